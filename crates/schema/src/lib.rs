@@ -1,1 +1,16 @@
-//! placeholder
+//! The shared, versioned shapes of Tare: what is written, planned, sent, recorded and shown.
+//!
+//! Everything that crosses a process or a file boundary is defined here, so that a record can be
+//! read by newer code and two crates never disagree about a field. The crate computes nothing but
+//! validation.
+
+pub mod agent;
+pub mod load;
+pub mod metric;
+pub mod plan;
+pub mod record;
+pub mod topology;
+pub mod view;
+
+/// Version of every file and message shape in this crate; raised when a reader must change.
+pub const FORMAT_VERSION: u32 = 1;

@@ -1,0 +1,216 @@
+//! What an agent writes while and after it works: one JSON message a line.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One line of an agent's stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "message", rename_all = "kebab-case")]
+pub enum AgentMessage {
+    /// First line: who speaks.
+    Hello {
+        /// [`crate::FORMAT_VERSION`] of the agent.
+        version: u32,
+        /// Its process id.
+        pid: u32,
+    },
+    /// Connections are open, the schedule stands; waits for the start.
+    Ready {
+        /// Connections open.
+        connections: u32,
+        /// When the warm-up will start (or started), µs since the epoch.
+        start_unix_us: u64,
+    },
+    /// What happened since the last sample.
+    Sample(Sample),
+    /// The end, good or interrupted.
+    Result(Box<LoadResult>),
+    /// The load could not be run at all.
+    Failed {
+        /// Why, with the next step.
+        error: String,
+    },
+}
+
+/// One sample of a running load, by the time an exchange ended.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// End of the sample since the start of the warm-up.
+    pub offset_ns: u64,
+    /// Length of the sample.
+    pub length_ns: u64,
+    /// Exchanges intended in it.
+    pub intended: u64,
+    /// Exchanges released in it.
+    pub released: u64,
+    /// Right answers in it.
+    pub right: u64,
+    /// Wrong or missing answers in it.
+    pub errors: u64,
+    /// `felt` of those that ended in it, median.
+    pub felt_p50_ns: Option<u64>,
+    /// `felt`, 99th percentile.
+    pub felt_p99_ns: Option<u64>,
+    /// `felt`, maximum.
+    pub felt_max_ns: Option<u64>,
+    /// `lateness`, 99th percentile.
+    pub lateness_p99_ns: Option<u64>,
+    /// Exchanges under way at its end.
+    pub in_flight: u64,
+    /// Connections open at its end.
+    pub connections: u32,
+}
+
+/// What one agent measured, over the window unless a field says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadResult {
+    /// [`crate::FORMAT_VERSION`] of the agent.
+    pub version: u32,
+    /// Role of the agent.
+    pub role: String,
+    /// How the load ended.
+    pub ended: Ended,
+    /// Start of the window, µs since the epoch.
+    pub window_start_unix_us: u64,
+    /// Length of the window as it was.
+    pub window_ns: u64,
+    /// Exchanges intended in the window.
+    pub intended: u64,
+    /// Of those, released by our loop before the drain ended.
+    pub released: u64,
+    /// Of those, sent.
+    pub sent: u64,
+    /// Of those, answered rightly.
+    pub right: u64,
+    /// Of those, answered wrongly, refused or cut off.
+    pub errors: u64,
+    /// Of those, unanswered when the drain ended.
+    pub unfinished: u64,
+    /// Arrivals that found the queue of waiting arrivals full: offered rate not reached.
+    pub overflow: u64,
+    /// Counts per request and outcome.
+    pub outcomes: Vec<OutcomeCount>,
+    /// Requests written to the kernel from first to last byte of the load, warm-up and drain included: what a proxy must have seen.
+    pub requests_sent_total: u64,
+    /// Connections opened from first to last byte of the load.
+    pub connections: ConnectionCounts,
+    /// Request bytes written.
+    pub bytes_sent: u64,
+    /// Answer bytes read.
+    pub bytes_received: u64,
+    /// Why released exchanges waited for their first byte.
+    pub waits: Vec<WaitCount>,
+    /// Our own error and cost.
+    pub instrument: Instrument,
+    /// `felt` and `service` per request (and error class) as an HdrHistogram log.
+    pub latency_hlog: String,
+    /// `lateness`, `lag` and `wait` as an HdrHistogram log.
+    pub lateness_hlog: String,
+}
+
+/// How a load ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// As its stop rule said.
+    Completed,
+    /// By a signal.
+    Interrupted,
+}
+
+/// Whose fault an outcome is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Nobody's: the answer was right.
+    None,
+    /// The software under test answered wrongly.
+    Target,
+    /// The other end of the connection refused or cut it.
+    Peer,
+    /// Us.
+    Client,
+    /// The machine: no descriptors, no ports, no route.
+    Environment,
+}
+
+/// How many exchanges of one request ended in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeCount {
+    /// Name of the request.
+    pub request: String,
+    /// `right`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+    pub class: String,
+    /// Whose fault it is.
+    pub fault: Fault,
+    /// How many.
+    pub count: u64,
+    /// One example in words, for people.
+    pub example: Option<String>,
+}
+
+/// Connections over the whole life of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionCounts {
+    /// Opened with success.
+    pub opened: u64,
+    /// Of those, opened again after a connection was lost or closed.
+    pub reconnects: u64,
+    /// Attempts that failed.
+    pub failed: u64,
+    /// Most open at once.
+    pub peak: u32,
+}
+
+/// Exchanges that waited between release and first byte for one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitCount {
+    /// `connection`, `stream`, `window`, `linger`, `socket-buffer`.
+    pub cause: String,
+    /// How many waited.
+    pub count: u64,
+    /// Their waits, added up.
+    pub total_ns: u64,
+}
+
+/// The generator's own error and cost.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Instrument {
+    /// `released − intended`.
+    pub lateness: Spread,
+    /// `seen − arrived`.
+    pub lag: Spread,
+    /// CPU of the whole agent process within the window.
+    pub cpu_ns: u64,
+    /// CPU of each worker thread within the window.
+    pub worker_cpu_ns: Vec<u64>,
+    /// Of all, spent spinning before starts.
+    pub spun_ns: u64,
+    /// Peak resident memory of the agent.
+    pub peak_rss_bytes: u64,
+    /// Answers stamped by the kernel.
+    pub stamped_by_kernel: u64,
+    /// Answers stamped by our own clock, because the kernel gave no stamp.
+    pub stamped_by_us: u64,
+    /// Of the kernel's stamps, those with other exchanges in flight on the connection: upper bounds.
+    pub stamp_upper_bounds: u64,
+    /// Steps of the realtime clock against the monotonic one that were seen and corrected.
+    pub clock_steps: u64,
+    /// Values beyond the histograms' range.
+    pub out_of_range: u64,
+}
+
+/// Quantiles of a quantity of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    /// Observations.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// Maximum.
+    pub max_ns: Option<u64>,
+}

@@ -1,0 +1,98 @@
+//! The quantities that arms are compared by.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One quantity of a trial. Latencies are `felt` over right answers unless the name says otherwise.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Arithmetic mean of `felt`.
+    Mean,
+    /// 50th percentile of `felt`.
+    Median,
+    /// 90th percentile of `felt`.
+    P90,
+    /// 99th percentile of `felt`.
+    P99,
+    /// 99.9th percentile of `felt`.
+    P999,
+    /// Maximum of `felt`.
+    Max,
+    /// 50th percentile of `service`.
+    ServiceMedian,
+    /// 99th percentile of `service`.
+    ServiceP99,
+    /// Right answers per second.
+    Throughput,
+    /// CPU-seconds per 1000 completed exchanges, all parts but the agent and the conductor.
+    Cpu,
+    /// CPU-seconds per 1000 completed exchanges, everything on the machine that belongs to the trial.
+    CpuTotal,
+    /// Peak resident memory of all parts but the agent and the conductor, added up.
+    Memory,
+}
+
+/// Unit of a metric's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Exchanges per second.
+    PerSecond,
+    /// CPU-seconds per 1000 exchanges.
+    CpuSecondsPer1000,
+    /// Bytes.
+    Bytes,
+}
+
+impl Metric {
+    /// Every metric, in the order of tables.
+    pub const ALL: [Metric; 12] = [
+        Metric::Mean,
+        Metric::Median,
+        Metric::P90,
+        Metric::P99,
+        Metric::P999,
+        Metric::Max,
+        Metric::ServiceMedian,
+        Metric::ServiceP99,
+        Metric::Throughput,
+        Metric::Cpu,
+        Metric::CpuTotal,
+        Metric::Memory,
+    ];
+
+    /// Unit of its values.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Metric::Throughput => Unit::PerSecond,
+            Metric::Cpu | Metric::CpuTotal => Unit::CpuSecondsPer1000,
+            Metric::Memory => Unit::Bytes,
+            _ => Unit::Nanoseconds,
+        }
+    }
+
+    /// Short name for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Metric::Mean => "mean",
+            Metric::Median => "median",
+            Metric::P90 => "p90",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99.9",
+            Metric::Max => "max",
+            Metric::ServiceMedian => "service median",
+            Metric::ServiceP99 => "service p99",
+            Metric::Throughput => "throughput",
+            Metric::Cpu => "CPU per 1000",
+            Metric::CpuTotal => "CPU per 1000, all parts",
+            Metric::Memory => "peak memory",
+        }
+    }
+}

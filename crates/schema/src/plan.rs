@@ -1,0 +1,320 @@
+//! An experiment after validation: every value set, every cell listed; `plan.json` of a run.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::load::LoadSpec;
+use crate::metric::Metric;
+use crate::topology::{Security, Settings, Topology};
+
+/// A fully resolved experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// `study/stem`, or the file's stem.
+    pub experiment: String,
+    /// The question, as asked.
+    pub question: String,
+    /// File it came from, as it was named.
+    pub file: String,
+    /// SHA-256 of that file's text, hexadecimal: two runs of one text are comparable.
+    pub file_digest: String,
+    /// Whether the file's `quick` section was laid over it.
+    pub form: Form,
+    /// What is called, and by whom.
+    pub workload: WorkloadPlan,
+    /// What is compared.
+    pub compare: Compare,
+    /// Arms; the first is the baseline.
+    pub arms: Vec<Arm>,
+    /// Levels in the order of the file; one without factor values when nothing is varied.
+    pub levels: Vec<Level>,
+    /// Every arm × level, in that order.
+    pub cells: Vec<Cell>,
+    /// How often everything is repeated.
+    pub blocks: Blocks,
+    /// Whether the baseline runs twice per block.
+    pub noise_floor: NoiseFloor,
+    /// When targets are started afresh.
+    pub restart: Restart,
+    /// Seed of every order.
+    pub seed: u64,
+    /// Who runs on which cores.
+    pub placement: Placement,
+    /// How pods get their addresses.
+    pub addressing: Addressing,
+    /// Limits per instance.
+    pub limits: BTreeMap<String, Limits>,
+    /// Metrics with simultaneous intervals.
+    pub primary: Vec<Metric>,
+    /// Relative difference that is too small to matter (0.02 = 2 %).
+    pub margin: f64,
+    /// What a trial must not exceed to be fit.
+    pub fitness: Fitness,
+    /// Figures others published, shown beside ours.
+    pub published: Vec<Published>,
+}
+
+/// Full or quick form of an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// As written.
+    Full,
+    /// With the `quick` section laid over.
+    Quick,
+}
+
+/// The workload of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadPlan {
+    /// Name of its folder.
+    pub name: String,
+    /// What it can answer.
+    pub about: String,
+    /// Nodes.
+    pub parts: Vec<Part>,
+    /// Calls between them.
+    pub edges: Vec<Edge>,
+    /// Steps before a trial or a run, by name.
+    pub prepare: Vec<String>,
+}
+
+/// A node of the workload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Target that plays it; `agent` generates load.
+    pub target: String,
+    /// Whether `services` means it.
+    pub kind: PartKind,
+}
+
+/// What a part is to the mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// Generates load.
+    Client,
+    /// A service in the mesh.
+    Service,
+    /// Outside the mesh.
+    External,
+}
+
+/// A call from part to part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edge {
+    /// Calling part.
+    pub from: String,
+    /// Called part.
+    pub to: String,
+    /// Protocol.
+    pub protocol: String,
+    /// Security it carries itself.
+    pub own: Security,
+}
+
+impl Edge {
+    /// `from->to`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}->{}", self.from, self.to)
+    }
+}
+
+/// What differs between the things compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compare {
+    /// Arms, at each level.
+    Arms,
+    /// Levels, in each arm; the first level is the baseline.
+    Levels,
+}
+
+/// One configuration compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// What it is, in words made from its definition.
+    pub about: String,
+    /// What an environment must offer to run it; an arm whose needs are not met is listed as not run.
+    pub needs: Option<String>,
+    /// Its test bed.
+    pub topology: Topology,
+}
+
+/// One combination of factor values.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// Short name, unique: `2000/s`, or `replicas=3, acks=all`.
+    pub name: String,
+    /// Factor key → value.
+    pub values: Settings,
+}
+
+/// One arm at one level, ready to be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// Name of the arm.
+    pub arm: String,
+    /// Name of the level.
+    pub level: String,
+    /// Settings of the workload at this level.
+    pub workload: Settings,
+    /// Settings per target at this level, over those of the instance.
+    pub targets: BTreeMap<String, Settings>,
+    /// Load, one entry per role.
+    pub load: Vec<RoleLoad>,
+}
+
+/// The load of one role.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoleLoad {
+    /// Name of the role.
+    pub role: String,
+    /// Agent instance that generates it.
+    pub instance: String,
+    /// Edge it goes over.
+    pub edge: String,
+    /// How many agents share it.
+    pub agents: u32,
+    /// What it looks like.
+    pub load: LoadSpec,
+}
+
+/// Repetition.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// At least so many.
+    pub min: u32,
+    /// At most so many.
+    pub max: u32,
+    /// Between the two: stop when this is narrow enough.
+    pub until: Option<Until>,
+}
+
+/// When an interval is narrow enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Interval of this metric's overhead.
+    pub metric: Metric,
+    /// Half width relative to the baseline (0.05 = 5 %).
+    pub within: f64,
+}
+
+/// Whether the noise of the machine is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoiseFloor {
+    /// The baseline runs twice per block.
+    Measured,
+    /// It does not.
+    Skipped,
+}
+
+/// When targets are started afresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// For every trial.
+    Trial,
+    /// For every arm in every block.
+    Block,
+    /// Once per run and arm.
+    Run,
+}
+
+/// How pods get their addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Addressing {
+    /// Each pod a 127.x.y.z address of its own.
+    Loopback,
+    /// Each pod a network namespace.
+    Namespaces,
+}
+
+/// Who runs on which cores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Placement {
+    /// Cores of the agents; empty: everywhere (one core only).
+    pub agent_cpus: Vec<u32>,
+    /// Cores of everything else.
+    pub part_cpus: Vec<u32>,
+}
+
+/// Limits of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Cores.
+    pub cpu: Option<f64>,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What makes a trial unfit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fitness {
+    /// Lateness p99 above this …
+    pub lateness_p99_ns: u64,
+    /// … and above this share of the median service time.
+    pub lateness_share: f64,
+    /// Agent core busier than this share.
+    pub agent_busy: f64,
+    /// Less than this share of intended arrivals released.
+    pub released_share: f64,
+    /// Parts' cores busier than this share: saturated (a flag, not unfit).
+    pub saturated_busy: f64,
+}
+
+/// A figure that somebody published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    /// Arm of ours that it stands beside.
+    pub arm: String,
+    /// Arm it was compared with.
+    pub against: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Level it belongs to; `None`: every level.
+    pub level: Option<String>,
+    /// Its value.
+    pub figure: PublishedFigure,
+    /// Where it was published, with product and version.
+    pub source: String,
+    /// What is not alike between theirs and ours.
+    pub caveat: Option<String>,
+}
+
+/// Form of a published figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PublishedFigure {
+    /// Arm divided by the other.
+    Ratio(f64),
+    /// Added latency.
+    AddedNs(u64),
+    /// Absolute value in the metric's unit.
+    Value(f64),
+}

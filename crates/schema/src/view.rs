@@ -1,0 +1,387 @@
+//! What is shown of a run: computed once from its records, the same for terminal, page and Markdown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::{Metric, Unit};
+use crate::record::Check;
+
+/// Everything that a report shows. No renderer computes a statistic.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct View {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// The run.
+    pub run: RunHead,
+    /// The answer, first things first.
+    pub verdict: Vec<Sentence>,
+    /// Arms in the order of the experiment.
+    pub arms: Vec<ArmHead>,
+    /// Levels in the order of the experiment.
+    pub levels: Vec<LevelView>,
+    /// Overheads with their intervals, all levels.
+    pub overheads: Vec<Overhead>,
+    /// What others published.
+    pub published: Vec<PublishedView>,
+    /// Noise of the machine per level and metric, from the baseline against itself.
+    pub noise: Vec<Noise>,
+    /// Every trial.
+    pub trials: Vec<TrialRow>,
+    /// Machine, versions and settings.
+    pub facts: Vec<FactGroup>,
+    /// Checks of the machine.
+    pub checks: Vec<Check>,
+    /// The plan as YAML, for reading.
+    pub plan_text: String,
+}
+
+/// Head of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunHead {
+    /// Folder name.
+    pub id: String,
+    /// Experiment.
+    pub experiment: String,
+    /// Its question.
+    pub question: String,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// Length.
+    pub took_ns: u64,
+    /// Share of that time inside measuring windows.
+    pub measuring_share: f64,
+    /// How sure the figures are.
+    pub state: ViewState,
+    /// Complete blocks.
+    pub blocks_complete: u32,
+    /// Blocks planned.
+    pub blocks_planned: u32,
+    /// Command that repeats it.
+    pub command: String,
+    /// Version of Tare.
+    pub tare: String,
+}
+
+/// How much of a run stands behind a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViewState {
+    /// Too few blocks for an interval.
+    Provisional,
+    /// Intervals, but blocks are still to come.
+    Partial,
+    /// All blocks.
+    Complete,
+}
+
+/// One sentence of the verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sentence {
+    /// What kind it is.
+    pub kind: SentenceKind,
+    /// Its text.
+    pub text: String,
+}
+
+/// Kind of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SentenceKind {
+    /// An answer to the question.
+    Finding,
+    /// What could mislead.
+    Warning,
+    /// Good to know.
+    Note,
+}
+
+/// An arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmHead {
+    /// Name.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Whether others are compared with it.
+    pub baseline: bool,
+    /// Why it was not run, if it was not.
+    pub not_run: Option<String>,
+}
+
+/// One level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LevelView {
+    /// Name.
+    pub name: String,
+    /// Why it lies beyond the knee of this machine, if it does.
+    pub beyond_knee: Option<String>,
+    /// One cell per arm, in the order of arms.
+    pub cells: Vec<CellView>,
+}
+
+/// One arm at one level, over all its fit trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellView {
+    /// Arm.
+    pub arm: String,
+    /// Trials that count (the A/A copy not included).
+    pub trials_fit: u32,
+    /// Trials made.
+    pub trials_made: u32,
+    /// Rate asked for.
+    pub offered_per_s: Option<f64>,
+    /// Whether that rate was reached in every trial.
+    pub rate_reached: bool,
+    /// Right answers, all trials.
+    pub right: u64,
+    /// Errors, all trials.
+    pub errors: u64,
+    /// Unfinished, all trials.
+    pub unfinished: u64,
+    /// Figures, in the order of [`Metric::ALL`].
+    pub figures: Vec<Figure>,
+    /// Latency (`felt`, right answers, trials merged) by percentile.
+    pub felt: Vec<CurvePoint>,
+    /// The same for `service`.
+    pub service: Vec<CurvePoint>,
+    /// Latency over the time of a trial, per second of intended time, median over blocks.
+    pub over_time: Vec<TimePoint>,
+    /// What each instance consumed.
+    pub parts: Vec<PartView>,
+    /// Our own error.
+    pub instrument: InstrumentView,
+}
+
+/// One figure of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// Metric.
+    pub metric: Metric,
+    /// Unit.
+    pub unit: Unit,
+    /// Median over blocks; `None`: too few observations.
+    pub value: Option<f64>,
+    /// Whether the true value lies above `value` (unanswered exchanges reach into it).
+    pub at_least: bool,
+    /// Lowest block.
+    pub low: Option<f64>,
+    /// Highest block.
+    pub high: Option<f64>,
+    /// Value per block, in order of blocks.
+    pub by_block: Vec<Option<f64>>,
+}
+
+/// One point of a percentile curve.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Percentile, 0 to 100.
+    pub percentile: f64,
+    /// Value.
+    pub value_ns: u64,
+}
+
+/// One point of a latency-over-time chart.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimePoint {
+    /// Offset from the start of the window.
+    pub offset_ns: u64,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// Maximum.
+    pub max_ns: Option<u64>,
+}
+
+/// What an instance consumed, medians over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartView {
+    /// Instance.
+    pub instance: String,
+    /// Role.
+    pub role: String,
+    /// Software and version.
+    pub software: String,
+    /// CPU-seconds per 1000 completed exchanges.
+    pub cpu_s_per_1000: Option<f64>,
+    /// Cores used, on average.
+    pub cores: Option<f64>,
+    /// Peak resident memory.
+    pub rss_peak_bytes: Option<u64>,
+    /// Mean resident memory.
+    pub rss_mean_bytes: Option<u64>,
+    /// Time runnable but not running, per second.
+    pub run_queue_wait_share: Option<f64>,
+    /// Context switches per 1000 exchanges.
+    pub switches_per_1000: Option<f64>,
+}
+
+/// Our own error in a cell.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InstrumentView {
+    /// Lateness, median of blocks' medians.
+    pub lateness_p50_ns: Option<u64>,
+    /// Lateness, worst block's p99.
+    pub lateness_p99_ns: Option<u64>,
+    /// Lag, worst block's p99.
+    pub lag_p99_ns: Option<u64>,
+    /// Lateness by percentile, trials merged.
+    pub lateness: Vec<CurvePoint>,
+    /// Busy share of the agents' core.
+    pub agent_busy: Option<f64>,
+    /// Share of answers stamped by the kernel.
+    pub stamped_share: Option<f64>,
+    /// Share of kernel stamps that are upper bounds.
+    pub upper_bound_share: Option<f64>,
+}
+
+/// The difference between an arm and the baseline at a level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Overhead {
+    /// Level.
+    pub level: String,
+    /// Arm.
+    pub arm: String,
+    /// Baseline.
+    pub against: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Unit.
+    pub unit: Unit,
+    /// Primary or descriptive.
+    pub family: Family,
+    /// Baseline's value.
+    pub base: Option<f64>,
+    /// Difference in the metric's unit.
+    pub added: Option<Interval>,
+    /// Ratio to the baseline.
+    pub ratio: Option<Interval>,
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Complete pairs behind it.
+    pub pairs: u32,
+}
+
+/// An estimate with its interval; no interval below three blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Which family an interval belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Simultaneous intervals, verdicts.
+    Primary,
+    /// Plain intervals, no verdict.
+    Descriptive,
+}
+
+/// Outcome of a comparison.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The difference is real.
+    Differs {
+        /// … but smaller than what matters.
+        within_margin: bool,
+    },
+    /// Alike within the margin.
+    Same,
+    /// Not to be told yet.
+    Undecided {
+        /// Blocks that would tell, if a sensible number would.
+        more_blocks: Option<u32>,
+    },
+    /// No verdict.
+    None {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Noise of the machine for one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Noise {
+    /// Level.
+    pub level: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Relative noise floor (0.03 = 3 %).
+    pub floor: Option<f64>,
+    /// Residual standard deviation of the log-ratios.
+    pub residual: Option<f64>,
+    /// Smallest relative difference that this design would find.
+    pub detectable: Option<f64>,
+}
+
+/// A published figure beside ours.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedView {
+    /// Arm.
+    pub arm: String,
+    /// Compared with.
+    pub against: String,
+    /// Level of ours it stands beside.
+    pub level: Option<String>,
+    /// Metric.
+    pub metric: Metric,
+    /// Theirs, in words with unit.
+    pub theirs: String,
+    /// Ours, in words with unit and interval.
+    pub ours: String,
+    /// Source.
+    pub source: String,
+    /// What is not alike.
+    pub caveat: Option<String>,
+}
+
+/// One trial in the list of trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialRow {
+    /// Number.
+    pub trial: u32,
+    /// Block.
+    pub block: u32,
+    /// Arm.
+    pub arm: String,
+    /// Level.
+    pub level: String,
+    /// Copy of the baseline.
+    pub copy: u32,
+    /// Attempt.
+    pub attempt: u32,
+    /// `fit`, `unfit`, `invalid`, `failed`, `superseded`.
+    pub status: String,
+    /// Why, when not fit.
+    pub why: Vec<String>,
+    /// Saturated.
+    pub saturated: bool,
+    /// Median of `felt`.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of `felt`.
+    pub p99_ns: Option<u64>,
+    /// Right answers per second.
+    pub throughput_per_s: Option<f64>,
+    /// Lateness p99.
+    pub lateness_p99_ns: Option<u64>,
+    /// Proofs that held / all.
+    pub proofs_held: u32,
+    /// All proofs.
+    pub proofs_made: u32,
+}
+
+/// A titled list of facts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FactGroup {
+    /// Title.
+    pub title: String,
+    /// Name and value.
+    pub facts: Vec<(String, String)>,
+}
