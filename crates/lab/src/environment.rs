@@ -1,0 +1,169 @@
+//! The blocking interface between the conductor and whatever holds the targets.
+//!
+//! Nothing here says that a target is a child process of this host: an environment may as well
+//! place pods on a cluster. An [`Environment`] lives as long as a run; a [`Bed`] is one arm set up.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tare_schema::agent::AgentMessage;
+use tare_schema::load::{Endpoint, LoadPlan};
+use tare_schema::plan::{Limits, Placement};
+use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::topology::{Settings, Topology};
+
+use crate::LabError;
+
+/// What a bed is made from: one arm with the settings of one level.
+#[derive(Debug, Clone)]
+pub struct BedPlan {
+    /// Short unique name within the run (`b2-both-sidecars`), used for folders and logs.
+    pub name: String,
+    /// Pods, instances, routes.
+    pub topology: Topology,
+    /// Settings of the workload, seen by all templates.
+    pub workload: Settings,
+    /// Settings per target.
+    pub targets: BTreeMap<String, Settings>,
+    /// Cores.
+    pub placement: Placement,
+    /// Limits per instance.
+    pub limits: BTreeMap<String, Limits>,
+}
+
+/// Where targets live.
+pub trait Environment: Send {
+    /// Makes sure that every named target can be started (fetches what is missing), telling progress in words.
+    ///
+    /// # Errors
+    /// The target that cannot be had, why, and the next step.
+    fn provide(
+        &mut self,
+        targets: &[String],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError>;
+
+    /// The machine, the versions and the limits of a measurement here.
+    ///
+    /// # Errors
+    /// What could not be read.
+    fn describe(&mut self) -> Result<EnvironmentRecord, LabError>;
+
+    /// Gives pods their addresses, makes certificates, renders configurations; starts nothing.
+    ///
+    /// # Errors
+    /// The template, setting or resource that is wrong.
+    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError>;
+}
+
+/// One arm, set up. Dropping it stops everything it started.
+pub trait Bed: Send {
+    /// Starts all instances but agents and waits until each is ready.
+    ///
+    /// # Errors
+    /// The instance that did not become ready, its probe, how long, its log tail.
+    fn start(&mut self) -> Result<(), LabError>;
+
+    /// Where the caller of an edge sends its first byte.
+    ///
+    /// # Errors
+    /// When the edge is not in the topology.
+    fn endpoint(&self, edge: &str) -> Result<Endpoint, LabError>;
+
+    /// Starts one agent process with these orders.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError>;
+
+    /// Reads the counters of every proxy and app that has some.
+    ///
+    /// # Errors
+    /// The instance that did not answer.
+    fn counters(&mut self) -> Result<Vec<InstanceCounters>, LabError>;
+
+    /// Starts an observation: resets high-water marks and takes the first reading.
+    ///
+    /// # Errors
+    /// What could not be read.
+    fn observe(&mut self) -> Result<Box<dyn Observation>, LabError>;
+
+    /// Instances that have died since the start.
+    fn deaths(&mut self) -> Vec<Death>;
+
+    /// Copies logs and rendered configurations (never keys) into a folder, each up to a limit.
+    ///
+    /// # Errors
+    /// The file that could not be written.
+    fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError>;
+
+    /// Commands with which each instance can be started by hand.
+    fn commands(&self) -> Vec<(String, Vec<String>)>;
+
+    /// Stops everything, in the reverse order of starting, and says when it is gone.
+    ///
+    /// # Errors
+    /// What would not stop.
+    fn stop(&mut self) -> Result<(), LabError>;
+}
+
+/// A running agent.
+pub trait Agent: Send {
+    /// The next message, or `None` when the agent has ended or the limit passed with nothing to read.
+    ///
+    /// # Errors
+    /// When the agent died without a result or wrote what is no message.
+    fn next(&mut self, limit: Duration) -> Result<Option<AgentMessage>, LabError>;
+
+    /// Asks the agent to end its window now and report.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn interrupt(&mut self) -> Result<(), LabError>;
+}
+
+/// Readings between two moments.
+pub trait Observation: Send {
+    /// Takes a reading in between (mean memory is the mean of these).
+    fn tick(&mut self);
+
+    /// Takes the last reading and says what was consumed since the first.
+    ///
+    /// # Errors
+    /// What could not be read.
+    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError>;
+}
+
+/// Counters of one instance at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceCounters {
+    /// Instance.
+    pub instance: String,
+    /// What is checked with them.
+    pub readings: Vec<Reading>,
+}
+
+/// One counter, cumulative since the instance started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Name given in the target folder: `requests`, `connections`, `tls-handshakes`, `tls-version`, ….
+    pub name: String,
+    /// Edge it belongs to, when the target tells its edges apart.
+    pub edge: Option<String>,
+    /// Label value, for counters per version, cipher or group: `TLSv1.3`.
+    pub label: Option<String>,
+    /// Value.
+    pub value: f64,
+}
+
+/// An instance that ended without being asked to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// Instance.
+    pub instance: String,
+    /// How it ended: exit code or signal, in words.
+    pub how: String,
+    /// End of its log.
+    pub log_tail: Vec<String>,
+}
