@@ -1,1 +1,3 @@
-//! placeholder
+//! The generator of load.
+
+pub mod http1;

@@ -1,0 +1,402 @@
+//! The client's side of one HTTP/1.1 connection, without I/O: bytes of answers in, frames out.
+//!
+//! Every request is announced with [`Codec::begin`], because its kind decides whether its answer has a body. Bytes go in
+//! through [`Codec::feed`], which borrows the codec: nothing can be begun while bytes of before are unread, so bytes that no
+//! request asked for are never taken for the answer to the next one. Body slices are borrowed from the input. An answer that
+//! arrives whole costs one parse and no copy; only a head or a trailer section that arrives in pieces is gathered. Apart from
+//! where body slices are cut, neither the events nor the error depend on how the bytes were split.
+
+mod body_check;
+mod chunked;
+mod error;
+#[cfg(test)]
+mod fault_tests;
+mod frames;
+mod fuzz;
+mod head;
+#[cfg(test)]
+mod properties;
+mod section;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+pub use body_check::{BodyCheck, BodyMismatch, BodyProgress};
+pub use error::{CodecError, PipelineFull};
+pub use frames::{End, Event, Head, Limits, RequestKind};
+pub use fuzz::fuzz_entry;
+pub use head::Version;
+
+use chunked::{Chunks, Piece};
+use head::{Framing, HeadFacts, Persistence, Watch};
+use section::{Begins, Carry, Gathered};
+
+/// One connection's answers. See the module for the rules.
+#[derive(Debug)]
+pub struct Codec {
+    limits: Limits,
+    waiting: VecDeque<RequestKind>,
+    state: State,
+    carry: Carry,
+    watch: Watch,
+    answer: End,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between answers or within a head.
+    Head,
+    Length {
+        left: u64,
+    },
+    Chunks(Chunks),
+    Trailers,
+    UntilClose,
+    /// All bytes of the answer are read, `End` is not yet told.
+    Complete(After),
+    Tunnel,
+    /// An answer said that the connection ends.
+    Closed,
+    Failed(CodecError),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    NextHead,
+    Tunnel,
+}
+
+impl Codec {
+    /// A fresh connection. Allocates nothing until the first request.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            waiting: VecDeque::new(),
+            state: State::Head,
+            carry: Carry::default(),
+            watch: Watch::default(),
+            answer: End {
+                status: 0,
+                body_bytes: 0,
+                keep_alive: true,
+                interim: 0,
+            },
+        }
+    }
+
+    /// Makes the value of one header of each head available from [`Feed::watched`].
+    pub fn watch(&mut self, name: &'static str) {
+        self.watch.name = Some(name);
+    }
+
+    /// Announces a request: its answer is expected behind those of the requests begun before it.
+    ///
+    /// # Errors
+    /// When `pipeline_max` requests already wait.
+    pub fn begin(&mut self, kind: RequestKind) -> Result<(), PipelineFull> {
+        let max = self.limits.pipeline_max;
+        if self.waiting.len() >= max {
+            return Err(PipelineFull { max });
+        }
+        self.waiting.push_back(kind);
+        Ok(())
+    }
+
+    /// Requests begun and not completely answered.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether a request may be written: no fault, and no answer has said that the connection ends.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        match self.state {
+            State::Head => true,
+            State::Length { .. } | State::Chunks(_) | State::Trailers => self.answer.keep_alive,
+            State::Complete(After::NextHead) => self.answer.keep_alive,
+            State::Complete(After::Tunnel) | State::Tunnel => false,
+            State::UntilClose | State::Closed | State::Failed(_) => false,
+        }
+    }
+
+    /// Back to a fresh connection, keeping buffers and the watched name.
+    pub fn reset(&mut self) {
+        self.waiting.clear();
+        self.carry.clear();
+        self.state = State::Head;
+        self.answer = End {
+            status: 0,
+            body_bytes: 0,
+            keep_alive: true,
+            interim: 0,
+        };
+    }
+
+    /// Takes received bytes. Read the returned iterator to its end: what is left unread is lost.
+    pub fn feed<'c, 'b>(&'c mut self, bytes: &'b [u8]) -> Feed<'c, 'b> {
+        Feed {
+            codec: self,
+            input: bytes,
+            failed: false,
+        }
+    }
+
+    /// The server closed its side. A body until close is complete by that.
+    ///
+    /// # Errors
+    /// When requests wait for an answer or one is incomplete.
+    pub fn eof(&mut self) -> Result<Option<End>, CodecError> {
+        let error = match self.state {
+            State::Failed(error) => error,
+            State::UntilClose => {
+                self.waiting.pop_front();
+                self.state = State::Closed;
+                return Ok(Some(self.answer));
+            }
+            State::Tunnel => return Ok(None),
+            State::Head if !self.carry.is_empty() => {
+                // Parsed only now if it never had an empty line: rubbish is named as such.
+                head::parse(self.carry.bytes(), &mut self.watch)
+                    .err()
+                    .unwrap_or(CodecError::ClosedInHead)
+            }
+            State::Trailers if !self.carry.is_empty() => parse_trailers(self.carry.bytes())
+                .err()
+                .unwrap_or(CodecError::ClosedInBody {
+                    body_bytes: self.answer.body_bytes,
+                }),
+            State::Length { .. } | State::Chunks(_) | State::Trailers => CodecError::ClosedInBody {
+                body_bytes: self.answer.body_bytes,
+            },
+            State::Head | State::Closed | State::Complete(_) if self.waiting.is_empty() => {
+                return Ok(None);
+            }
+            State::Head | State::Closed | State::Complete(_) => CodecError::ClosedBeforeAnswer {
+                waiting: self.waiting.len(),
+            },
+        };
+        self.state = State::Failed(error);
+        Err(error)
+    }
+
+    fn step<'b>(&mut self, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+        loop {
+            match self.state {
+                State::Complete(after) => return Ok(Some(self.complete(after))),
+                State::Failed(error) => return Err(error),
+                _ if input.is_empty() => return Ok(None),
+                State::Head if self.waiting.is_empty() => return Err(CodecError::UnexpectedBytes),
+                State::Head => match self.head(input)? {
+                    Some(facts) => {
+                        if let Some(head) = self.begin_answer(&facts)? {
+                            return Ok(Some(Event::Head(head)));
+                        }
+                    }
+                    None => return Ok(None),
+                },
+                State::Length { left } => {
+                    let take = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
+                    let left = left - take as u64;
+                    self.state = match left {
+                        0 => State::Complete(After::NextHead),
+                        _ => State::Length { left },
+                    };
+                    return self.body(take_front(input, take)).map(Some);
+                }
+                State::Chunks(mut chunks) => {
+                    let piece = chunks.step(input, self.limits.chunk_padding_bytes_max)?;
+                    self.state = State::Chunks(chunks);
+                    match piece {
+                        Piece::Data(slice) => return self.body(slice).map(Some),
+                        Piece::Trailers => self.state = State::Trailers,
+                        Piece::NeedMore => return Ok(None),
+                    }
+                }
+                State::Trailers => {
+                    if !self.trailers(input)? {
+                        return Ok(None);
+                    }
+                    self.state = State::Complete(After::NextHead);
+                }
+                State::UntilClose => return self.body(std::mem::take(input)).map(Some),
+                State::Tunnel => return Ok(Some(Event::Tunnel(std::mem::take(input)))),
+                State::Closed => return Err(CodecError::BytesAfterClose),
+            }
+        }
+    }
+
+    /// Reads one head from the input or, when it arrives in pieces, from the carry buffer.
+    fn head(&mut self, input: &mut &[u8]) -> Result<Option<HeadFacts>, CodecError> {
+        let max_bytes = self.limits.head_bytes_max;
+        if self.carry.is_empty() {
+            let window = &input[..input.len().min(max_bytes)];
+            if let Some(facts) = head::parse(window, &mut self.watch)? {
+                take_front(input, facts.head_bytes);
+                return Ok(Some(facts));
+            }
+            if window.len() == max_bytes {
+                return Err(CodecError::HeadTooLarge { max_bytes });
+            }
+        }
+        loop {
+            let gathered = self.carry.gather(input, Begins::InStatusLine, max_bytes);
+            if gathered == Gathered::NeedMore {
+                return Ok(None);
+            }
+            if let Some(facts) = head::parse(self.carry.bytes(), &mut self.watch)? {
+                self.carry.clear();
+                return Ok(Some(facts));
+            }
+            if gathered == Gathered::Full || self.carry.bytes().len() >= max_bytes {
+                return Err(CodecError::HeadTooLarge { max_bytes });
+            }
+        }
+    }
+
+    /// Decides where the body ends (RFC 9112 §6.3); `None` for an interim answer.
+    fn begin_answer(&mut self, facts: &HeadFacts) -> Result<Option<Head>, CodecError> {
+        let status = facts.status;
+        if status == 101 {
+            return Err(CodecError::UnexpectedUpgrade);
+        }
+        if status < 200 {
+            self.answer.interim += 1;
+            let max = self.limits.interim_max;
+            if self.answer.interim > max {
+                return Err(CodecError::TooManyInterim { max });
+            }
+            return Ok(None);
+        }
+        let kind = self
+            .waiting
+            .front()
+            .copied()
+            .unwrap_or(RequestKind::Ordinary);
+        let mut keep_alive = facts.persistence == Persistence::KeepAlive;
+        let bodiless = kind == RequestKind::Head || status == 204 || status == 304;
+        self.state = match facts.framing {
+            _ if kind == RequestKind::Connect && status < 300 => State::Complete(After::Tunnel),
+            _ if bodiless => State::Complete(After::NextHead),
+            Framing::Length(0) => State::Complete(After::NextHead),
+            Framing::Length(left) if left > self.limits.body_bytes_max => {
+                return Err(CodecError::BodyTooLarge {
+                    max_bytes: self.limits.body_bytes_max,
+                });
+            }
+            Framing::Length(left) => State::Length { left },
+            Framing::Chunked => State::Chunks(Chunks::new()),
+            Framing::Unstated => {
+                keep_alive = false;
+                State::UntilClose
+            }
+        };
+        self.answer.status = status;
+        self.answer.keep_alive = keep_alive;
+        self.answer.body_bytes = 0;
+        let content_length = match facts.framing {
+            Framing::Length(length) => Some(length),
+            Framing::Unstated | Framing::Chunked => None,
+        };
+        Ok(Some(Head {
+            status,
+            version: facts.version,
+            keep_alive,
+            content_length,
+        }))
+    }
+
+    fn body<'b>(&mut self, slice: &'b [u8]) -> Result<Event<'b>, CodecError> {
+        let max_bytes = self.limits.body_bytes_max;
+        self.answer.body_bytes = self.answer.body_bytes.saturating_add(slice.len() as u64);
+        if self.answer.body_bytes > max_bytes {
+            return Err(CodecError::BodyTooLarge { max_bytes });
+        }
+        Ok(Event::Body(slice))
+    }
+
+    /// Skips the trailer section; true when its empty line was read.
+    fn trailers(&mut self, input: &mut &[u8]) -> Result<bool, CodecError> {
+        let max_bytes = self.limits.head_bytes_max;
+        if self.carry.is_empty()
+            && let Some(rest) = input.strip_prefix(b"\r\n")
+        {
+            *input = rest;
+            return Ok(true);
+        }
+        match self.carry.gather(input, Begins::AtLineStart, max_bytes) {
+            Gathered::NeedMore => Ok(false),
+            gathered => {
+                let complete = parse_trailers(self.carry.bytes())?;
+                if !complete && gathered == Gathered::Full {
+                    return Err(CodecError::TrailersTooLarge { max_bytes });
+                }
+                self.carry.clear();
+                Ok(true)
+            }
+        }
+    }
+
+    fn complete<'b>(&mut self, after: After) -> Event<'b> {
+        let end = self.answer;
+        self.waiting.pop_front();
+        self.answer.interim = 0;
+        self.state = match after {
+            After::Tunnel => State::Tunnel,
+            After::NextHead if end.keep_alive => State::Head,
+            After::NextHead => State::Closed,
+        };
+        Event::End(end)
+    }
+}
+
+/// Whether the section is complete; its fields are checked and dropped (RFC 9112 §7.1.2 lets a client do so).
+fn parse_trailers(bytes: &[u8]) -> Result<bool, CodecError> {
+    let mut storage = [httparse::EMPTY_HEADER; head::HEADERS_MAX];
+    match httparse::parse_headers(bytes, &mut storage) {
+        Ok(status) => Ok(status.is_complete()),
+        Err(_) => Err(CodecError::BadTrailer),
+    }
+}
+
+fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {
+    let (front, rest) = input.split_at(count);
+    *input = rest;
+    front
+}
+
+/// The events in one piece of input.
+#[derive(Debug)]
+pub struct Feed<'c, 'b> {
+    codec: &'c mut Codec,
+    input: &'b [u8],
+    failed: bool,
+}
+
+impl Feed<'_, '_> {
+    /// The value of the watched header in the last head read; empty if it had none.
+    #[must_use]
+    pub fn watched(&self) -> &[u8] {
+        &self.codec.watch.value
+    }
+}
+
+impl<'b> Iterator for Feed<'_, 'b> {
+    type Item = Result<Event<'b>, CodecError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        match self.codec.step(&mut self.input) {
+            Ok(event) => event.map(Ok),
+            Err(error) => {
+                self.failed = true;
+                self.codec.state = State::Failed(error);
+                Some(Err(error))
+            }
+        }
+    }
+}
