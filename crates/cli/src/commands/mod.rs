@@ -1,0 +1,69 @@
+//! The commands of `tare`, one file each.
+
+pub mod agent;
+pub mod compare;
+pub mod completions;
+pub mod doctor;
+pub mod keeper;
+pub mod load;
+pub mod origin;
+pub mod plan;
+pub mod report;
+pub mod run;
+pub mod schema;
+pub mod targets;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// What `tare` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure an experiment and say what it found.
+    Run(run::Args),
+    /// Show what an experiment would do, how long it takes and what it can detect.
+    Plan(plan::Args),
+    /// Put load on a URL and measure it.
+    Load(load::Args),
+    /// Serve as a test server: echo, delays, errors, stalls.
+    Origin(origin::Args),
+    /// Show a run: terminal, HTML, Markdown, CSV or JSON.
+    Report(report::Args),
+    /// Compare two runs.
+    Compare(compare::Args),
+    /// Say what limits a measurement on this machine.
+    Doctor(doctor::Args),
+    /// Print the JSON Schema of a file format.
+    Schema(schema::Args),
+    /// List and fetch the software that can be measured.
+    Targets(targets::Args),
+    /// Print a shell completion script.
+    Completions(completions::Args),
+    /// Generate load as told by a plan (started by an environment).
+    #[command(hide = true)]
+    Agent(agent::Args),
+    /// Hold the processes of a run (started by `run`).
+    #[command(hide = true)]
+    Keeper(keeper::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Command::Run(args) => run::run(args),
+            Command::Plan(args) => plan::run(args),
+            Command::Load(args) => load::run(args),
+            Command::Origin(args) => origin::run(args),
+            Command::Report(args) => report::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::Doctor(args) => doctor::run(args),
+            Command::Schema(args) => schema::run(args),
+            Command::Targets(args) => targets::run(args),
+            Command::Completions(args) => completions::run(args),
+            Command::Agent(args) => agent::run(args),
+            Command::Keeper(args) => keeper::run(args),
+        }
+    }
+}
