@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One quantity of a trial. Latencies are `felt` over right answers unless the name says otherwise.
+/// One quantity of a trial. Latencies are `felt` over right answers, and
+/// over unfinished ones at their age, unless the name says otherwise.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

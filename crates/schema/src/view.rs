@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::OutcomeCount;
 use crate::metric::{Metric, Unit};
-use crate::record::Check;
+use crate::plan::{Compare, Form};
+use crate::record::{Check, RunProgress};
 
 /// Everything that a report shows. No renderer computes a statistic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +17,10 @@ pub struct View {
     pub run: RunHead,
     /// The answer, first things first.
     pub verdict: Vec<Sentence>,
+    /// What differs between the things compared.
+    pub compare: Compare,
+    /// Metrics with their names, in the order of tables.
+    pub metrics: Vec<MetricHead>,
     /// Arms in the order of the experiment.
     pub arms: Vec<ArmHead>,
     /// Levels in the order of the experiment.
@@ -27,6 +33,8 @@ pub struct View {
     pub noise: Vec<Noise>,
     /// Every trial.
     pub trials: Vec<TrialRow>,
+    /// Files of the run that could not be read, each with the reason.
+    pub skipped: Vec<String>,
     /// Machine, versions and settings.
     pub facts: Vec<FactGroup>,
     /// Checks of the machine.
@@ -52,6 +60,12 @@ pub struct RunHead {
     pub measuring_share: f64,
     /// How sure the figures are.
     pub state: ViewState,
+    /// How far the run itself came.
+    pub progress: RunProgress,
+    /// Why it ended so, in words, if it did not end as planned.
+    pub ended_why: Option<String>,
+    /// Full or quick form of the experiment.
+    pub form: Form,
     /// Complete blocks.
     pub blocks_complete: u32,
     /// Blocks planned.
@@ -60,6 +74,31 @@ pub struct RunHead {
     pub command: String,
     /// Version of Tare.
     pub tare: String,
+}
+
+/// A metric as people see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricHead {
+    /// Metric.
+    pub metric: Metric,
+    /// Short name for people.
+    pub label: String,
+    /// Unit of its values.
+    pub unit: Unit,
+    /// Primary or descriptive.
+    pub family: Family,
+    /// Which direction is good.
+    pub better: Better,
+}
+
+/// Which direction of a metric is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// Less is better: latency, CPU, memory.
+    Lower,
+    /// More is better: throughput.
+    Higher,
 }
 
 /// How much of a run stands behind a view.
@@ -113,6 +152,8 @@ pub struct ArmHead {
 pub struct LevelView {
     /// Name.
     pub name: String,
+    /// Factor key and value, in words.
+    pub values: Vec<(String, String)>,
     /// Why it lies beyond the knee of this machine, if it does.
     pub beyond_knee: Option<String>,
     /// One cell per arm, in the order of arms.
@@ -138,9 +179,15 @@ pub struct CellView {
     pub errors: u64,
     /// Unfinished, all trials.
     pub unfinished: u64,
+    /// Fit trials in which the parts' cores were busier than the plan's limit.
+    pub trials_saturated: u32,
+    /// Why this cell takes no part in a verdict, if it does not.
+    pub no_verdict: Option<String>,
+    /// Every outcome but right answers, all fit trials.
+    pub outcomes: Vec<OutcomeCount>,
     /// Figures, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
-    /// Latency (`felt`, right answers, trials merged) by percentile.
+    /// Latency (`felt`, right answers and unfinished ones at their age, trials merged) by percentile.
     pub felt: Vec<CurvePoint>,
     /// The same for `service`.
     pub service: Vec<CurvePoint>,
@@ -169,6 +216,8 @@ pub struct Figure {
     pub high: Option<f64>,
     /// Value per block, in order of blocks.
     pub by_block: Vec<Option<f64>>,
+    /// The value as people read it, with unit: `0.31 ms`, `> 12 ms`, `–`.
+    pub text: String,
 }
 
 /// One point of a percentile curve.
@@ -178,6 +227,8 @@ pub struct CurvePoint {
     pub percentile: f64,
     /// Value.
     pub value_ns: u64,
+    /// Whether the true value lies above it (unanswered exchanges reach into it).
+    pub at_least: bool,
 }
 
 /// One point of a latency-over-time chart.
@@ -198,7 +249,7 @@ pub struct TimePoint {
 pub struct PartView {
     /// Instance.
     pub instance: String,
-    /// Role.
+    /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
     pub role: String,
     /// Software and version.
     pub software: String,
@@ -214,6 +265,12 @@ pub struct PartView {
     pub run_queue_wait_share: Option<f64>,
     /// Context switches per 1000 exchanges.
     pub switches_per_1000: Option<f64>,
+    /// Packets per 1000 exchanges.
+    pub packets_per_1000: Option<f64>,
+    /// Bytes written to disk within a window.
+    pub disk_write_bytes: Option<u64>,
+    /// Share of the window throttled by a limit.
+    pub throttled_share: Option<f64>,
 }
 
 /// Our own error in a cell.
@@ -235,20 +292,22 @@ pub struct InstrumentView {
     pub upper_bound_share: Option<f64>,
 }
 
-/// The difference between an arm and the baseline at a level.
+/// The difference between a cell and the one it is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// Level.
     pub level: String,
     /// Arm.
     pub arm: String,
-    /// Baseline.
+    /// Arm it is compared with.
     pub against: String,
+    /// Level it is compared with; another one only when levels are compared.
+    pub against_level: String,
     /// Metric.
     pub metric: Metric,
     /// Unit.
     pub unit: Unit,
-    /// Primary or descriptive.
+    /// Primary, step or descriptive.
     pub family: Family,
     /// Baseline's value.
     pub base: Option<f64>,
@@ -260,6 +319,14 @@ pub struct Overhead {
     pub outcome: Outcome,
     /// Complete pairs behind it.
     pub pairs: u32,
+    /// Relative difference that counts as none: the larger of the declared margin and the noise floor.
+    pub margin: Option<f64>,
+    /// Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
+    pub added_text: String,
+    /// Relative difference with interval as people read it: `+48 % (43–53)`, `–`.
+    pub ratio_text: String,
+    /// Outcome in words: `differs`, `same`, `undecided: 4 more blocks would tell`.
+    pub outcome_text: String,
 }
 
 /// An estimate with its interval; no interval below three blocks.
@@ -277,8 +344,10 @@ pub struct Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Simultaneous intervals, verdicts.
+    /// Against the baseline: simultaneous intervals, verdicts.
     Primary,
+    /// Against the arm that it extends by one thing: simultaneous intervals of a family of their own.
+    Step,
     /// Plain intervals, no verdict.
     Descriptive,
 }
@@ -299,6 +368,8 @@ pub enum Outcome {
         /// Blocks that would tell, if a sensible number would.
         more_blocks: Option<u32>,
     },
+    /// Shown with a plain interval and not judged, as a descriptive metric is.
+    Described,
     /// No verdict.
     None {
         /// Why.
@@ -361,6 +432,10 @@ pub struct TrialRow {
     pub status: String,
     /// Why, when not fit.
     pub why: Vec<String>,
+    /// Start since the start of the run.
+    pub offset_ns: u64,
+    /// From its start to its record.
+    pub took_ns: u64,
     /// Saturated.
     pub saturated: bool,
     /// Median of `felt`.
