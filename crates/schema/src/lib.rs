@@ -9,6 +9,7 @@ pub mod load;
 pub mod metric;
 pub mod plan;
 pub mod record;
+pub mod target;
 pub mod topology;
 pub mod view;
 

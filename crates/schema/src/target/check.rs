@@ -1,0 +1,309 @@
+//! Reads a `target.yaml` and says what is wrong with it, where, and what was probably meant.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{COUNTERS, CounterSource, Get, TargetDef, TargetKind, nearest};
+use crate::topology::Settings;
+
+/// What is wrong with a target folder or with what an experiment sets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The text is no target definition.
+    #[error("{file}:{line}:{column}: {what}")]
+    Text {
+        /// File.
+        file: String,
+        /// Line, from 1; 0 when unknown.
+        line: u64,
+        /// Column, from 1; 0 when unknown.
+        column: u64,
+        /// What is wrong, with the nearest valid word.
+        what: String,
+    },
+    /// A setting that the target does not have.
+    #[error("target {target} has no setting `{setting}`{}", meant(.nearest.as_deref(), .known))]
+    UnknownSetting {
+        /// Target.
+        target: String,
+        /// What was set.
+        setting: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+        /// All there are.
+        known: Vec<String>,
+    },
+    /// A value that a setting cannot have.
+    #[error("target {target}: setting `{setting}` must be {wanted}, not {found}")]
+    SettingValue {
+        /// Target.
+        target: String,
+        /// Setting.
+        setting: String,
+        /// What it can be.
+        wanted: String,
+        /// What it was set to.
+        found: String,
+    },
+}
+
+fn meant(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(word) => format!("; did you mean `{word}`?"),
+        None if known.is_empty() => "; it has none".to_owned(),
+        None => format!("; it has {}", known.join(", ")),
+    }
+}
+
+impl TargetDef {
+    /// Reads a definition; `file` is named in errors.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column and the nearest valid word.
+    pub fn from_yaml(text: &str, file: &Path) -> Result<TargetDef, TargetError> {
+        let def: TargetDef =
+            serde_saphyr::from_str(text).map_err(|error| text_error(&error, file))?;
+        check(&def).map_err(|(word, what)| {
+            let (line, column) = position(text, &word);
+            TargetError::Text {
+                file: file.display().to_string(),
+                line,
+                column,
+                what,
+            }
+        })?;
+        Ok(def)
+    }
+}
+
+fn text_error(error: &serde_saphyr::Error, file: &Path) -> TargetError {
+    let error = error.without_snippet();
+    let (line, column) = error
+        .location()
+        .map_or((0, 0), |place| (place.line(), place.column()));
+    let what = match error {
+        serde_saphyr::Error::SerdeUnknownField {
+            field, expected, ..
+        } => unknown("key", field, expected),
+        serde_saphyr::Error::SerdeUnknownVariant {
+            variant, expected, ..
+        } => unknown("word", variant, expected),
+        other => other
+            .to_string()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    TargetError::Text {
+        file: file.display().to_string(),
+        line,
+        column,
+        what,
+    }
+}
+
+fn unknown(kind: &str, word: &str, expected: &[&str]) -> String {
+    match nearest(word, expected.iter().copied()) {
+        Some(near) => format!("unknown {kind} `{word}`; did you mean `{near}`?"),
+        None => format!(
+            "unknown {kind} `{word}`; known here: {}",
+            expected.join(", ")
+        ),
+    }
+}
+
+/// Where a word stands in the text: the first line that has it outside comments.
+fn position(text: &str, word: &str) -> (u64, u64) {
+    let mut number = 0;
+    for line in text.lines() {
+        number += 1;
+        let code = line.split(" #").next().unwrap_or(line);
+        if let Some(at) = code.find(word)
+            && !code.trim_start().starts_with('#')
+        {
+            let column = code[..at].chars().count() as u64 + 1;
+            return (number, column);
+        }
+    }
+    (1, 1)
+}
+
+/// What serde cannot see. The error is the word to point at and what is wrong with it.
+fn check(def: &TargetDef) -> Result<(), (String, String)> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if def.target.is_empty() || !def.target.chars().all(plain) {
+        return Err((
+            "target".to_owned(),
+            "a target's name is made of a-z, 0-9 and `-`".to_owned(),
+        ));
+    }
+    if def.kind == TargetKind::ControlPlane {
+        return Err((
+            "control-plane".to_owned(),
+            "`control-plane` is reserved: no environment can install one yet".to_owned(),
+        ));
+    }
+    for (key, empty) in [
+        ("get", def.get.is_empty()),
+        ("start", def.start.is_empty()),
+        ("roles", def.roles.is_empty()),
+        ("speaks", def.speaks.is_empty()),
+        ("command", def.version.command.is_empty()),
+    ] {
+        if empty {
+            return Err((key.to_owned(), format!("`{key}` must not be empty")));
+        }
+    }
+    check_get(def)?;
+    check_ready(def)?;
+    check_settings(def)?;
+    check_counters(def)
+}
+
+fn check_get(def: &TargetDef) -> Result<(), (String, String)> {
+    for get in &def.get {
+        if let Get::Pip(pip) = get
+            && let Some(sum) = pip
+                .sha256
+                .values()
+                .find(|sum| sum.len() != 64 || !sum.chars().all(|c| c.is_ascii_hexdigit()))
+        {
+            return Err((
+                sum.clone(),
+                "a SHA-256 has 64 hexadecimal digits".to_owned(),
+            ));
+        }
+        if let Get::Debian(debian) = get
+            && debian.packages.is_empty()
+        {
+            return Err((
+                "packages".to_owned(),
+                "`packages` must not be empty".to_owned(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
+    let ready = &def.ready;
+    let ways = [
+        ready.tcp.is_some(),
+        ready.http.is_some(),
+        ready.log.is_some(),
+        ready.command.is_some(),
+    ];
+    match ways.iter().filter(|&&way| way).count() {
+        1 => Ok(()),
+        _ => Err((
+            "ready".to_owned(),
+            "`ready` needs exactly one of tcp, http, log and command".to_owned(),
+        )),
+    }
+}
+
+fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
+    for (name, setting) in &def.settings {
+        if !setting.one_of.is_empty() && !setting.one_of.contains(&setting.default) {
+            return Err((
+                name.clone(),
+                format!("the default of `{name}` is not among its `one_of`"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_counters(def: &TargetDef) -> Result<(), (String, String)> {
+    for counter in &def.counters {
+        let name = counter.name.as_str();
+        if !name.starts_with("x-") && !COUNTERS.iter().any(|(known, _)| *known == name) {
+            let near = nearest(name, COUNTERS.iter().map(|(known, _)| *known));
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            return Err((
+                name.to_owned(),
+                format!("unknown counter `{name}`{hint} (names of your own begin with `x-`)"),
+            ));
+        }
+        if !counter.scale.is_finite() || counter.scale <= 0.0 {
+            return Err((
+                "scale".to_owned(),
+                format!("`scale` of {name} must be above 0"),
+            ));
+        }
+        let pattern = match &counter.from {
+            CounterSource::Text(text) => Some(&text.pattern),
+            CounterSource::Command(command) => Some(&command.pattern),
+            _ => None,
+        };
+        if let Some(pattern) = pattern
+            && !pattern.contains("<value>")
+        {
+            return Err((
+                pattern.clone(),
+                format!("the pattern of {name} needs a group `(?<value>…)`"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// [`TargetDef::settings_with`].
+pub(super) fn settings(def: &TargetDef, given: &[&Settings]) -> Result<Settings, TargetError> {
+    let mut all: Settings = def
+        .settings
+        .iter()
+        .map(|(name, setting)| (name.clone(), setting.default.clone()))
+        .collect();
+    for (name, value) in given.iter().flat_map(|settings| settings.iter()) {
+        let Some(setting) = def.settings.get(name) else {
+            return Err(TargetError::UnknownSetting {
+                target: def.target.clone(),
+                setting: name.clone(),
+                nearest: nearest(name, def.settings.keys().map(String::as_str)).map(str::to_owned),
+                known: def.settings.keys().cloned().collect(),
+            });
+        };
+        let wrong = |wanted: String| TargetError::SettingValue {
+            target: def.target.clone(),
+            setting: name.clone(),
+            wanted,
+            found: value.to_string(),
+        };
+        if !setting.one_of.is_empty() && !setting.one_of.contains(value) {
+            let list: Vec<String> = setting.one_of.iter().map(Value::to_string).collect();
+            return Err(wrong(format!("one of {}", list.join(", "))));
+        }
+        if !same_type(&setting.default, value) {
+            return Err(wrong(type_name(&setting.default).to_owned()));
+        }
+        all.insert(name.clone(), value.clone());
+    }
+    Ok(all)
+}
+
+/// A null default takes anything; a whole number takes only whole numbers.
+fn same_type(default: &Value, value: &Value) -> bool {
+    match (default, value) {
+        (Value::Null, _) => true,
+        (Value::Number(a), Value::Number(b)) => a.is_f64() || b.is_u64() || b.is_i64(),
+        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "anything",
+        Value::Bool(_) => "true or false",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "a whole number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+use super::*;
+use serde_json::json;
+
+const GOOD: &str = r#"
+target: fast-proxy
+about: A proxy
+get:
+  - path: fast-proxy
+version: {command: ["{{ bin }}", -v], pattern: 'version (\S+)'}
+roles: [sidecar]
+speaks: [http1]
+settings:
+  workers: {default: 1, about: Threads}
+  mode: {default: small, about: Mode, one_of: [small, large]}
+start: ["{{ bin }}"]
+ready: {tcp: "{{ listen }}", within: 5s}
+counters:
+  - name: requests
+    from: {prometheus: {url: "http://{{ admin }}/m", metric: total, where: {a: b}}}
+"#;
+
+fn read(text: &str) -> Result<TargetDef, TargetError> {
+    TargetDef::from_yaml(text, Path::new("t/target.yaml"))
+}
+
+fn complaint(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "the test replaces nothing");
+    read(&GOOD.replace(from, to)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_definition_survives_being_written_and_read_again() {
+    let def = read(GOOD).unwrap();
+    let again: TargetDef = serde_json::from_value(serde_json::to_value(&def).unwrap()).unwrap();
+    assert_eq!(def, again);
+    assert_eq!(def.ready.within.as_secs(), 5);
+}
+
+#[test]
+fn an_unknown_key_is_told_with_its_place_and_the_nearest_one() {
+    let said = complaint("speaks:", "speeks:");
+    assert!(said.starts_with("t/target.yaml:8:1: "), "{said}");
+    assert!(said.contains("did you mean `speaks`?"), "{said}");
+}
+
+#[test]
+fn an_unknown_role_is_told_with_the_nearest_one() {
+    let said = complaint("[sidecar]", "[sidecart]");
+    assert!(said.starts_with("t/target.yaml:7:"), "{said}");
+    assert!(said.contains("did you mean `sidecar`?"), "{said}");
+}
+
+#[test]
+fn an_unknown_counter_is_told_with_the_nearest_one_unless_it_is_marked_as_ones_own() {
+    let said = complaint("name: requests", "name: request");
+    assert!(said.starts_with("t/target.yaml:15:"), "{said}");
+    assert!(said.contains("did you mean `requests`?"), "{said}");
+    assert!(read(&GOOD.replace("name: requests", "name: x-request")).is_ok());
+}
+
+#[test]
+fn a_probe_must_be_exactly_one_and_limited() {
+    assert!(complaint("tcp: \"{{ listen }}\", ", "").contains("exactly one of"));
+    assert!(complaint("within: 5s", "log: x, within: 5s").contains("exactly one of"));
+    assert!(complaint("within: 5s", "within: 0s").contains("no time limit"));
+    assert!(complaint(", within: 5s", "").contains("within"));
+}
+
+#[test]
+fn a_control_plane_is_refused_for_now() {
+    assert!(complaint("about: A proxy", "about: A\nkind: control-plane").contains("reserved"));
+}
+
+#[test]
+fn settings_are_defaults_with_later_ones_over_earlier_ones() {
+    let def = read(GOOD).unwrap();
+    let first = Settings::from([
+        ("workers".to_owned(), json!(2)),
+        ("mode".to_owned(), json!("large")),
+    ]);
+    let second = Settings::from([("workers".to_owned(), json!(3))]);
+    let all = def.settings_with(&[&first, &second]).unwrap();
+    assert_eq!(all["workers"], json!(3));
+    assert_eq!(all["mode"], json!("large"));
+}
+
+#[test]
+fn a_setting_that_does_not_exist_or_fit_is_refused_with_the_way_out() {
+    let def = read(GOOD).unwrap();
+    let set = |name: &str, value: Value| {
+        def.settings_with(&[&Settings::from([(name.to_owned(), value)])])
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(set("worker", json!(2)).contains("did you mean `workers`?"));
+    assert!(set("colour", json!(2)).contains("it has mode, workers"));
+    assert!(set("workers", json!("two")).contains("must be a whole number, not \"two\""));
+    assert!(set("workers", json!(1.5)).contains("must be a whole number"));
+    assert!(set("mode", json!("tiny")).contains("one of \"small\", \"large\""));
+}
