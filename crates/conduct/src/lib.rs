@@ -1,1 +1,23 @@
-//! placeholder
+//! Conducting a run: order, blocks, warm-up, proofs, records, resume. Measures; judges nothing.
+//!
+//! The name of a target or a protocol never decides anything here; all that is known of the
+//! laboratory is the blocking [`tare_lab::environment::Environment`].
+
+mod beds;
+mod clock;
+mod conductor;
+mod error;
+mod event;
+pub mod fitness;
+mod folder;
+mod order;
+pub mod proof;
+pub mod samples;
+mod service;
+mod trial;
+
+pub use conductor::{Options, Outcome, resume, run};
+pub use error::ConductError;
+pub use event::{Enough, Event, Progress, Watcher};
+pub use folder::RunFolder;
+pub use order::{Slot, block_order};

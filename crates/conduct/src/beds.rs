@@ -1,0 +1,108 @@
+//! Which beds are up, and when one is set up afresh.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tare_lab::LabError;
+use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_schema::plan::{Arm, Cell, Plan, Restart};
+use tare_schema::topology::Settings;
+
+use crate::order::Slot;
+
+/// What a bed was made for: as long as the key of the next trial is the same, it stays up.
+#[derive(Debug, Clone, PartialEq)]
+struct Key {
+    arm: String,
+    /// Block, copy and trial, as far as the restart policy tells them apart.
+    round: (u32, u32, u32),
+    workload: Settings,
+    targets: BTreeMap<String, Settings>,
+}
+
+/// The beds of a run.
+#[derive(Default)]
+pub(crate) struct Beds {
+    up: Vec<(Key, String, Box<dyn Bed>)>,
+    starts: u32,
+    starting: Duration,
+}
+
+/// One trial, as far as beds are concerned.
+pub(crate) struct Stay<'a> {
+    pub arm: &'a Arm,
+    pub cell: &'a Cell,
+    pub slot: &'a Slot,
+    pub block: u32,
+    pub trial: u32,
+}
+
+impl Beds {
+    /// The bed for a trial: one that is up, or a fresh one.
+    pub fn get(
+        &mut self,
+        plan: &Plan,
+        stay: &Stay<'_>,
+        environment: &mut dyn Environment,
+        logs: &Path,
+    ) -> Result<&mut dyn Bed, LabError> {
+        let key = key_of(plan.restart, stay);
+        let index = match self.up.iter().position(|(up, _, _)| *up == key) {
+            Some(index) => index,
+            None => {
+                if plan.restart != Restart::Run {
+                    self.stop_all(logs);
+                }
+                let name = format!("b{}-{}-{}", stay.block, stay.slot.arm, stay.trial);
+                let begun = Instant::now();
+                let mut bed = environment.place(&BedPlan {
+                    name: name.clone(),
+                    topology: stay.arm.topology.clone(),
+                    workload: stay.cell.workload.clone(),
+                    targets: stay.cell.targets.clone(),
+                    placement: plan.placement.clone(),
+                    limits: plan.limits.clone(),
+                })?;
+                if let Err(error) = bed.start() {
+                    // What it wrote before it gave up is the best explanation there is.
+                    let _ = bed.collect(&logs.join(&name));
+                    return Err(error);
+                }
+                self.starts += 1;
+                self.starting += begun.elapsed();
+                self.up.push((key, name, bed));
+                self.up.len() - 1
+            }
+        };
+        Ok(&mut *self.up[index].2)
+    }
+
+    /// Mean time that a bed took to come up, as far as known.
+    pub fn start_takes(&self) -> Option<Duration> {
+        (self.starts > 0).then(|| self.starting / self.starts)
+    }
+
+    /// Collects logs and stops everything.
+    pub fn stop_all(&mut self, logs: &Path) {
+        for (_, name, mut bed) in self.up.drain(..) {
+            // Logs are for people: a run is not lost because they cannot be copied.
+            let _ = bed.collect(&logs.join(name));
+            // Dropping the bed ends what would not stop by itself.
+            let _ = bed.stop();
+        }
+    }
+}
+
+fn key_of(restart: Restart, stay: &Stay<'_>) -> Key {
+    Key {
+        arm: stay.slot.arm.clone(),
+        round: match restart {
+            Restart::Trial => (stay.block, stay.slot.copy, stay.trial),
+            Restart::Block => (stay.block, stay.slot.copy, 0),
+            Restart::Run => (0, 0, 0),
+        },
+        workload: stay.cell.workload.clone(),
+        targets: stay.cell.targets.clone(),
+    }
+}

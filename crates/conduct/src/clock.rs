@@ -1,0 +1,17 @@
+//! Wall-clock moments as files and agents carry them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Now, in µs since the epoch.
+#[must_use]
+pub fn now_unix_us() -> u64 {
+    // A clock before 1970 is a machine that no result of should be kept of; 0 shows it.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as u64)
+}
+
+/// How long until a wall-clock moment; zero when it has passed.
+#[must_use]
+pub fn until(unix_us: u64) -> Duration {
+    Duration::from_micros(unix_us.saturating_sub(now_unix_us()))
+}

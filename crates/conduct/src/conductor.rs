@@ -1,0 +1,456 @@
+//! The conductor: takes a plan through its blocks, trial by trial, and leaves records.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tare_lab::LabError;
+use tare_lab::environment::Environment;
+use tare_schema::agent::Sample;
+use tare_schema::load::Stop;
+use tare_schema::plan::{Cell, Plan};
+use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
+use tare_stats::random::Random;
+
+use crate::ConductError;
+use crate::beds::{Beds, Stay};
+use crate::clock::now_unix_us;
+use crate::event::{Enough, Event, Progress, Watcher};
+use crate::folder::RunFolder;
+use crate::order::{Slot, block_order};
+use crate::trial::{self, Listener, Measured, Trial};
+
+/// Where a run goes and how it was asked for.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder of runs.
+    pub out: PathBuf,
+    /// Name of the run's folder.
+    pub name: String,
+    /// The command that was typed.
+    pub command: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its state.
+    pub progress: RunProgress,
+}
+
+/// Runs a plan from its first block.
+///
+/// # Errors
+/// When the environment cannot provide what the plan needs, or the disk does not take the records.
+pub fn run(
+    plan: &Plan,
+    environment: &mut dyn Environment,
+    options: &Options,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome, ConductError> {
+    refuse_what_cannot_run(plan)?;
+    provide(plan, environment, watcher)?;
+    watcher.hear(&Event::Preparing("looking at this machine"));
+    let described = environment.describe()?;
+    let folder = RunFolder::create(&options.out, &options.name)?;
+    folder.write_plan(plan)?;
+    folder.write_environment(&described)?;
+    let state = RunState {
+        version: tare_schema::FORMAT_VERSION,
+        started_unix_us: now_unix_us(),
+        ended_unix_us: None,
+        state: RunProgress::Running,
+        why: None,
+        command: options.command.clone(),
+        resumed: 0,
+    };
+    Conductor::new(plan.clone(), folder, environment, watcher).conduct(state)
+}
+
+/// Goes on with a run that was cut off: complete blocks stay, the interrupted one is measured again.
+///
+/// # Errors
+/// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
+pub fn resume(
+    path: &std::path::Path,
+    environment: &mut dyn Environment,
+    watcher: &mut dyn Watcher,
+) -> Result<Outcome, ConductError> {
+    let folder = RunFolder::open(path)?;
+    let plan = folder.plan()?;
+    let mut state = folder.state()?;
+    provide(&plan, environment, watcher)?;
+    let now = environment.describe()?;
+    let then = folder.environment()?;
+    if now.fingerprint != then.fingerprint {
+        return Err(ConductError::Plan(format!(
+            "this machine ({}, kernel {}, {} cores) is not the one that began the run ({}, kernel {}, {} cores): \
+             start a new run here, and compare the two with `tare compare`",
+            now.cpu_model, now.kernel, now.cores, then.cpu_model, then.kernel, then.cores
+        )));
+    }
+    state.resumed += 1;
+    state.state = RunProgress::Running;
+    state.ended_unix_us = None;
+    Conductor::new(plan, folder, environment, watcher).conduct(state)
+}
+
+fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
+    if !plan.workload.prepare.is_empty() {
+        return Err(ConductError::Plan(format!(
+            "workload {} has preparation steps ({}), which no environment here can run yet",
+            plan.workload.name,
+            plan.workload.prepare.join(", ")
+        )));
+    }
+    if plan.arms.iter().all(|arm| arm.needs.is_some()) {
+        return Err(ConductError::Plan(
+            "no arm of this experiment can run in this environment: see `tare plan`".into(),
+        ));
+    }
+    Ok(())
+}
+
+fn provide(
+    plan: &Plan,
+    environment: &mut dyn Environment,
+    watcher: &mut dyn Watcher,
+) -> Result<(), ConductError> {
+    let targets: BTreeSet<String> = plan
+        .arms
+        .iter()
+        .filter(|arm| arm.needs.is_none())
+        .flat_map(|arm| &arm.topology.instances)
+        .map(|instance| instance.target.clone())
+        .collect();
+    let targets: Vec<String> = targets.into_iter().collect();
+    environment.provide(&targets, &mut |words| {
+        watcher.hear(&Event::Preparing(words));
+    })?;
+    Ok(())
+}
+
+/// A run being measured.
+struct Conductor<'a> {
+    plan: Plan,
+    folder: RunFolder,
+    environment: &'a mut dyn Environment,
+    watcher: &'a mut dyn Watcher,
+    beds: Beds,
+    records: Vec<TrialRecord>,
+    /// Arms of which a bed has come up at least once: a later failure to start is that trial's, not the plan's.
+    proven: BTreeSet<String>,
+    /// Time that trials of this session took beyond their windows and warm-ups.
+    overhead: Overhead,
+}
+
+/// Running mean of what a trial takes beyond its load.
+#[derive(Debug, Default)]
+struct Overhead {
+    trials: u32,
+    total: Duration,
+}
+
+/// Guess for the first trial's overhead, before one was measured.
+const FIRST_GUESS: Duration = Duration::from_millis(600);
+
+/// How a block ended.
+enum BlockEnd {
+    Complete,
+    Interrupted,
+}
+
+impl<'a> Conductor<'a> {
+    fn new(
+        plan: Plan,
+        folder: RunFolder,
+        environment: &'a mut dyn Environment,
+        watcher: &'a mut dyn Watcher,
+    ) -> Self {
+        Conductor {
+            plan,
+            folder,
+            environment,
+            watcher,
+            beds: Beds::default(),
+            records: Vec::new(),
+            proven: BTreeSet::new(),
+            overhead: Overhead::default(),
+        }
+    }
+
+    fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
+        self.folder.write_state(&state)?;
+        self.records = self.folder.records()?;
+        let ended = self.blocks();
+        let logs = self.logs();
+        self.beds.stop_all(&logs);
+        (state.state, state.why) = match &ended {
+            Ok((BlockEnd::Complete, why)) => (RunProgress::Complete, why.clone()),
+            Ok((BlockEnd::Interrupted, _)) => (
+                RunProgress::Interrupted,
+                Some("interrupted by the user".into()),
+            ),
+            Err(error) => (RunProgress::Broken, Some(error.to_string())),
+        };
+        state.ended_unix_us = Some(now_unix_us());
+        let written = self.folder.write_state(&state);
+        ended?;
+        written?;
+        Ok(Outcome {
+            folder: self.folder.path().to_owned(),
+            progress: state.state,
+        })
+    }
+
+    fn logs(&self) -> PathBuf {
+        self.folder.path().join("beds")
+    }
+
+    /// All blocks that are not yet complete; with them, why it ended before the last one, if it did.
+    fn blocks(&mut self) -> Result<(BlockEnd, Option<String>), ConductError> {
+        let blocks = self.plan.blocks;
+        let slots = block_order(&self.plan, 1).len() as u32;
+        let done = (1..=blocks.max).filter(|&b| self.is_complete(b)).count() as u32;
+        self.watcher.hear(&Event::Started {
+            folder: self.folder.path(),
+            trials: slots * blocks.max,
+            done: slots * done,
+        });
+        for block in 1..=blocks.max {
+            if !self.is_complete(block) {
+                self.supersede(block)?;
+                if let BlockEnd::Interrupted = self.block(block)? {
+                    return Ok((BlockEnd::Interrupted, None));
+                }
+                self.watcher.hear(&Event::BlockDone {
+                    folder: self.folder.path(),
+                    block,
+                    of: blocks.max,
+                });
+            }
+            if blocks.until.is_some()
+                && block >= blocks.min
+                && block < blocks.max
+                && let Enough::Yes(why) = self.watcher.enough(self.folder.path())
+            {
+                return Ok((BlockEnd::Complete, Some(why)));
+            }
+        }
+        Ok((BlockEnd::Complete, None))
+    }
+
+    /// Whether every slot of a block has its record, with the repeat where one was due.
+    fn is_complete(&self, block: u32) -> bool {
+        block_order(&self.plan, block).iter().all(|slot| {
+            let mut of_slot = self
+                .records
+                .iter()
+                .filter(|record| record.block == block && !record.superseded && is_of(record, slot))
+                .peekable();
+            of_slot.peek().is_some()
+                && of_slot.any(|record| record.status.is_fit() || record.attempt > 0)
+        })
+    }
+
+    /// Marks what an interrupted session left of a block: it stays on disk, but does not count.
+    fn supersede(&mut self, block: u32) -> Result<(), ConductError> {
+        for record in &mut self.records {
+            if record.block == block && !record.superseded {
+                record.superseded = true;
+                self.folder.write_record(record)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: u32) -> Result<BlockEnd, ConductError> {
+        let mut again = Vec::new();
+        let order = block_order(&self.plan, block);
+        for (index, slot) in order.iter().enumerate() {
+            match self.trial(block, slot, 0, order.len() - index)? {
+                None => return Ok(BlockEnd::Interrupted),
+                Some(status) if status.is_fit() => {}
+                Some(_) => again.push(slot.clone()),
+            }
+        }
+        for (index, slot) in again.iter().enumerate() {
+            if self.trial(block, slot, 1, again.len() - index)?.is_none() {
+                return Ok(BlockEnd::Interrupted);
+            }
+        }
+        Ok(BlockEnd::Complete)
+    }
+
+    /// One trial with its record; `None` when the user interrupted it.
+    fn trial(
+        &mut self,
+        block: u32,
+        slot: &Slot,
+        attempt: u32,
+        left_in_block: usize,
+    ) -> Result<Option<TrialStatus>, ConductError> {
+        let cell = self.cell(slot)?.clone();
+        let number = self.records.last().map_or(1, |record| record.trial + 1);
+        let path = self.folder.fresh_trial(number)?;
+        let started_unix_us = now_unix_us();
+        let begun = Instant::now();
+        let left = self.left(block, left_in_block, &cell);
+        let progress = Progress {
+            block,
+            blocks: self.plan.blocks.max,
+            slot,
+            attempt,
+            left,
+        };
+        self.watcher.hear(&Event::TrialStarted(&progress));
+        let measured = match self.measure(&cell, slot, block, number, &path, &progress)? {
+            Trial::Interrupted => return Ok(None),
+            Trial::Measured(measured) => *measured,
+        };
+        let took = begun.elapsed();
+        self.overhead.trials += 1;
+        self.overhead.total += took.saturating_sub(load_takes(&cell));
+        let record = TrialRecord {
+            version: tare_schema::FORMAT_VERSION,
+            trial: number,
+            block,
+            arm: slot.arm.clone(),
+            level: slot.level.clone(),
+            copy: slot.copy,
+            attempt,
+            started_unix_us,
+            took_ns: took.as_nanos() as u64,
+            status: measured.status,
+            saturated: measured.saturated,
+            superseded: false,
+            load: measured.load,
+            parts: measured.parts,
+            machine: measured.machine,
+            proofs: measured.proofs,
+            endpoints: measured.endpoints,
+        };
+        self.folder.write_record(&record)?;
+        self.watcher.hear(&Event::TrialDone(&record));
+        let status = record.status.clone();
+        if let TrialStatus::Failed { .. } = status {
+            // Whatever is wrong with the bed must not reach into the next trial.
+            let logs = self.logs();
+            self.beds.stop_all(&logs);
+        }
+        self.records.push(record);
+        Ok(Some(status))
+    }
+
+    fn cell(&self, slot: &Slot) -> Result<&Cell, ConductError> {
+        let mut cells = self.plan.cells.iter();
+        cells
+            .find(|cell| cell.arm == slot.arm && cell.level == slot.level)
+            .ok_or_else(|| {
+                ConductError::Plan(format!(
+                    "the plan has no cell for arm {} at level {}",
+                    slot.arm, slot.level
+                ))
+            })
+    }
+
+    fn measure(
+        &mut self,
+        cell: &Cell,
+        slot: &Slot,
+        block: u32,
+        number: u32,
+        path: &std::path::Path,
+        progress: &Progress<'_>,
+    ) -> Result<Trial, ConductError> {
+        if self.watcher.interrupted() {
+            return Ok(Trial::Interrupted);
+        }
+        let Some(arm) = self.plan.arms.iter().find(|arm| arm.name == slot.arm) else {
+            return Err(ConductError::Plan(format!(
+                "the plan has no arm {}",
+                slot.arm
+            )));
+        };
+        let stay = Stay {
+            arm,
+            cell,
+            slot,
+            block,
+            trial: number,
+        };
+        let logs = self.folder.path().join("beds");
+        let bed = match self.beds.get(&self.plan, &stay, self.environment, &logs) {
+            Ok(bed) => bed,
+            Err(error) => return start_failed(&self.proven, slot, error),
+        };
+        self.proven.insert(slot.arm.clone());
+        let seed = Random::for_purpose(self.plan.seed, &format!("trial {number}")).bits();
+        let mut ear = Ear {
+            watcher: self.watcher,
+            progress,
+        };
+        trial::measure(&self.plan, cell, seed, bed, path, &mut ear)
+    }
+
+    /// Estimate of the time to the end of the run.
+    fn left(&self, block: u32, left_in_block: usize, cell: &Cell) -> Duration {
+        let blocks_after = (self.plan.blocks.max - block) as usize;
+        let slots = block_order(&self.plan, block).len();
+        let trials = (left_in_block + blocks_after * slots) as u32;
+        let overhead = match self.overhead.trials {
+            0 => self.beds.start_takes().unwrap_or(FIRST_GUESS),
+            trials => self.overhead.total / trials,
+        };
+        (load_takes(cell) + overhead) * trials
+    }
+}
+
+/// A bed that did not come up: the plan's fault the first time, the trial's later.
+fn start_failed(
+    proven: &BTreeSet<String>,
+    slot: &Slot,
+    error: LabError,
+) -> Result<Trial, ConductError> {
+    if proven.contains(&slot.arm) {
+        let failed = Measured::failed(error.to_string(), Vec::new());
+        Ok(Trial::Measured(Box::new(failed)))
+    } else {
+        Err(error.into())
+    }
+}
+
+fn is_of(record: &TrialRecord, slot: &Slot) -> bool {
+    record.arm == slot.arm && record.level == slot.level && record.copy == slot.copy
+}
+
+/// Time that the load itself takes, as far as its stop rule says.
+fn load_takes(cell: &Cell) -> Duration {
+    let takes = cell.load.iter().map(|role| {
+        let window_ns = match role.load.stop {
+            Stop::Duration { window_ns } => window_ns,
+            Stop::Count { .. } | Stop::Interrupted => 0,
+        };
+        Duration::from_nanos(role.load.warmup_ns + window_ns)
+    });
+    takes.max().unwrap_or_default()
+}
+
+/// Passes samples on to the watcher.
+struct Ear<'a, 'p> {
+    watcher: &'a mut dyn Watcher,
+    progress: &'a Progress<'p>,
+}
+
+impl Listener for Ear<'_, '_> {
+    fn sample(&mut self, role: &str, sample: &Sample) {
+        self.watcher
+            .hear(&Event::Sampled(self.progress, role, sample));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.watcher.interrupted()
+    }
+}

@@ -1,0 +1,265 @@
+//! Path proof: the counters of everything on the way must have grown by exactly what was sent.
+
+use tare_lab::environment::{InstanceCounters, Reading};
+use tare_schema::plan::{Cell, Plan};
+use tare_schema::record::Proof;
+use tare_schema::topology::{Route, Security, Topology};
+
+/// What the agents sent over one edge, from first to last byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    /// Edge.
+    pub edge: String,
+    /// Requests.
+    pub requests: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Request bytes.
+    pub bytes: u64,
+}
+
+/// Protocols whose requests a proxy counts one by one.
+fn is_request_protocol(protocol: &str) -> bool {
+    protocol != "tcp"
+}
+
+/// The evidence of one trial, whether it holds or not.
+#[must_use]
+pub fn prove(
+    plan: &Plan,
+    cell: &Cell,
+    sent: &[Sent],
+    before: &[InstanceCounters],
+    after: &[InstanceCounters],
+) -> Vec<Proof> {
+    let Some(arm) = plan.arms.iter().find(|arm| arm.name == cell.arm) else {
+        return Vec::new();
+    };
+    let growth = Growth { before, after };
+    let mut proofs = Vec::new();
+    for route in &arm.topology.routes {
+        let over: Vec<&Sent> = sent.iter().filter(|sent| sent.edge == route.edge).collect();
+        if over.is_empty() {
+            continue;
+        }
+        let total = Sent {
+            edge: route.edge.clone(),
+            requests: over.iter().map(|sent| sent.requests).sum(),
+            connections: over.iter().map(|sent| sent.connections).sum(),
+            bytes: over.iter().map(|sent| sent.bytes).sum(),
+        };
+        proofs.extend(prove_traffic(&arm.topology, route, &total, &growth));
+        proofs.extend(prove_links(route, &growth));
+    }
+    proofs
+}
+
+/// Counters before and after.
+struct Growth<'a> {
+    before: &'a [InstanceCounters],
+    after: &'a [InstanceCounters],
+}
+
+impl Growth<'_> {
+    fn has_counters(&self, instance: &str) -> bool {
+        self.after
+            .iter()
+            .any(|counters| counters.instance == instance && !counters.readings.is_empty())
+    }
+
+    fn readings<'b>(
+        counters: &'b [InstanceCounters],
+        instance: &'b str,
+        name: &'b str,
+        edge: &'b str,
+    ) -> impl Iterator<Item = &'b Reading> {
+        counters
+            .iter()
+            .filter(move |counters| counters.instance == instance)
+            .flat_map(|counters| &counters.readings)
+            .filter(move |reading| reading.name == name)
+            .filter(move |reading| reading.edge.as_deref().is_none_or(|of| of == edge))
+    }
+
+    /// How much a counter has grown; `None` when the instance has no such counter.
+    fn of(&self, instance: &str, name: &str, edge: &str) -> Option<f64> {
+        let mut after = Self::readings(self.after, instance, name, edge).peekable();
+        after.peek()?;
+        let after: f64 = after.map(|reading| reading.value).sum();
+        let before: f64 = Self::readings(self.before, instance, name, edge)
+            .map(|reading| reading.value)
+            .sum();
+        Some(after - before)
+    }
+
+    /// Labels of a counter that have grown: the TLS versions that were negotiated, say.
+    fn labels(&self, instance: &str, name: &str, edge: &str) -> Option<Vec<String>> {
+        let mut after = Self::readings(self.after, instance, name, edge).peekable();
+        after.peek()?;
+        let mut grown: Vec<String> = after
+            .filter(|reading| {
+                let before: f64 = Self::readings(self.before, instance, name, edge)
+                    .filter(|earlier| earlier.label == reading.label)
+                    .map(|earlier| earlier.value)
+                    .sum();
+                reading.value > before
+            })
+            .filter_map(|reading| reading.label.clone())
+            .collect();
+        grown.sort();
+        grown.dedup();
+        Some(grown)
+    }
+}
+
+/// Requests (or connections and bytes) at every stop and at the end of the route.
+fn prove_traffic(
+    topology: &Topology,
+    route: &Route,
+    sent: &Sent,
+    growth: &Growth<'_>,
+) -> Vec<Proof> {
+    let mut proofs = Vec::new();
+    for stop in &route.stops {
+        if is_request_protocol(&route.protocol) {
+            let grown = growth.of(stop, "requests", &route.edge);
+            proofs.push(exactly(stop, "requests", sent.requests, grown));
+            if let Some(retries) = growth.of(stop, "retries", &route.edge) {
+                proofs.push(exactly(stop, "retries", 0, Some(retries)));
+            }
+        } else {
+            let grown = growth.of(stop, "connections", &route.edge);
+            proofs.push(exactly(stop, "connections", sent.connections, grown));
+            if let Some(bytes) = growth.of(stop, "bytes-received", &route.edge) {
+                proofs.push(Proof {
+                    instance: stop.clone(),
+                    what: "bytes-received".into(),
+                    expected: format!("at least {}", sent.bytes),
+                    found: format!("{bytes:.0}"),
+                    holds: bytes >= sent.bytes as f64,
+                });
+            }
+        }
+    }
+    if is_request_protocol(&route.protocol) && growth.has_counters(&route.to) {
+        let grown = growth.of(&route.to, "requests", &route.edge);
+        if grown.is_some() {
+            proofs.push(exactly(&route.to, "requests", sent.requests, grown));
+        }
+    }
+    // A proxy of the arm that is not on the way must not have seen the traffic.
+    for instance in &topology.instances {
+        let idle = instance.role.is_proxy() && !route.stops.contains(&instance.name);
+        if idle && topology.routes.len() == 1 && growth.has_counters(&instance.name) {
+            let grown = growth.of(&instance.name, "requests", &route.edge);
+            proofs.push(exactly(&instance.name, "requests", 0, grown));
+        }
+    }
+    proofs
+}
+
+/// What was negotiated on every stretch that a proxy can tell of.
+fn prove_links(route: &Route, growth: &Growth<'_>) -> Vec<Proof> {
+    let mut proofs = Vec::new();
+    for (index, link) in route.links.iter().enumerate() {
+        // The accepting end knows most; where that is the app, the proxy before it is asked.
+        let (stop, side) = match (route.stops.get(index), index.checked_sub(1)) {
+            (Some(stop), _) => (stop, ""),
+            (None, Some(before)) => (&route.stops[before], "upstream-"),
+            (None, None) => continue,
+        };
+        let end = LinkEnd { stop, side, route };
+        match link.security {
+            Security::Plaintext => {
+                let grown = growth.of(stop, &format!("{side}tls-handshakes"), &route.edge);
+                if grown.is_some() {
+                    proofs.push(exactly(stop, &format!("{side}tls-handshakes"), 0, grown));
+                }
+            }
+            Security::Tls | Security::Mtls => {
+                proofs.extend(negotiated(&end, link.security, growth));
+            }
+        }
+    }
+    proofs
+}
+
+/// The end of a link that is asked what was negotiated.
+struct LinkEnd<'a> {
+    stop: &'a str,
+    side: &'a str,
+    route: &'a Route,
+}
+
+/// Evidence of TLS since the instance started: a connection may be older than the trial.
+fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec<Proof> {
+    let since_start = Growth {
+        before: &[],
+        after: growth.after,
+    };
+    let (stop, edge) = (end.stop, &end.route.edge);
+    let name = |what: &str| format!("{}{what}", end.side);
+    let labels = |what: &str| since_start.labels(stop, &name(what), edge);
+    let total = |what: &str| since_start.of(stop, &name(what), edge);
+    let mut proofs = Vec::new();
+    let versions = labels("tls-version");
+    proofs.push(Proof {
+        instance: stop.to_owned(),
+        what: name("tls-version"),
+        expected: "TLSv1.3".into(),
+        holds: versions.as_deref() == Some(&["TLSv1.3".to_owned()]),
+        found: words(versions),
+    });
+    for what in ["tls-cipher", "tls-group"] {
+        if let Some(found) = labels(what) {
+            proofs.push(Proof {
+                instance: stop.to_owned(),
+                what: name(what),
+                expected: "one".into(),
+                holds: found.len() == 1,
+                found: words(Some(found)),
+            });
+        }
+    }
+    if security == Security::Mtls && end.side.is_empty() {
+        if let (Some(all), Some(shown)) =
+            (total("tls-handshakes"), total("tls-client-certificates"))
+        {
+            proofs.push(exactly(
+                stop,
+                "tls-client-certificates",
+                all as u64,
+                Some(shown),
+            ));
+        }
+        if let Some(missing) = total("tls-no-certificate") {
+            proofs.push(exactly(stop, "tls-no-certificate", 0, Some(missing)));
+        }
+    }
+    if let Some(failures) = total("tls-failures") {
+        proofs.push(exactly(stop, &name("tls-failures"), 0, Some(failures)));
+    }
+    proofs
+}
+
+fn exactly(instance: &str, what: &str, expected: u64, grown: Option<f64>) -> Proof {
+    Proof {
+        instance: instance.to_owned(),
+        what: what.to_owned(),
+        expected: expected.to_string(),
+        found: grown.map_or_else(
+            || "no such counter".to_owned(),
+            |grown| format!("{grown:.0}"),
+        ),
+        // Counters are whole numbers below 2^53, so the comparison is exact.
+        holds: grown == Some(expected as f64),
+    }
+}
+
+fn words(labels: Option<Vec<String>>) -> String {
+    match labels {
+        None => "no such counter".to_owned(),
+        Some(labels) if labels.is_empty() => "none".to_owned(),
+        Some(labels) => labels.join(", "),
+    }
+}

@@ -1,0 +1,441 @@
+//! One trial: counters, agents, observation, counters again.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tare_lab::LabError;
+use tare_lab::environment::{Agent, Bed, Death, Observation};
+use tare_schema::agent::{AgentMessage, LoadResult, Sample};
+use tare_schema::load::{Endpoint, LoadPlan, LoadSpec, Pacing, Stop};
+use tare_schema::plan::{Cell, Plan, RoleLoad};
+use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatus};
+
+use crate::ConductError;
+use crate::clock::{now_unix_us, until};
+use crate::folder::write_synced;
+use crate::{fitness, proof, samples};
+
+/// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
+const LEAD: Duration = Duration::from_millis(200);
+/// Distance between two readings of memory and two looks at whether the parts are alive.
+const TICK: Duration = Duration::from_millis(250);
+/// Longest wait for one message; short, so that an interruption is noticed.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long after the end of its drain an agent may take to report.
+const REPORT_WITHIN: Duration = Duration::from_secs(10);
+
+/// What a trial gave.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub status: TrialStatus,
+    pub saturated: bool,
+    pub load: Vec<RoleResult>,
+    pub parts: Vec<PartUsage>,
+    pub machine: Option<MachineUsage>,
+    pub proofs: Vec<Proof>,
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Measured {
+    /// A trial in which a part died or an agent could not work.
+    pub fn failed(reason: String, log_tail: Vec<String>) -> Self {
+        Measured {
+            status: TrialStatus::Failed { reason, log_tail },
+            saturated: false,
+            load: Vec::new(),
+            parts: Vec::new(),
+            machine: None,
+            proofs: Vec::new(),
+            endpoints: Vec::new(),
+        }
+    }
+}
+
+/// How a trial ended.
+#[derive(Debug)]
+pub(crate) enum Trial {
+    Measured(Box<Measured>),
+    /// The user wants to stop: nothing of it is kept.
+    Interrupted,
+}
+
+/// Ears of a trial.
+pub(crate) trait Listener {
+    fn sample(&mut self, role: &str, sample: &Sample);
+    fn interrupted(&self) -> bool;
+}
+
+/// Measures one cell on a bed that is up.
+pub(crate) fn measure(
+    plan: &Plan,
+    cell: &Cell,
+    seed: u64,
+    bed: &mut dyn Bed,
+    folder: &Path,
+    listener: &mut dyn Listener,
+) -> Result<Trial, ConductError> {
+    let before = match bed.counters() {
+        Ok(before) => before,
+        Err(error) => return Ok(failed(bed, &error.to_string())),
+    };
+    let mut agents = match start_agents(cell, seed, bed) {
+        Ok(agents) => agents,
+        Err(error) => return Ok(failed(bed, &error.to_string())),
+    };
+    let watched = match watch(cell, bed, &mut agents, listener) {
+        Ok(Watched::Interrupted) => return Ok(Trial::Interrupted),
+        Ok(Watched::Died(death)) => return Ok(died(death)),
+        Ok(Watched::Ended(watched)) => watched,
+        Err(reason) => return Ok(failed(bed, &reason)),
+    };
+    if let Some(death) = bed.deaths().into_iter().next() {
+        return Ok(died(death));
+    }
+    let after = match bed.counters() {
+        Ok(after) => after,
+        Err(error) => return Ok(failed(bed, &error.to_string())),
+    };
+    write_files(folder, &agents)?;
+    let proofs = proof::prove(plan, cell, &agents_sent(&agents), &before, &after);
+    Ok(Trial::Measured(Box::new(judge(
+        plan, agents, watched, proofs,
+    ))))
+}
+
+/// An agent with what it said.
+struct RunningAgent {
+    role: RoleLoad,
+    endpoint: Endpoint,
+    window_start_unix_us: u64,
+    agent: Box<dyn Agent>,
+    samples: Vec<Sample>,
+    result: Option<LoadResult>,
+}
+
+fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<RunningAgent>, LabError> {
+    let start_at = now_unix_us() + LEAD.as_micros() as u64;
+    let mut agents = Vec::new();
+    for role in &cell.load {
+        let endpoint = bed.endpoint(&role.edge)?;
+        for share in 0..role.agents.max(1) {
+            let orders = LoadPlan {
+                version: tare_schema::FORMAT_VERSION,
+                role: role.role.clone(),
+                start_at_unix_us: Some(start_at),
+                seed: seed ^ u64::from(share),
+                endpoint: endpoint.clone(),
+                load: share_of(&role.load, role.agents.max(1)),
+            };
+            agents.push(RunningAgent {
+                agent: bed.start_agent(&role.instance, &orders)?,
+                window_start_unix_us: start_at + role.load.warmup_ns / 1000,
+                role: role.clone(),
+                endpoint: endpoint.clone(),
+                samples: Vec::new(),
+                result: None,
+            });
+        }
+    }
+    Ok(agents)
+}
+
+/// One agent's share of the load of its role.
+fn share_of(load: &LoadSpec, agents: u32) -> LoadSpec {
+    let mut share = load.clone();
+    share.pacing = match load.pacing {
+        Pacing::Constant { rate_per_s } => Pacing::Constant {
+            rate_per_s: rate_per_s / f64::from(agents),
+        },
+        Pacing::Closed { clients, think_ns } => Pacing::Closed {
+            clients: clients.div_ceil(agents),
+            think_ns,
+        },
+        Pacing::Max => Pacing::Max,
+    };
+    share
+}
+
+/// What was seen while the agents worked.
+struct Usage {
+    parts: Vec<PartUsage>,
+    machine: Option<MachineUsage>,
+}
+
+enum Watched {
+    Ended(Usage),
+    Died(Death),
+    Interrupted,
+}
+
+/// Follows the agents to their results, observing over exactly the window.
+fn watch(
+    cell: &Cell,
+    bed: &mut dyn Bed,
+    agents: &mut [RunningAgent],
+    listener: &mut dyn Listener,
+) -> Result<Watched, String> {
+    let Some(first) = agents.first() else {
+        return Err("the cell has no load: give the experiment a load section".into());
+    };
+    let window_start = Instant::now() + until(first.window_start_unix_us);
+    let window_end = window_length(cell).map(|length| window_start + length);
+    let give_up = window_end.map(|end| end + longest_timeout(cell) + REPORT_WITHIN);
+    let mut observation: Option<Box<dyn Observation>> = None;
+    let mut usage = None;
+    let mut next_tick = window_start;
+    let mut dead = None;
+    while agents.iter().any(|agent| agent.result.is_none()) {
+        let now = Instant::now();
+        if listener.interrupted() {
+            for agent in agents.iter_mut() {
+                // The agent may have ended by itself; either way it is gone with the bed.
+                let _ = agent.agent.interrupt();
+            }
+            return Ok(Watched::Interrupted);
+        }
+        if observation.is_none() && usage.is_none() && now >= window_start {
+            observation = Some(bed.observe().map_err(words)?);
+        }
+        if window_end.is_some_and(|end| now >= end)
+            && let Some(observation) = observation.take()
+        {
+            usage = Some(observation.finish().map_err(words)?);
+        }
+        if now >= next_tick {
+            next_tick = now + TICK;
+            if let Some(observation) = &mut observation {
+                observation.tick();
+            }
+            dead = bed.deaths().into_iter().next();
+            if dead.is_some() {
+                break;
+            }
+        }
+        if give_up.is_some_and(|limit| now > limit) {
+            return Err("an agent did not report after its drain: see its log".into());
+        }
+        let edges = [Some(window_start), window_end, Some(next_tick)];
+        let wake = edges.into_iter().flatten().filter(|at| *at > now).min();
+        let patience = wake.map_or(PATIENCE, |at| PATIENCE.min(at - now));
+        listen(agents, patience, listener)?;
+    }
+    if let Some(death) = dead {
+        return Ok(Watched::Died(death));
+    }
+    if let Some(observation) = observation.take() {
+        usage = Some(observation.finish().map_err(words)?);
+    }
+    let (parts, machine) = match usage {
+        Some((parts, machine)) => (parts, Some(machine)),
+        None => (Vec::new(), None),
+    };
+    Ok(Watched::Ended(Usage { parts, machine }))
+}
+
+/// Reads what the agents have to say, for at most about this long.
+fn listen(
+    agents: &mut [RunningAgent],
+    patience: Duration,
+    listener: &mut dyn Listener,
+) -> Result<(), String> {
+    let waiting = agents.iter().filter(|a| a.result.is_none()).count().max(1);
+    let each = patience / waiting as u32;
+    for agent in agents.iter_mut().filter(|agent| agent.result.is_none()) {
+        match agent.agent.next(each).map_err(words)? {
+            None | Some(AgentMessage::Hello { .. } | AgentMessage::Ready { .. }) => {}
+            Some(AgentMessage::Sample(sample)) => {
+                listener.sample(&agent.role.role, &sample);
+                agent.samples.push(sample);
+            }
+            Some(AgentMessage::Result(result)) => agent.result = Some(*result),
+            Some(AgentMessage::Failed { error }) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Length of the observed window, when the load's stop rule fixes it.
+fn window_length(cell: &Cell) -> Option<Duration> {
+    cell.load
+        .iter()
+        .map(|role| match role.load.stop {
+            Stop::Duration { window_ns } => Some(Duration::from_nanos(window_ns)),
+            Stop::Count { .. } | Stop::Interrupted => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .and_then(|lengths| lengths.into_iter().max())
+}
+
+fn longest_timeout(cell: &Cell) -> Duration {
+    let timeouts = cell.load.iter().map(|role| role.load.timeout_ns);
+    Duration::from_nanos(timeouts.max().unwrap_or(0))
+}
+
+fn words(error: LabError) -> String {
+    error.to_string()
+}
+
+/// A trial that could not go on; when a part has died, that is the reason.
+fn failed(bed: &mut dyn Bed, reason: &str) -> Trial {
+    match bed.deaths().into_iter().next() {
+        Some(death) => died(death),
+        None => Trial::Measured(Box::new(Measured::failed(reason.to_owned(), Vec::new()))),
+    }
+}
+
+fn died(death: Death) -> Trial {
+    let reason = format!("{} ended during the trial: {}", death.instance, death.how);
+    Trial::Measured(Box::new(Measured::failed(reason, death.log_tail)))
+}
+
+/// Requests written per edge, over the whole life of the agents.
+fn agents_sent(agents: &[RunningAgent]) -> Vec<proof::Sent> {
+    agents
+        .iter()
+        .filter_map(|agent| {
+            agent.result.as_ref().map(|result| proof::Sent {
+                edge: agent.role.edge.clone(),
+                requests: result.requests_sent_total,
+                connections: result.connections.opened,
+                bytes: result.bytes_sent,
+            })
+        })
+        .collect()
+}
+
+fn write_files(folder: &Path, agents: &[RunningAgent]) -> Result<(), ConductError> {
+    let results = || agents.iter().filter_map(|agent| agent.result.as_ref());
+    let latency = join_logs(results().map(|result| result.latency_hlog.as_str()));
+    write_synced(&folder.join("latency.hlog"), latency.as_bytes())?;
+    let lateness = join_logs(results().map(|result| result.lateness_hlog.as_str()));
+    write_synced(&folder.join("lateness.hlog"), lateness.as_bytes())?;
+    let rows: Vec<(String, Sample)> = agents
+        .iter()
+        .flat_map(|agent| {
+            agent
+                .samples
+                .iter()
+                .map(|sample| (agent.role.role.clone(), *sample))
+        })
+        .collect();
+    write_synced(
+        &folder.join("samples.csv"),
+        samples::to_csv(&rows).as_bytes(),
+    )
+}
+
+/// Several agents' logs as one: the head of the first, the intervals of all.
+fn join_logs<'a>(logs: impl Iterator<Item = &'a str>) -> String {
+    let mut joined = String::new();
+    for (index, log) in logs.enumerate() {
+        for line in log.lines() {
+            // Comments that belong to an interval say what the format itself cannot.
+            let head =
+                line.starts_with('"') || (line.starts_with('#') && !line.starts_with("#[Censored"));
+            if index == 0 || !head {
+                joined.push_str(line);
+                joined.push('\n');
+            }
+        }
+    }
+    joined
+}
+
+fn judge(plan: &Plan, agents: Vec<RunningAgent>, usage: Usage, proofs: Vec<Proof>) -> Measured {
+    let mut unfit = Vec::new();
+    let mut load = Vec::new();
+    let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
+    for agent in agents {
+        let Some(result) = agent.result else { continue };
+        let service_p50_ns = crate::service::median_ns(&result);
+        let role = role_result(&agent.role, result);
+        unfit.extend(fitness::unfit_reasons(
+            &plan.fitness,
+            &plan.placement,
+            &role,
+            service_p50_ns,
+            usage.machine.as_ref(),
+        ));
+        load.push(role);
+    }
+    let wrong: Vec<String> = proofs
+        .iter()
+        .filter(|proof| !proof.holds)
+        .map(|p| {
+            format!(
+                "{} {}: {} instead of {}",
+                p.instance, p.what, p.found, p.expected
+            )
+        })
+        .collect();
+    let answered: u64 = load.iter().map(|role| role.right).sum();
+    let status = if answered == 0 {
+        TrialStatus::Failed {
+            reason: nothing_right(&load),
+            log_tail: Vec::new(),
+        }
+    } else if !wrong.is_empty() {
+        TrialStatus::Invalid { reasons: wrong }
+    } else if !unfit.is_empty() {
+        TrialStatus::Unfit { reasons: unfit }
+    } else {
+        TrialStatus::Fit
+    };
+    let saturated = usage
+        .machine
+        .as_ref()
+        .is_some_and(|machine| fitness::is_saturated(&plan.fitness, &plan.placement, machine));
+    Measured {
+        status,
+        saturated,
+        load,
+        parts: usage.parts,
+        machine: usage.machine,
+        proofs,
+        endpoints,
+    }
+}
+
+fn nothing_right(load: &[RoleResult]) -> String {
+    let worst = load
+        .iter()
+        .flat_map(|role| &role.outcomes)
+        .filter(|outcome| outcome.class != "right")
+        .max_by_key(|outcome| outcome.count);
+    match worst {
+        Some(outcome) => format!(
+            "no exchange was answered rightly; most ended as {} ({})",
+            outcome.class,
+            outcome.example.as_deref().unwrap_or("no example")
+        ),
+        None => "no exchange was answered".to_owned(),
+    }
+}
+
+fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
+    let agents = f64::from(role.agents.max(1));
+    RoleResult {
+        offered_per_s: match role.load.pacing {
+            Pacing::Constant { rate_per_s } => Some(rate_per_s / agents),
+            Pacing::Closed { .. } | Pacing::Max => None,
+        },
+        role: result.role,
+        ended: result.ended,
+        window_start_unix_us: result.window_start_unix_us,
+        window_ns: result.window_ns,
+        intended: result.intended,
+        released: result.released,
+        sent: result.sent,
+        right: result.right,
+        errors: result.errors,
+        unfinished: result.unfinished,
+        overflow: result.overflow,
+        outcomes: result.outcomes,
+        requests_sent_total: result.requests_sent_total,
+        connections: result.connections,
+        bytes_sent: result.bytes_sent,
+        bytes_received: result.bytes_received,
+        waits: result.waits,
+        instrument: result.instrument,
+    }
+}

@@ -1,0 +1,280 @@
+//! A whole run on a scripted laboratory: order, repeats, failures, interruption, resume.
+
+mod scripted;
+
+use scripted::{Fate, Lab, Memory, plan};
+use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
+use tare_schema::plan::{Blocks, Plan, Restart, Until};
+use tare_schema::record::{RunProgress, TrialStatus};
+
+struct Bench {
+    out: tempfile::TempDir,
+    lab: Lab,
+    watcher: Memory,
+}
+
+fn bench(fates: &[Fate]) -> Bench {
+    Bench {
+        out: tempfile::tempdir().unwrap(),
+        lab: Lab::with(fates),
+        watcher: Memory::default(),
+    }
+}
+
+impl Bench {
+    fn run(&mut self, plan: &Plan) -> Outcome {
+        let options = Options {
+            out: self.out.path().to_owned(),
+            name: "test".into(),
+            command: vec!["tare".into()],
+        };
+        run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
+    }
+
+    fn records(&self, outcome: &Outcome) -> Vec<tare_schema::record::TrialRecord> {
+        RunFolder::open(&outcome.folder).unwrap().records().unwrap()
+    }
+}
+
+#[test]
+fn every_block_measures_every_cell_and_the_baseline_twice() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    assert_eq!(outcome.progress, RunProgress::Complete);
+    assert_eq!(records.len(), 9);
+    for block in 1..=3 {
+        let mut slots: Vec<(String, u32)> = records
+            .iter()
+            .filter(|record| record.block == block)
+            .map(|record| (record.arm.clone(), record.copy))
+            .collect();
+        slots.sort();
+        let expected = [("direct", 0), ("direct", 1), ("sidecar", 0)];
+        let expected: Vec<_> = expected.map(|(arm, copy)| (arm.to_owned(), copy)).into();
+        assert_eq!(slots, expected);
+    }
+    assert!(records.iter().all(|record| record.status.is_fit()));
+}
+
+#[test]
+fn the_order_differs_between_blocks_and_repeats_with_the_seed() {
+    let mut plan = plan();
+    let orders: Vec<_> = (1..=20).map(|block| block_order(&plan, block)).collect();
+    assert!(orders.iter().any(|order| *order != orders[0]));
+    assert_eq!(orders[4], block_order(&plan, 5));
+    plan.seed += 1;
+    let others: Vec<_> = (1..=20).map(|block| block_order(&plan, block)).collect();
+    assert_ne!(orders, others);
+}
+
+#[test]
+fn a_fresh_bed_comes_up_for_every_arm_in_every_block() {
+    let mut bench = bench(&[]);
+    bench.run(&plan());
+    assert_eq!(bench.lab.placed.lock().unwrap().len(), 9);
+    assert_eq!(*bench.lab.stopped.lock().unwrap(), 9);
+}
+
+#[test]
+fn with_restart_run_each_arm_comes_up_once() {
+    let mut bench = bench(&[]);
+    let mut plan = plan();
+    plan.restart = Restart::Run;
+    bench.run(&plan);
+    assert_eq!(bench.lab.placed.lock().unwrap().len(), 2);
+    assert_eq!(*bench.lab.stopped.lock().unwrap(), 2);
+}
+
+#[test]
+fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
+    let mut bench = bench(&[Fate::Late]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    assert_eq!(records.len(), 10);
+    assert!(matches!(records[0].status, TrialStatus::Unfit { .. }));
+    let repeat = &records[3];
+    assert_eq!((repeat.block, repeat.attempt), (1, 1));
+    assert_eq!(
+        (&repeat.arm, repeat.copy),
+        (&records[0].arm, records[0].copy)
+    );
+    assert!(repeat.status.is_fit());
+}
+
+#[test]
+fn a_trial_that_stays_unfit_is_repeated_only_once() {
+    let mut bench = bench(&[Fate::Late, Fate::Good, Fate::Good, Fate::Late]);
+    let outcome = bench.run(&plan());
+    let block: Vec<_> = bench.records(&outcome);
+    assert_eq!(block.iter().filter(|record| record.block == 1).count(), 4);
+}
+
+#[test]
+fn a_proxy_that_saw_too_few_requests_makes_the_trial_invalid() {
+    let mut plan = plan();
+    plan.blocks = Blocks {
+        min: 1,
+        max: 1,
+        until: None,
+    };
+    // All three slots of the block: one of them is the arm with the proxy.
+    let mut bench = bench(&[Fate::Bypassed; 3]);
+    let outcome = bench.run(&plan);
+    let records = bench.records(&outcome);
+    let invalid: Vec<_> = records
+        .iter()
+        .filter(|record| matches!(record.status, TrialStatus::Invalid { .. }))
+        .collect();
+    assert_eq!(invalid.len(), 1);
+    assert_eq!(invalid[0].arm, "sidecar");
+    let proof = &invalid[0].proofs[0];
+    assert_eq!(
+        (proof.expected.as_str(), proof.found.as_str()),
+        ("1000", "999")
+    );
+}
+
+#[test]
+fn a_part_that_dies_fails_its_trial_with_its_last_words_and_the_run_goes_on() {
+    let mut bench = bench(&[Fate::Dies]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    let TrialStatus::Failed { reason, log_tail } = &records[0].status else {
+        panic!("not failed: {:?}", records[0].status);
+    };
+    assert!(reason.contains("client-sidecar") && reason.contains("signal 11"));
+    assert_eq!(log_tail, &["last words"]);
+    assert_eq!(outcome.progress, RunProgress::Complete);
+    assert_eq!(
+        records
+            .iter()
+            .filter(|record| record.status.is_fit())
+            .count(),
+        9
+    );
+}
+
+#[test]
+fn an_agent_that_cannot_work_fails_the_trial_with_its_reason() {
+    let mut bench = bench(&[Fate::AgentFails, Fate::AllWrong]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    let reasons: Vec<String> = records
+        .iter()
+        .filter_map(|record| match &record.status {
+            TrialStatus::Failed { reason, .. } => Some(reason.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(reasons[0].contains("no descriptors left"));
+    assert!(reasons[1].contains("no exchange was answered"));
+}
+
+#[test]
+fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it() {
+    let mut bench = bench(&[Fate::NoStart]);
+    let options = Options {
+        out: bench.out.path().to_owned(),
+        name: "test".into(),
+        command: Vec::new(),
+    };
+    let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
+    assert!(error.to_string().contains("does not come up"));
+    let folder = RunFolder::open(&bench.out.path().join("test")).unwrap();
+    assert_eq!(folder.state().unwrap().state, RunProgress::Broken);
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_block() {
+    let whole = bench(&[]).run_order(&plan());
+    let mut bench = bench(&[]);
+    // Block 1 complete, one trial of block 2.
+    bench.watcher.interrupt_after = Some(4);
+    let outcome = bench.run(&plan());
+    assert_eq!(outcome.progress, RunProgress::Interrupted);
+    assert_eq!(bench.records(&outcome).len(), 4);
+
+    let mut second = Memory::default();
+    let outcome = resume(&outcome.folder, &mut bench.lab, &mut second).unwrap();
+    assert_eq!(outcome.progress, RunProgress::Complete);
+    let records = bench.records(&outcome);
+    assert_eq!(records.len(), 10);
+    let superseded: Vec<u32> = records
+        .iter()
+        .filter(|record| record.superseded)
+        .map(|record| record.trial)
+        .collect();
+    assert_eq!(superseded, [4]);
+    let order: Vec<_> = records
+        .iter()
+        .filter(|record| !record.superseded)
+        .map(|record| (record.block, record.arm.clone(), record.copy))
+        .collect();
+    assert_eq!(order, whole);
+    let state = RunFolder::open(&outcome.folder).unwrap().state().unwrap();
+    assert_eq!(state.resumed, 1);
+}
+
+impl Bench {
+    /// Order of trials of an uninterrupted run.
+    fn run_order(mut self, plan: &Plan) -> Vec<(u32, String, u32)> {
+        let outcome = self.run(plan);
+        let records = self.records(&outcome);
+        let order = records.into_iter().map(|r| (r.block, r.arm, r.copy));
+        order.collect()
+    }
+}
+
+#[test]
+fn a_run_is_not_resumed_on_another_machine() {
+    let mut bench = bench(&[]);
+    bench.watcher.interrupt_after = Some(1);
+    let outcome = bench.run(&plan());
+    bench.lab.fingerprint = "another".into();
+    let error = resume(&outcome.folder, &mut bench.lab, &mut Memory::default()).unwrap_err();
+    assert!(error.to_string().contains("not the one that began the run"));
+}
+
+#[test]
+fn a_run_folder_that_is_in_use_is_refused() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&plan());
+    let _held = RunFolder::open(&outcome.folder).unwrap();
+    let error = resume(&outcome.folder, &mut bench.lab, &mut Memory::default()).unwrap_err();
+    assert!(error.to_string().contains("being measured by another tare"));
+}
+
+#[test]
+fn a_run_with_a_width_to_reach_stops_between_its_smallest_and_largest_number_of_blocks() {
+    let mut plan = plan();
+    plan.blocks = Blocks {
+        min: 2,
+        max: 9,
+        until: Some(Until {
+            metric: tare_schema::metric::Metric::Median,
+            within: 0.05,
+        }),
+    };
+    let mut bench = bench(&[]);
+    bench.watcher.enough_after = Some(3);
+    let outcome = bench.run(&plan);
+    let blocks = bench.records(&outcome).iter().map(|r| r.block).max();
+    assert_eq!(blocks, Some(4));
+}
+
+#[test]
+fn a_folder_name_that_is_taken_gets_a_number() {
+    let mut bench = bench(&[]);
+    let mut plan = plan();
+    plan.blocks = Blocks {
+        min: 1,
+        max: 1,
+        until: None,
+    };
+    let first = bench.run(&plan);
+    let second = bench.run(&plan);
+    assert_ne!(first.folder, second.folder);
+    assert!(second.folder.ends_with("test-2"));
+}

@@ -1,0 +1,441 @@
+//! A scripted laboratory: beds and agents that answer at once with what a script says.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tare_conduct::{Enough, Event, Watcher};
+use tare_lab::LabError;
+use tare_lab::environment::{
+    Agent, Bed, BedPlan, Death, Environment, InstanceCounters, Observation, Reading,
+};
+use tare_schema::agent::{AgentMessage, ConnectionCounts, Ended, Instrument, LoadResult, Spread};
+use tare_schema::load::{
+    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
+    RequestSpec, Spin, Stop, Transport,
+};
+use tare_schema::metric::Metric;
+use tare_schema::plan::*;
+use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::topology::*;
+
+/// What becomes of one trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// All well.
+    Good,
+    /// The agent released too late.
+    Late,
+    /// A proxy saw one request less than was sent.
+    Bypassed,
+    /// The proxy dies.
+    Dies,
+    /// The agent answers what is no result, then nothing.
+    AgentFails,
+    /// Nothing is answered rightly.
+    AllWrong,
+    /// The bed does not come up.
+    NoStart,
+}
+
+/// The laboratory; counts what it was asked for.
+#[derive(Clone, Default)]
+pub struct Lab {
+    pub fates: Arc<Mutex<VecDeque<Fate>>>,
+    pub placed: Arc<Mutex<Vec<String>>>,
+    pub stopped: Arc<Mutex<u32>>,
+    pub fingerprint: String,
+}
+
+impl Lab {
+    pub fn with(fates: &[Fate]) -> Self {
+        Lab {
+            fates: Arc::new(Mutex::new(fates.iter().copied().collect())),
+            fingerprint: "one".into(),
+            ..Lab::default()
+        }
+    }
+
+    fn next_fate(&self) -> Fate {
+        self.fates.lock().unwrap().pop_front().unwrap_or(Fate::Good)
+    }
+
+    fn peek_fate(&self) -> Fate {
+        self.fates
+            .lock()
+            .unwrap()
+            .front()
+            .copied()
+            .unwrap_or(Fate::Good)
+    }
+}
+
+impl Environment for Lab {
+    fn provide(&mut self, _: &[String], _: &mut dyn FnMut(&str)) -> Result<(), LabError> {
+        Ok(())
+    }
+
+    fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
+        Ok(EnvironmentRecord {
+            version: 1,
+            tare: "0".into(),
+            environment: "scripted".into(),
+            addressing: "none".into(),
+            kernel: "k".into(),
+            os: "o".into(),
+            cpu_model: "c".into(),
+            cores: 2,
+            memory_bytes: 1,
+            boot_id: "b".into(),
+            fingerprint: self.fingerprint.clone(),
+            targets: BTreeMap::new(),
+            checks: Vec::new(),
+            facts: BTreeMap::new(),
+        })
+    }
+
+    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
+        self.placed.lock().unwrap().push(plan.name.clone());
+        Ok(Box::new(ScriptedBed {
+            lab: self.clone(),
+            proxies: plan
+                .topology
+                .routes
+                .iter()
+                .flat_map(|route| route.stops.clone())
+                .collect(),
+            seen: 0.0,
+            fate: Fate::Good,
+        }))
+    }
+}
+
+struct ScriptedBed {
+    lab: Lab,
+    proxies: Vec<String>,
+    seen: f64,
+    fate: Fate,
+}
+
+/// Requests of every scripted trial.
+pub const REQUESTS: u64 = 1000;
+
+impl Bed for ScriptedBed {
+    fn start(&mut self) -> Result<(), LabError> {
+        if self.lab.peek_fate() == Fate::NoStart {
+            self.lab.next_fate();
+            return Err(LabError::Plan("it does not come up".into()));
+        }
+        Ok(())
+    }
+
+    fn endpoint(&self, _: &str) -> Result<Endpoint, LabError> {
+        Ok(Endpoint {
+            addresses: vec!["127.0.0.1:9".parse().unwrap()],
+            host: "server".into(),
+        })
+    }
+
+    fn start_agent(&mut self, _: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
+        self.fate = self.lab.next_fate();
+        self.seen += REQUESTS as f64
+            - if self.fate == Fate::Bypassed {
+                1.0
+            } else {
+                0.0
+            };
+        Ok(Box::new(ScriptedAgent {
+            said: RefCell::new(false),
+            result: result(plan, self.fate),
+            fate: self.fate,
+        }))
+    }
+
+    fn counters(&mut self) -> Result<Vec<InstanceCounters>, LabError> {
+        Ok(self
+            .proxies
+            .iter()
+            .map(|proxy| InstanceCounters {
+                instance: proxy.clone(),
+                readings: vec![Reading {
+                    name: "requests".into(),
+                    edge: None,
+                    label: None,
+                    value: self.seen,
+                }],
+            })
+            .collect())
+    }
+
+    fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
+        Ok(Box::new(Nothing))
+    }
+
+    fn deaths(&mut self) -> Vec<Death> {
+        if self.fate == Fate::Dies {
+            return vec![Death {
+                instance: "client-sidecar".into(),
+                how: "killed by signal 11".into(),
+                log_tail: vec!["last words".into()],
+            }];
+        }
+        Vec::new()
+    }
+
+    fn collect(&mut self, _: &Path) -> Result<Vec<PathBuf>, LabError> {
+        Ok(Vec::new())
+    }
+
+    fn commands(&self) -> Vec<(String, Vec<String>)> {
+        Vec::new()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        *self.lab.stopped.lock().unwrap() += 1;
+        Ok(())
+    }
+}
+
+struct Nothing;
+
+impl Observation for Nothing {
+    fn tick(&mut self) {}
+
+    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
+        Ok((Vec::new(), MachineUsage::default()))
+    }
+}
+
+struct ScriptedAgent {
+    said: RefCell<bool>,
+    result: LoadResult,
+    fate: Fate,
+}
+
+impl Agent for ScriptedAgent {
+    fn next(&mut self, _: Duration) -> Result<Option<AgentMessage>, LabError> {
+        if self.said.replace(true) {
+            return Ok(None);
+        }
+        Ok(Some(match self.fate {
+            Fate::AgentFails => AgentMessage::Failed {
+                error: "no descriptors left: raise the limit".into(),
+            },
+            _ => AgentMessage::Result(Box::new(self.result.clone())),
+        }))
+    }
+
+    fn interrupt(&mut self) -> Result<(), LabError> {
+        Ok(())
+    }
+}
+
+fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
+    let right = if fate == Fate::AllWrong { 0 } else { REQUESTS };
+    LoadResult {
+        version: 1,
+        role: plan.role.clone(),
+        ended: Ended::Completed,
+        window_start_unix_us: 1,
+        window_ns: 1_000_000,
+        intended: REQUESTS,
+        released: REQUESTS,
+        sent: REQUESTS,
+        right,
+        errors: REQUESTS - right,
+        unfinished: 0,
+        overflow: 0,
+        outcomes: Vec::new(),
+        requests_sent_total: REQUESTS,
+        connections: ConnectionCounts::default(),
+        bytes_sent: 1,
+        bytes_received: 1,
+        waits: Vec::new(),
+        instrument: Instrument {
+            lateness: Spread {
+                count: REQUESTS,
+                p50_ns: Some(10),
+                p99_ns: Some(if fate == Fate::Late { 5_000_000 } else { 20 }),
+                max_ns: Some(30),
+            },
+            ..Instrument::default()
+        },
+        latency_hlog: String::new(),
+        lateness_hlog: String::new(),
+    }
+}
+
+/// A watcher that remembers, and interrupts after so many trials.
+#[derive(Default)]
+pub struct Memory {
+    pub heard: Vec<String>,
+    pub interrupt_after: Option<u32>,
+    pub trials: u32,
+    pub enough_after: Option<u32>,
+    pub asked: u32,
+}
+
+impl Watcher for Memory {
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::TrialDone(record) => {
+                self.trials += 1;
+                self.heard.push(format!(
+                    "{}/{}/{}/{}",
+                    record.block, record.arm, record.copy, record.attempt
+                ));
+            }
+            Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
+            _ => {}
+        }
+    }
+
+    fn enough(&mut self, _: &Path) -> Enough {
+        self.asked += 1;
+        match self.enough_after {
+            Some(after) if self.asked >= after => Enough::Yes("narrow enough".into()),
+            _ => Enough::No,
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupt_after
+            .is_some_and(|after| self.trials >= after)
+    }
+}
+
+/// Two arms, one level, three blocks.
+pub fn plan() -> Plan {
+    let load = LoadSpec {
+        pacing: Pacing::Constant { rate_per_s: 1000.0 },
+        stop: Stop::Duration {
+            window_ns: 1_000_000,
+        },
+        warmup_ns: 0,
+        timeout_ns: 1_000_000_000,
+        workers: 1,
+        spin: Spin::Off,
+        sample_every_ns: 1_000_000_000,
+        transport: Transport::Tcp,
+        client: ClientSpec::Http1 { connections: 1 },
+        requests: vec![RequestSpec {
+            name: "echo".into(),
+            weight: 1.0,
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: Body::None,
+            expect: Expect {
+                status: ExpectStatus::Success,
+                body: ExpectBody::Any,
+            },
+        }],
+    };
+    let arm = |name: &str, stops: &[&str]| Arm {
+        name: name.into(),
+        needs: None,
+        topology: Topology {
+            pods: Vec::new(),
+            instances: Vec::new(),
+            routes: vec![Route {
+                edge: "client->server".into(),
+                from: "client".into(),
+                to: "server".into(),
+                protocol: "http1".into(),
+                own: Security::Plaintext,
+                stops: stops.iter().map(ToString::to_string).collect(),
+                links: vec![
+                    Link {
+                        security: Security::Plaintext,
+                        interception: Interception::Explicit,
+                    };
+                    stops.len() + 1
+                ],
+            }],
+        },
+        ..sample_arm()
+    };
+    let cell = |arm: &str| Cell {
+        arm: arm.into(),
+        level: "1000/s".into(),
+        workload: Settings::new(),
+        targets: BTreeMap::new(),
+        load: vec![RoleLoad {
+            role: "load".into(),
+            instance: "client".into(),
+            edge: "client->server".into(),
+            agents: 1,
+            load: load.clone(),
+        }],
+    };
+    let mut plan = sample_plan();
+    plan.arms = vec![arm("direct", &[]), arm("sidecar", &["client-sidecar"])];
+    plan.cells = vec![cell("direct"), cell("sidecar")];
+    plan
+}
+
+/// A plan with everything but arms and cells, read from JSON so that new fields fail in one place.
+fn sample_plan() -> Plan {
+    Plan {
+        version: 1,
+        experiment: "test".into(),
+        question: "?".into(),
+        file: "test.yaml".into(),
+        file_digest: String::new(),
+        form: Form::Full,
+        workload: WorkloadPlan {
+            name: "echo".into(),
+            about: String::new(),
+            parts: Vec::new(),
+            edges: Vec::new(),
+            prepare: Vec::new(),
+        },
+        compare: Compare::Arms,
+        arms: Vec::new(),
+        levels: vec![Level {
+            name: "1000/s".into(),
+            values: Settings::new(),
+        }],
+        cells: Vec::new(),
+        blocks: Blocks {
+            min: 3,
+            max: 3,
+            until: None,
+        },
+        noise_floor: NoiseFloor::Measured,
+        restart: Restart::Block,
+        seed: 7,
+        placement: Placement {
+            agent_cpus: Vec::new(),
+            part_cpus: Vec::new(),
+        },
+        addressing: Addressing::Loopback,
+        limits: BTreeMap::new(),
+        primary: vec![Metric::Median],
+        margin: 0.0,
+        fitness: Fitness {
+            lateness_p99_ns: 100_000,
+            lateness_share: 0.1,
+            agent_busy: 0.85,
+            released_share: 0.99,
+            saturated_busy: 0.8,
+        },
+        published: Vec::new(),
+    }
+}
+
+fn sample_arm() -> Arm {
+    Arm {
+        name: String::new(),
+        about: String::new(),
+        needs: None,
+        excluded: Default::default(),
+        topology: Topology {
+            pods: Vec::new(),
+            instances: Vec::new(),
+            routes: Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,84 @@
+# What ./tare and ./test need before Rust can work: a compiler, a linker, Python's pip. Sourced, not run.
+
+say() { printf '%s\n' "$*" >&2; }
+
+# Installs the packages named, or says which command would.
+install_packages() {
+    if ! command -v apt-get >/dev/null 2>&1; then
+        say "missing: $*"
+        say "next step: install them with your system's package manager, then run the same command again"
+        exit 3
+    fi
+    local as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+            as_root=(sudo)
+        else
+            say "missing: $*"
+            say "next step: sudo apt-get update && sudo apt-get install --no-install-recommends $*"
+            exit 3
+        fi
+    fi
+    say "installing: $*"
+    local log
+    log=$(mktemp)
+    if ! { "${as_root[@]}" apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$@"; } \
+        >"$log" 2>&1 </dev/null; then
+        tail -n 15 "$log" >&2
+        say "next step: run 'apt-get install $*' by hand and see what it says (log: $log)"
+        exit 3
+    fi
+    rm -f "$log"
+}
+
+# Collects what is missing and installs it in one go. Arguments: "probe|package ..." where the probe is a shell test.
+need() {
+    local missing=() entry
+    for entry in "$@"; do
+        eval "${entry%%|*}" >/dev/null 2>&1 || missing+=(${entry#*|})
+    done
+    if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
+}
+
+# The packages that building and fetching need.
+need_build_packages() {
+    need 'command -v cc|gcc libc6-dev' \
+        'command -v ld|binutils' \
+        'python3 -m pip --version|python3 python3-pip' \
+        'test -s /etc/ssl/certs/ca-certificates.crt|ca-certificates'
+}
+
+# A cargo that is new enough: the one here, or rustup's, or rustup installed now.
+need_rust() {
+    local wanted have
+    wanted=$(sed -n 's/^channel = "\(.*\)"/\1/p' "$root/rust-toolchain.toml")
+    if ! command -v cargo >/dev/null 2>&1 && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
+        PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    fi
+    if command -v rustup >/dev/null 2>&1; then
+        if ! rustup toolchain list 2>/dev/null | grep -q "^$wanted"; then
+            say "installing: Rust $wanted by rustup"
+            rustup toolchain install "$wanted" --profile minimal -c rustfmt -c clippy >&2 || rust_advice "$wanted"
+        fi
+        return
+    fi
+    if command -v cargo >/dev/null 2>&1; then
+        have=$(cargo --version | sed -n 's/^cargo \([0-9.]*\).*/\1/p')
+        if [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n 1)" = "$wanted" ]; then return; fi
+        say "cargo $have is older than the $wanted that Tare is built with"
+    fi
+    need 'command -v curl|curl'
+    say "installing: rustup with Rust $wanted (into ${CARGO_HOME:-$HOME/.cargo})"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs 2>/dev/null |
+        sh -s -- -y --no-modify-path --profile minimal -c rustfmt -c clippy --default-toolchain "$wanted" >&2 ||
+        rust_advice "$wanted"
+    PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+    command -v cargo >/dev/null 2>&1 || rust_advice "$wanted"
+}
+
+rust_advice() {
+    say "a Rust toolchain ($1 or newer) is missing and could not be installed"
+    say "next step: install it (https://rustup.rs, or your distribution's package), then run the same command again"
+    exit 3
+}
