@@ -1,0 +1,23 @@
+//! The keeper: the process under which everything a run starts lives, and which outlives Tare just
+//! long enough to leave nothing behind.
+//!
+//! It is the same binary (`tare keeper`), started by the conductor with a socket as standard input.
+//! When that socket ends, for whatever reason, it kills every descendant, reaps, removes its private
+//! folder and ends. It is the subreaper of its descendants, so that double forks and new sessions do not
+//! hide anything; its direct children die with it (`PR_SET_PDEATHSIG`), and what is left of a killed keeper
+//! is found by the mark in its environment, by the conductor at once or by the next keeper.
+
+mod children;
+mod client;
+mod folder;
+mod lines;
+mod output;
+mod protocol;
+mod server;
+
+pub(crate) use children::cpu_set;
+pub use client::{Exit, Keeper};
+pub(crate) use folder::INSTANCE_MARK;
+pub(crate) use lines::Lines;
+pub use protocol::{Ending, Spawn};
+pub use server::keeper_main;

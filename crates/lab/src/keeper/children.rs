@@ -1,0 +1,209 @@
+//! The processes a keeper keeps: started, watched, reaped, and found again however they hide.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+
+use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use rustix::thread::CpuSet;
+
+use super::folder::{INSTANCE_MARK, KEEPER_MARK};
+use super::output::Output;
+use super::protocol::{Ending, Spawn};
+use crate::process::{self, ProcessStat};
+use crate::sys::{self, ChildSetup, Session};
+
+/// Most processes at a time that one keeper starts itself.
+const CHILDREN_MAX: usize = 500;
+
+/// One process that was asked for.
+pub(crate) struct Child {
+    pub(crate) pid: Pid,
+    /// Becomes readable when the process ends.
+    pub(crate) ended: OwnedFd,
+    pub(crate) output: Output,
+    pub(crate) ending: Option<Ending>,
+    /// Whether the conductor has been told of the ending.
+    pub(crate) told: bool,
+}
+
+/// All processes that were asked for, by name.
+#[derive(Default)]
+pub(crate) struct Children {
+    pub(crate) by_name: BTreeMap<String, Child>,
+}
+
+impl Children {
+    /// Starts one.
+    pub(crate) fn spawn(&mut self, spawn: &Spawn, mark: &str) -> Result<u32, String> {
+        if self.by_name.contains_key(&spawn.name) {
+            return Err(format!("a process named {} is already kept", spawn.name));
+        }
+        if self.by_name.len() >= CHILDREN_MAX {
+            return Err(format!(
+                "{CHILDREN_MAX} processes are the limit; stop some first"
+            ));
+        }
+        let child = start(spawn, mark)?;
+        let pid = child.pid.as_raw_nonzero().get().unsigned_abs();
+        self.by_name.insert(spawn.name.clone(), child);
+        Ok(pid)
+    }
+
+    /// Reaps all that have ended, the adopted ones too.
+    pub(crate) fn reap(&mut self) {
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            let child = self.by_name.values_mut().find(|child| child.pid == pid);
+            if let Some(child) = child {
+                child.ending = ending(status);
+            }
+        }
+    }
+
+    /// The living processes that belong to a name: its descendants, its session, and those that
+    /// left both and are recognised by the mark in their environment.
+    pub(crate) fn members(&self, name: &str) -> Vec<ProcessStat> {
+        let Some(child) = self.by_name.get(name) else {
+            return Vec::new();
+        };
+        let root = id(child.pid);
+        let own: BTreeSet<u32> = self.by_name.values().map(|child| id(child.pid)).collect();
+        let all = process::snapshot();
+        let mark = format!("{INSTANCE_MARK}={name}");
+        let me = std::process::id();
+        let mut roots = BTreeSet::new();
+        if child.ending.is_none() {
+            roots.insert(root);
+        }
+        // The session of an ended process keeps its id from being given away as long as it has members.
+        roots.extend(all.iter().filter(|p| p.session == root).map(|p| p.pid));
+        let adopted = all
+            .iter()
+            .filter(|p| p.parent == me && !own.contains(&p.pid));
+        roots.extend(
+            adopted
+                .filter(|p| process::has_environment(p.pid, &mark))
+                .map(|p| p.pid),
+        );
+        let members = process::with_descendants(&all, &roots);
+        all.into_iter()
+            .filter(|p| members.contains(&p.pid) && p.is_alive())
+            .collect()
+    }
+
+    /// Kills every descendant of this process, for good: returns whether none is left.
+    ///
+    /// As subreaper this process is the parent of everything whose own parent is gone, so no
+    /// descendant can hide; but one may fork while we look, hence the repetition by the caller.
+    pub(crate) fn kill_all(&mut self) -> bool {
+        let all = process::snapshot();
+        let me = std::process::id();
+        let below = process::with_descendants(&all, &BTreeSet::from([me]));
+        let mut left = false;
+        for one in all.iter().filter(|p| p.pid != me && below.contains(&p.pid)) {
+            left = true;
+            if one.is_alive() {
+                process::send_signal(one, Signal::KILL);
+            }
+        }
+        self.reap();
+        !left
+    }
+}
+
+fn start(spawn: &Spawn, mark: &str) -> Result<Child, String> {
+    let (program, arguments) = spawn
+        .argv
+        .split_first()
+        .ok_or_else(|| String::from("there is no program to start"))?;
+    let in_words = |what: &str, error: &dyn std::fmt::Display| format!("cannot {what}: {error}");
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&spawn.output)
+        .map_err(|e| in_words(&format!("write {}", spawn.output.display()), &e))?;
+    let (read, write) =
+        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| in_words("make a pipe", &e))?;
+    rustix::io::ioctl_fionbio(&read, true).map_err(|e| in_words("make a pipe", &e))?;
+    let again = write.try_clone().map_err(|e| in_words("make a pipe", &e))?;
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(spawn.env.iter().map(|(name, value)| (name, value)))
+        .env(KEEPER_MARK, mark)
+        .env(INSTANCE_MARK, &spawn.name)
+        .current_dir(&spawn.cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(write))
+        .stderr(Stdio::from(again));
+    sys::prepare_child(
+        &mut command,
+        ChildSetup {
+            parent: rustix::process::getpid(),
+            session: Session::Own,
+            cpus: cpu_set(&spawn.cpus),
+            nofile: spawn.nofile,
+        },
+    );
+    let process = command.spawn().map_err(|error| why_not(spawn, &error))?;
+    // From here on the writing ends live in the child alone, or its end would never be seen.
+    drop(command);
+    let pid = process::raw_pid(process.id())
+        .ok_or_else(|| String::from("the kernel gave an impossible process id"))?;
+    let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+        .map_err(|e| in_words("watch the process", &e))?;
+    Ok(Child {
+        pid,
+        ended,
+        output: Output::new(read, file, spawn.output_bytes_max),
+        ending: None,
+        told: false,
+    })
+}
+
+/// Why a program did not start, with the next step.
+fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound if !spawn.cwd.is_dir() => {
+            format!("its working directory {} is missing", spawn.cwd.display())
+        }
+        std::io::ErrorKind::NotFound => {
+            String::from("there is no such program; install it or correct the path")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            String::from("permission denied; make the file executable (chmod +x) or use another")
+        }
+        _ if error.raw_os_error() == Some(libc::EINVAL) && !spawn.cpus.is_empty() => {
+            format!("{error}; are the cores {:?} there and allowed?", spawn.cpus)
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// A set of cores; `None` when the list is empty: as the parent.
+pub(crate) fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
+    if cpus.is_empty() {
+        return None;
+    }
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().filter_map(|cpu| usize::try_from(*cpu).ok()) {
+        if cpu < CpuSet::MAX_CPU {
+            set.set(cpu);
+        }
+    }
+    Some(set)
+}
+
+fn ending(status: WaitStatus) -> Option<Ending> {
+    let code = status.exit_status().map(Ending::Code);
+    code.or_else(|| status.terminating_signal().map(Ending::Signal))
+}
+
+fn id(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
+}

@@ -1,0 +1,300 @@
+//! The conductor's end of the keeper: orders out, answers and endings in.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::folder;
+use super::lines::Lines;
+use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
+use crate::LabError;
+use crate::process;
+
+/// A keeper answers at once, but for stops.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// A keeper that is told to end has killed everything within 2 s.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(4);
+
+/// A process that ended, as the keeper saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Process id it had.
+    pub pid: u32,
+    /// How it ended.
+    pub how: Ending,
+    /// Last lines it wrote.
+    pub tail: Vec<String>,
+}
+
+/// A running keeper. Dropping it kills everything it keeps and removes its folder.
+pub struct Keeper {
+    process: Child,
+    stream: UnixStream,
+    lines: Lines,
+    folder: PathBuf,
+    last_id: u64,
+    answers: BTreeMap<u64, Answer>,
+    exits: BTreeMap<String, Exit>,
+    dead: Option<String>,
+}
+
+type Answer = Result<(Option<u32>, Vec<String>), String>;
+
+impl Keeper {
+    /// Starts `<tare> keeper [--base DIR]` and waits until it is ready.
+    ///
+    /// # Errors
+    /// When the program cannot be started or does not speak as a keeper.
+    pub fn start(tare: &Path, base: Option<&Path>) -> Result<Keeper, LabError> {
+        let (ours, theirs) =
+            UnixStream::pair().map_err(LabError::io("make a socket for the keeper"))?;
+        let mut command = Command::new(tare);
+        command.arg("keeper");
+        if let Some(base) = base {
+            command.arg("--base").arg(base);
+        }
+        let process = command
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(LabError::io(format!(
+                "start the keeper, {}",
+                tare.display()
+            )))?;
+        drop(command);
+        let mut keeper = Keeper {
+            process,
+            stream: ours,
+            lines: Lines::new(LINE_BYTES_MAX),
+            folder: PathBuf::new(),
+            last_id: 0,
+            answers: BTreeMap::new(),
+            exits: BTreeMap::new(),
+            dead: None,
+        };
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        while keeper.folder.as_os_str().is_empty() {
+            keeper.read_until(deadline)?;
+        }
+        Ok(keeper)
+    }
+
+    /// Its private folder: keys, sockets and rendered files live here and go with it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// Why it did not start.
+    pub fn spawn(&mut self, spawn: &Spawn) -> Result<u32, LabError> {
+        self.exits.remove(&spawn.name);
+        let order = Order::Spawn {
+            spawn: spawn.clone(),
+        };
+        let refused = |reason| LabError::Spawn {
+            name: spawn.name.clone(),
+            program: spawn.argv.first().cloned().unwrap_or_default(),
+            reason,
+        };
+        let (pid, _) = self.ask(order, ANSWER_LIMIT)?.map_err(refused)?;
+        pid.ok_or_else(|| LabError::Keeper(String::from("the keeper started a process without id")))
+    }
+
+    /// Sends a signal to the process of this name (not to its children).
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn signal(&mut self, name: &str, signal: i32) -> Result<(), LabError> {
+        let name = name.to_owned();
+        self.ask(Order::Signal { name, signal }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
+    }
+
+    /// Ends a process: SIGTERM, and after the grace SIGKILL for all that belongs to it. Returns when it is gone.
+    ///
+    /// # Errors
+    /// When it is not kept, or hangs in the kernel.
+    pub fn stop(&mut self, name: &str, grace: Duration) -> Result<(), LabError> {
+        let order = Order::Stop {
+            name: name.to_owned(),
+            grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+        };
+        let result = self.ask(order, grace + ANSWER_LIMIT)?;
+        self.exits.remove(name);
+        result.map(drop).map_err(LabError::Keeper)
+    }
+
+    /// The last lines a process wrote.
+    ///
+    /// # Errors
+    /// When it is not kept.
+    pub fn tail(&mut self, name: &str) -> Result<Vec<String>, LabError> {
+        let name = name.to_owned();
+        self.ask(Order::Tail { name }, ANSWER_LIMIT)?
+            .map(|(_, lines)| lines)
+            .map_err(LabError::Keeper)
+    }
+
+    /// Puts the keeper itself, and what it starts without a choice of its own, on these cores.
+    ///
+    /// # Errors
+    /// When the cores are not to be had.
+    pub fn pin(&mut self, cpus: &[u32]) -> Result<(), LabError> {
+        let cpus = cpus.to_vec();
+        self.ask(Order::Pin { cpus }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
+    }
+
+    /// How a process ended, if it has and was not stopped.
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn exit_of(&mut self, name: &str) -> Result<Option<Exit>, LabError> {
+        self.listen()?;
+        Ok(self.exits.get(name).cloned())
+    }
+
+    /// Takes in what the keeper has said, without waiting.
+    fn listen(&mut self) -> Result<(), LabError> {
+        self.alive()?;
+        self.stream
+            .set_nonblocking(true)
+            .map_err(LabError::io("read the keeper's socket"))?;
+        let read = self.lines.fill(&mut self.stream);
+        self.stream
+            .set_nonblocking(false)
+            .map_err(LabError::io("read the keeper's socket"))?;
+        self.take_in(read)
+    }
+
+    fn ask(&mut self, order: Order, limit: Duration) -> Result<Answer, LabError> {
+        self.alive()?;
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut text = serde_json::to_vec(&Request { id, order })
+            .map_err(|error| LabError::Keeper(error.to_string()))?;
+        text.push(b'\n');
+        if text.len() > LINE_BYTES_MAX {
+            let reason = format!("an order of more than {LINE_BYTES_MAX} bytes");
+            return Err(LabError::Keeper(reason));
+        }
+        if let Err(error) = self.stream.write_all(&text) {
+            return Err(self.buried(error.to_string()));
+        }
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(answer) = self.answers.remove(&id) {
+                return Ok(answer);
+            }
+            self.read_until(deadline)?;
+        }
+    }
+
+    /// Waits for the keeper's next words.
+    fn read_until(&mut self, deadline: Instant) -> Result<(), LabError> {
+        self.alive()?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let reason = String::from("it did not answer in time");
+            return Err(self.buried(reason));
+        }
+        self.stream
+            .set_read_timeout(Some(left))
+            .map_err(LabError::io("read the keeper's socket"))?;
+        let read = self.lines.fill(&mut self.stream);
+        self.take_in(read)
+    }
+
+    fn take_in(&mut self, read: std::io::Result<()>) -> Result<(), LabError> {
+        while let Some(line) = self.lines.next() {
+            match serde_json::from_slice(&line) {
+                Ok(Event::Hello { folder, .. }) => self.folder = folder,
+                Ok(Event::Failed { error }) => return Err(LabError::Keeper(error)),
+                Ok(Event::Done { id, pid, lines }) => {
+                    self.answers.insert(id, Ok((pid, lines)));
+                }
+                Ok(Event::Refused { id, error }) => {
+                    self.answers.insert(id, Err(error));
+                }
+                Ok(Event::Exited {
+                    name,
+                    pid,
+                    how,
+                    tail,
+                }) => {
+                    self.exits.insert(name, Exit { pid, how, tail });
+                }
+                Err(error) => return Err(self.buried(format!("it spoke nonsense ({error})"))),
+            }
+        }
+        if let Err(error) = read {
+            return Err(self.buried(error.to_string()));
+        }
+        if self.lines.ended() {
+            return Err(self.buried(String::from("its socket is closed")));
+        }
+        Ok(())
+    }
+
+    fn alive(&self) -> Result<(), LabError> {
+        match &self.dead {
+            None => Ok(()),
+            Some(why) => Err(LabError::KeeperDied {
+                pid: self.pid(),
+                why: why.clone(),
+            }),
+        }
+    }
+
+    /// Notes the keeper's death and does what it can no longer do: kill what is left, remove its folder.
+    fn buried(&mut self, why: String) -> LabError {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        if !self.folder.as_os_str().is_empty() {
+            folder::clear(&self.folder);
+        }
+        self.dead = Some(why.clone());
+        LabError::KeeperDied {
+            pid: self.pid(),
+            why,
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if self.dead.is_some() {
+            return;
+        }
+        // End-of-file would do; the words only make a trace of the socket readable.
+        let order = Order::Shutdown;
+        let farewell = serde_json::to_vec(&Request { id: 0, order }).unwrap_or_default();
+        let _ = self.stream.write_all(&farewell);
+        let _ = self.stream.write_all(b"\n");
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+        let deadline = Instant::now() + SHUTDOWN_LIMIT;
+        while Instant::now() < deadline {
+            if let Ok(Some(_)) = self.process.try_wait() {
+                break;
+            }
+            process::pause(Duration::from_millis(2));
+        }
+        // If it did not end by itself, this ends it and clears up; else it only confirms that.
+        let _ = self.buried(String::from("it was told to end"));
+    }
+}

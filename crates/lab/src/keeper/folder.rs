@@ -1,0 +1,172 @@
+//! The keeper's private folder: made, locked, removed, and the folders of crashed keepers swept up.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use rustix::process::Signal;
+
+use crate::LabError;
+use crate::process;
+
+/// Environment variable that every kept process carries: the name of the keeper's folder.
+pub(crate) const KEEPER_MARK: &str = "TARE_KEEPER";
+/// Environment variable that every kept process carries: its name.
+pub(crate) const INSTANCE_MARK: &str = "TARE_INSTANCE";
+
+const PREFIX: &str = "tare-";
+const LOCK: &str = ".lock";
+
+/// A folder that only this user can enter, locked as long as the keeper lives.
+pub(crate) struct PrivateFolder {
+    path: PathBuf,
+    /// The kernel drops the lock with the process, however it ends.
+    _lock: File,
+}
+
+impl PrivateFolder {
+    /// Makes `<base>/tare-<pid>-<random>`.
+    pub(crate) fn make(base: &Path) -> Result<PrivateFolder, LabError> {
+        let random = RandomState::new().build_hasher().finish();
+        let path = base.join(format!("{PREFIX}{}-{random:016x}", std::process::id()));
+        let what = format!("make the private folder {}", path.display());
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(LabError::io(what.as_str()))?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path.join(LOCK))
+            .map_err(LabError::io(what.as_str()))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(LabError::io(what))?;
+        Ok(PrivateFolder { path, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Name of the folder, the mark of this keeper's processes.
+    pub(crate) fn name(&self) -> String {
+        name_of(&self.path)
+    }
+
+    /// Removes it with all that is in it; a file made while it is emptied is met by trying again.
+    pub(crate) fn remove(&self) -> std::io::Result<()> {
+        remove_tree(&self.path)
+    }
+}
+
+/// Where private folders are made when nothing else is said.
+pub(crate) fn default_base() -> PathBuf {
+    std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute() && dir.is_dir())
+        .unwrap_or_else(|| PathBuf::from("/tmp"))
+}
+
+/// Removes the folders of keepers that are gone (power cut, keeper killed) and what they left running.
+///
+/// A folder is stale when its name is of our making, it belongs to this user, its process is dead
+/// and nobody holds its lock.
+pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(base) else {
+        return Vec::new();
+    };
+    let mut removed = Vec::new();
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if is_stale(&path) && clear(&path) {
+            removed.push(path);
+        }
+    }
+    removed
+}
+
+/// Kills what still carries the folder's mark and removes the folder.
+pub(crate) fn clear(path: &Path) -> bool {
+    let mark = format!("{KEEPER_MARK}={}", name_of(path));
+    // Killing may race with forking: look again until nothing is left.
+    for _ in 0..20 {
+        let left: Vec<_> = process::snapshot()
+            .into_iter()
+            .filter(|p| p.is_alive() && process::has_environment(p.pid, &mark))
+            .collect();
+        if left.is_empty() {
+            break;
+        }
+        for one in &left {
+            process::send_signal(one, Signal::KILL);
+        }
+        process::pause(std::time::Duration::from_millis(10));
+    }
+    remove_tree(path).is_ok()
+}
+
+fn is_stale(path: &Path) -> bool {
+    let Some(owner) = owner_of(&name_of(path)) else {
+        return false;
+    };
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    let ours = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
+    ours && !process::exists(owner) && !is_locked(path)
+}
+
+/// The process id in a name of our making.
+fn owner_of(name: &str) -> Option<u32> {
+    let (pid, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let hexadecimal = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
+    hexadecimal.then(|| pid.parse().ok()).flatten()
+}
+
+/// Whether some process holds the lock: it may live in another PID namespace and share our /tmp.
+fn is_locked(path: &Path) -> bool {
+    File::open(path.join(LOCK)).is_ok_and(|file| {
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    })
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn remove_tree(path: &Path) -> std::io::Result<()> {
+    let mut last = Ok(());
+    for _ in 0..5 {
+        last = fs::remove_dir_all(path);
+        match &last {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => {}
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_our_making_are_recognised() {
+        assert_eq!(owner_of("tare-4711-00000000deadbeef"), Some(4711));
+        for other in [
+            "tare-4711",
+            "tare-4711-xyz",
+            "tare--00000000deadbeef",
+            "tare-47x-00000000deadbeef",
+            "target-4711-00000000deadbeef",
+            "tare-4711-00000000deadbeef0",
+        ] {
+            assert_eq!(owner_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The keeper process: a single-threaded loop that starts, watches and, when Tare is gone, kills.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::Signal;
+
+use super::children::{Children, cpu_set};
+use super::folder::{self, PrivateFolder};
+use super::lines::Lines;
+use super::protocol::{Event, LINE_BYTES_MAX, Order, Request};
+use crate::LabError;
+use crate::process;
+
+/// Answers that the conductor has not read yet: beyond this no order is taken.
+const BACKLOG_BYTES_MAX: usize = 256 << 10;
+/// How often a stop in progress is looked at.
+const STOP_TICK: Duration = Duration::from_millis(5);
+/// How often adopted processes are reaped while nothing else happens.
+const IDLE_TICK: Duration = Duration::from_secs(1);
+/// After SIGKILL a process that is still there hangs in the kernel.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// All that is done after Tare's death must fit in 2 s.
+const LAST_LIMIT: Duration = Duration::from_millis(1700);
+
+/// Runs the keeper: standard input is its socket to the conductor. Returns when all it kept is gone.
+///
+/// `base` is the folder in which the private folder is made; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
+///
+/// # Errors
+/// When it cannot start; the conductor is told over the socket, too.
+pub fn keeper_main(base: Option<PathBuf>) -> Result<(), LabError> {
+    crate::sys::ignore_interrupts();
+    // Fails only for a group leader, and then Ctrl-C reaches us but is ignored.
+    let _ = rustix::process::setsid();
+    let socket = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(LabError::io("use standard input as the keeper's socket"))?;
+    let mut stream = UnixStream::from(socket);
+    match Server::start(&stream, &base.unwrap_or_else(folder::default_base)) {
+        Ok(server) => server.run(),
+        Err(error) => {
+            let event = Event::Failed {
+                error: error.to_string(),
+            };
+            let _ = stream.write_all(&line(&event));
+            Err(error)
+        }
+    }
+}
+
+struct Server<'a> {
+    stream: &'a UnixStream,
+    folder: PrivateFolder,
+    children: Children,
+    lines: Lines,
+    outbound: Vec<u8>,
+    stops: Vec<Stopping>,
+}
+
+/// A stop in progress.
+struct Stopping {
+    id: u64,
+    name: String,
+    kill_at: Instant,
+}
+
+enum After {
+    GoOn,
+    End,
+}
+
+impl<'a> Server<'a> {
+    fn start(stream: &'a UnixStream, base: &Path) -> Result<Self, LabError> {
+        // The value only has to be there: the kernel takes any for "yes".
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(LabError::io("become the parent of orphans"))?;
+        stream
+            .set_nonblocking(true)
+            .map_err(LabError::io("use the keeper's socket (standard input)"))?;
+        folder::sweep(base);
+        let mut server = Server {
+            stream,
+            folder: PrivateFolder::make(base)?,
+            children: Children::default(),
+            lines: Lines::new(LINE_BYTES_MAX),
+            outbound: Vec::new(),
+            stops: Vec::new(),
+        };
+        server.say(&Event::Hello {
+            pid: std::process::id(),
+            folder: server.folder.path().to_owned(),
+        });
+        Ok(server)
+    }
+
+    fn run(mut self) -> Result<(), LabError> {
+        while let After::GoOn = self.turn() {}
+        let deadline = Instant::now() + LAST_LIMIT;
+        while !self.children.kill_all() && Instant::now() < deadline {
+            process::pause(Duration::from_millis(1));
+        }
+        self.folder
+            .remove()
+            .map_err(LabError::io("remove the private folder"))
+    }
+
+    /// Waits for something to happen and deals with it.
+    fn turn(&mut self) -> After {
+        let (socket, outputs) = self.wait();
+        self.children.reap();
+        for name in outputs {
+            if let Some(child) = self.children.by_name.get_mut(&name) {
+                child.output.take();
+            }
+        }
+        self.tell_endings();
+        self.advance_stops();
+        if socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+            if let After::End = self.listen() {
+                return After::End;
+            }
+        }
+        self.flush()
+    }
+
+    /// Polls the socket, the outputs and the endings; returns what the socket is ready for and who wrote.
+    fn wait(&self) -> (PollFlags, Vec<String>) {
+        let mut interest = PollFlags::empty();
+        if self.outbound.len() < BACKLOG_BYTES_MAX {
+            interest |= PollFlags::IN;
+        }
+        if !self.outbound.is_empty() {
+            interest |= PollFlags::OUT;
+        }
+        let mut fds = vec![PollFd::from_borrowed_fd(self.stream.as_fd(), interest)];
+        let mut writers: Vec<&String> = Vec::new();
+        for (name, child) in &self.children.by_name {
+            if let Some(pipe) = child.output.pipe() {
+                writers.push(name);
+                fds.push(readable(pipe));
+            }
+        }
+        let running = self.children.by_name.values();
+        for child in running.filter(|child| child.ending.is_none()) {
+            fds.push(readable(child.ended.as_fd()));
+        }
+        let tick = if self.stops.is_empty() {
+            IDLE_TICK
+        } else {
+            STOP_TICK
+        };
+        let limit = Timespec {
+            tv_sec: tick.as_secs().cast_signed(),
+            tv_nsec: tick.subsec_nanos().into(),
+        };
+        // An error is an interruption: the caller looks at everything anyway.
+        let _ = rustix::event::poll(&mut fds, Some(&limit));
+        let ready = writers
+            .into_iter()
+            .zip(&fds[1..])
+            .filter(|(_, fd)| !fd.revents().is_empty())
+            .map(|(name, _)| name.clone())
+            .collect();
+        (fds[0].revents(), ready)
+    }
+
+    fn listen(&mut self) -> After {
+        let mut stream = self.stream;
+        if self.lines.fill(&mut stream).is_err() {
+            return After::End;
+        }
+        while let Some(line) = self.lines.next() {
+            match serde_json::from_slice::<Request>(&line) {
+                Ok(request) => {
+                    if let After::End = self.carry_out(request) {
+                        return After::End;
+                    }
+                }
+                // Whoever sends rubbish is not our conductor.
+                Err(_) => return After::End,
+            }
+        }
+        if self.lines.ended() {
+            return After::End;
+        }
+        After::GoOn
+    }
+
+    fn carry_out(&mut self, request: Request) -> After {
+        let Request { id, order } = request;
+        let answer = match order {
+            Order::Spawn { spawn } => {
+                let mark = self.folder.name();
+                self.children
+                    .spawn(&spawn, &mark)
+                    .map(|pid| (Some(pid), Vec::new()))
+            }
+            Order::Signal { name, signal } => self.signal(&name, signal),
+            Order::Stop { name, grace_ms } => return self.begin_stop(id, name, grace_ms),
+            Order::Tail { name } => self.tail(&name),
+            Order::Pin { cpus } => pin(&cpus),
+            Order::Shutdown => return After::End,
+        };
+        let event = match answer {
+            Ok((pid, lines)) => Event::Done { id, pid, lines },
+            Err(error) => Event::Refused { id, error },
+        };
+        self.say(&event);
+        After::GoOn
+    }
+
+    fn signal(&self, name: &str, signal: i32) -> Result<(Option<u32>, Vec<String>), String> {
+        let child = self.children.by_name.get(name);
+        let child = child.ok_or_else(|| format!("no process named {name} is kept"))?;
+        if child.ending.is_some() {
+            return Err(format!("{name} has already ended"));
+        }
+        let signal =
+            Signal::from_named_raw(signal).ok_or_else(|| format!("{signal} is no signal"))?;
+        rustix::process::kill_process(child.pid, signal)
+            .map(|()| (None, Vec::new()))
+            .map_err(|error| format!("cannot signal {name}: {error}"))
+    }
+
+    fn tail(&mut self, name: &str) -> Result<(Option<u32>, Vec<String>), String> {
+        let child = self.children.by_name.get_mut(name);
+        let child = child.ok_or_else(|| format!("no process named {name} is kept"))?;
+        child.output.take();
+        Ok((None, child.output.tail()))
+    }
+
+    fn begin_stop(&mut self, id: u64, name: String, grace_ms: u64) -> After {
+        let Some(child) = self.children.by_name.get(&name) else {
+            let error = format!("no process named {name} is kept");
+            self.say(&Event::Refused { id, error });
+            return After::GoOn;
+        };
+        if child.ending.is_none() {
+            // To the leader only: most servers tell their workers themselves, in their own order.
+            let _ = rustix::process::kill_process(child.pid, Signal::TERM);
+        }
+        self.stops.push(Stopping {
+            id,
+            name,
+            kill_at: Instant::now() + Duration::from_millis(grace_ms),
+        });
+        After::GoOn
+    }
+
+    /// Carries the stops on: when the process has ended or its time is up, everything of it is killed.
+    fn advance_stops(&mut self) {
+        for stop in std::mem::take(&mut self.stops) {
+            let ended = match self.children.by_name.get(&stop.name) {
+                Some(child) => child.ending.is_some(),
+                None => true,
+            };
+            let now = Instant::now();
+            if !ended && now < stop.kill_at {
+                self.stops.push(stop);
+                continue;
+            }
+            let left = self.children.members(&stop.name);
+            if left.is_empty() && ended {
+                self.children.by_name.remove(&stop.name);
+                self.say(&Event::Done {
+                    id: stop.id,
+                    pid: None,
+                    lines: Vec::new(),
+                });
+            } else if now > stop.kill_at + KILL_LIMIT {
+                let error = format!(
+                    "{} (pid {:?}) does not end even by SIGKILL: it hangs in the kernel",
+                    stop.name,
+                    left.iter().map(|p| p.pid).collect::<Vec<_>>()
+                );
+                self.say(&Event::Refused { id: stop.id, error });
+            } else {
+                for one in &left {
+                    process::send_signal(one, Signal::KILL);
+                }
+                self.stops.push(stop);
+            }
+        }
+    }
+
+    /// Reports endings, once each, with the end of the output.
+    fn tell_endings(&mut self) {
+        let mut events = Vec::new();
+        for (name, child) in &mut self.children.by_name {
+            let Some(how) = child.ending.filter(|_| !child.told) else {
+                continue;
+            };
+            child.told = true;
+            child.output.take();
+            events.push(Event::Exited {
+                name: name.clone(),
+                pid: child.pid.as_raw_nonzero().get().unsigned_abs(),
+                how,
+                tail: child.output.tail(),
+            });
+        }
+        for event in events {
+            self.say(&event);
+        }
+    }
+
+    fn say(&mut self, event: &Event) {
+        self.outbound.extend(line(event));
+    }
+
+    fn flush(&mut self) -> After {
+        while !self.outbound.is_empty() {
+            match rustix::io::write(self.stream, &self.outbound) {
+                Ok(count) => {
+                    self.outbound.drain(..count);
+                }
+                Err(rustix::io::Errno::AGAIN) => return After::GoOn,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return After::End,
+            }
+        }
+        After::GoOn
+    }
+}
+
+fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
+}
+
+fn pin(cpus: &[u32]) -> Result<(Option<u32>, Vec<String>), String> {
+    let Some(set) = cpu_set(cpus) else {
+        return Ok((None, Vec::new()));
+    };
+    rustix::thread::sched_setaffinity(None, &set)
+        .map(|()| (None, Vec::new()))
+        .map_err(|error| format!("cannot run the keeper on cores {cpus:?}: {error}"))
+}
+
+/// An event as a line. (An event is plain data: it always has a JSON form.)
+fn line(event: &Event) -> Vec<u8> {
+    let mut text = serde_json::to_vec(event).unwrap_or_default();
+    text.push(b'\n');
+    text
+}

@@ -1,0 +1,198 @@
+//! Processes as /proc shows them: who is whose child, who is alive, and signals that cannot hit a stranger.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// The first fields of `/proc/PID/stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the executable, cut at 15 bytes by the kernel.
+    pub name: String,
+    /// State letter.
+    pub state: char,
+    /// Parent.
+    pub parent: u32,
+    /// Session.
+    pub session: u32,
+    /// CPU in user mode, ticks.
+    pub user_ticks: u64,
+    /// CPU in the kernel, ticks.
+    pub system_ticks: u64,
+    /// CPU in user mode of reaped children, ticks.
+    pub children_user_ticks: u64,
+    /// CPU in the kernel of reaped children, ticks.
+    pub children_system_ticks: u64,
+    /// Threads.
+    pub threads: u32,
+    /// Start after boot, ticks: with the pid it names a process for good.
+    pub started_ticks: u64,
+}
+
+impl ProcessStat {
+    /// Whether it still runs: neither a zombie nor just gone.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X' | 'x')
+    }
+}
+
+/// Parses a line of `/proc/PID/stat`. The name is in parentheses and may itself hold any of them.
+#[must_use]
+pub fn parse_stat(line: &str) -> Option<ProcessStat> {
+    let open = line.find('(')?;
+    let close = line.rfind(')')?;
+    let pid = line[..open].trim().parse().ok()?;
+    let fields: Vec<&str> = line.get(close + 1..)?.split_ascii_whitespace().collect();
+    // `proc_pid_stat(5)` counts from 1 with the state as third: its field n is `fields[n - 3]`.
+    let number = |n: usize| fields.get(n - 3)?.parse::<u64>().ok();
+    Some(ProcessStat {
+        pid,
+        name: line.get(open + 1..close)?.to_owned(),
+        state: fields.first()?.chars().next()?,
+        parent: u32::try_from(number(4)?).ok()?,
+        // Kernel threads and processes of outer namespaces have odd sessions: 0 is none.
+        session: fields
+            .get(6 - 3)?
+            .parse::<i64>()
+            .ok()?
+            .max(0)
+            .try_into()
+            .ok()?,
+        user_ticks: number(14)?,
+        system_ticks: number(15)?,
+        children_user_ticks: number(16)?,
+        children_system_ticks: number(17)?,
+        threads: u32::try_from(number(20)?).ok()?,
+        started_ticks: number(22)?,
+    })
+}
+
+/// One process, or `None` when it is gone.
+#[must_use]
+pub fn stat(pid: u32) -> Option<ProcessStat> {
+    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// All processes that can be seen.
+#[must_use]
+pub fn snapshot() -> Vec<ProcessStat> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(stat)
+        .collect()
+}
+
+/// The roots and everything below them.
+#[must_use]
+pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for process in all {
+        children
+            .entry(process.parent)
+            .or_default()
+            .push(process.pid);
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<u32> = roots.iter().copied().collect();
+    while let Some(pid) = open.pop() {
+        if found.insert(pid) {
+            open.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Whether a process of this id exists, zombies included.
+#[must_use]
+pub fn exists(pid: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}")).is_ok()
+}
+
+/// Whether the process was started with this `NAME=value` in its environment.
+#[must_use]
+pub fn has_environment(pid: u32, entry: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|text| text.split(|b| *b == 0).any(|one| one == entry.as_bytes()))
+}
+
+/// Sends a signal to exactly this process; another one that got its id meanwhile is left alone.
+///
+/// Returns whether it was sent.
+pub fn send_signal(process: &ProcessStat, signal: Signal) -> bool {
+    let Some(pid) = raw_pid(process.pid) else {
+        return false;
+    };
+    let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    // The handle is bound now: if the process is still the one seen, the signal cannot go astray.
+    let same = stat(process.pid).is_some_and(|now| now.started_ticks == process.started_ticks);
+    same && rustix::process::pidfd_send_signal(&handle, signal).is_ok()
+}
+
+/// A process id as the kernel's interface takes it.
+#[must_use]
+pub(crate) fn raw_pid(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+/// A short sleep within a bounded loop of polling.
+pub(crate) fn pause(length: Duration) {
+    std::thread::sleep(length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "1234 (a ) (b) S 77 1234 1234 0 -1 4194560 500 900 0 0 12 34 5 6 20 0 3 0 98765 1000 200 18446744073709551615 1 1";
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let stat = parse_stat(LINE).unwrap();
+        assert_eq!(stat.name, "a ) (b");
+        assert_eq!((stat.pid, stat.parent, stat.session), (1234, 77, 1234));
+        assert_eq!((stat.user_ticks, stat.system_ticks), (12, 34));
+        assert_eq!(
+            (stat.children_user_ticks, stat.children_system_ticks),
+            (5, 6)
+        );
+        assert_eq!((stat.threads, stat.started_ticks), (3, 98765));
+    }
+
+    #[test]
+    fn a_cut_line_is_no_process() {
+        for length in 0..LINE.find("98765").unwrap() {
+            assert_eq!(parse_stat(&LINE[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn descendants_are_followed_over_generations() {
+        let line = |pid: u32, parent: u32| {
+            parse_stat(&format!(
+                "{pid} (x) S {parent} 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0"
+            ))
+            .unwrap()
+        };
+        let all = [line(2, 1), line(3, 2), line(4, 3), line(5, 1), line(6, 5)];
+        let found = with_descendants(&all, &BTreeSet::from([2]));
+        assert_eq!(found, BTreeSet::from([2, 3, 4]));
+    }
+
+    #[test]
+    fn this_process_finds_itself() {
+        let me = stat(std::process::id()).unwrap();
+        assert!(me.is_alive() && me.threads >= 1);
+        assert!(snapshot().iter().any(|p| p.pid == me.pid));
+    }
+}

@@ -1,0 +1,111 @@
+//! The few calls that need `unsafe`: what happens between fork and exec, signals, and CPU clocks.
+
+#![expect(
+    unsafe_code,
+    reason = "pre_exec, signal dispositions and another process's CPU clock have no safe interface"
+)]
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::CpuSet;
+
+/// What a child does to itself between fork and exec.
+pub(crate) struct ChildSetup {
+    /// Process that must still be the parent.
+    pub parent: Pid,
+    /// Session of its own, so that a whole session can be signalled.
+    pub session: Session,
+    /// Cores; `None`: as the parent.
+    pub cpus: Option<CpuSet>,
+    /// Limit of open files.
+    pub nofile: Option<u64>,
+}
+
+/// Whether a child leads a session of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Session {
+    /// It leads a new one.
+    Own,
+    /// It stays in the parent's.
+    Parents,
+}
+
+/// Registers the setup with the command.
+pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
+    let hook = move || set_up_child(&setup);
+    // SAFETY: the hook only makes system calls that are safe after fork in a process with threads;
+    // it takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(hook);
+    }
+}
+
+fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have died before the line above; then nobody would ever kill this child.
+    if rustix::process::getppid() != Some(setup.parent) {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    if setup.session == Session::Own {
+        rustix::process::setsid()?;
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: sets a disposition to the default; no handler is involved.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+    if let Some(cpus) = &setup.cpus {
+        rustix::thread::sched_setaffinity(None, cpus)?;
+    }
+    if let Some(wanted) = setup.nofile {
+        let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
+        let current = hard.map_or(wanted, |most| wanted.min(most));
+        rustix::process::setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(current),
+                maximum: hard,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// Makes this process deaf to the signals that end an interactive program.
+pub(crate) fn ignore_interrupts() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE] {
+        // SAFETY: sets a disposition to "ignore"; no handler is involved.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
+/// CPU time of a process, all its threads, the ended ones included, in nanoseconds' resolution.
+///
+/// `None` when there is no such process. (Children that ended are not in it.)
+pub(crate) fn process_cpu(pid: u32) -> Option<Duration> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: `clock` is a valid place to write to.
+    if unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } != 0 {
+        return None;
+    }
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid place to write to.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    Some(Duration::new(
+        u64::try_from(time.tv_sec).ok()?,
+        u32::try_from(time.tv_nsec).ok()?,
+    ))
+}

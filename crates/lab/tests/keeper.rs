@@ -1,0 +1,278 @@
+//! The keeper with real processes: whatever happens to Tare, nothing of it stays.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tare_lab::LabError;
+use tare_lab::keeper::{Ending, Keeper, Spawn};
+
+const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
+
+#[test]
+fn nothing_survives_an_owner_killed_at_any_moment() {
+    let base = Base::new("owner");
+    // A fixed spread of moments, from before the keeper is up until long after all trees stand.
+    for round in 0..14u64 {
+        let token = format!("{}-{round}", base.token());
+        let mut owner = Command::new(RIG)
+            .args(["owner", &base.text(), &token])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis((round * round * 37) % 211));
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        let gone = within(Duration::from_secs(2), || {
+            carrying(&token).is_empty() && base.entries().is_empty()
+        });
+        assert!(
+            gone,
+            "round {round}: left {:?} and {:?}",
+            carrying(&token),
+            base.entries()
+        );
+    }
+}
+
+#[test]
+fn children_that_fork_twice_or_change_session_are_found_by_a_stop() {
+    let base = Base::new("stop");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let token = base.token();
+    keeper
+        .spawn(&spawn(&keeper, "tree", &["tree", &token]))
+        .unwrap();
+    // tree + 2 children + 4 orphans (the intermediate ones end), two of them shells.
+    assert!(within(Duration::from_secs(5), || carrying(&token).len() >= 7));
+    let stands = within(Duration::from_secs(5), || {
+        keeper
+            .tail("tree")
+            .unwrap()
+            .contains(&String::from("tree stands"))
+    });
+    assert!(stands);
+    keeper.stop("tree", Duration::from_millis(50)).unwrap();
+    // One cleared its environment and left the session: it belongs to nobody until the keeper ends.
+    assert!(carrying(&token).len() <= 1, "{:?}", carrying(&token));
+    drop(keeper);
+    assert_eq!(carrying(&token), Vec::<u32>::new());
+    assert!(base.entries().is_empty());
+}
+
+#[test]
+fn a_killed_keeper_is_noticed_and_cleaned_up_after() {
+    let base = Base::new("killed");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let token = base.token();
+    keeper
+        .spawn(&spawn(&keeper, "tree", &["tree", &token]))
+        .unwrap();
+    assert!(within(Duration::from_secs(5), || carrying(&token).len() >= 7));
+    kill(keeper.pid());
+    let noticed = within(Duration::from_secs(2), || keeper.exit_of("tree").is_err());
+    assert!(noticed);
+    assert!(matches!(
+        keeper.tail("tree"),
+        Err(LabError::KeeperDied { .. })
+    ));
+    assert!(base.entries().is_empty());
+    // The one without environment is beyond our mark when its keeper was killed too.
+    for pid in carrying(&token) {
+        assert!(!environment(pid).contains("TARE_KEEPER="));
+        kill(pid);
+    }
+}
+
+#[test]
+fn the_folder_of_a_crash_is_removed_by_the_next_start() {
+    let base = Base::new("stale");
+    // No process has an id this large (the kernel's limit is 2^22).
+    let stale = base.0.join("tare-99999999-0123456789abcdef");
+    std::fs::create_dir_all(stale.join("deep")).unwrap();
+    let foreign = base.0.join("tare-notes");
+    std::fs::create_dir(&foreign).unwrap();
+    let keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    assert!(!stale.exists());
+    assert!(foreign.exists() && keeper.folder().exists());
+    // Another start leaves the folder of a living keeper alone.
+    let second = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    assert!(keeper.folder().exists() && second.folder().exists());
+}
+
+#[test]
+fn an_ending_is_told_with_its_cause_and_last_words() {
+    let base = Base::new("ending");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let mut shell = spawn(&keeper, "shell", &[]);
+    shell.argv = ["/bin/sh", "-c", "echo tired >&2; exit 7"]
+        .map(String::from)
+        .to_vec();
+    keeper.spawn(&shell).unwrap();
+    let exit = ending_of(&mut keeper, "shell");
+    assert_eq!(exit.how, Ending::Code(7));
+    assert_eq!(exit.tail, ["tired"]);
+    keeper.stop("shell", Duration::ZERO).unwrap();
+
+    shell.argv[2] = String::from("kill -SEGV $$");
+    keeper.spawn(&shell).unwrap();
+    assert_eq!(ending_of(&mut keeper, "shell").how, Ending::Signal(11));
+}
+
+#[test]
+fn output_is_cut_at_its_limit_and_its_end_is_still_known() {
+    let base = Base::new("flood");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let flood = spawn(&keeper, "flood", &["flood"]);
+    keeper.spawn(&flood).unwrap();
+    let exit = ending_of(&mut keeper, "flood");
+    assert_eq!(exit.how, Ending::Code(0));
+    assert_eq!(exit.tail.last().unwrap(), "flood over");
+    let text = std::fs::read_to_string(&flood.output).unwrap();
+    assert!(text.len() < 4200, "{}", text.len());
+    assert!(text.ends_with("[cut here: the limit of 4096 bytes is reached]\n"));
+}
+
+#[test]
+fn a_child_gets_its_cores_its_limit_of_files_and_nothing_of_our_environment() {
+    let base = Base::new("setup");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let mut shell = spawn(&keeper, "shell", &[]);
+    shell.argv = [
+        "/bin/sh",
+        "-c",
+        "grep Cpus_allowed_list /proc/self/status; ulimit -n; env; trap",
+    ]
+    .map(String::from)
+    .to_vec();
+    shell.cpus = vec![0];
+    shell.nofile = Some(321);
+    shell.env = vec![(String::from("COLOUR"), String::from("blue"))];
+    keeper.spawn(&shell).unwrap();
+    let tail = ending_of(&mut keeper, "shell").tail;
+    assert_eq!(tail[0], "Cpus_allowed_list:\t0");
+    assert_eq!(tail[1], "321");
+    assert!(tail.contains(&String::from("COLOUR=blue")));
+    assert!(
+        !tail.iter().any(|line| line.starts_with("CARGO")),
+        "{tail:?}"
+    );
+}
+
+#[test]
+fn a_program_that_is_missing_is_named() {
+    let base = Base::new("missing");
+    let mut keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let mut wrong = spawn(&keeper, "wrong", &[]);
+    wrong.argv = vec![String::from("/no/such/program")];
+    let error = keeper.spawn(&wrong).unwrap_err().to_string();
+    assert!(
+        error.contains("/no/such/program") && error.contains("install"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_private_folder_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let base = Base::new("mode");
+    let keeper = Keeper::start(RIG.as_ref(), Some(&base.0)).unwrap();
+    let mode = std::fs::metadata(keeper.folder())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
+    let mut argv = vec![String::from(RIG)];
+    argv.extend(words.iter().map(|word| String::from(*word)));
+    Spawn {
+        name: String::from(name),
+        argv,
+        env: Vec::new(),
+        cwd: PathBuf::from("/"),
+        cpus: Vec::new(),
+        output: keeper.folder().join(format!("{name}.log")),
+        output_bytes_max: 4096,
+        nofile: None,
+    }
+}
+
+fn ending_of(keeper: &mut Keeper, name: &str) -> tare_lab::keeper::Exit {
+    let mut found = None;
+    within(Duration::from_secs(10), || {
+        found = keeper.exit_of(name).unwrap();
+        found.is_some()
+    });
+    found.expect("it ends")
+}
+
+/// Polls until the condition holds or the limit has passed.
+fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Living processes with this word on their command line, but for the owner's own.
+fn carrying(token: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|e| e.unwrap().file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|b| *b == 0).any(|word| word == token.as_bytes())
+    })
+    .collect()
+}
+
+fn environment(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}
+
+/// A folder for private folders that goes with the test.
+struct Base(PathBuf);
+
+impl Base {
+    fn new(name: &str) -> Base {
+        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Base(path)
+    }
+
+    fn token(&self) -> String {
+        format!("token-{}", name_of(&self.0))
+    }
+
+    fn text(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
