@@ -1,0 +1,111 @@
+// Numbers as people read them: a unit, sensible digits, and "–" where there is no number.
+import type { Unit } from "./view";
+
+/** What is printed where a value is missing; never 0. */
+export const MISSING = "–";
+
+/** A number that may be missing from the view. */
+export type Maybe = number | null | undefined;
+
+const NARROW_SPACE = "\u202f";
+const MINUS = "\u2212";
+
+/** Whether there is a number. */
+export function present(value: Maybe): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+/** `digits` significant digits without an exponent; a true minus sign; thousands apart. */
+export function significant(value: Maybe, digits = 3): string {
+  if (!present(value)) return MISSING;
+  if (value === 0) return "0";
+  const size = Math.floor(Math.log10(Math.abs(value)));
+  const text = Math.abs(value).toFixed(Math.min(9, Math.max(0, digits - 1 - size)));
+  return (value < 0 ? MINUS : "") + grouped(text);
+}
+
+function grouped(text: string): string {
+  const [whole = "", fraction] = text.split(".");
+  const spaced = whole.length > 4 ? whole.replaceAll(/\B(?=(\d{3})+$)/g, ",") : whole;
+  return fraction === undefined ? spaced : `${spaced}.${fraction}`;
+}
+
+/** A count. */
+export function count(value: Maybe): string {
+  return present(value) ? grouped(String(Math.round(value))) : MISSING;
+}
+
+/** A unit to print values in: `value / per` is in `label`. */
+export interface Scale {
+  label: string;
+  per: number;
+}
+
+/** The unit in which `largest` (in the base unit of `unit`) reads best. */
+export function scaleFor(unit: Unit, largest: Maybe): Scale {
+  const size = Math.abs(largest ?? 0);
+  switch (unit) {
+    case "nanoseconds":
+      if (size >= 1e10) return { label: "s", per: 1e9 };
+      if (size >= 1e5) return { label: "ms", per: 1e6 };
+      return { label: "µs", per: 1e3 };
+    case "bytes":
+      if (size >= 1e10) return { label: "GB", per: 1e9 };
+      if (size >= 1e5) return { label: "MB", per: 1e6 };
+      return { label: "kB", per: 1e3 };
+    case "per-second":
+      return { label: "/s", per: 1 };
+    case "cpu-seconds-per1000":
+      return { label: "CPU-s per 1000", per: 1 };
+  }
+}
+
+/** A length of time in nanoseconds with its unit. */
+export function time(ns: Maybe): string {
+  if (!present(ns)) return MISSING;
+  const scale = scaleFor("nanoseconds", ns);
+  return `${significant(ns / scale.per)}${NARROW_SPACE}${scale.label}`;
+}
+
+/** A length of time as minutes and seconds, for runs and trials. */
+export function clock(ns: Maybe): string {
+  if (!present(ns)) return MISSING;
+  const seconds = Math.round(ns / 1e9);
+  if (seconds < 60) return `${significant(ns / 1e9, 2)}${NARROW_SPACE}s`;
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor((seconds % 3600) / 60);
+  return hours > 0
+    ? `${hours}${NARROW_SPACE}h ${minutes}${NARROW_SPACE}min`
+    : `${minutes}${NARROW_SPACE}min ${seconds % 60}${NARROW_SPACE}s`;
+}
+
+/** A value in the base unit of `unit`, with the unit that reads best. */
+export function quantity(value: Maybe, unit: Unit): string {
+  if (!present(value)) return MISSING;
+  const scale = scaleFor(unit, value);
+  const short = unit === "cpu-seconds-per1000" ? "s" : scale.label;
+  const gap = unit === "per-second" ? "" : NARROW_SPACE;
+  return `${significant(value / scale.per)}${gap}${short}`;
+}
+
+/** Lowest to highest in one unit: `0.29–0.33 ms`; a dash alone if either is missing. */
+export function range(low: Maybe, high: Maybe, unit: Unit): string {
+  if (!present(low) || !present(high)) return MISSING;
+  const scale = scaleFor(unit, Math.max(Math.abs(low), Math.abs(high)));
+  const gap = unit === "per-second" ? "" : NARROW_SPACE;
+  const short = unit === "cpu-seconds-per1000" ? "s" : scale.label;
+  return `${significant(low / scale.per)}–${significant(high / scale.per)}${gap}${short}`;
+}
+
+/** A share (0 to 1) in per cent. */
+export function percent(share: Maybe, digits = 2): string {
+  return present(share) ? `${significant(share * 100, digits)}${NARROW_SPACE}%` : MISSING;
+}
+
+/** An RFC 3339 instant as date, time and zone without seconds' fractions; as it stands if it cannot be read. */
+export function instant(rfc3339: string): string {
+  const parts = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?/.exec(rfc3339);
+  if (parts === null) return rfc3339;
+  const zone = parts[3] === undefined ? "" : parts[3] === "Z" || parts[3] === "+00:00" ? " UTC" : ` ${parts[3]}`;
+  return `${parts[1]} ${parts[2]}${zone}`;
+}

@@ -1,0 +1,70 @@
+// Draws the report of the run whose view this file carries.
+import { render, type JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { readView } from "./data";
+import { layoutOf } from "./layout";
+import { Consumption } from "./part/Consumption";
+import { Machine, Plan, Published, Trials } from "./part/Evidence";
+import { Figures } from "./part/Figures";
+import { Head, Verdict } from "./part/Head";
+import { Instrument, NoiseFloor } from "./part/Instrument";
+import { Latency, OverTime } from "./part/Latency";
+import { Overheads } from "./part/Overheads";
+import "./style.css";
+import { follow, themeOf } from "./theme";
+import type { View } from "./view";
+
+const CONTENTS: readonly (readonly [string, string])[] = [
+  ["latency", "Latency"],
+  ["overhead", "What it adds"],
+  ["figures", "Figures"],
+  ["over-time", "Over time"],
+  ["parts", "CPU and memory"],
+  ["instrument", "Instrument"],
+  ["published", "Published"],
+  ["noise", "Noise"],
+  ["trials", "Trials"],
+  ["machine", "Machine"],
+  ["plan", "Repeat it"],
+];
+
+function Report({ view }: { view: View }): JSX.Element {
+  const layout = useMemo(() => layoutOf(view), [view]);
+  const contents = CONTENTS.filter(([id]) => id !== "published" || view.published.length > 0);
+  return (
+    <>
+      <a class="skip" href="#verdict">Skip to the verdict</a>
+      <Head view={view} />
+      <main>
+        <Verdict view={view} />
+        <nav aria-label="Contents">
+          <ul>{contents.map(([id, title]) => <li key={id}><a href={`#${id}`}>{title}</a></li>)}</ul>
+        </nav>
+        <Latency layout={layout} />
+        <Overheads view={view} layout={layout} />
+        <Figures view={view} />
+        <OverTime layout={layout} />
+        <Consumption layout={layout} />
+        <Instrument layout={layout} />
+        <Published view={view} />
+        <NoiseFloor view={view} />
+        <Trials view={view} />
+        <Machine view={view} />
+        <Plan view={view} />
+      </main>
+    </>
+  );
+}
+
+follow(themeOf(location.hash));
+const read = readView(document.getElementById("tare-view")?.textContent);
+const root = document.getElementById("app");
+if (root !== null) {
+  root.replaceChildren();
+  if ("view" in read) {
+    document.title = `${read.view.run.experiment} · Tare`;
+    render(<Report view={read.view} />, root);
+  } else {
+    render(<p class="problem">{read.problem}</p>, root);
+  }
+}

@@ -1,0 +1,112 @@
+// Our own error, beside what we measured; and the noise of the machine.
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import { percent, time } from "../format";
+import type { Layout, Panel } from "../layout";
+import type { Key } from "../legend";
+import { instrumentDomain, instrumentPicture } from "../plot/instrument";
+import type { View } from "../view";
+import { Picture } from "./Picture";
+import { Section, Table } from "./Section";
+
+const KEYS: readonly Key[] = [
+  { label: "generator’s lateness, p50 and worst block’s p99", color: "var(--ink)", shape: "square-open" },
+  { label: "service latency measured, p50 and p99", color: "var(--ink)", shape: "circle" },
+];
+
+const HOW =
+  "How to read: the further the squares lie left of the circles, the smaller our own error. Where they meet, the generator was part of what it measured.";
+
+function Lateness({ panel, domain }: { panel: Panel; domain: [number, number] }): JSX.Element {
+  const [low, high] = domain;
+  const draw = useCallback((width: number) => instrumentPicture(panel, [low, high], width), [panel, low, high]);
+  return <Picture title={`Lateness of the generator beside the latency it measured, ${panel.name}`} how={HOW} keys={KEYS} file={`lateness-${panel.name}`} draw={draw} />;
+}
+
+function InstrumentTable({ layout }: { layout: Layout }): JSX.Element {
+  return (
+    <details class="block">
+      <summary>The instrument’s own figures as a table</summary>
+      <Table label="The instrument’s own figures">
+        <thead>
+          <tr>
+            <th scope="col">{layout.panelWord}</th><th scope="col">{layout.seriesWord}</th>
+            <th scope="col" class="n">lateness p50</th><th scope="col" class="n">lateness p99</th><th scope="col" class="n">lag p99</th>
+            <th scope="col" class="n">generator’s core busy</th><th scope="col" class="n">answers stamped by the kernel</th>
+            <th scope="col" class="n">of these upper bounds</th>
+          </tr>
+        </thead>
+        <tbody>
+          {layout.panels.flatMap((panel) =>
+            panel.series.map((series) => {
+              const own = series.cell.instrument;
+              return (
+                <tr key={`${panel.name}/${series.name}`}>
+                  <td>{panel.name}</td><td>{series.name}</td>
+                  <td class="n">{time(own.lateness_p50_ns)}</td><td class="n">{time(own.lateness_p99_ns)}</td><td class="n">{time(own.lag_p99_ns)}</td>
+                  <td class="n">{percent(own.agent_busy)}</td><td class="n">{percent(own.stamped_share, 3)}</td><td class="n">{percent(own.upper_bound_share)}</td>
+                </tr>
+              );
+            }),
+          )}
+        </tbody>
+      </Table>
+    </details>
+  );
+}
+
+/** The section about the generator. */
+export function Instrument({ layout }: { layout: Layout }): JSX.Element {
+  const domain = instrumentDomain(layout.panels);
+  return (
+    <Section
+      id="instrument"
+      title="The instrument"
+      lead="Lateness is how long after its due time a request was released; lag, how long after its arrival we saw an answer. Both are ours, not the target’s."
+    >
+      {domain === null ? (
+        <p class="none">It was not measured.</p>
+      ) : (
+        <div class="grid">
+          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
+            <Lateness key={panel.name} panel={panel} domain={domain} />
+          ))}
+        </div>
+      )}
+      <InstrumentTable layout={layout} />
+    </Section>
+  );
+}
+
+/** The section about the machine's noise. */
+export function NoiseFloor({ view }: { view: View }): JSX.Element {
+  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
+  return (
+    <Section
+      id="noise"
+      title="Noise of the machine"
+      lead="The baseline against itself, twice per block. A difference below the floor is noise; “detectable” is the smallest difference that this run would find."
+    >
+      {view.noise.length === 0 ? (
+        <p class="none">The baseline was not measured twice in this run.</p>
+      ) : (
+        <Table label="Noise of the machine">
+          <thead>
+            <tr>
+              <th scope="col">level</th><th scope="col">metric</th><th scope="col" class="n">noise floor</th>
+              <th scope="col" class="n">residual</th><th scope="col" class="n">detectable</th>
+            </tr>
+          </thead>
+          <tbody>
+            {view.noise.map((item) => (
+              <tr key={`${item.level}/${item.metric}`}>
+                <td>{item.level}</td><td>{labels.get(item.metric) ?? item.metric}</td>
+                <td class="n">{percent(item.floor)}</td><td class="n">{percent(item.residual)}</td><td class="n">{percent(item.detectable)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+    </Section>
+  );
+}

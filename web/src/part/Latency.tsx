@@ -1,0 +1,110 @@
+// Latency by percentile, and over time.
+import type { JSX } from "preact";
+import { useCallback, useState } from "preact/hooks";
+import type { Layout, Panel } from "../layout";
+import type { Key } from "../legend";
+import { STATISTICS, timeAxes, timePicture, type Statistic, type TimeAxes } from "../plot/overtime";
+import { percentileAxes, percentilePicture, type Measure, type PercentileAxes } from "../plot/percentiles";
+import { Picture } from "./Picture";
+import { Choice, Section } from "./Section";
+
+/** Lines of a panel, as a key. */
+export function lineKeys(panel: Panel): Key[] {
+  return panel.series.map((series) => ({
+    label: series.name,
+    color: series.ink.color,
+    dash: series.ink.dash,
+    shape: "line",
+  }));
+}
+
+const MEASURES: Record<Measure, string> = {
+  felt: "Felt: from the moment the request was due until its answer arrived, as a user feels it.",
+  service: "Service: from the first byte sent until the answer arrived; what the other side took.",
+};
+
+const HOW_CURVES =
+  "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic; a dotted end with ▲ means “at least”.";
+
+function Curves({ panel, measure, axes }: { panel: Panel; measure: Measure; axes: PercentileAxes }): JSX.Element {
+  const draw = useCallback((width: number) => percentilePicture(panel, measure, axes, width), [panel, measure, axes]);
+  return (
+    <Picture
+      title={`${measure === "felt" ? "Felt" : "Service"} latency by percentile, ${panel.name}`}
+      notes={panel.notes}
+      how={HOW_CURVES}
+      keys={lineKeys(panel)}
+      file={`latency-${measure}-${panel.name}`}
+      draw={draw}
+    />
+  );
+}
+
+/** The section of percentile curves. */
+export function Latency({ layout }: { layout: Layout }): JSX.Element {
+  const [measure, setMeasure] = useState<Measure>("felt");
+  const axes = percentileAxes(layout.panels, measure);
+  const tools = (
+    <Choice
+      legend="Latency"
+      name="measure"
+      options={[{ value: "felt", label: "felt" }, { value: "service", label: "service" }]}
+      value={measure}
+      choose={setMeasure}
+    />
+  );
+  return (
+    <Section id="latency" title="Latency by percentile" lead={MEASURES[measure]} tools={tools}>
+      {axes === null ? (
+        <p class="none">No {measure} latency was measured.</p>
+      ) : (
+        <div class="grid wide">
+          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
+            <Curves key={panel.name} panel={panel} measure={measure} axes={axes} />
+          ))}
+        </div>
+      )}
+    </Section>
+  );
+}
+
+const HOW_TIME =
+  "How to read: level lines mean a steady state; a slope means that warm-up or a queue reached into the window. Gaps are seconds with too few answers. Median over blocks.";
+
+function OverTimePanel({ panel, statistic, axes }: { panel: Panel; statistic: Statistic; axes: TimeAxes }): JSX.Element {
+  const draw = useCallback((width: number) => timePicture(panel, statistic, axes, width), [panel, statistic, axes]);
+  return (
+    <Picture
+      title={`Felt latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
+      notes={panel.notes}
+      how={HOW_TIME}
+      keys={lineKeys(panel)}
+      file={`over-time-${STATISTICS[statistic]}-${panel.name}`}
+      draw={draw}
+    />
+  );
+}
+
+/** The section of latency over time. */
+export function OverTime({ layout }: { layout: Layout }): JSX.Element {
+  const has = (statistic: Statistic) => timeAxes(layout.panels, statistic) !== null;
+  const [statistic, setStatistic] = useState<Statistic>("p50_ns");
+  const axes = timeAxes(layout.panels, statistic);
+  const options = (Object.keys(STATISTICS) as Statistic[])
+    .filter((value) => value === statistic || has(value))
+    .map((value) => ({ value, label: STATISTICS[value] }));
+  const tools = <Choice legend="Statistic" name="statistic" options={options} value={statistic} choose={setStatistic} />;
+  return (
+    <Section id="over-time" title="Latency over time" tools={tools}>
+      {axes === null ? (
+        <p class="none">Too few answers in each second to show the {STATISTICS[statistic]}.</p>
+      ) : (
+        <div class="grid">
+          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
+            <OverTimePanel key={panel.name} panel={panel} statistic={statistic} axes={axes} />
+          ))}
+        </div>
+      )}
+    </Section>
+  );
+}

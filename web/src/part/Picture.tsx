@@ -1,0 +1,97 @@
+// A picture on the page: title, key, drawing, how to read it, and the buttons that save it.
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { SIGN_WIDTH, signOf, type Key } from "../legend";
+import { savePng, saveSvg, type Sheet } from "../save";
+
+interface Props {
+  title: string;
+  notes?: readonly string[];
+  /** One line: how to read it. */
+  how: string;
+  keys: readonly Key[];
+  /** Name of a saved file, without extension. */
+  file: string;
+  draw: (width: number) => SVGSVGElement;
+}
+
+function Sign({ item }: { item: Key }): JSX.Element {
+  const sign = signOf(item);
+  return (
+    <svg class="sign" width={SIGN_WIDTH} height={12} viewBox={`0 0 ${SIGN_WIDTH} 12`} aria-hidden="true">
+      {sign.tag === "path" ? <path {...sign.attributes} /> : <rect {...sign.attributes} />}
+    </svg>
+  );
+}
+
+/** The key of a picture. */
+export function Keys({ keys }: { keys: readonly Key[] }): JSX.Element | null {
+  if (keys.length === 0) return null;
+  return (
+    <ul class="keys">
+      {keys.map((item) => (
+        <li key={item.label}>
+          <Sign item={item} />
+          <span>{item.label}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function fileName(text: string): string {
+  return text.toLowerCase().replaceAll(/[^a-z0-9.]+/g, "-").replaceAll(/^-+|-+$/g, "");
+}
+
+/** A picture, drawn again whenever its room or its data change. */
+export function Picture({ title, notes = [], how, keys, file, draw }: Props): JSX.Element {
+  const holder = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const [problem, setProblem] = useState("");
+
+  useLayoutEffect(() => {
+    const element = holder.current;
+    if (element === null) return;
+    const measure = () => setWidth(Math.floor(element.clientWidth));
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    if (holder.current === null || width === 0) return;
+    const svg = draw(width);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `${title}. ${how}`);
+    holder.current.replaceChildren(svg);
+  }, [draw, width, title, how]);
+
+  const save = (kind: "svg" | "png") => {
+    const picture = holder.current?.querySelector("svg");
+    if (picture == null) return;
+    const sheet: Sheet = { title, how, keys, picture };
+    setProblem("");
+    if (kind === "svg") saveSvg(sheet, fileName(file));
+    else savePng(sheet, fileName(file)).catch((error: unknown) => setProblem(String(error)));
+  };
+
+  return (
+    <figure>
+      <figcaption>
+        <h3>{title}</h3>
+        <span class="save">
+          <button type="button" onClick={() => save("svg")} aria-label={`Save as SVG: ${title}`}>SVG</button>
+          <button type="button" onClick={() => save("png")} aria-label={`Save as PNG: ${title}`}>PNG</button>
+        </span>
+      </figcaption>
+      {notes.map((note) => (
+        <p class="caution" key={note}><b aria-hidden="true">▲</b> {note}</p>
+      ))}
+      <Keys keys={keys} />
+      <div class="holder" ref={holder} />
+      <p class="how">{how}</p>
+      {problem !== "" && <p class="caution" role="alert">{problem}</p>}
+    </figure>
+  );
+}

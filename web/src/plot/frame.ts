@@ -1,0 +1,55 @@
+// What all pictures share: type, colours from the page's variables, and marks used by several.
+import * as Plot from "@observablehq/plot";
+
+/** A picture: SVG made for a width in CSS pixels. */
+export type Picture = SVGSVGElement;
+
+/** Style of every picture. */
+export const STYLE = {
+  background: "transparent",
+  color: "var(--ink)",
+  fontFamily: "var(--sans)",
+  fontSize: "12px",
+  overflow: "visible",
+} as const;
+
+/** Makes a picture without the wrapper that a legend would need. */
+export function draw(options: Plot.PlotOptions): Picture {
+  return Plot.plot({ style: STYLE, ...options }) as unknown as Picture;
+}
+
+/** Hairlines at given x positions. */
+export function rulesX(at: readonly number[]): Plot.Markish {
+  return Plot.ruleX(at, { stroke: "var(--grid)", strokeWidth: 1 });
+}
+
+/** Hairlines at given y positions. */
+export function rulesY(at: readonly number[]): Plot.Markish {
+  return Plot.ruleY(at, { stroke: "var(--grid)", strokeWidth: 1 });
+}
+
+/** The name of an axis, with its unit, above its upper left corner. */
+export function axisName(text: string, marginLeft: number): Plot.Markish {
+  return Plot.text([text], {
+    frameAnchor: "top-left",
+    dx: -marginLeft + 2,
+    dy: -16,
+    fill: "var(--quiet)",
+    textAnchor: "start",
+  });
+}
+
+/** The name of the x axis, below its right end. */
+export function axisNameBelow(text: string): Plot.Markish {
+  return Plot.text([text], {
+    frameAnchor: "bottom-right",
+    dy: 36,
+    fill: "var(--quiet)",
+    textAnchor: "end",
+  });
+}
+
+/** Widest text, in characters, that fits a width at the size of pictures. */
+export function charactersIn(width: number): number {
+  return Math.floor(width / 6.3);
+}

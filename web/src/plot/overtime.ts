@@ -1,0 +1,90 @@
+// Latency over the time of a trial, one line per thing compared.
+import * as Plot from "@observablehq/plot";
+import { scaleFor, significant, time, type Scale } from "../format";
+import type { Panel } from "../layout";
+import { logDomain, logTicks } from "../scale";
+import type { TimePoint } from "../view";
+import { axisName, axisNameBelow, draw, rulesY, type Picture } from "./frame";
+
+/** Which statistic of each second is drawn. */
+export type Statistic = "p50_ns" | "p99_ns" | "max_ns";
+
+/** What people call it. */
+export const STATISTICS: Record<Statistic, string> = { p50_ns: "median", p99_ns: "p99", max_ns: "maximum" };
+
+/** Axes shared by all panels. */
+export interface TimeAxes {
+  scale: Scale;
+  y: [number, number];
+  end: number;
+}
+
+function valueOf(point: TimePoint, statistic: Statistic): number | null {
+  return point[statistic] ?? null;
+}
+
+/** Axes that hold every line of the panels; `null` when there is none. */
+export function timeAxes(panels: readonly Panel[], statistic: Statistic): TimeAxes | null {
+  const points = panels.flatMap((panel) => panel.series.flatMap((series) => series.cell.over_time));
+  const domain = logDomain(points.flatMap((point) => valueOf(point, statistic) ?? []), 1.25);
+  if (domain === null) return null;
+  const scale = scaleFor("nanoseconds", domain[1]);
+  const end = points.reduce((most, point) => Math.max(most, point.offset_ns / 1e9), 0);
+  return { scale, y: [domain[0] / scale.per, domain[1] / scale.per], end: Math.max(end, 1) };
+}
+
+/** Draws one panel. */
+export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, width: number): Picture {
+  const marginLeft = 46;
+  const yTicks = logTicks(axes.y[0], axes.y[1], 7);
+  const lines = panel.series.map((series) => ({
+    series,
+    points: series.cell.over_time.map((point) => ({
+      x: point.offset_ns / 1e9,
+      y: (valueOf(point, statistic) ?? Number.NaN) / axes.scale.per,
+      name: series.name,
+    })),
+  }));
+  return draw({
+    width,
+    height: 240,
+    marginLeft,
+    marginRight: 16,
+    marginTop: 30,
+    marginBottom: 46,
+    x: { domain: [0, axes.end], axis: null },
+    y: { type: "log", domain: axes.y, axis: null },
+    marks: [
+      rulesY(yTicks),
+      Plot.axisX({ ticks: Math.max(3, Math.min(10, Math.floor(width / 70))), tickSize: 4, label: null, stroke: "var(--rule)" }),
+      Plot.axisY(yTicks, { tickFormat: (value: number) => significant(value, 2), tickSize: 0, label: null }),
+      axisName(`${STATISTICS[statistic]} of felt latency, ${axes.scale.label} (logarithmic)`, marginLeft),
+      axisNameBelow("seconds since the window began →"),
+      ...lines.flatMap(({ series, points }) => [
+        Plot.line(points, {
+          x: "x",
+          y: "y",
+          stroke: series.ink.color,
+          strokeWidth: 1.6,
+          strokeDasharray: series.ink.dash || "none",
+        }),
+        // A second between two gaps would leave no line at all.
+        Plot.dot(
+          points.filter((point) => Number.isFinite(point.y)),
+          { x: "x", y: "y", r: 1.6, fill: series.ink.color },
+        ),
+      ]),
+      Plot.tip(
+        lines.flatMap((line) => line.points).filter((point) => Number.isFinite(point.y)),
+        Plot.pointer({
+          x: "x",
+          y: "y",
+          title: (point: { x: number; y: number; name: string }) =>
+            `${point.name}\nsecond ${significant(point.x)}: ${time(point.y * axes.scale.per)}`,
+          fill: "var(--paper)",
+          stroke: "var(--rule)",
+        }),
+      ),
+    ],
+  });
+}

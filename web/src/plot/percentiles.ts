@@ -1,0 +1,139 @@
+// Latency by percentile, one curve per thing compared.
+import * as Plot from "@observablehq/plot";
+import { scaleFor, significant, time, type Scale } from "../format";
+import type { Panel, Series } from "../layout";
+import { logDomain, logTicks, percentileLabel, percentilePosition, percentileTicks, shorten, spread } from "../scale";
+import type { CurvePoint } from "../view";
+import { STYLE, axisName, axisNameBelow, charactersIn, draw, rulesX, rulesY, type Picture } from "./frame";
+
+/** Which latency is drawn. */
+export type Measure = "felt" | "service";
+
+interface Point {
+  x: number;
+  y: number;
+  name: string;
+  color: string;
+  percentile: number;
+  atLeast: boolean;
+}
+
+/** Axes that several panels share so that they can be compared by eye. */
+export interface PercentileAxes {
+  scale: Scale;
+  y: [number, number];
+  end: number;
+}
+
+/** Axes that hold every curve of the panels; `null` when there is none. */
+export function percentileAxes(panels: readonly Panel[], measure: Measure): PercentileAxes | null {
+  const all = panels.flatMap((panel) => panel.series.flatMap((series) => series.cell[measure]));
+  const drawn = all.filter((point) => percentilePosition(point.percentile) !== null && point.value_ns > 0);
+  const domain = logDomain(drawn.map((point) => point.value_ns));
+  if (domain === null) return null;
+  const scale = scaleFor("nanoseconds", domain[1]);
+  const end = drawn.reduce((most, point) => Math.max(most, percentilePosition(point.percentile) ?? 0), 0);
+  return { scale, y: [domain[0] / scale.per, domain[1] / scale.per], end: Math.max(end, 1) };
+}
+
+function pointsOf(series: Series, curve: readonly CurvePoint[], per: number): Point[] {
+  return curve.flatMap((point) => {
+    const x = percentilePosition(point.percentile);
+    if (x === null || !(point.value_ns > 0)) return [];
+    const base = { name: series.name, color: series.ink.color, percentile: point.percentile };
+    return [{ ...base, x, y: point.value_ns / per, atLeast: point.at_least }];
+  });
+}
+
+/** Draws one panel. */
+export function percentilePicture(panel: Panel, measure: Measure, axes: PercentileAxes, width: number): Picture {
+  const marginLeft = 46;
+  const labelled = width >= 520;
+  const marginRight = labelled ? 148 : 16;
+  const height = width >= 520 ? 330 : 290;
+  const marginTop = 30;
+  const marginBottom = 46;
+  const xTicks = percentileTicks(axes.end);
+  const yTicks = logTicks(axes.y[0], axes.y[1]);
+  const lines = panel.series.map((series) => ({
+    series,
+    points: pointsOf(series, series.cell[measure], axes.scale.per),
+  }));
+  return draw({
+    style: STYLE,
+    width,
+    height,
+    marginLeft,
+    marginRight,
+    marginTop,
+    marginBottom,
+    x: { domain: [0, axes.end], axis: null },
+    y: { type: "log", domain: axes.y, axis: null },
+    marks: [
+      rulesX(xTicks.map((tick) => tick.position)),
+      rulesY(yTicks),
+      Plot.axisX(xTicks.map((tick) => tick.position), {
+        tickFormat: (position: number) =>
+          percentileLabel(xTicks.find((tick) => tick.position === position)?.percentile ?? 0),
+        tickSize: 0,
+        label: null,
+      }),
+      Plot.axisY(yTicks, { tickFormat: (value: number) => significant(value, 2), tickSize: 0, label: null }),
+      axisName(`${measure} latency, ${axes.scale.label} (logarithmic)`, marginLeft),
+      axisNameBelow("percentile of answers →"),
+      ...lines.flatMap(({ series, points }) => curveMarks(series, points)),
+      ...(labelled ? endLabels(lines, axes, height - marginTop - marginBottom, marginRight) : []),
+      Plot.tip(
+        lines.flatMap((line) => line.points),
+        Plot.pointer({
+          x: "x",
+          y: "y",
+          title: (point: Point) =>
+            `${point.name}\np${percentileLabel(point.percentile)}: ${point.atLeast ? "> " : ""}${time(point.y * axes.scale.per)}`,
+          fill: "var(--paper)",
+          stroke: "var(--rule)",
+        }),
+      ),
+    ],
+  });
+}
+
+function curveMarks(series: Series, points: readonly Point[]): Plot.Markish[] {
+  const firstOpen = points.findIndex((point) => point.atLeast);
+  const known = firstOpen === -1 ? points : points.slice(0, firstOpen);
+  // The open part starts at the last known point so that the curve does not break.
+  const open = firstOpen === -1 ? [] : points.slice(Math.max(0, firstOpen - 1));
+  const common = { x: "x", y: "y", stroke: series.ink.color } as const;
+  return [
+    Plot.line(known, { ...common, strokeWidth: series.ink.width, strokeDasharray: series.ink.dash || "none" }),
+    Plot.line(open, { ...common, strokeWidth: 1, strokeDasharray: "1 3" }),
+    Plot.dot(open.slice(-1), { x: "x", y: "y", stroke: series.ink.color, symbol: "triangle", r: 4, fill: "var(--paper)" }),
+  ];
+}
+
+function endLabels(
+  lines: readonly { series: Series; points: Point[] }[],
+  axes: PercentileAxes,
+  inner: number,
+  room: number,
+): Plot.Markish[] {
+  const ends = lines.flatMap(({ series, points }) => {
+    const last = points.at(-1);
+    return last === undefined ? [] : [{ series, last }];
+  });
+  const [low, high] = axes.y;
+  const pixel = (value: number) => (inner * Math.log(high / value)) / Math.log(high / low);
+  const placed = spread(ends.map((end) => pixel(end.last.y)), 14, 4, inner - 4);
+  return ends.map(({ series, last }, index) =>
+    Plot.text([last], {
+      x: () => axes.end,
+      y: "y",
+      dx: 8,
+      dy: (placed[index] ?? 0) - pixel(last.y),
+      text: () => shorten(series.name, charactersIn(room - 12)),
+      textAnchor: "start",
+      fill: series.ink.color,
+      fontWeight: 600,
+    }),
+  );
+}

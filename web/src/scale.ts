@@ -1,0 +1,79 @@
+// Positions on charts: the percentile axis, logarithmic ticks, and labels that must not overlap.
+
+/** Where a percentile lies: each step of one has a tenth of the answers of the step before beyond it. `null` at 100. */
+export function percentilePosition(percentile: number): number | null {
+  if (!(percentile >= 0 && percentile < 100)) return null;
+  return -Math.log10(1 - percentile / 100);
+}
+
+/** A label for a percentile: as many nines as it has, without the noise of binary fractions. */
+export function percentileLabel(percentile: number): string {
+  return String(Number(percentile.toFixed(4)));
+}
+
+/** Percentiles to mark on an axis that ends at position `end`. */
+export function percentileTicks(end: number): { percentile: number; position: number }[] {
+  return [0, 50, 90, 99, 99.9, 99.99, 99.999]
+    .map((percentile) => ({ percentile, position: percentilePosition(percentile) ?? Infinity }))
+    .filter((tick) => tick.position <= end + 1e-9);
+}
+
+/** Ticks of a logarithmic axis: 1, 2, 5 of each decade, or fewer where there would be more than `most`. */
+export function logTicks(low: number, high: number, most = 9): number[] {
+  if (!(low > 0) || !(high >= low)) return [];
+  for (const steps of [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const ticks: number[] = [];
+    for (let decade = Math.floor(Math.log10(low)); decade <= Math.ceil(Math.log10(high)); decade += 1) {
+      for (const step of steps) {
+        const tick = Number((step * 10 ** decade).toPrecision(3));
+        if (tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9)) ticks.push(tick);
+      }
+    }
+    if (ticks.length <= most) return ticks;
+  }
+  return [];
+}
+
+/** A logarithmic domain round the values with a little room; `null` when there is nothing positive. */
+export function logDomain(values: readonly number[], room = 1.12): [number, number] | null {
+  const positive = values.filter((value) => value > 0 && Number.isFinite(value));
+  if (positive.length === 0) return null;
+  const low = positive.reduce((a, b) => Math.min(a, b));
+  const high = positive.reduce((a, b) => Math.max(a, b));
+  return [low / room, high * room];
+}
+
+/** A linear domain that holds 0 and the values, with a little room on the sides that are used. */
+export function zeroDomain(values: readonly number[], room = 0.06): [number, number] {
+  const finite = values.filter((value) => Number.isFinite(value));
+  const low = finite.reduce((a, b) => Math.min(a, b), 0);
+  const high = finite.reduce((a, b) => Math.max(a, b), 0);
+  const span = high - low || 1;
+  return [low - (low < 0 ? room * span : 0.02 * span), high + room * span];
+}
+
+/** Moves positions apart until neighbours are `gap` apart and all lie within [low, high], in the same order. */
+export function spread(positions: readonly number[], gap: number, low: number, high: number): number[] {
+  const order = positions.map((position, index) => ({ position, index })).sort((a, b) => a.position - b.position);
+  const room = order.length > 1 ? Math.min(gap, (high - low) / (order.length - 1)) : gap;
+  let floor = low;
+  for (const item of order) {
+    item.position = Math.max(item.position, floor);
+    floor = item.position + room;
+  }
+  let ceiling = high;
+  for (const item of order.reverse()) {
+    item.position = Math.min(item.position, ceiling);
+    ceiling = item.position - room;
+  }
+  const out = new Array<number>(positions.length).fill(0);
+  for (const item of order) out[item.index] = item.position;
+  return out;
+}
+
+/** Shortens a text to `most` characters, with an ellipsis in the middle so that both ends stay. */
+export function shorten(text: string, most: number): string {
+  if (text.length <= most || most < 3) return text;
+  const head = Math.ceil((most - 1) * 0.6);
+  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+}

@@ -1,0 +1,756 @@
+// The view model of a report. Generated from view.schema.json by `npm run types`; do not edit.
+
+/**
+ * How much of a run stands behind a view.
+ */
+export type ViewState = "provisional" | "partial" | "complete";
+/**
+ * State of a run.
+ */
+export type RunProgress = "running" | "complete" | "interrupted" | "broken";
+/**
+ * Full or quick form of an experiment.
+ */
+export type Form = "full" | "quick";
+/**
+ * Kind of a sentence.
+ */
+export type SentenceKind = "finding" | "warning" | "note";
+/**
+ * What differs between the things compared.
+ */
+export type Compare = "arms" | "levels";
+/**
+ * One quantity of a trial. Latencies are `felt` over right answers, and
+ * over unfinished ones at their age, unless the name says otherwise.
+ */
+export type Metric =
+  | "mean"
+  | "median"
+  | "p90"
+  | "p99"
+  | "p999"
+  | "max"
+  | "service-median"
+  | "service-p99"
+  | "throughput"
+  | "cpu"
+  | "cpu-total"
+  | "memory";
+/**
+ * Unit of a metric's value.
+ */
+export type Unit = "nanoseconds" | "per-second" | "cpu-seconds-per1000" | "bytes";
+/**
+ * Which family an interval belongs to.
+ */
+export type Family = "primary" | "step" | "descriptive";
+/**
+ * Which direction of a metric is good.
+ */
+export type Better = "lower" | "higher";
+/**
+ * Whose fault an outcome is.
+ */
+export type Fault = "none" | "target" | "peer" | "client" | "environment";
+/**
+ * Outcome of a comparison.
+ */
+export type Outcome =
+  | {
+      outcome: "differs";
+      /**
+       * … but smaller than what matters.
+       */
+      within_margin: boolean;
+    }
+  | {
+      outcome: "same";
+    }
+  | {
+      outcome: "undecided";
+      /**
+       * Blocks that would tell, if a sensible number would.
+       */
+      more_blocks?: number | null;
+    }
+  | {
+      outcome: "described";
+    }
+  | {
+      outcome: "none";
+      /**
+       * Why.
+       */
+      why: string;
+    };
+/**
+ * Judgement of a check.
+ */
+export type Grade = "good" | "limits" | "prevents";
+
+/**
+ * Everything that a report shows. No renderer computes a statistic.
+ */
+export interface View {
+  /**
+   * `crate::FORMAT_VERSION` of the writer.
+   */
+  version: number;
+  run: RunHead;
+  /**
+   * The answer, first things first.
+   */
+  verdict: Sentence[];
+  compare: Compare;
+  /**
+   * Metrics with their names, in the order of tables.
+   */
+  metrics: MetricHead[];
+  /**
+   * Arms in the order of the experiment.
+   */
+  arms: ArmHead[];
+  /**
+   * Levels in the order of the experiment.
+   */
+  levels: LevelView[];
+  /**
+   * Overheads with their intervals, all levels.
+   */
+  overheads: Overhead[];
+  /**
+   * What others published.
+   */
+  published: PublishedView[];
+  /**
+   * Noise of the machine per level and metric, from the baseline against itself.
+   */
+  noise: Noise[];
+  /**
+   * Every trial.
+   */
+  trials: TrialRow[];
+  /**
+   * Files of the run that could not be read, each with the reason.
+   */
+  skipped: string[];
+  /**
+   * Machine, versions and settings.
+   */
+  facts: FactGroup[];
+  /**
+   * Checks of the machine.
+   */
+  checks: Check[];
+  /**
+   * The plan as YAML, for reading.
+   */
+  plan_text: string;
+}
+/**
+ * Head of a run.
+ */
+export interface RunHead {
+  /**
+   * Folder name.
+   */
+  id: string;
+  /**
+   * Experiment.
+   */
+  experiment: string;
+  /**
+   * Its question.
+   */
+  question: string;
+  /**
+   * Start, RFC 3339.
+   */
+  started: string;
+  /**
+   * Length.
+   */
+  took_ns: number;
+  /**
+   * Share of that time inside measuring windows.
+   */
+  measuring_share: number;
+  state: ViewState;
+  progress: RunProgress;
+  /**
+   * Why it ended so, in words, if it did not end as planned.
+   */
+  ended_why?: string | null;
+  form: Form;
+  /**
+   * Complete blocks.
+   */
+  blocks_complete: number;
+  /**
+   * Blocks planned.
+   */
+  blocks_planned: number;
+  /**
+   * Command that repeats it.
+   */
+  command: string;
+  /**
+   * Version of Tare.
+   */
+  tare: string;
+}
+/**
+ * One sentence of the verdict.
+ */
+export interface Sentence {
+  kind: SentenceKind;
+  /**
+   * Its text.
+   */
+  text: string;
+}
+/**
+ * A metric as people see it.
+ */
+export interface MetricHead {
+  metric: Metric;
+  /**
+   * Short name for people.
+   */
+  label: string;
+  unit: Unit;
+  family: Family;
+  better: Better;
+}
+/**
+ * An arm.
+ */
+export interface ArmHead {
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * What it is.
+   */
+  about: string;
+  /**
+   * Whether others are compared with it.
+   */
+  baseline: boolean;
+  /**
+   * Why it was not run, if it was not.
+   */
+  not_run?: string | null;
+}
+/**
+ * One level.
+ */
+export interface LevelView {
+  /**
+   * Name.
+   */
+  name: string;
+  /**
+   * Factor key and value, in words.
+   */
+  values: [string, string][];
+  /**
+   * Why it lies beyond the knee of this machine, if it does.
+   */
+  beyond_knee?: string | null;
+  /**
+   * One cell per arm, in the order of arms.
+   */
+  cells: CellView[];
+}
+/**
+ * One arm at one level, over all its fit trials.
+ */
+export interface CellView {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Trials that count (the A/A copy not included).
+   */
+  trials_fit: number;
+  /**
+   * Trials made.
+   */
+  trials_made: number;
+  /**
+   * Rate asked for.
+   */
+  offered_per_s?: number | null;
+  /**
+   * Whether that rate was reached in every trial.
+   */
+  rate_reached: boolean;
+  /**
+   * Right answers, all trials.
+   */
+  right: number;
+  /**
+   * Errors, all trials.
+   */
+  errors: number;
+  /**
+   * Unfinished, all trials.
+   */
+  unfinished: number;
+  /**
+   * Fit trials in which the parts' cores were busier than the plan's limit.
+   */
+  trials_saturated: number;
+  /**
+   * Why this cell takes no part in a verdict, if it does not.
+   */
+  no_verdict?: string | null;
+  /**
+   * Every outcome but right answers, all fit trials.
+   */
+  outcomes: OutcomeCount[];
+  /**
+   * Figures, in the order of `Metric::ALL`.
+   */
+  figures: Figure[];
+  /**
+   * Latency (`felt`, right answers and unfinished ones at their age, trials merged) by percentile.
+   */
+  felt: CurvePoint[];
+  /**
+   * The same for `service`.
+   */
+  service: CurvePoint[];
+  /**
+   * Latency over the time of a trial, per second of intended time, median over blocks.
+   */
+  over_time: TimePoint[];
+  /**
+   * What each instance consumed.
+   */
+  parts: PartView[];
+  instrument: InstrumentView;
+}
+/**
+ * How many exchanges of one request ended in one way.
+ */
+export interface OutcomeCount {
+  /**
+   * Name of the request.
+   */
+  request: string;
+  /**
+   * `right`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+   */
+  class: string;
+  fault: Fault;
+  /**
+   * How many.
+   */
+  count: number;
+  /**
+   * One example in words, for people.
+   */
+  example?: string | null;
+}
+/**
+ * One figure of a cell.
+ */
+export interface Figure {
+  metric: Metric;
+  unit: Unit;
+  /**
+   * Median over blocks; `None`: too few observations.
+   */
+  value?: number | null;
+  /**
+   * Whether the true value lies above `value` (unanswered exchanges reach into it).
+   */
+  at_least: boolean;
+  /**
+   * Lowest block.
+   */
+  low?: number | null;
+  /**
+   * Highest block.
+   */
+  high?: number | null;
+  /**
+   * Value per block, in order of blocks.
+   */
+  by_block: (number | null)[];
+  /**
+   * The value as people read it, with unit: `0.31 ms`, `> 12 ms`, `–`.
+   */
+  text: string;
+}
+/**
+ * One point of a percentile curve.
+ */
+export interface CurvePoint {
+  /**
+   * Percentile, 0 to 100.
+   */
+  percentile: number;
+  /**
+   * Value.
+   */
+  value_ns: number;
+  /**
+   * Whether the true value lies above it (unanswered exchanges reach into it).
+   */
+  at_least: boolean;
+}
+/**
+ * One point of a latency-over-time chart.
+ */
+export interface TimePoint {
+  /**
+   * Offset from the start of the window.
+   */
+  offset_ns: number;
+  /**
+   * Median.
+   */
+  p50_ns?: number | null;
+  /**
+   * 99th percentile.
+   */
+  p99_ns?: number | null;
+  /**
+   * Maximum.
+   */
+  max_ns?: number | null;
+}
+/**
+ * What an instance consumed, medians over blocks.
+ */
+export interface PartView {
+  /**
+   * Instance.
+   */
+  instance: string;
+  /**
+   * Role: `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+   */
+  role: string;
+  /**
+   * Software and version.
+   */
+  software: string;
+  /**
+   * CPU-seconds per 1000 completed exchanges.
+   */
+  cpu_s_per_1000?: number | null;
+  /**
+   * Cores used, on average.
+   */
+  cores?: number | null;
+  /**
+   * Peak resident memory.
+   */
+  rss_peak_bytes?: number | null;
+  /**
+   * Mean resident memory.
+   */
+  rss_mean_bytes?: number | null;
+  /**
+   * Time runnable but not running, per second.
+   */
+  run_queue_wait_share?: number | null;
+  /**
+   * Context switches per 1000 exchanges.
+   */
+  switches_per_1000?: number | null;
+  /**
+   * Packets per 1000 exchanges.
+   */
+  packets_per_1000?: number | null;
+  /**
+   * Bytes written to disk within a window.
+   */
+  disk_write_bytes?: number | null;
+  /**
+   * Share of the window throttled by a limit.
+   */
+  throttled_share?: number | null;
+}
+/**
+ * Our own error in a cell.
+ */
+export interface InstrumentView {
+  /**
+   * Lateness, median of blocks' medians.
+   */
+  lateness_p50_ns?: number | null;
+  /**
+   * Lateness, worst block's p99.
+   */
+  lateness_p99_ns?: number | null;
+  /**
+   * Lag, worst block's p99.
+   */
+  lag_p99_ns?: number | null;
+  /**
+   * Lateness by percentile, trials merged.
+   */
+  lateness: CurvePoint[];
+  /**
+   * Busy share of the agents' core.
+   */
+  agent_busy?: number | null;
+  /**
+   * Share of answers stamped by the kernel.
+   */
+  stamped_share?: number | null;
+  /**
+   * Share of kernel stamps that are upper bounds.
+   */
+  upper_bound_share?: number | null;
+}
+/**
+ * The difference between a cell and the one it is compared with.
+ */
+export interface Overhead {
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Arm it is compared with.
+   */
+  against: string;
+  /**
+   * Level it is compared with; another one only when levels are compared.
+   */
+  against_level: string;
+  metric: Metric;
+  unit: Unit;
+  family: Family;
+  /**
+   * Baseline's value.
+   */
+  base?: number | null;
+  /**
+   * Difference in the metric's unit.
+   */
+  added?: Interval | null;
+  /**
+   * Ratio to the baseline.
+   */
+  ratio?: Interval | null;
+  outcome: Outcome;
+  /**
+   * Complete pairs behind it.
+   */
+  pairs: number;
+  /**
+   * Relative difference that counts as none: the larger of the declared margin and the noise floor.
+   */
+  margin?: number | null;
+  /**
+   * Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
+   */
+  added_text: string;
+  /**
+   * Relative difference with interval as people read it: `+48 % (43–53)`, `–`.
+   */
+  ratio_text: string;
+  /**
+   * Outcome in words: `differs`, `same`, `undecided: 4 more blocks would tell`.
+   */
+  outcome_text: string;
+}
+/**
+ * An estimate with its interval; no interval below three blocks.
+ */
+export interface Interval {
+  /**
+   * Estimate.
+   */
+  estimate: number;
+  /**
+   * Lower end.
+   */
+  low?: number | null;
+  /**
+   * Upper end.
+   */
+  high?: number | null;
+}
+/**
+ * A published figure beside ours.
+ */
+export interface PublishedView {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Compared with.
+   */
+  against: string;
+  /**
+   * Level of ours it stands beside.
+   */
+  level?: string | null;
+  metric: Metric;
+  /**
+   * Theirs, in words with unit.
+   */
+  theirs: string;
+  /**
+   * Ours, in words with unit and interval.
+   */
+  ours: string;
+  /**
+   * Source.
+   */
+  source: string;
+  /**
+   * What is not alike.
+   */
+  caveat?: string | null;
+}
+/**
+ * Noise of the machine for one metric.
+ */
+export interface Noise {
+  /**
+   * Level.
+   */
+  level: string;
+  metric: Metric;
+  /**
+   * Relative noise floor (0.03 = 3 %).
+   */
+  floor?: number | null;
+  /**
+   * Residual standard deviation of the log-ratios.
+   */
+  residual?: number | null;
+  /**
+   * Smallest relative difference that this design would find.
+   */
+  detectable?: number | null;
+}
+/**
+ * One trial in the list of trials.
+ */
+export interface TrialRow {
+  /**
+   * Number.
+   */
+  trial: number;
+  /**
+   * Block.
+   */
+  block: number;
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Copy of the baseline.
+   */
+  copy: number;
+  /**
+   * Attempt.
+   */
+  attempt: number;
+  /**
+   * `fit`, `unfit`, `invalid`, `failed`, `superseded`.
+   */
+  status: string;
+  /**
+   * Why, when not fit.
+   */
+  why: string[];
+  /**
+   * Start since the start of the run.
+   */
+  offset_ns: number;
+  /**
+   * From its start to its record.
+   */
+  took_ns: number;
+  /**
+   * Saturated.
+   */
+  saturated: boolean;
+  /**
+   * Median of `felt`.
+   */
+  p50_ns?: number | null;
+  /**
+   * 99th percentile of `felt`.
+   */
+  p99_ns?: number | null;
+  /**
+   * Right answers per second.
+   */
+  throughput_per_s?: number | null;
+  /**
+   * Lateness p99.
+   */
+  lateness_p99_ns?: number | null;
+  /**
+   * Proofs that held / all.
+   */
+  proofs_held: number;
+  /**
+   * All proofs.
+   */
+  proofs_made: number;
+}
+/**
+ * A titled list of facts.
+ */
+export interface FactGroup {
+  /**
+   * Title.
+   */
+  title: string;
+  /**
+   * Name and value.
+   */
+  facts: [string, string][];
+}
+/**
+ * One check of the machine.
+ */
+export interface Check {
+  /**
+   * Short name: `timer`, `governor`, `descriptors`.
+   */
+  name: string;
+  /**
+   * What was found, with its unit.
+   */
+  found: string;
+  /**
+   * Machine-readable figure, where there is one.
+   */
+  value?: number | null;
+  /**
+   * Unit of the figure.
+   */
+  unit?: string | null;
+  grade: Grade;
+  /**
+   * What it means for a measurement and what to do, when it is not good.
+   */
+  advice?: string | null;
+}
