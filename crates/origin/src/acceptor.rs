@@ -1,0 +1,113 @@
+//! Accepts connections and deals each to the worker that has the fewest.
+//!
+//! One acceptor rather than SO_REUSEPORT: the kernel deals by a hash of the addresses, so of 8 connections on two workers
+//! 6 or more often fall to one; and one shared listener wakes whoever is first. The price, a hand-over per connection, is
+//! not on the path of a request.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::counters::Counters;
+use crate::inbox::Inbox;
+use crate::stop::StopHandle;
+
+const LISTENER: Token = Token(0);
+const STOP: Token = Token(1);
+
+/// The pause when no file descriptor is left for a connection.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
+
+/// The accepting event loop.
+#[derive(Debug)]
+pub(crate) struct Acceptor {
+    poll: Poll,
+    listener: TcpListener,
+    inboxes: Vec<Arc<Inbox>>,
+    counters: Arc<Counters>,
+    connections_max: usize,
+    /// Ties go round.
+    last: usize,
+}
+
+/// Why accepting paused.
+enum Paused {
+    NothingWaits,
+    Exhausted,
+}
+
+impl Acceptor {
+    pub(crate) fn new(
+        mut listener: TcpListener,
+        inboxes: Vec<Arc<Inbox>>,
+        counters: Arc<Counters>,
+        connections_max: usize,
+        stop: &StopHandle,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        poll.registry()
+            .register(&mut listener, LISTENER, Interest::READABLE)?;
+        poll.registry()
+            .register(&mut SourceFd(&stop.raw_fd()), STOP, Interest::READABLE)?;
+        Ok(Self {
+            poll,
+            listener,
+            inboxes,
+            counters,
+            connections_max,
+            last: 0,
+        })
+    }
+
+    /// Accepts until stopped.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(4);
+        loop {
+            let patience = match self.accept_all() {
+                Paused::NothingWaits => None,
+                Paused::Exhausted => Some(EXHAUSTED_PAUSE),
+            };
+            match self.poll.poll(&mut events, patience) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            }
+            if events.iter().any(|event| event.token() == STOP) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn accept_all(&mut self) -> Paused {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => self.deal(stream),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Paused::NothingWaits;
+                }
+                // EMFILE, ENFILE, ENOBUFS, ENOMEM; what concerns one connection only is over with it.
+                Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105)) => {
+                    return Paused::Exhausted;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn deal(&mut self, stream: TcpStream) {
+        let open: usize = self.inboxes.iter().map(|inbox| inbox.open()).sum();
+        if open >= self.connections_max {
+            return;
+        }
+        let count = self.inboxes.len();
+        let turns = (1..=count).map(|step| (self.last + step) % count);
+        if let Some(chosen) = turns.min_by_key(|&index| self.inboxes[index].open()) {
+            self.last = chosen;
+            self.counters.accepted.add(1);
+            self.inboxes[chosen].leave(stream);
+        }
+    }
+}

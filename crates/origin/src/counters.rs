@@ -1,0 +1,148 @@
+//! What the origin counts, and how it shows it: Prometheus text.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const STATUSES: usize = 600;
+
+/// A counter with one writer and any number of readers: no locked instruction.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, count: u64) {
+        self.0
+            .store(self.get().wrapping_add(count), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One worker's counters. Requests for counters and control are in none but their own.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    requests: [Counter; STATUSES],
+    pub malformed: Counter,
+    pub control: Counter,
+    /// Connections whose first request was for control.
+    pub control_connections: Counter,
+    pub accepted: Counter,
+    pub closed: Counter,
+    pub received_bytes: Counter,
+    pub sent_bytes: Counter,
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        Self {
+            requests: [const { Counter(AtomicU64::new(0)) }; STATUSES],
+            malformed: Counter::default(),
+            control: Counter::default(),
+            control_connections: Counter::default(),
+            accepted: Counter::default(),
+            closed: Counter::default(),
+            received_bytes: Counter::default(),
+            sent_bytes: Counter::default(),
+        }
+    }
+
+    pub(crate) fn request(&self, status: u16) {
+        if let Some(counter) = self.requests.get(usize::from(status)) {
+            counter.add(1);
+        }
+    }
+}
+
+/// All workers' counters together.
+#[derive(Debug, Clone)]
+pub(crate) struct AllCounters(pub Vec<Arc<Counters>>);
+
+/// What the origin has counted over its life; `run` returns it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Requests answered, those for counters and control left out.
+    pub requests: u64,
+    /// Of these, requests that were not HTTP and were answered with an error.
+    pub malformed: u64,
+    /// Connections accepted, those for counters and control left out.
+    pub connections: u64,
+    /// Bytes received, everything included.
+    pub received_bytes: u64,
+    /// Bytes sent, everything included.
+    pub sent_bytes: u64,
+}
+
+impl AllCounters {
+    pub(crate) fn totals(&self) -> Totals {
+        let statuses = 0..STATUSES;
+        let requests = statuses
+            .map(|status| self.sum(|c| &c.requests[status]))
+            .sum();
+        Totals {
+            requests,
+            malformed: self.sum(|c| &c.malformed),
+            connections: self.connections(),
+            received_bytes: self.sum(|c| &c.received_bytes),
+            sent_bytes: self.sum(|c| &c.sent_bytes),
+        }
+    }
+
+    fn sum(&self, counter: impl Fn(&Counters) -> &Counter) -> u64 {
+        self.0.iter().map(|counters| counter(counters).get()).sum()
+    }
+
+    /// A connection for control is one only from its first request on: until then it counts.
+    fn connections(&self) -> u64 {
+        self.sum(|c| &c.accepted)
+            .saturating_sub(self.sum(|c| &c.control_connections))
+    }
+
+    /// Prometheus text, format 0.0.4.
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::with_capacity(2048);
+        text.push_str("# TYPE tare_origin_requests_total counter\n");
+        for status in 0..STATUSES {
+            let count = self.sum(|c| &c.requests[status]);
+            // 200 is always shown: a reader before the first request finds the series.
+            if count > 0 || status == 200 {
+                let _ = writeln!(
+                    text,
+                    "tare_origin_requests_total{{status=\"{status}\"}} {count}"
+                );
+            }
+        }
+        let open = self
+            .sum(|c| &c.accepted)
+            .saturating_sub(self.sum(|c| &c.closed));
+        let single = [
+            (
+                "malformed_requests_total",
+                "counter",
+                self.sum(|c| &c.malformed),
+            ),
+            (
+                "control_requests_total",
+                "counter",
+                self.sum(|c| &c.control),
+            ),
+            ("connections_opened_total", "counter", self.connections()),
+            ("connections_open", "gauge", open),
+            (
+                "received_bytes_total",
+                "counter",
+                self.sum(|c| &c.received_bytes),
+            ),
+            ("sent_bytes_total", "counter", self.sum(|c| &c.sent_bytes)),
+        ];
+        for (name, kind, value) in single {
+            let _ = writeln!(
+                text,
+                "# TYPE tare_origin_{name} {kind}\ntare_origin_{name} {value}"
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,64 @@
+//! Why the origin cannot start or had to end.
+
+use std::io;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+/// An error of the origin's environment; what clients do wrong is answered, not returned.
+#[derive(Debug, Error)]
+pub enum OriginError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; {}", next_step(source))]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// An option is out of range.
+    #[error("{option} is {value}; choose {allowed}")]
+    Option {
+        /// Name of the option.
+        option: &'static str,
+        /// The value given.
+        value: String,
+        /// The values that work.
+        allowed: &'static str,
+    },
+    /// A kernel object that a worker needs could not be had.
+    #[error("cannot {what}: {source}; check the limit of open files (ulimit -n)")]
+    Setup {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Waiting for events failed, which ends a worker.
+    #[error(
+        "worker {worker} cannot wait for events: {source}; report it with the kernel's version"
+    )]
+    Wait {
+        /// Index of the worker, or of the acceptor, which comes behind the workers.
+        worker: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A worker ended by a panic: a defect of this program.
+    #[error("worker {worker} panicked; report it with the message above")]
+    Panicked {
+        /// Index of the worker, or of the acceptor, which comes behind the workers.
+        worker: usize,
+    },
+}
+
+fn next_step(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "stop the process that listens there, choose another port, or port 0 for a free one"
+        }
+        io::ErrorKind::AddrNotAvailable => "choose an address of this machine, such as 127.0.0.1",
+        io::ErrorKind::PermissionDenied => "choose a port above 1023 or run with the privilege",
+        _ => "check the address",
+    }
+}

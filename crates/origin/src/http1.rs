@@ -1,0 +1,345 @@
+//! HTTP/1.1 as the origin speaks it: requests answered in their order, pipelined ones too.
+
+mod answer;
+mod body;
+mod head;
+mod malformed;
+
+pub use answer::expected_body;
+
+use answer::{Answer, Progress};
+use body::{BodyReader, Step};
+use head::{Client, Expect, Method, RequestHead, Route};
+use malformed::Malformed;
+
+use crate::behaviour::{After, Behaviour, Change, Truth};
+use crate::protocol::{Next, Protocol, Standing};
+use crate::service::{Life, Planned, Service};
+
+/// Bytes written before they are sent, about: bounds the buffer under pipelining and large bodies.
+const OUT_BYTES_MAX: usize = 64 * 1024;
+
+/// Buffer capacity that a connection keeps between requests.
+const KEEP_BYTES: usize = 4096;
+
+/// One connection.
+#[derive(Debug, Default)]
+pub(crate) struct Http1 {
+    /// Input not yet taken: a head in pieces, or requests behind an answer that is not finished.
+    carry: Vec<u8>,
+    /// The body to echo, or a text to answer.
+    stored: Vec<u8>,
+    stage: Stage,
+    arrived_ns: Option<u64>,
+    kind: Kind,
+}
+
+/// Whether the connection is known to be one for control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Kind {
+    #[default]
+    Unknown,
+    Load,
+    Control,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Head,
+    Body(BodyReader, Request),
+    /// Held back by a delay.
+    Delayed(Answer),
+    Answering(Answer),
+    Over,
+}
+
+/// What is kept of a head while its body arrives.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    route: Route,
+    method: Method,
+    client: Client,
+    change: Change,
+    refused: bool,
+}
+
+impl Protocol for Http1 {
+    fn receive(
+        &mut self,
+        input: &[u8],
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Next {
+        self.arrived_ns = arrived_ns;
+        if self.carry.is_empty() {
+            let mut rest = input;
+            let next = self.advance(&mut rest, service, out);
+            self.carry.extend_from_slice(rest);
+            return next;
+        }
+        self.carry.extend_from_slice(input);
+        // A head in pieces can only be complete with the end of a line, and be over its limit without one.
+        let hopeless = self.carry.len() < service.limits.head_bytes_max && !input.contains(&b'\n');
+        if matches!(self.stage, Stage::Head) && hopeless {
+            return Next::Read;
+        }
+        self.advance_carry(service, out)
+    }
+
+    fn resume(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
+        if let Stage::Delayed(answer) = self.stage {
+            self.begin(answer, service, out);
+        }
+        self.advance_carry(service, out)
+    }
+
+    fn standing(&self) -> Standing {
+        match self.stage {
+            Stage::Head if self.carry.is_empty() => Standing::Idle,
+            Stage::Over => Standing::Idle,
+            _ => Standing::Busy,
+        }
+    }
+}
+
+impl Http1 {
+    fn advance_carry(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
+        let mut carried = std::mem::take(&mut self.carry);
+        let mut rest = &carried[..];
+        let next = self.advance(&mut rest, service, out);
+        let taken = carried.len() - rest.len();
+        carried.drain(..taken);
+        carried.shrink_to(KEEP_BYTES);
+        self.carry = carried;
+        next
+    }
+
+    fn advance(&mut self, input: &mut &[u8], service: &mut Service, out: &mut Vec<u8>) -> Next {
+        loop {
+            let step = match &mut self.stage {
+                Stage::Over => return Next::Close,
+                Stage::Delayed(_) => return Next::Resume,
+                Stage::Answering(_) => self.answer(out),
+                Stage::Head if input.is_empty() => return Next::Read,
+                Stage::Head => self.head(input, service, out),
+                Stage::Body(..) => self.body(input, service, out),
+            };
+            match step {
+                Ok(None) if out.len() >= OUT_BYTES_MAX => return Next::Resume,
+                Ok(None) => {}
+                Ok(Some(next)) => return next,
+                Err(malformed) => self.refuse(malformed, service, out),
+            }
+        }
+    }
+
+    fn head(
+        &mut self,
+        input: &mut &[u8],
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Next>, Malformed> {
+        let Some(head) = head::parse(input, service.limits.head_bytes_max)? else {
+            return Ok(Some(Next::Read));
+        };
+        *input = &input[head.head_bytes..];
+        let reader = BodyReader::new(head.incoming, service.limits.body_bytes_max)?;
+        self.stored.clear();
+        self.stored.shrink_to(KEEP_BYTES);
+        self.classify(head.route, service);
+        if head.expect == Expect::Continue && input.is_empty() {
+            out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        let request = self.request(head);
+        self.stage = Stage::Body(reader, request);
+        Ok(None)
+    }
+
+    /// Keeps what the answer needs; what was asked and not understood is answered with 400 behind the body.
+    fn request(&mut self, head: RequestHead) -> Request {
+        let RequestHead {
+            route,
+            method,
+            client,
+            change,
+            ..
+        } = head;
+        let (change, refused) = match change {
+            Ok(change) => (change, false),
+            Err(error) => {
+                self.stored.extend_from_slice(error.to_string().as_bytes());
+                (Change::default(), true)
+            }
+        };
+        Request {
+            route,
+            method,
+            client,
+            change,
+            refused,
+        }
+    }
+
+    fn classify(&mut self, route: Route, service: &Service) {
+        if self.kind == Kind::Unknown {
+            self.kind = if route.is_control() {
+                Kind::Control
+            } else {
+                Kind::Load
+            };
+            if self.kind == Kind::Control {
+                service.counters.control_connections.add(1);
+            }
+        }
+    }
+
+    fn body(
+        &mut self,
+        input: &mut &[u8],
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Next>, Malformed> {
+        let Stage::Body(reader, request) = &mut self.stage else {
+            return Ok(None);
+        };
+        loop {
+            match reader.step(input)? {
+                Step::NeedMore => return Ok(Some(Next::Read)),
+                Step::Data(slice) if request.route == Route::Echo && !request.refused => {
+                    self.stored.extend_from_slice(slice);
+                }
+                Step::Data(_) => {}
+                Step::End => break,
+            }
+        }
+        let request = *request;
+        Ok(self.decide(&request, service, out))
+    }
+
+    /// Decides the answer to a complete request.
+    fn decide(
+        &mut self,
+        request: &Request,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Option<Next> {
+        let &Request {
+            route,
+            method,
+            client,
+            ..
+        } = request;
+        if route.is_control() {
+            service.counters.control.add(1);
+            let status = self.control(route, service);
+            let behaviour = Behaviour {
+                status,
+                ..Behaviour::default()
+            };
+            let answer = Answer::new(&behaviour, client, method);
+            let content_type = "text/plain; version=0.0.4";
+            self.begin(answer.stored(self.stored.len(), content_type), service, out);
+            return None;
+        }
+        let mut behaviour = service.behave(&request.change);
+        if request.refused {
+            behaviour = Behaviour {
+                status: 400,
+                ..Behaviour::default()
+            };
+        }
+        service.counters.request(behaviour.status);
+        let mut answer = Answer::new(&behaviour, client, method);
+        if request.refused || route == Route::Echo {
+            let content_type = if request.refused {
+                "text/plain"
+            } else {
+                "application/octet-stream"
+            };
+            answer = answer.stored(self.stored.len(), content_type);
+        }
+        if behaviour.delay.is_zero() {
+            self.begin(answer, service, out);
+            return None;
+        }
+        self.stage = Stage::Delayed(answer);
+        Some(Next::Wait(behaviour.delay))
+    }
+
+    fn control(&mut self, route: Route, service: &Service) -> u16 {
+        self.stored.clear();
+        match route {
+            Route::Metrics => {
+                self.stored
+                    .extend_from_slice(service.all.render().as_bytes());
+                200
+            }
+            Route::Stall(Some(stall)) => match service.stall(stall) {
+                Planned::Yes => {
+                    self.stored.extend_from_slice(b"the stall is planned\n");
+                    200
+                }
+                Planned::TooMany => {
+                    self.stored
+                        .extend_from_slice(b"too many stalls are planned\n");
+                    429
+                }
+            },
+            Route::Stall(None) => {
+                self.stored
+                    .extend_from_slice(b"write /control/stall?for=1s or ?for=1s&in=5s\n");
+                400
+            }
+            Route::Ready | Route::Echo | Route::Answer => {
+                self.stored.extend_from_slice(b"ready\n");
+                200
+            }
+        }
+    }
+
+    fn begin(&mut self, mut answer: Answer, service: &Service, out: &mut Vec<u8>) {
+        if service.life == Life::Ending {
+            answer.after = After::Close;
+        }
+        answer.write_head(self.arrived_ns, out);
+        self.stage = Stage::Answering(answer);
+    }
+
+    fn answer(&mut self, out: &mut Vec<u8>) -> Result<Option<Next>, Malformed> {
+        let Stage::Answering(answer) = &mut self.stage else {
+            return Ok(None);
+        };
+        if answer.write_piece(&self.stored, out) == Progress::More {
+            return Ok(None);
+        }
+        let (after, truth) = (answer.after, answer.truth);
+        self.stage = match after {
+            After::KeepAlive => Stage::Head,
+            After::Close => Stage::Over,
+        };
+        Ok(match (after, truth) {
+            (After::Close, _) => Some(Next::Close),
+            // Sent now, not with the answers behind it: its head says when it was sent.
+            (After::KeepAlive, Truth::Told) => Some(Next::Resume),
+            (After::KeepAlive, Truth::Silent) => None,
+        })
+    }
+
+    /// Answers what is not a request, once, and ends.
+    fn refuse(&mut self, malformed: Malformed, service: &Service, out: &mut Vec<u8>) {
+        service.counters.malformed.add(1);
+        service.counters.request(malformed.status());
+        self.stored.clear();
+        self.stored
+            .extend_from_slice(malformed.to_string().as_bytes());
+        let behaviour = Behaviour {
+            status: malformed.status(),
+            after: After::Close,
+            ..Behaviour::default()
+        };
+        let answer = Answer::new(&behaviour, Client::Closes11, Method::Other);
+        self.begin(answer.stored(self.stored.len(), "text/plain"), service, out);
+    }
+}

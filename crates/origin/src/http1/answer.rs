@@ -1,0 +1,208 @@
+//! Writes an answer: its head, and its body piece by piece, so that a large one needs no large buffer.
+
+use super::head::{Client, Method};
+use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
+use crate::clock;
+
+/// Body bytes written at once.
+const PIECE_BYTES: usize = 32 * 1024;
+
+/// The bytes of a body that is not an echo: byte `i` is the letter `a` plus `i` modulo 26.
+const fn alphabet() -> [u8; PIECE_BYTES + 26] {
+    let mut bytes = [0; PIECE_BYTES + 26];
+    let mut index = 0;
+    while index < bytes.len() {
+        bytes[index] = b'a' + (index % 26) as u8;
+        index += 1;
+    }
+    bytes
+}
+
+static ALPHABET: [u8; PIECE_BYTES + 26] = alphabet();
+
+/// The body that `size=` gives, for checks: byte `i` is the letter `a` plus `i` modulo 26.
+#[must_use]
+pub fn expected_body(size_bytes: usize) -> Vec<u8> {
+    (0..size_bytes).map(|index| ALPHABET[index % 26]).collect()
+}
+
+/// Where the body comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Alphabet,
+    /// The request's body, or a text, in the connection's buffer.
+    Stored,
+}
+
+/// An answer that is decided, and how much of it is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub source: Source,
+    pub framing: BodyFraming,
+    pub after: After,
+    pub truth: Truth,
+    pub content_type: &'static str,
+    client: Client,
+    method: Method,
+    size_bytes: u64,
+    written_bytes: u64,
+}
+
+impl Answer {
+    pub(super) fn new(behaviour: &Behaviour, client: Client, method: Method) -> Self {
+        let keeps = matches!(client, Client::Keeps11 | Client::Keeps10);
+        // HTTP/1.0 has no chunks (RFC 9112 §6.1).
+        let framing = match (behaviour.framing, client) {
+            (BodyFraming::Chunked, Client::Keeps10 | Client::Closes10) => BodyFraming::UntilClose,
+            (framing, _) => framing,
+        };
+        let closes = !keeps || framing == BodyFraming::UntilClose;
+        Self {
+            status: behaviour.status,
+            source: Source::Alphabet,
+            framing,
+            after: if closes {
+                After::Close
+            } else {
+                behaviour.after
+            },
+            truth: behaviour.truth,
+            content_type: "text/plain",
+            client,
+            method,
+            size_bytes: behaviour.size_bytes,
+            written_bytes: 0,
+        }
+    }
+
+    /// The body is what the connection has stored.
+    pub(super) fn stored(mut self, size_bytes: usize, content_type: &'static str) -> Self {
+        self.source = Source::Stored;
+        self.size_bytes = size_bytes as u64;
+        self.content_type = content_type;
+        self
+    }
+
+    pub(super) fn write_head(&self, arrived_ns: Option<u64>, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        push_number(out, u64::from(self.status));
+        out.extend_from_slice(reason(self.status));
+        if self.status != 204 {
+            out.extend_from_slice(b"Content-Type: ");
+            out.extend_from_slice(self.content_type.as_bytes());
+            match self.framing {
+                BodyFraming::Length => {
+                    out.extend_from_slice(b"\r\nContent-Length: ");
+                    push_number(out, self.size_bytes);
+                }
+                BodyFraming::Chunked => out.extend_from_slice(b"\r\nTransfer-Encoding: chunked"),
+                BodyFraming::UntilClose => {}
+            }
+            out.extend_from_slice(b"\r\n");
+        }
+        match (self.after, self.client) {
+            (After::Close, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (After::KeepAlive, Client::Keeps10) => {
+                out.extend_from_slice(b"Connection: keep-alive\r\n");
+            }
+            (After::KeepAlive, _) => {}
+        }
+        if self.truth == Truth::Told {
+            out.extend_from_slice(b"Tare-Truth: ");
+            match arrived_ns {
+                Some(arrived_ns) => push_number(out, arrived_ns),
+                None => out.push(b'-'),
+            }
+            out.push(b' ');
+            push_number(out, clock::realtime_ns());
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes the next piece of the body; true when it was the last.
+    pub(super) fn write_piece(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Progress {
+        if self.method == Method::Head || matches!(self.status, 204 | 304) {
+            return Progress::Complete;
+        }
+        let left = self.size_bytes - self.written_bytes;
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        if size > 0 {
+            let piece = match self.source {
+                Source::Alphabet => {
+                    let start = usize::try_from(self.written_bytes % 26).unwrap_or(0);
+                    &ALPHABET[start..start + size]
+                }
+                Source::Stored => {
+                    let start = usize::try_from(self.written_bytes).unwrap_or(0);
+                    &stored[start..start + size]
+                }
+            };
+            if self.framing == BodyFraming::Chunked {
+                push_hex(out, size as u64);
+                out.extend_from_slice(b"\r\n");
+            }
+            out.extend_from_slice(piece);
+            if self.framing == BodyFraming::Chunked {
+                out.extend_from_slice(b"\r\n");
+            }
+            self.written_bytes += size as u64;
+        }
+        if self.written_bytes < self.size_bytes {
+            return Progress::More;
+        }
+        if self.framing == BodyFraming::Chunked {
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
+        Progress::Complete
+    }
+}
+
+/// Whether a body has more pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    More,
+    Complete,
+}
+
+fn reason(status: u16) -> &'static [u8] {
+    match status {
+        200 => b" OK\r\n",
+        204 => b" No Content\r\n",
+        304 => b" Not Modified\r\n",
+        400 => b" Bad Request\r\n",
+        404 => b" Not Found\r\n",
+        413 => b" Content Too Large\r\n",
+        429 => b" Too Many Requests\r\n",
+        431 => b" Request Header Fields Too Large\r\n",
+        500 => b" Internal Server Error\r\n",
+        501 => b" Not Implemented\r\n",
+        503 => b" Service Unavailable\r\n",
+        // The phrase may be empty, the blank before it may not (RFC 9112 §4).
+        _ => b" \r\n",
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, number: u64) {
+    push_digits(out, number, 10);
+}
+
+fn push_hex(out: &mut Vec<u8>, number: u64) {
+    push_digits(out, number, 16);
+}
+
+/// Digits without the formatting machinery, which costs more than the rest of a head.
+fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[usize::try_from(number % base).unwrap_or(0)];
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}

@@ -1,0 +1,261 @@
+//! Reads the head of a request: where it goes, how its body ends, what behaviour it asks for.
+
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use httparse::{Header, ParserConfig, Request, Status};
+
+use super::malformed::Malformed;
+use crate::behaviour::{BehaviourError, Change, Unknown};
+use crate::delay::parse_duration;
+use crate::stall::{PlannedStall, STALL_MAX};
+
+const HEADERS_MAX: usize = 128;
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// Any other path: an answer of the size asked for.
+    Answer,
+    /// `POST /echo` or `PUT /echo`: the request's body comes back.
+    Echo,
+    /// `/metrics`: the counters.
+    Metrics,
+    /// `/ready`: whether the server serves.
+    Ready,
+    /// `/control/stall?for=1s[&in=5s]`: the whole server stops answering; `None` if not understood.
+    Stall(Option<PlannedStall>),
+}
+
+impl Route {
+    /// Requests that measure or steer are not counted as load.
+    pub(crate) fn is_control(self) -> bool {
+        matches!(self, Self::Metrics | Self::Ready | Self::Stall(_))
+    }
+}
+
+/// Whether the answer has a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Head,
+    Other,
+}
+
+/// How the end of a request's body is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Incoming {
+    Length(u64),
+    Chunked,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    Http10,
+    Http11,
+}
+
+/// What the client allows and expects of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// HTTP/1.1 that stays.
+    Keeps11,
+    /// HTTP/1.1 with `Connection: close`.
+    Closes11,
+    /// HTTP/1.0 with `Connection: keep-alive`, which wants it confirmed.
+    Keeps10,
+    /// HTTP/1.0.
+    Closes10,
+}
+
+/// Whether the client waits for 100 before it sends the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Expect {
+    #[default]
+    Nothing,
+    Continue,
+}
+
+/// One request's head.
+#[derive(Debug)]
+pub(crate) struct RequestHead {
+    pub route: Route,
+    pub method: Method,
+    pub incoming: Incoming,
+    pub client: Client,
+    pub expect: Expect,
+    pub change: Result<Change, BehaviourError>,
+    pub head_bytes: usize,
+}
+
+/// Parses one head from its first byte; `None` while it is incomplete.
+pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead>, Malformed> {
+    let window = &bytes[..bytes.len().min(max_bytes)];
+    let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+    let mut request = Request::new(&mut []);
+    let parsed = ParserConfig::default().parse_request_with_uninit_headers(
+        &mut request,
+        window,
+        &mut storage,
+    );
+    let head_bytes = match parsed {
+        Ok(Status::Complete(head_bytes)) => head_bytes,
+        Ok(Status::Partial) if window.len() == max_bytes => return Err(Malformed::HeadTooLarge),
+        Ok(Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Malformed::HeadTooLarge),
+        Err(_) => return Err(Malformed::Head),
+    };
+    let (Some(target), Some(method)) = (request.path, request.method) else {
+        return Err(Malformed::Head);
+    };
+    let mut reading = Reading::default();
+    let (path, query) = split_target(target);
+    let mut asked = reading.change.read(query, Unknown::Ignore);
+    for header in request.headers.iter() {
+        if let Some(text) = reading.take(header)? {
+            asked = asked.and_then(|()| reading.change.read(text, Unknown::Refuse));
+        }
+    }
+    let version = if request.version == Some(0) {
+        Version::Http10
+    } else {
+        Version::Http11
+    };
+    if reading.hosts > 1 || (version == Version::Http11 && reading.hosts == 0) {
+        return Err(Malformed::Host);
+    }
+    let change = asked.map(|()| reading.change);
+    Ok(Some(RequestHead {
+        route: route(method, path, query),
+        method: if method == "HEAD" {
+            Method::Head
+        } else {
+            Method::Other
+        },
+        incoming: reading.incoming(version)?,
+        client: reading.client(version),
+        expect: match version {
+            Version::Http10 => Expect::Nothing,
+            Version::Http11 => reading.expect,
+        },
+        change,
+        head_bytes,
+    }))
+}
+
+/// Path and query of an origin-form or (from a proxy) absolute-form target.
+fn split_target(target: &str) -> (&str, &str) {
+    let (whole, query) = target.split_once('?').unwrap_or((target, ""));
+    let path = match whole.split_once("://") {
+        Some((_, rest)) if !whole.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
+        _ => whole,
+    };
+    (path, query)
+}
+
+fn route(method: &str, path: &str, query: &str) -> Route {
+    match path {
+        "/echo" if matches!(method, "POST" | "PUT") => Route::Echo,
+        "/metrics" => Route::Metrics,
+        "/ready" => Route::Ready,
+        "/control/stall" => Route::Stall(stall(query)),
+        _ => Route::Answer,
+    }
+}
+
+fn stall(query: &str) -> Option<PlannedStall> {
+    let mut planned = PlannedStall {
+        after: Duration::ZERO,
+        lasts: Duration::ZERO,
+    };
+    for pair in query.split('&') {
+        let (key, value) = pair.split_once('=')?;
+        let duration = parse_duration(value).filter(|duration| *duration <= STALL_MAX)?;
+        match key {
+            "for" => planned.lasts = duration,
+            "in" => planned.after = duration,
+            _ => return None,
+        }
+    }
+    (!planned.lasts.is_zero()).then_some(planned)
+}
+
+/// What the headers said so far.
+#[derive(Default)]
+struct Reading {
+    change: Change,
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    expect: Expect,
+    hosts: usize,
+    other_coding: bool,
+}
+
+impl Reading {
+    /// Takes a header; gives the text of one that asks for a behaviour.
+    fn take<'h>(&mut self, header: &Header<'h>) -> Result<Option<&'h str>, Malformed> {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        match header.name.len() {
+            4 if is("host") => self.hosts += 1,
+            6 if is("expect") && header.value.eq_ignore_ascii_case(b"100-continue") => {
+                self.expect = Expect::Continue;
+            }
+            10 if is("connection") => {
+                for token in header
+                    .value
+                    .split(|&byte| byte == b',')
+                    .map(<[u8]>::trim_ascii)
+                {
+                    self.close |= token.eq_ignore_ascii_case(b"close");
+                    self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            14 if is("content-length") => {
+                let length = content_length(header.value).ok_or(Malformed::ContentLength)?;
+                if self.length.is_some_and(|earlier| earlier != length) {
+                    return Err(Malformed::ContentLength);
+                }
+                self.length = Some(length);
+            }
+            14 if is("tare-behaviour") => {
+                return Ok(Some(
+                    std::str::from_utf8(header.value).map_err(|_| Malformed::Head)?,
+                ));
+            }
+            17 if is("transfer-encoding") => {
+                self.other_coding |= self.chunked || !header.value.eq_ignore_ascii_case(b"chunked");
+                self.chunked = true;
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn incoming(&self, version: Version) -> Result<Incoming, Malformed> {
+        match (self.chunked, self.length) {
+            (false, length) => Ok(Incoming::Length(length.unwrap_or(0))),
+            (true, Some(_)) => Err(Malformed::LengthAndTransferEncoding),
+            (true, None) if version == Version::Http10 || self.other_coding => {
+                Err(Malformed::TransferCoding)
+            }
+            (true, None) => Ok(Incoming::Chunked),
+        }
+    }
+
+    fn client(&self, version: Version) -> Client {
+        match version {
+            Version::Http11 if self.close => Client::Closes11,
+            Version::Http11 => Client::Keeps11,
+            Version::Http10 if self.keep_alive && !self.close => Client::Keeps10,
+            Version::Http10 => Client::Closes10,
+        }
+    }
+}
+
+fn content_length(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}

@@ -1,0 +1,194 @@
+//! Binds an origin and runs it: one acceptor, some workers, until stopped.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+
+use mio::net::TcpListener;
+use mio::{Poll, Waker};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::acceptor::Acceptor;
+use crate::chance::Chance;
+use crate::counters::{AllCounters, Counters, Totals};
+use crate::error::OriginError;
+use crate::http1::Http1;
+use crate::inbox::Inbox;
+use crate::options::{OriginOptions, Stamps};
+use crate::service::{Life, Service};
+use crate::stall::Stalls;
+use crate::stop::StopHandle;
+use crate::sys;
+use crate::worker::{WAKER, Worker};
+
+/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+const BACKLOG: i32 = 4096;
+
+/// An origin that listens. Connections wait in the kernel until [`Origin::run`].
+#[derive(Debug)]
+pub struct Origin {
+    listener: TcpListener,
+    local_addr: SocketAddr,
+    options: OriginOptions,
+}
+
+/// Listens on the address asked for. Raises the process's limit of open files if the connection limit needs it and it may.
+///
+/// # Errors
+/// An option out of range, or an address that cannot be listened on.
+pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
+    options.check()?;
+    allow_open_files(options.limits.connections_max as u64 + 64);
+    let address = options.listen;
+    let (listener, local_addr) =
+        listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })?;
+    Ok(Origin {
+        listener,
+        local_addr,
+        options,
+    })
+}
+
+fn listen(address: SocketAddr, stamps: Stamps) -> io::Result<(TcpListener, SocketAddr)> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    // Both are inherited by what is accepted, so that a connection costs no further call, and what arrives before it is
+    // accepted is stamped too.
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    if stamps == Stamps::Kernel {
+        sys::stamp_arrivals(&socket)?;
+    }
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    let listener = TcpListener::from_std(std::net::TcpListener::from(socket));
+    let local_addr = listener.local_addr()?;
+    Ok((listener, local_addr))
+}
+
+/// Without the right to, it is left as it is: fewer connections are accepted then.
+fn allow_open_files(wanted: u64) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_some_and(|current| current < wanted) {
+        let raised = maximum.map_or(wanted, |maximum| wanted.min(maximum));
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(raised),
+                maximum,
+            },
+        );
+    }
+}
+
+impl Origin {
+    /// Where it listens, with the port that was free.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local_addr
+    }
+
+    /// Serves until stopped, then finishes the answers under way within the drain limit.
+    ///
+    /// # Errors
+    /// When a worker cannot be set up or ends early; the others are stopped then.
+    pub fn run(self, stop: StopHandle) -> Result<Totals, OriginError> {
+        let stalls = Arc::new(Stalls::new());
+        for &stall in &self.options.stalls {
+            stalls.plan(stall);
+        }
+        // The last one is the acceptor's.
+        let counters = (0..=self.options.workers)
+            .map(|_| Arc::new(Counters::new()))
+            .collect();
+        let all = AllCounters(counters);
+        let setup = |what| move |source| OriginError::Setup { what, source };
+        let mut workers = Vec::with_capacity(self.options.workers);
+        let mut inboxes = Vec::with_capacity(self.options.workers);
+        for index in 0..self.options.workers {
+            let poll = Poll::new().map_err(setup("create an event loop"))?;
+            let waker =
+                Waker::new(poll.registry(), WAKER).map_err(setup("create a worker's waker"))?;
+            let inbox = Arc::new(Inbox::new(waker));
+            let service = Service {
+                limits: self.options.limits,
+                changes: self.options.changes.clone(),
+                chance: Chance::new(self.options.seed, index as u64),
+                counters: Arc::clone(&all.0[index]),
+                all: all.clone(),
+                stalls: Arc::clone(&stalls),
+                life: Life::Serving,
+            };
+            let worker = Worker::<Http1>::new(poll, Arc::clone(&inbox), service, stop.clone())
+                .map_err(setup("create a worker's timer"))?;
+            inboxes.push(inbox);
+            workers.push(worker);
+        }
+        let counters = Arc::clone(&all.0[self.options.workers]);
+        let connections_max = self.options.limits.connections_max;
+        let acceptor = Acceptor::new(self.listener, inboxes, counters, connections_max, &stop)
+            .map_err(setup("create the accepting event loop"))?;
+        run_threads(workers, acceptor, &stop)?;
+        Ok(all.totals())
+    }
+}
+
+/// Runs each loop in a thread of its own and joins them all; the first that fails stops the others.
+fn run_threads(
+    workers: Vec<Worker<Http1>>,
+    acceptor: Acceptor,
+    stop: &StopHandle,
+) -> Result<(), OriginError> {
+    let mut jobs: Vec<(String, Job)> = Vec::with_capacity(workers.len() + 1);
+    for (index, worker) in workers.into_iter().enumerate() {
+        jobs.push((format!("origin-{index}"), Box::new(move || worker.run())));
+    }
+    jobs.push(("origin-accept".to_owned(), Box::new(move || acceptor.run())));
+    let mut threads = Vec::with_capacity(jobs.len());
+    let mut first_error = None;
+    for (name, job) in jobs {
+        let stop_others = stop.clone();
+        let spawned = thread::Builder::new().name(name).spawn(move || {
+            // A panic stops the others as well.
+            let _guard = StopOnDrop(stop_others);
+            job()
+        });
+        match spawned {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                stop.stop();
+                first_error.get_or_insert(OriginError::Setup {
+                    what: "start a thread",
+                    source,
+                });
+            }
+        }
+    }
+    for (worker, thread) in threads.into_iter().enumerate() {
+        let error = match thread.join() {
+            Ok(Ok(())) => continue,
+            Ok(Err(source)) => OriginError::Wait { worker, source },
+            Err(_) => OriginError::Panicked { worker },
+        };
+        first_error.get_or_insert(error);
+    }
+    first_error.map_or(Ok(()), Err)
+}
+
+type Job = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+/// A loop only ends when it is stopped or broken; either way the others end too.
+struct StopOnDrop(StopHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}

@@ -1,0 +1,75 @@
+//! The handle that ends a running origin, also from a signal.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::error::OriginError;
+use crate::sys;
+
+/// Ends a running origin. Clones end the same one; a stop is final.
+///
+/// An eventfd that is written once and never read: every event loop sees it, and a signal handler may write it.
+#[derive(Debug, Clone)]
+pub struct StopHandle {
+    event: Arc<OwnedFd>,
+}
+
+impl StopHandle {
+    /// A handle that nothing has stopped yet.
+    ///
+    /// # Errors
+    /// When the kernel has no file descriptor left.
+    pub fn new() -> Result<Self, OriginError> {
+        let event =
+            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|errno| {
+                OriginError::Setup {
+                    what: "create the stop event",
+                    source: errno.into(),
+                }
+            })?;
+        Ok(Self {
+            event: Arc::new(event),
+        })
+    }
+
+    /// Asks the origin to end: no new connections, answers under way are finished, then `run` returns.
+    pub fn stop(&self) {
+        // It can only fail when the counter is full, and then it is stopped already.
+        let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Stops on SIGTERM and SIGINT. One handle per process: a later call takes the signals over.
+    ///
+    /// # Errors
+    /// When the kernel refuses the handler.
+    pub fn stop_on_signals(&self) -> Result<(), OriginError> {
+        // The handler keeps a descriptor for the rest of the process, so the number can never be another file's.
+        let kept = self.event.try_clone();
+        kept.and_then(sys::write_event_on_termination)
+            .map_err(|source| OriginError::Setup {
+                what: "handle signals",
+                source,
+            })
+    }
+
+    /// Waits until stopped, at most so long; true if stopped.
+    #[must_use]
+    pub fn wait(&self, at_most: Duration) -> bool {
+        let mut descriptors = [PollFd::new(&*self.event, PollFlags::IN)];
+        let timeout = Timespec::try_from(at_most).ok();
+        matches!(poll(&mut descriptors, timeout.as_ref()), Ok(1..))
+    }
+
+    pub(crate) fn raw_fd(&self) -> i32 {
+        self.event.as_raw_fd()
+    }
+}
+
+impl AsFd for StopHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}

@@ -1,0 +1,119 @@
+//! The system calls that no safe crate offers: receive stamps, and a signal handler.
+#![expect(
+    unsafe_code,
+    reason = "recvmsg with control messages and sigaction have no safe wrapper"
+)]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What one receive gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Bytes received; 0 is the end of the stream.
+    pub bytes: usize,
+    /// The kernel's realtime stamp of the last packet in them, in nanoseconds.
+    pub stamp_ns: Option<u64>,
+}
+
+/// Room for one `timespec` control message, aligned as the kernel's headers need it.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Has the kernel stamp packets on arrival. Connections accepted from a listener inherit it.
+pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the descriptor is open for the call, and the value is a c_int that lives through it.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Receives with the arrival stamp.
+pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = MaybeUninit::<Control>::uninit();
+    let mut vector = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: msghdr is plain data for which all zeros (null pointers, zero lengths) is valid.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &raw mut vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of::<Control>();
+    // SAFETY: message points to the buffer and the control room, both writable for their stated lengths through the call.
+    let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0) };
+    let bytes = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
+    Ok(Received {
+        bytes,
+        stamp_ns: stamp_of(&message),
+    })
+}
+
+fn stamp_of(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel filled msg_control and set msg_controllen to what it wrote; CMSG_FIRSTHDR gives null if that is
+    // less than a header.
+    let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
+    // The only control message asked for, hence the first.
+    if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_TIMESTAMPNS {
+        return None;
+    }
+    // SAFETY: a SCM_TIMESTAMPNS message carries one timespec, which may be unaligned.
+    let stamp: libc::timespec =
+        unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::timespec>()) };
+    let seconds_ns = u64::try_from(stamp.tv_sec)
+        .ok()?
+        .checked_mul(1_000_000_000)?;
+    seconds_ns.checked_add(u64::try_from(stamp.tv_nsec).ok()?)
+}
+
+/// The eventfd that the handler writes; -1 before there is one.
+static TERMINATION_EVENT: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn on_termination(_signal: libc::c_int) {
+    let descriptor = TERMINATION_EVENT.load(Ordering::Relaxed);
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: write(2) is async-signal-safe, the buffer lives on this stack, and the descriptor is never closed. errno is
+    // put back, because the interrupted code may be about to read it.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(descriptor, one.as_ptr().cast(), one.len());
+        *errno = before;
+    }
+}
+
+/// Writes the event on SIGTERM and SIGINT, for the rest of the process.
+pub(crate) fn write_event_on_termination(event: OwnedFd) -> io::Result<()> {
+    // An earlier event stays open: a handler running now may be about to write it.
+    TERMINATION_EVENT.store(event.into_raw_fd(), Ordering::Relaxed);
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        // SAFETY: sigaction is plain data for which zeros mean no flags and an empty mask; the handler is
+        // async-signal-safe as argued there.
+        let result = unsafe {
+            let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+            action.sa_sigaction = on_termination as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(signal, &raw const action, ptr::null_mut())
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Wake-ups of one worker, on a timerfd: exact to microseconds where epoll's own timeout has milliseconds.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+/// A wake-up: when, and for which connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wake {
+    pub due_ns: u64,
+    pub slot: usize,
+}
+
+/// The wake-ups ahead. Stale ones are not removed; who takes them compares with the connection's `wake_ns`.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    timer: OwnedFd,
+    ahead: BinaryHeap<Reverse<Wake>>,
+    armed_ns: Option<u64>,
+}
+
+impl Timers {
+    pub(crate) fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Self {
+            timer,
+            ahead: BinaryHeap::new(),
+            armed_ns: None,
+        })
+    }
+
+    pub(crate) fn raw_fd(&self) -> i32 {
+        self.timer.as_raw_fd()
+    }
+
+    pub(crate) fn add(&mut self, wake: Wake) {
+        self.ahead.push(Reverse(wake));
+    }
+
+    /// The next wake-up that is due.
+    pub(crate) fn take_due(&mut self, now_ns: u64) -> Option<Wake> {
+        let &Reverse(wake) = self.ahead.peek()?;
+        if wake.due_ns > now_ns {
+            return None;
+        }
+        self.ahead.pop();
+        Some(wake)
+    }
+
+    /// Arms the timer for the earliest wake-up, if it is not already. Setting it also clears an expiry.
+    pub(crate) fn arm(&mut self, now_ns: u64) -> io::Result<()> {
+        let earliest = self.ahead.peek().map(|&Reverse(wake)| wake.due_ns);
+        let expired = self.armed_ns.is_some_and(|armed_ns| armed_ns <= now_ns);
+        if earliest == self.armed_ns && !expired {
+            return Ok(());
+        }
+        // Zero would disarm; what is due already fires at once.
+        let at_ns = earliest.map_or(0, |due_ns| due_ns.max(1));
+        let at = Timespec {
+            tv_sec: i64::try_from(at_ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(at_ns % 1_000_000_000).unwrap_or(0),
+        };
+        let interval = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let setting = Itimerspec {
+            it_interval: interval,
+            it_value: at,
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &setting)?;
+        self.armed_ns = earliest;
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! One event loop: its connections, their wake-ups, the stop.
+
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::clock;
+use crate::connection::{Connection, Scratch, Signal, Turn};
+use crate::inbox::Inbox;
+use crate::protocol::Protocol;
+use crate::service::{Life, Service};
+use crate::stop::StopHandle;
+use crate::timers::{Timers, Wake};
+use crate::transport::{Plain, Transport};
+
+pub(crate) const WAKER: Token = Token(usize::MAX);
+const STOP: Token = Token(usize::MAX - 1);
+const TIMER: Token = Token(usize::MAX - 2);
+
+/// The slot whose wake-ups are for the look at idle connections.
+const IDLE_SLOT: usize = usize::MAX - 3;
+
+const EVENTS_PER_TURN: usize = 1024;
+const INPUT_BYTES: usize = 64 * 1024;
+
+/// How long a closed connection may take to be closed by its client too.
+const LINGER_NS: u64 = 1_000_000_000;
+
+/// A worker for connections of one protocol over plain TCP.
+pub(crate) struct Worker<P> {
+    poll: Poll,
+    inbox: Arc<Inbox>,
+    service: Service,
+    stop: StopHandle,
+    timers: Timers,
+    connections: Vec<Option<Connection<Plain, P>>>,
+    free: Vec<usize>,
+    again: Vec<usize>,
+    scratch: Scratch,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Worker<P> {
+    pub(crate) fn new(
+        poll: Poll,
+        inbox: Arc<Inbox>,
+        service: Service,
+        stop: StopHandle,
+    ) -> io::Result<Self> {
+        let timers = Timers::new()?;
+        let registry = poll.registry();
+        registry.register(&mut SourceFd(&timers.raw_fd()), TIMER, Interest::READABLE)?;
+        registry.register(&mut SourceFd(&stop.raw_fd()), STOP, Interest::READABLE)?;
+        Ok(Self {
+            poll,
+            inbox,
+            service,
+            stop,
+            timers,
+            connections: Vec::new(),
+            free: Vec::new(),
+            again: Vec::new(),
+            scratch: Scratch {
+                input: vec![0; INPUT_BYTES],
+                out: Vec::with_capacity(INPUT_BYTES),
+            },
+            protocol: PhantomData,
+        })
+    }
+
+    /// Serves until stopped and drained.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(EVENTS_PER_TURN);
+        let mut end_ns = u64::MAX;
+        self.wake_for_idle(clock::monotonic_ns());
+        loop {
+            self.timers.arm(clock::monotonic_ns())?;
+            match self.poll.poll(&mut events, self.patience(end_ns)) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other?,
+            }
+            let mut now_ns = clock::monotonic_ns();
+            if self.service.life == Life::Serving {
+                self.service.stalls.wait_out(now_ns, &self.stop);
+            }
+            self.take_again(now_ns);
+            for event in &events {
+                match event.token() {
+                    WAKER => self.take_in(now_ns),
+                    STOP => {
+                        end_ns = now_ns.saturating_add(nanos(self.service.limits.drain_max));
+                        self.service.life = Life::Ending;
+                    }
+                    TIMER => now_ns = clock::monotonic_ns(),
+                    Token(slot) => self.signalled(slot, event, now_ns),
+                }
+            }
+            self.wake_due(now_ns);
+            if self.service.life == Life::Ending && self.is_drained(now_ns, end_ns) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// How long to wait for an event: timers have their own.
+    fn patience(&self, end_ns: u64) -> Option<Duration> {
+        if !self.again.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        (self.service.life == Life::Ending).then(|| {
+            let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
+            Duration::from_nanos(left_ns).min(Duration::from_millis(10))
+        })
+    }
+
+    fn take_in(&mut self, now_ns: u64) {
+        while let Some(stream) = self.inbox.take() {
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let mut connection = Connection::new(Plain(stream), now_ns);
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            let source = connection.transport.source();
+            let registered = self.poll.registry().register(source, Token(slot), interest);
+            self.connections[slot] = Some(connection);
+            if registered.is_err() {
+                self.drop_connection(slot);
+            }
+        }
+    }
+
+    fn signalled(&mut self, slot: usize, event: &Event, now_ns: u64) {
+        let Some(Some(connection)) = self.connections.get_mut(slot) else {
+            return;
+        };
+        let ended = event.is_read_closed() || event.is_error();
+        let signal = if ended {
+            Signal::ClientEnded
+        } else {
+            Signal::Moves
+        };
+        connection.active_ns = now_ns;
+        let turn = connection.signalled(signal, &mut self.service, &mut self.scratch);
+        self.follow(slot, turn);
+    }
+
+    /// Connections that had more to do than one turn allows.
+    fn take_again(&mut self, now_ns: u64) {
+        for _ in 0..self.again.len() {
+            let Some(slot) = self.again.pop() else { return };
+            let Some(Some(connection)) = self.connections.get_mut(slot) else {
+                continue;
+            };
+            connection.active_ns = now_ns;
+            let turn = connection.go_on(&mut self.service, &mut self.scratch);
+            if turn == Turn::Again {
+                self.again.insert(0, slot);
+            } else {
+                self.follow(slot, turn);
+            }
+        }
+    }
+
+    fn wake_due(&mut self, now_ns: u64) {
+        while let Some(wake) = self.timers.take_due(now_ns) {
+            if wake.slot == IDLE_SLOT {
+                self.drop_idle(now_ns);
+                self.wake_for_idle(now_ns);
+                continue;
+            }
+            let Some(Some(connection)) = self.connections.get_mut(wake.slot) else {
+                continue;
+            };
+            if connection.wake_ns != Some(wake.due_ns) {
+                continue;
+            }
+            connection.wake_ns = None;
+            connection.active_ns = now_ns;
+            let turn = connection.woken(&mut self.service, &mut self.scratch);
+            self.follow(wake.slot, turn);
+        }
+    }
+
+    fn follow(&mut self, slot: usize, turn: Turn) {
+        match turn {
+            Turn::Sleep => {}
+            Turn::Again if self.again.contains(&slot) => {}
+            Turn::Again => self.again.push(slot),
+            Turn::WakeAfter(delay_ns) => self.wake(slot, delay_ns),
+            Turn::Lingers => self.wake(slot, LINGER_NS),
+            Turn::Gone => self.drop_connection(slot),
+        }
+    }
+
+    fn wake(&mut self, slot: usize, delay_ns: u64) {
+        let due_ns = clock::monotonic_ns().saturating_add(delay_ns);
+        if let Some(Some(connection)) = self.connections.get_mut(slot) {
+            connection.wake_ns = Some(due_ns);
+            self.timers.add(Wake { due_ns, slot });
+        }
+    }
+
+    fn drop_connection(&mut self, slot: usize) {
+        if let Some(mut connection) = self.connections[slot].take() {
+            // Closing the descriptor removes it from the poll as well.
+            let _ = self
+                .poll
+                .registry()
+                .deregister(connection.transport.source());
+            self.free.push(slot);
+            self.inbox.closed();
+            self.service.counters.closed.add(1);
+        }
+    }
+
+    fn wake_for_idle(&mut self, now_ns: u64) {
+        let due_ns = now_ns.saturating_add(nanos(self.service.limits.idle_max / 4));
+        self.timers.add(Wake {
+            due_ns,
+            slot: IDLE_SLOT,
+        });
+    }
+
+    fn drop_idle(&mut self, now_ns: u64) {
+        let idle_ns = nanos(self.service.limits.idle_max);
+        for slot in 0..self.connections.len() {
+            // One that waits for a delay of its own is not idle.
+            let idle = self.connections[slot].as_ref().is_some_and(|connection| {
+                connection.wake_ns.is_none()
+                    && now_ns.saturating_sub(connection.active_ns) >= idle_ns
+            });
+            if idle {
+                self.drop_connection(slot);
+            }
+        }
+    }
+
+    /// Ends connections between exchanges; true when none is left or the time is up.
+    fn is_drained(&mut self, now_ns: u64, end_ns: u64) -> bool {
+        for slot in 0..self.connections.len() {
+            if self.connections[slot]
+                .as_ref()
+                .is_some_and(Connection::is_idle)
+            {
+                self.drop_connection(slot);
+            }
+        }
+        now_ns >= end_ns || self.connections.iter().all(Option::is_none)
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
