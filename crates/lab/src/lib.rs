@@ -1,11 +1,17 @@
 //! The laboratory: targets, environments, the keeper, certificates and observation.
 
+pub mod catalogue;
+pub mod certificates;
+pub mod counters;
 pub mod environment;
+pub mod error;
+pub mod fetch;
+pub mod keeper;
+mod page;
+pub mod probe;
+pub mod process;
+pub mod render;
+mod sys;
+mod tool;
 
-/// What can go wrong in the laboratory. (Variants grow with the modules.)
-#[derive(Debug, thiserror::Error)]
-pub enum LabError {
-    /// Placeholder until the modules define their own.
-    #[error("{0}")]
-    Other(String),
-}
+pub use error::LabError;

@@ -1,5 +1,240 @@
 //! Turns a target folder and an instance's place into files, a command, a probe and counters.
 
 mod context;
+mod templates;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use minijinja::Value;
+use tare_schema::target::{CounterSource, ReadyDef, StopDef};
+
+use crate::LabError;
+use crate::catalogue::Target;
+use crate::probe::Probe;
 
 pub use context::{Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id};
+use templates::Templates;
+
+/// An instance, ready to be started: nothing in it is a template any more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rendered {
+    /// Name of the instance.
+    pub instance: String,
+    /// Files for its folder.
+    pub files: Vec<RenderedFile>,
+    /// Steps before the start, in order.
+    pub prepare: Vec<Step>,
+    /// The command.
+    pub start: Vec<String>,
+    /// Its environment variables.
+    pub env: Vec<(String, String)>,
+    /// How to tell that it serves.
+    pub probe: Probe,
+    /// Limit of that.
+    pub ready_within: Duration,
+    /// How to end it.
+    pub stop: StopDef,
+    /// What it counts.
+    pub counters: Vec<Counter>,
+    /// Edges that pass through it: id → name.
+    pub edges: Vec<(String, String)>,
+    /// Its folder.
+    pub dir: PathBuf,
+}
+
+/// A rendered file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedFile {
+    /// Name in the instance's folder.
+    pub name: String,
+    /// Text.
+    pub text: String,
+}
+
+/// A command before the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it does.
+    pub name: String,
+    /// Its words.
+    pub command: Vec<String>,
+    /// Limit.
+    pub within: Duration,
+}
+
+/// A counter with its addresses filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counter {
+    /// Name.
+    pub name: String,
+    /// Edge that it is read for, when it has a source of its own per edge.
+    pub edge: Option<String>,
+    /// Where it is read.
+    pub source: CounterSource,
+    /// Factor.
+    pub scale: f64,
+}
+
+impl Rendered {
+    /// Writes the files into the instance's folder.
+    ///
+    /// # Errors
+    /// The file that could not be written.
+    pub fn write(&self) -> Result<(), LabError> {
+        for file in &self.files {
+            let path = self.dir.join(&file.name);
+            let what = || format!("write {}", path.display());
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(LabError::io(what()))?;
+            }
+            fs::write(&path, &file.text).map_err(LabError::io(what()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Renders everything that a target says about one instance; touches no file but the templates.
+///
+/// # Errors
+/// The template, its line and what is wrong; a setting that the target does not have.
+pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> {
+    let def = &target.def;
+    let mut context = context.clone();
+    context.settings = def.settings_with(&[&context.settings])?;
+    let templates = Templates::new(&target.folder, &context)?;
+    let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
+    let mut files = Vec::new();
+    for (name, template) in &def.render {
+        files.push(RenderedFile {
+            name: templates.text(&key("render"), name)?,
+            text: templates.file(template)?,
+        });
+    }
+    let mut prepare = Vec::new();
+    for step in &def.prepare {
+        prepare.push(Step {
+            name: step.name.clone(),
+            command: templates.words(&key("prepare"), &step.command)?,
+            within: step.within,
+        });
+    }
+    let mut env = Vec::new();
+    for (name, value) in &def.env {
+        env.push((name.clone(), templates.text(&key("env"), value)?));
+    }
+    Ok(Rendered {
+        instance: context.name.clone(),
+        files,
+        prepare,
+        start: templates.words(&key("start"), &def.start)?,
+        env,
+        probe: probe(&templates, &key("ready"), &def.ready, &context)?,
+        ready_within: def.ready.within,
+        stop: def.stop.clone(),
+        counters: counters(&templates, &key("counters"), target, &context)?,
+        edges: context
+            .routes
+            .iter()
+            .map(|route| (route.id.clone(), route.edge.clone()))
+            .collect(),
+        dir: context.dir.clone(),
+    })
+}
+
+fn probe(
+    templates: &Templates<'_>,
+    key: &str,
+    ready: &ReadyDef,
+    context: &Context,
+) -> Result<Probe, LabError> {
+    Ok(match ready {
+        ReadyDef { tcp: Some(at), .. } => Probe::Tcp(templates.text(key, at)?),
+        ReadyDef {
+            http: Some(url), ..
+        } => Probe::Http(templates.text(key, url)?),
+        ReadyDef {
+            log: Some(line), ..
+        } => Probe::Log {
+            file: context.log.clone(),
+            pattern: templates.text(key, line)?,
+        },
+        ReadyDef {
+            command: Some(words),
+            ..
+        } => Probe::Command(templates.words(key, words)?),
+        _ => {
+            return Err(LabError::Template {
+                file: key.to_owned(),
+                line: 1,
+                reason: "needs one of tcp, http, log and command".to_owned(),
+            });
+        }
+    })
+}
+
+fn counters(
+    templates: &Templates<'_>,
+    key: &str,
+    target: &Target,
+    context: &Context,
+) -> Result<Vec<Counter>, LabError> {
+    let mut all = Vec::new();
+    for counter in &target.def.counters {
+        let text = |text: &str| templates.text(key, text);
+        let mut add = |edge: Option<&str>, source: CounterSource| {
+            all.push(Counter {
+                name: counter.name.clone(),
+                edge: edge.map(str::to_owned),
+                source,
+                scale: counter.scale,
+            });
+        };
+        match &counter.from {
+            CounterSource::Prometheus(from) => {
+                let mut from = from.clone();
+                from.url = text(&from.url)?;
+                add(None, CounterSource::Prometheus(from));
+            }
+            CounterSource::Json(from) if from.pointer.contains("{{ edge }}") => {
+                for route in &context.routes {
+                    let mut from = from.clone();
+                    from.url = text(&from.url)?;
+                    let extra = Value::from_pairs([("edge", route.id.clone())]);
+                    from.pointer = templates.text_with(key, &from.pointer, &extra)?;
+                    add(Some(&route.edge), CounterSource::Json(from));
+                }
+            }
+            CounterSource::Json(from) => {
+                let mut from = from.clone();
+                from.url = text(&from.url)?;
+                from.pointer = text(&from.pointer)?;
+                add(None, CounterSource::Json(from));
+            }
+            CounterSource::Text(from) => {
+                let mut from = from.clone();
+                from.url = text(&from.url)?;
+                add(None, CounterSource::Text(from));
+            }
+            CounterSource::Log(from) => {
+                let mut from = from.clone();
+                from.file = in_folder(&context.dir, &text(&from.file)?);
+                add(None, CounterSource::Log(from));
+            }
+            CounterSource::Command(from) => {
+                let mut from = from.clone();
+                from.command = templates.words(key, &from.command)?;
+                add(None, CounterSource::Command(from));
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn in_folder(dir: &Path, file: &str) -> String {
+    dir.join(file).display().to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,8 @@ pub struct Context {
     pub bin: PathBuf,
     /// Folder of the instance: rendered files, logs, sockets. Exists and is its own.
     pub dir: PathBuf,
+    /// File that takes its output (both streams).
+    pub log: PathBuf,
     /// Address of the pod.
     pub address: IpAddr,
     /// Where it serves its administration page; no other instance has it.
@@ -125,6 +127,12 @@ pub fn edge_id(edge: &str) -> String {
     edge.replace("->", "__")
         .replace('*', "any")
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                c
+            } else {
+                '_'
+            }
+        })
         .collect()
 }

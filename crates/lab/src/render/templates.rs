@@ -1,0 +1,181 @@
+//! The template engine with everything that is strict switched on.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, merge_maps};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
+use serde::Serialize;
+
+use super::Context;
+use crate::LabError;
+
+/// Templates of one target folder over one context.
+pub(super) struct Templates<'a> {
+    engine: Environment<'a>,
+    folder: PathBuf,
+    context: Value,
+}
+
+/// What templates see besides the context itself.
+#[derive(Serialize)]
+struct Shortcuts {
+    /// `address:port` of the first route that listens here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listen: Option<String>,
+    /// Each `address:port` that listens here, once.
+    listens: Vec<String>,
+    /// Parts of `admin`, for software that wants them apart.
+    admin_address: String,
+    admin_port: u16,
+    /// Whether Tare runs as root (some servers drop to another user then unless told).
+    root: bool,
+}
+
+impl Templates<'_> {
+    pub(super) fn new(folder: &Path, context: &Context) -> Result<Self, LabError> {
+        let mut engine = Environment::new();
+        // So that errors can point at the words that are wrong.
+        engine.set_debug(true);
+        engine.set_undefined_behavior(UndefinedBehavior::Strict);
+        engine.set_auto_escape_callback(|_| AutoEscape::None);
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .keep_trailing_newline(true)
+            .build()
+            .map_err(|error| LabError::Template {
+                file: folder.display().to_string(),
+                line: 1,
+                reason: error.to_string(),
+            })?;
+        engine.set_syntax(syntax);
+        let root = folder.to_owned();
+        engine.set_loader(move |name| load(&root, name));
+        let mut listens: Vec<String> = Vec::new();
+        for listen in context
+            .routes
+            .iter()
+            .filter_map(|route| route.listen.as_ref())
+        {
+            let at = std::net::SocketAddr::new(listen.address, listen.port).to_string();
+            if !listens.contains(&at) {
+                listens.push(at);
+            }
+        }
+        let shortcuts = Shortcuts {
+            listen: listens.first().cloned(),
+            listens,
+            admin_address: context.admin.ip().to_string(),
+            admin_port: context.admin.port(),
+            root: rustix::process::geteuid().is_root(),
+        };
+        Ok(Templates {
+            engine,
+            folder: folder.to_owned(),
+            context: merge_maps([Value::from(Serde(shortcuts)), Value::from(Serde(context))]),
+        })
+    }
+
+    /// Renders a template file of the folder.
+    pub(super) fn file(&self, name: &str) -> Result<String, LabError> {
+        let fallback = self.folder.join(name).display().to_string();
+        self.engine
+            .get_template(name)
+            .and_then(|template| template.render(&self.context))
+            .map_err(|error| self.explain(&error, &fallback))
+    }
+
+    /// Renders a text of `target.yaml`; `key` says where it stands.
+    pub(super) fn text(&self, key: &str, text: &str) -> Result<String, LabError> {
+        self.text_with(key, text, &Value::from_pairs::<_, &str, &str>([]))
+    }
+
+    /// The same with more values to see.
+    pub(super) fn text_with(
+        &self,
+        key: &str,
+        text: &str,
+        extra: &Value,
+    ) -> Result<String, LabError> {
+        let context = merge_maps([extra.clone(), self.context.clone()]);
+        self.engine
+            .render_str(text, context)
+            .map_err(|error| LabError::Template {
+                file: key.to_owned(),
+                line: 1,
+                reason: format!("{} in `{text}`", self.reason(&error)),
+            })
+    }
+
+    /// Renders the words of a command; those that come out empty are left out.
+    pub(super) fn words(&self, key: &str, words: &[String]) -> Result<Vec<String>, LabError> {
+        let mut rendered = Vec::with_capacity(words.len());
+        for word in words {
+            let word = self.text(key, word)?;
+            if !word.is_empty() {
+                rendered.push(word);
+            }
+        }
+        if rendered.is_empty() {
+            return Err(LabError::Template {
+                file: key.to_owned(),
+                line: 1,
+                reason: "the command comes out empty".to_owned(),
+            });
+        }
+        Ok(rendered)
+    }
+
+    fn explain(&self, error: &minijinja::Error, fallback: &str) -> LabError {
+        let file = error.name().map_or_else(
+            || fallback.to_owned(),
+            |name| self.folder.join(name).display().to_string(),
+        );
+        LabError::Template {
+            file,
+            line: error.line().unwrap_or(1),
+            reason: self.reason(error),
+        }
+    }
+
+    /// The engine says "undefined value"; the name of it is in the source it points at.
+    fn reason(&self, error: &minijinja::Error) -> String {
+        let detail = error.detail().unwrap_or_default();
+        let source = error
+            .template_source()
+            .zip(error.range())
+            .and_then(|(source, range)| source.get(range));
+        match (error.kind(), source) {
+            (ErrorKind::UndefinedError, Some(source)) => {
+                format!(
+                    "`{source}` is not there (see docs/ADDING-A-TARGET.md for what templates see)"
+                )
+            }
+            (kind, _) if detail.is_empty() => kind.to_string(),
+            (kind, _) => format!("{kind}: {detail}"),
+        }
+    }
+}
+
+/// Reads a template, only from below the target's folder.
+fn load(folder: &Path, name: &str) -> Result<Option<String>, minijinja::Error> {
+    let inside = Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !inside {
+        return Err(minijinja::Error::new(
+            ErrorKind::TemplateNotFound,
+            format!("{name} is not in the target's folder"),
+        ));
+    }
+    match fs::read_to_string(folder.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(minijinja::Error::new(
+            ErrorKind::TemplateNotFound,
+            format!("cannot read {name}: {error}"),
+        )),
+    }
+}

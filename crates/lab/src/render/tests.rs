@@ -1,0 +1,170 @@
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use tare_schema::topology::{InstanceRole, Security, Settings};
+
+use super::*;
+
+const DEFINITION: &str = r#"
+target: t
+about: A test
+get: [{path: t}]
+version: {command: ["{{ bin }}"], pattern: '(\d+)'}
+roles: [sidecar]
+speaks: [http1]
+settings:
+  mode: {default: small, about: Mode}
+  extra: {default: false, about: Extra}
+render: {"conf/t.conf": t.conf.j2}
+start: ["{{ bin }}", "{% if settings.extra %}--extra{% endif %}", -c, "{{ dir }}/conf/t.conf"]
+env: {MODE: "{{ settings.mode }}"}
+ready: {http: "http://{{ admin }}/ready", within: 5s}
+counters:
+  - {name: requests, from: {json: {url: "http://{{ admin }}/x", pointer: "/edges/{{ edge }}/n"}}}
+  - {name: connections, from: {log: {file: t.log, pattern: 'x{2}'}}}
+"#;
+
+/// A target folder in a temporary place, removed at the end.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(template: &str) -> Folder {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("t");
+        fs::create_dir(&target).unwrap();
+        fs::write(target.join("target.yaml"), DEFINITION).unwrap();
+        fs::write(target.join("t.conf.j2"), template).unwrap();
+        Folder(folder)
+    }
+
+    fn render(&self, context: &Context) -> Result<Rendered, LabError> {
+        render(&Target::load(&self.0.path().join("t"))?, context)
+    }
+}
+
+fn context() -> Context {
+    let address = IpAddr::V4(Ipv4Addr::new(127, 0, 1, 2));
+    Context {
+        name: "server-sidecar".to_owned(),
+        role: InstanceRole::Sidecar,
+        pod: "server".to_owned(),
+        bin: PathBuf::from("/bin/t"),
+        dir: PathBuf::from("/run/t"),
+        log: PathBuf::from("/run/t/output.log"),
+        address,
+        admin: SocketAddr::new(address, 15_000),
+        cpus: vec![0],
+        settings: Settings::new(),
+        workload: Settings::new(),
+        identity: None,
+        routes: vec![RouteContext {
+            edge: "client->server".to_owned(),
+            id: edge_id("client->server"),
+            protocol: "http1".to_owned(),
+            own: Security::Plaintext,
+            host: "server".to_owned(),
+            listen: Some(Listen {
+                address,
+                port: 8080,
+                security: Security::Plaintext,
+                peer: None,
+            }),
+            upstream: None,
+        }],
+        peers: Vec::new(),
+    }
+}
+
+#[test]
+fn everything_a_target_says_is_filled_in() {
+    let folder = Folder::new(
+        "{% for route in routes if route.listen %}\nlisten {{ listen }} {{ route.id }}\n{% endfor %}\n",
+    );
+    let rendered = folder.render(&context()).unwrap();
+    assert_eq!(rendered.files[0].name, "conf/t.conf");
+    assert_eq!(
+        rendered.files[0].text,
+        "listen 127.0.1.2:8080 client__server\n"
+    );
+    assert_eq!(rendered.start, ["/bin/t", "-c", "/run/t/conf/t.conf"]);
+    assert_eq!(rendered.env, [("MODE".to_owned(), "small".to_owned())]);
+    assert_eq!(
+        rendered.probe,
+        Probe::Http("http://127.0.1.2:15000/ready".to_owned())
+    );
+    let CounterSource::Json(json) = &rendered.counters[0].source else {
+        panic!("not JSON")
+    };
+    assert_eq!(json.pointer, "/edges/client__server/n");
+    assert_eq!(rendered.counters[0].edge.as_deref(), Some("client->server"));
+    let CounterSource::Log(log) = &rendered.counters[1].source else {
+        panic!("not a log")
+    };
+    assert_eq!(log.file, "/run/t/t.log");
+    assert_eq!(log.pattern, "x{2}", "patterns are no templates");
+}
+
+#[test]
+fn a_word_of_a_command_that_renders_to_nothing_is_left_out() {
+    let folder = Folder::new("");
+    let mut context = context();
+    context.settings = Settings::from([("extra".to_owned(), json!(true))]);
+    assert_eq!(folder.render(&context).unwrap().start[1], "--extra");
+}
+
+#[test]
+fn an_unknown_name_in_a_template_is_told_with_file_and_line() {
+    let folder = Folder::new("one\ntwo {{ settings.mood }}\n");
+    let said = folder.render(&context()).unwrap_err().to_string();
+    assert!(said.contains("t/t.conf.j2:2: "), "{said}");
+    assert!(said.contains("settings.mood"), "{said}");
+}
+
+#[test]
+fn a_template_that_does_not_parse_is_told_with_file_and_line() {
+    let folder = Folder::new("one\ntwo\n{% if %}\n");
+    let said = folder.render(&context()).unwrap_err().to_string();
+    assert!(said.contains("t/t.conf.j2:3: "), "{said}");
+}
+
+#[test]
+fn templates_may_include_others_of_their_folder_only() {
+    let folder = Folder::new("{% include '../secret' %}");
+    fs::write(folder.0.path().join("secret"), "secret").unwrap();
+    let said = folder.render(&context()).unwrap_err().to_string();
+    assert!(said.contains("non-existing template"), "{said}");
+    let folder = Folder::new("{% include 'part.j2' %}");
+    fs::write(folder.0.path().join("t/part.j2"), "part of {{ name }}").unwrap();
+    let rendered = folder.render(&context()).unwrap();
+    assert_eq!(rendered.files[0].text, "part of server-sidecar");
+}
+
+#[test]
+fn a_setting_that_the_target_does_not_have_stops_the_rendering() {
+    let folder = Folder::new("");
+    let mut context = context();
+    context.settings = Settings::from([("mod".to_owned(), json!("large"))]);
+    let said = folder.render(&context).unwrap_err().to_string();
+    assert!(said.contains("did you mean `mode`?"), "{said}");
+}
+
+#[test]
+fn rendered_files_are_written_with_the_folders_they_need() {
+    let folder = Folder::new("text");
+    let place = tempfile::tempdir().unwrap();
+    let mut context = context();
+    context.dir = place.path().to_owned();
+    folder.render(&context).unwrap().write().unwrap();
+    let written = fs::read_to_string(place.path().join("conf/t.conf")).unwrap();
+    assert_eq!(written, "text");
+    assert!(Path::new(&context.dir).is_dir());
+}
+
+#[test]
+fn ids_of_edges_are_fit_for_names() {
+    assert_eq!(edge_id("client->server"), "client__server");
+    assert_eq!(edge_id("*->database"), "any__database");
+    assert_eq!(edge_id("a.b->c-d"), "a_b__c-d");
+}
