@@ -1,0 +1,216 @@
+//! Reads what an instance has counted, from Prometheus text, JSON, other text, logs or a command.
+
+mod log;
+mod prometheus;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use regex::Regex;
+use tare_schema::target::{CounterSource, Missing, ReadingCost};
+
+use crate::LabError;
+use crate::environment::{InstanceCounters, Reading};
+use crate::page;
+use crate::render::{Counter, Rendered};
+use crate::tool;
+
+/// Limit of one page or command.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Reads the counters of one instance over its life.
+///
+/// It remembers how often it has read each page, because some software counts that too.
+#[derive(Debug)]
+pub struct CounterReader {
+    instance: String,
+    edges: BTreeMap<String, String>,
+    counters: Vec<Counter>,
+    own_readings: BTreeMap<String, u32>,
+}
+
+/// A value found at a source, before names are put on it.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Found {
+    edge: Option<String>,
+    label: Option<String>,
+    value: f64,
+}
+
+impl CounterReader {
+    /// A reader for an instance that has just been started.
+    #[must_use]
+    pub fn new(rendered: &Rendered) -> CounterReader {
+        CounterReader {
+            instance: rendered.instance.clone(),
+            edges: rendered.edges.iter().cloned().collect(),
+            counters: rendered.counters.clone(),
+            own_readings: BTreeMap::new(),
+        }
+    }
+
+    /// Reads all counters; each page is fetched once.
+    ///
+    /// # Errors
+    /// The counter that could not be read, and why.
+    pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
+        let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
+        let mut readings = Vec::new();
+        for counter in &self.counters {
+            let found = match page_of(&counter.source) {
+                Some((url, cost)) => {
+                    let text = pages.entry(url.to_owned()).or_insert_with(|| {
+                        *self.own_readings.entry(url.to_owned()).or_default() += 1;
+                        fetch(url)
+                    });
+                    let own = match cost {
+                        ReadingCost::Free => 0,
+                        ReadingCost::CountsOne => self.own_readings.get(url).copied().unwrap_or(0),
+                    };
+                    text.as_ref()
+                        .map_err(Clone::clone)
+                        .and_then(|text| from_page(&counter.source, text))
+                        .map(|found| without_own(found, own))
+                }
+                None => from_elsewhere(&counter.source),
+            };
+            let found = found.map_err(|reason| LabError::Counter {
+                instance: self.instance.clone(),
+                counter: counter.name.clone(),
+                reason,
+            })?;
+            readings.extend(self.named(counter, found));
+        }
+        Ok(InstanceCounters {
+            instance: self.instance.clone(),
+            readings: summed(readings),
+        })
+    }
+
+    /// Puts the names of edges on what was found, and leaves out what belongs to no edge of ours.
+    fn named(&self, counter: &Counter, found: Vec<Found>) -> Vec<Reading> {
+        let only_edge = match self.edges.len() {
+            1 => self.edges.values().next(),
+            _ => None,
+        };
+        let name = |found: Found| {
+            let edge = match (found.edge, &counter.edge) {
+                (Some(id), _) => Some(self.edges.get(&id)?.clone()),
+                (None, Some(edge)) => Some(edge.clone()),
+                // With one edge, all that is counted belongs to it.
+                (None, None) => only_edge.cloned(),
+            };
+            Some(Reading {
+                name: counter.name.clone(),
+                edge,
+                label: found.label,
+                value: found.value * counter.scale,
+            })
+        };
+        found.into_iter().filter_map(name).collect()
+    }
+}
+
+/// Adds up readings of one name, edge and label: several counters may feed one name.
+fn summed(readings: Vec<Reading>) -> Vec<Reading> {
+    let mut sums: Vec<Reading> = Vec::new();
+    for reading in readings {
+        let same = sums.iter_mut().find(|sum| {
+            sum.name == reading.name && sum.edge == reading.edge && sum.label == reading.label
+        });
+        match same {
+            Some(sum) => sum.value += reading.value,
+            None => sums.push(reading),
+        }
+    }
+    sums
+}
+
+fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
+    match source {
+        CounterSource::Prometheus(from) => Some((&from.url, from.reading)),
+        CounterSource::Json(from) => Some((&from.url, from.reading)),
+        CounterSource::Text(from) => Some((&from.url, from.reading)),
+        CounterSource::Log(_) | CounterSource::Command(_) => None,
+    }
+}
+
+fn fetch(url: &str) -> Result<String, String> {
+    match page::get(url, LIMIT)? {
+        page::Page { status: 200, text } => Ok(text),
+        page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
+    }
+}
+
+fn without_own(mut found: Vec<Found>, own: u32) -> Vec<Found> {
+    for found in &mut found {
+        found.value -= f64::from(own);
+    }
+    found
+}
+
+fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
+    match source {
+        CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
+        CounterSource::Json(from) => {
+            let page: serde_json::Value = serde_json::from_str(text)
+                .map_err(|error| format!("{} is no JSON: {error}", from.url))?;
+            let number = page.pointer(&from.pointer);
+            match (number.and_then(serde_json::Value::as_f64), from.missing) {
+                (Some(value), _) => Ok(vec![value_only(value)]),
+                (None, _) if number.is_some() => Err(format!("`{}` is no number", from.pointer)),
+                (None, Missing::Zero) => Ok(vec![value_only(0.0)]),
+                (None, Missing::Unknown) => Ok(Vec::new()),
+            }
+        }
+        CounterSource::Text(from) => by_pattern(text, &from.pattern),
+        CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
+    }
+}
+
+fn from_elsewhere(source: &CounterSource) -> Result<Vec<Found>, String> {
+    match source {
+        CounterSource::Log(from) => log::count(from),
+        CounterSource::Command(from) => {
+            let output = tool::run(&from.command, &[], LIMIT)?;
+            if !output.success {
+                let last = output.last_line();
+                return Err(format!(
+                    "`{}` {}: {last}",
+                    from.command.join(" "),
+                    output.how
+                ));
+            }
+            by_pattern(&output.stdout, &from.pattern)
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn value_only(value: f64) -> Found {
+    Found {
+        value,
+        ..Found::default()
+    }
+}
+
+/// Every match is a value; a match whose value is no number is an error, not a zero.
+fn by_pattern(text: &str, pattern: &str) -> Result<Vec<Found>, String> {
+    let regex = Regex::new(pattern).map_err(|error| format!("`{pattern}`: {error}"))?;
+    let mut all = Vec::new();
+    for captures in regex.captures_iter(text) {
+        let group = |name: &str| captures.name(name).map(|found| found.as_str().to_owned());
+        let value = group("value").unwrap_or_default();
+        all.push(Found {
+            edge: group("edge"),
+            label: group("label"),
+            value: value
+                .parse()
+                .map_err(|_| format!("`{value}`, found by `{pattern}`, is no number"))?,
+        });
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! Counts lines of a file that the software writes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use regex::Regex;
+use tare_schema::target::LogSource;
+
+use super::Found;
+
+/// Beyond this the count would be wrong without saying so: it is refused instead.
+const LOG_BYTES_MAX: u64 = 256 << 20;
+/// A longer line is no line of a log of ours.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// Lines that match, added up by edge and label. A file that is not there yet has no lines.
+pub(super) fn count(from: &LogSource) -> Result<Vec<Found>, String> {
+    let regex =
+        Regex::new(&from.pattern).map_err(|error| format!("`{}`: {error}", from.pattern))?;
+    let failed = |error: std::io::Error| format!("{}: {error}", from.file);
+    let file = match File::open(&from.file) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    if file.metadata().map_err(failed)?.len() > LOG_BYTES_MAX {
+        return Err(format!(
+            "{} is larger than {LOG_BYTES_MAX} bytes",
+            from.file
+        ));
+    }
+    let mut sums: BTreeMap<(Option<String>, Option<String>), f64> = BTreeMap::new();
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limited = (&mut reader)
+            .take(LINE_BYTES_MAX)
+            .read_until(b'\n', &mut line);
+        // A line without its end is still being written: it counts next time.
+        if limited.map_err(failed)? == 0 || line.last() != Some(&b'\n') && at_end(&mut reader) {
+            break;
+        }
+        let text = String::from_utf8_lossy(&line);
+        let Some(captures) = regex.captures(text.trim_end()) else {
+            continue;
+        };
+        let group = |name: &str| captures.name(name).map(|found| found.as_str().to_owned());
+        let value = match group("value") {
+            Some(value) => value
+                .parse()
+                .map_err(|_| format!("`{value}` in {} is no number", from.file))?,
+            None => 1.0,
+        };
+        *sums.entry((group("edge"), group("label"))).or_default() += value;
+    }
+    Ok(sums
+        .into_iter()
+        .map(|((edge, label), value)| Found { edge, label, value })
+        .collect())
+}
+
+fn at_end(reader: &mut impl BufRead) -> bool {
+    reader.fill_buf().is_ok_and(<[u8]>::is_empty)
+}

