@@ -1,0 +1,28 @@
+//! Writes a realistic run folder of known truth into a folder: `sample-run DIR [VIEW.json]`.
+
+#[allow(
+    dead_code,
+    reason = "the tests use more of the builder than this example does"
+)]
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+use std::error::Error;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let parent = arguments
+        .next()
+        .ok_or("name a folder to write the run into")?;
+    let folder = fixture::SampleRun::sidecar().write(Path::new(&parent))?;
+    if let Some(path) = arguments.next() {
+        let view = tare_report::view(&tare_report::read(&folder)?);
+        std::fs::write(path, serde_json::to_vec_pretty(&view)?)?;
+    }
+    std::io::Write::write_all(
+        &mut std::io::stdout(),
+        format!("{}\n", folder.display()).as_bytes(),
+    )?;
+    Ok(())
+}

@@ -1,0 +1,308 @@
+//! One cell over all its fit trials: figures, curves, what each part consumed, our own error.
+
+use std::collections::BTreeMap;
+
+use tare_schema::agent::OutcomeCount;
+use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
+use tare_schema::record::{PartUsage, TrialRecord};
+use tare_schema::view::{CellView, Figure, InstrumentView, PartView, TimePoint};
+use tare_stats::knee::{Knee, Saturation, knee};
+use tare_stats::outcome::RERUN_SHARE_MAX;
+
+use crate::latency::{Figured, curve};
+use crate::measure::{self, Measured};
+use crate::quantity;
+use crate::trials::{CellName, Trials};
+
+/// The view of a cell.
+pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
+    let none = BTreeMap::new();
+    let measured = trials.cells.get(name).unwrap_or(&none);
+    // The copy of the baseline measures the noise; the cell's own figures come from copy 0.
+    let fit: Vec<&Measured<'_>> = measured
+        .iter()
+        .filter(|((_, copy), _)| *copy == 0)
+        .map(|(_, m)| m)
+        .collect();
+    let records: Vec<&TrialRecord> = fit.iter().map(|m| m.record).collect();
+    let merged = trials.merged.get(name);
+    let felt = merged.and_then(|m| m.felt.as_ref());
+    let service = merged.and_then(|m| m.service.as_ref());
+    let tries = trials.tries.get(name).copied().unwrap_or_default();
+    let roles = |count: fn(&tare_schema::record::RoleResult) -> u64| -> u64 {
+        records.iter().flat_map(|r| &r.load).map(count).sum()
+    };
+    CellView {
+        arm: name.0.clone(),
+        trials_fit: fit.len() as u32,
+        trials_made: tries.made,
+        offered_per_s: middle(records.iter().map(|r| measure::offered(r)).collect())
+            .or_else(|| planned_rate(plan, name)),
+        rate_reached: !records.iter().any(|r| place(r) == Knee::Beyond),
+        right: roles(|role| role.right),
+        errors: roles(|role| role.errors),
+        unfinished: roles(|role| role.unfinished),
+        trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
+        no_verdict: no_verdict(fit.len(), tries.rerun_or_missing, tries.planned),
+        outcomes: outcomes(&records),
+        figures: Metric::ALL
+            .iter()
+            .map(|m| figure(*m, trials, measured, &fit))
+            .collect(),
+        felt: felt.map(curve).unwrap_or_default(),
+        service: service.map(curve).unwrap_or_default(),
+        over_time: over_time(&fit),
+        parts: parts(&records),
+        instrument: instrument(&records, merged),
+    }
+}
+
+/// Where a trial stands to the knee: its rate first, its cores second.
+pub fn place(record: &TrialRecord) -> Knee {
+    let cores = if record.saturated {
+        Saturation::Saturated
+    } else {
+        Saturation::Spare
+    };
+    match measure::offered(record) {
+        Some(offered) => knee(measure::carried(record).unwrap_or(0.0), offered, cores),
+        None if record.saturated => Knee::At,
+        None => Knee::Below,
+    }
+}
+
+fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
+    use tare_schema::load::Pacing;
+    let cell = plan
+        .cells
+        .iter()
+        .find(|c| (&c.arm, &c.level) == (&name.0, &name.1))?;
+    cell.load
+        .iter()
+        .map(|role| match role.load.pacing {
+            Pacing::Constant { rate_per_s } => Some(rate_per_s * f64::from(role.agents)),
+            _ => None,
+        })
+        .sum()
+}
+
+fn no_verdict(fit: usize, rerun_or_missing: u32, planned: u32) -> Option<String> {
+    if fit == 0 {
+        return Some("none of its trials was fit".into());
+    }
+    let share = f64::from(rerun_or_missing) / f64::from(planned.max(1));
+    (share > RERUN_SHARE_MAX).then(|| {
+        format!(
+            "{} of its trials were repeated or are missing",
+            quantity::percent(share)
+        )
+    })
+}
+
+fn outcomes(records: &[&TrialRecord]) -> Vec<OutcomeCount> {
+    let mut outcomes: Vec<OutcomeCount> = Vec::new();
+    let wrong = records
+        .iter()
+        .flat_map(|r| &r.load)
+        .flat_map(|role| &role.outcomes)
+        .filter(|outcome| outcome.class != "right");
+    for outcome in wrong {
+        let same = |o: &&mut OutcomeCount| {
+            (&o.request, &o.class, o.fault) == (&outcome.request, &outcome.class, outcome.fault)
+        };
+        match outcomes.iter_mut().find(same) {
+            Some(sum) => {
+                sum.count += outcome.count;
+                sum.example = sum.example.take().or_else(|| outcome.example.clone());
+            }
+            None => outcomes.push(outcome.clone()),
+        }
+    }
+    outcomes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.class.cmp(&b.class)));
+    outcomes
+}
+
+fn figure(
+    metric: Metric,
+    trials: &Trials<'_>,
+    measured: &BTreeMap<(u32, u32), Measured<'_>>,
+    fit: &[&Measured<'_>],
+) -> Figure {
+    let values: Vec<Figured> = fit
+        .iter()
+        .filter_map(|m| m.values.get(&metric).copied())
+        .collect();
+    let value = middle(values.iter().map(|v| Some(v.value)).collect());
+    // The median over blocks is a bound as soon as a block at or above it is one.
+    let at_least = value.is_some_and(|middle| {
+        // Of an even number the middle lies between two; the upper one counts.
+        values.iter().any(|v| v.at_least && v.value <= middle)
+            || values.iter().filter(|v| v.at_least).count() * 2 >= values.len()
+    });
+    let ends = |pick: fn(f64, f64) -> f64| values.iter().map(|v| v.value).reduce(pick);
+    Figure {
+        metric,
+        unit: metric.unit(),
+        value,
+        at_least,
+        low: ends(f64::min),
+        high: ends(f64::max),
+        by_block: trials
+            .blocks
+            .iter()
+            .map(|block| Some(measured.get(&(*block, 0))?.values.get(&metric)?.value))
+            .collect(),
+        text: quantity::figure(
+            metric.unit(),
+            value.map(|value| Figured { value, at_least }),
+        ),
+    }
+}
+
+/// The median of what is known; of two in the middle their mean.
+pub fn middle(values: Vec<Option<f64>>) -> Option<f64> {
+    let mut values: Vec<f64> = values
+        .into_iter()
+        .flatten()
+        .filter(|v| v.is_finite())
+        .collect();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(values[half]),
+        _ => Some((values[half - 1] + values[half]) / 2.0),
+    }
+}
+
+fn middle_whole(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    middle(values.map(|v| v.map(|v| v as f64)).collect()).map(|v| v.round() as u64)
+}
+
+fn over_time(fit: &[&Measured<'_>]) -> Vec<TimePoint> {
+    let mut seconds: BTreeMap<u64, Vec<TimePoint>> = BTreeMap::new();
+    for point in fit.iter().flat_map(|m| &m.seconds) {
+        seconds.entry(point.offset_ns).or_default().push(*point);
+    }
+    seconds
+        .into_iter()
+        // A last second that only some blocks reach (a stray exchange at the edge) says nothing of the cell.
+        .filter(|(_, points)| points.len() * 2 > fit.len())
+        .map(|(offset_ns, points)| TimePoint {
+            offset_ns,
+            p50_ns: middle_whole(points.iter().map(|p| p.p50_ns)),
+            p99_ns: middle_whole(points.iter().map(|p| p.p99_ns)),
+            max_ns: middle_whole(points.iter().map(|p| p.max_ns)),
+        })
+        .collect()
+}
+
+/// Medians over blocks of what each instance consumed, in the order in which records list them.
+fn parts(records: &[&TrialRecord]) -> Vec<PartView> {
+    let mut names: Vec<&str> = Vec::new();
+    for part in records.iter().flat_map(|r| &r.parts) {
+        if !names.contains(&part.instance.as_str()) {
+            names.push(&part.instance);
+        }
+    }
+    names
+        .into_iter()
+        .filter_map(|name| part(name, records))
+        .collect()
+}
+
+fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {
+    let seen: Vec<(&TrialRecord, &PartUsage)> = records
+        .iter()
+        .filter_map(|r| Some((*r, r.parts.iter().find(|part| part.instance == name)?)))
+        .collect();
+    let (_, first) = seen.first()?;
+    let per_1000 = |amount: fn(&PartUsage) -> Option<f64>| {
+        middle(
+            seen.iter()
+                .map(|(r, p)| measure::per_1000(r, amount(p)?))
+                .collect(),
+        )
+    };
+    let per_window = |amount: fn(&PartUsage) -> Option<u64>| {
+        middle(
+            seen.iter()
+                .map(|(r, p)| Some(amount(p)? as f64 / window_ns(r).filter(|ns| *ns > 0)? as f64))
+                .collect(),
+        )
+    };
+    let switches = |p: &PartUsage| Some((p.switches_voluntary? + p.switches_involuntary?) as f64);
+    Some(PartView {
+        instance: name.to_string(),
+        role: first.role.clone(),
+        software: first.software.clone(),
+        cpu_s_per_1000: per_1000(|p| Some(p.cpu_ns? as f64 / 1e9)),
+        cores: per_window(|p| p.cpu_ns),
+        rss_peak_bytes: middle_whole(seen.iter().map(|(_, p)| p.rss_peak_bytes)),
+        rss_mean_bytes: middle_whole(seen.iter().map(|(_, p)| p.rss_mean_bytes)),
+        run_queue_wait_share: per_window(|p| p.run_queue_wait_ns),
+        switches_per_1000: per_1000(switches),
+        packets_per_1000: per_1000(|p| Some(p.packets? as f64)),
+        disk_write_bytes: middle_whole(seen.iter().map(|(_, p)| p.disk_write_bytes)),
+        throttled_share: per_window(|p| p.throttled_ns),
+    })
+}
+
+/// Length of a trial's window: as the machine was observed, else as the load had it.
+fn window_ns(record: &TrialRecord) -> Option<u64> {
+    record
+        .machine
+        .as_ref()
+        .map(|machine| machine.window_ns)
+        .or_else(|| record.load.iter().map(|role| role.window_ns).max())
+}
+
+fn instrument(records: &[&TrialRecord], merged: Option<&measure::Merged>) -> InstrumentView {
+    let ours = || {
+        records
+            .iter()
+            .flat_map(|r| &r.load)
+            .map(|role| &role.instrument)
+    };
+    let sum = |count: fn(&tare_schema::agent::Instrument) -> u64| ours().map(count).sum::<u64>();
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let kernel = sum(|i| i.stamped_by_kernel);
+    let agent_busy = records.iter().map(|record| {
+        let window = window_ns(record).filter(|ns| *ns > 0)?;
+        let busiest = record
+            .load
+            .iter()
+            .map(|role| role.instrument.cpu_ns)
+            .max()?;
+        Some(busiest as f64 / window as f64)
+    });
+    InstrumentView {
+        lateness_p50_ns: middle_whole(ours().map(|i| i.lateness.p50_ns)),
+        lateness_p99_ns: ours().filter_map(|i| i.lateness.p99_ns).max(),
+        lag_p99_ns: ours().filter_map(|i| i.lag.p99_ns).max(),
+        lateness: merged
+            .and_then(|m| m.lateness.as_ref())
+            .map(curve)
+            .unwrap_or_default(),
+        agent_busy: middle(agent_busy.collect()),
+        stamped_share: share(kernel, kernel + sum(|i| i.stamped_by_us)),
+        upper_bound_share: share(sum(|i| i.stamp_upper_bounds), kernel),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_ignores_what_is_missing_and_splits_an_even_number() {
+        assert_eq!(middle(vec![]), None);
+        assert_eq!(middle(vec![None, Some(3.0)]), Some(3.0));
+        assert_eq!(
+            middle(vec![Some(9.0), Some(1.0), None, Some(2.0), Some(4.0)]),
+            Some(3.0)
+        );
+        assert_eq!(middle(vec![Some(f64::NAN), Some(2.0)]), Some(2.0));
+    }
+}

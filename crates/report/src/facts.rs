@@ -1,0 +1,174 @@
+//! Machine, versions and settings as titled lists for people.
+
+use tare_schema::load::{ClientSpec, Pacing, Stop};
+use tare_schema::plan::{Addressing, NoiseFloor, Plan, Restart, RoleLoad};
+use tare_schema::record::EnvironmentRecord;
+use tare_schema::view::FactGroup;
+
+use crate::quantity;
+use tare_schema::metric::Unit;
+
+/// All facts, most important first.
+pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGroup> {
+    let mut groups = Vec::new();
+    if let Some(environment) = environment {
+        groups.push(machine(environment));
+        groups.push(software(environment));
+    }
+    groups.push(design(plan));
+    groups.extend(load(plan));
+    if let Some(environment) = environment.filter(|e| !e.facts.is_empty()) {
+        let facts = environment
+            .facts
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        groups.push(group("limits and settings of the system", facts.collect()));
+    }
+    groups
+}
+
+fn group(title: &str, facts: Vec<(String, String)>) -> FactGroup {
+    FactGroup {
+        title: title.into(),
+        facts,
+    }
+}
+
+fn fact(name: &str, value: impl Into<String>) -> (String, String) {
+    (name.into(), value.into())
+}
+
+fn machine(environment: &EnvironmentRecord) -> FactGroup {
+    group(
+        "machine",
+        vec![
+            fact("processor", environment.cpu_model.clone()),
+            fact("cores", environment.cores.to_string()),
+            fact(
+                "memory",
+                quantity::value(Unit::Bytes, environment.memory_bytes as f64),
+            ),
+            fact("system", environment.os.clone()),
+            fact("kernel", environment.kernel.clone()),
+            fact("fingerprint", environment.fingerprint.clone()),
+        ],
+    )
+}
+
+fn software(environment: &EnvironmentRecord) -> FactGroup {
+    let mut facts = vec![fact("tare", environment.tare.clone())];
+    facts.extend(environment.targets.iter().map(|(name, version)| {
+        (
+            name.clone(),
+            format!("{} ({})", version.version, version.source),
+        )
+    }));
+    group("software", facts)
+}
+
+fn design(plan: &Plan) -> FactGroup {
+    let blocks = match (plan.blocks.min, plan.blocks.max, plan.blocks.until) {
+        (min, max, _) if min == max => min.to_string(),
+        (min, max, None) => format!("{min} to {max}"),
+        (min, max, Some(until)) => format!(
+            "{min} to {max}, until the {} is known within {}",
+            until.metric.label(),
+            quantity::percent(until.within)
+        ),
+    };
+    let restart = match plan.restart {
+        Restart::Trial => "for every trial",
+        Restart::Block => "for every arm in every block",
+        Restart::Run => "once per run and arm",
+    };
+    let noise = match plan.noise_floor {
+        NoiseFloor::Measured => "measured: the baseline runs twice per block",
+        NoiseFloor::Skipped => "not measured",
+    };
+    let addressing = match plan.addressing {
+        Addressing::Loopback => "loopback addresses",
+        Addressing::Namespaces => "network namespaces",
+    };
+    let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
+    let cpus = |cpus: &[u32]| match cpus {
+        [] => "all".to_string(),
+        some => some
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    group(
+        "design",
+        vec![
+            fact("experiment", plan.file.clone()),
+            fact(
+                "workload",
+                format!("{}: {}", plan.workload.name, plan.workload.about),
+            ),
+            fact("blocks", blocks),
+            fact(
+                "order",
+                format!("random within a block, seed {}", plan.seed),
+            ),
+            fact("targets started afresh", restart),
+            fact("noise floor", noise),
+            fact("primary metrics", primary.join(", ")),
+            fact("margin", quantity::percent(plan.margin)),
+            fact("placement", addressing),
+            fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
+            fact("cores of everything else", cpus(&plan.placement.part_cpus)),
+        ],
+    )
+}
+
+/// The load of each role as the first cell has it; what levels vary stands in their names.
+fn load(plan: &Plan) -> Vec<FactGroup> {
+    let Some(cell) = plan.cells.first() else {
+        return Vec::new();
+    };
+    cell.load.iter().map(role).collect()
+}
+
+fn role(role: &RoleLoad) -> FactGroup {
+    let load = &role.load;
+    let pacing = match load.pacing {
+        Pacing::Constant { .. } => "constant rate, open loop".to_string(),
+        Pacing::Closed { clients, think_ns } => format!(
+            "closed loop, {}, think time {}",
+            quantity::counted(u64::from(clients), "client", "clients"),
+            quantity::value(Unit::Nanoseconds, think_ns as f64)
+        ),
+        Pacing::Max => "as fast as the connections carry it".into(),
+    };
+    let stop = match load.stop {
+        Stop::Duration { window_ns } => quantity::value(Unit::Nanoseconds, window_ns as f64),
+        Stop::Count { exchanges } => format!("{exchanges} exchanges"),
+        Stop::Interrupted => "until interrupted".into(),
+    };
+    let (protocol, connections) = match &load.client {
+        ClientSpec::Http1 { connections } => ("HTTP/1.1", *connections),
+        ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
+    };
+    let connections = quantity::counted(u64::from(connections), "connection", "connections");
+    let requests: Vec<String> = load
+        .requests
+        .iter()
+        .map(|request| format!("{} {} ({})", request.method, request.path, request.name))
+        .collect();
+    let ns = |ns: u64| quantity::value(Unit::Nanoseconds, ns as f64);
+    group(
+        &format!("load: {}", role.role),
+        vec![
+            fact("edge", role.edge.clone()),
+            fact("pacing", pacing),
+            fact("window", stop),
+            fact("warm-up", ns(load.warmup_ns)),
+            fact("timeout", ns(load.timeout_ns)),
+            fact("client", format!("{protocol}, {connections}")),
+            fact("requests", requests.join(", ")),
+            fact("agents", role.agents.to_string()),
+            fact("worker threads", load.workers.to_string()),
+        ],
+    )
+}

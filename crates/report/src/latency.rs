@@ -1,0 +1,281 @@
+//! Histogram logs of one trial: merged over its seconds, and what each second says.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Duration;
+
+use tare_schema::view::{CurvePoint, TimePoint};
+use tare_stats::hlog::Reader;
+use tare_stats::{Latencies, LatenciesError, Quantile, Range};
+
+/// Error class of exchanges that were unanswered when the drain ended.
+const UNFINISHED: &str = "unfinished";
+
+/// Points of a curve each time the share beyond halves: smooth at any width a page has.
+const STEPS_PER_HALVING: u32 = 4;
+
+/// A figure that may be a lower bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figured {
+    /// The figure.
+    pub value: f64,
+    /// Whether the true value lies above it.
+    pub at_least: bool,
+}
+
+impl Figured {
+    /// A figure that is what it says.
+    pub fn exact(value: f64) -> Figured {
+        Figured {
+            value,
+            at_least: false,
+        }
+    }
+
+    /// A quantile, unless too few observations carry it.
+    pub fn quantile(quantile: Quantile) -> Option<Figured> {
+        match quantile {
+            Quantile::Exact(value_ns) => Some(Figured::exact(value_ns as f64)),
+            Quantile::Above(value_ns) => Some(Figured {
+                value: value_ns as f64,
+                at_least: true,
+            }),
+            Quantile::TooFew => None,
+        }
+    }
+}
+
+/// The arithmetic mean, a lower bound when some observations are.
+pub fn mean(latencies: &Latencies) -> Option<Figured> {
+    let at_least = latencies.unfinished() > 0 || latencies.out_of_range() > 0;
+    latencies.mean_ns().map(|value| Figured { value, at_least })
+}
+
+/// Points of the latency-by-percentile curve, as far as the counts carry, and the maximum at 100.
+pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
+    let point = |quantile: f64, value: Quantile| {
+        Figured::quantile(value).map(|figured| CurvePoint {
+            // Six digits are finer than any curve can be drawn and keep the files small.
+            percentile: (quantile * 1e8).round() / 1e6,
+            value_ns: figured.value as u64,
+            at_least: figured.at_least,
+        })
+    };
+    let below = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4].map(|q| point(q, latencies.quantile(q)));
+    let above = latencies.curve(STEPS_PER_HALVING);
+    below
+        .into_iter()
+        .chain(above.into_iter().map(|p| point(p.quantile, p.value)))
+        .flatten()
+        .collect()
+}
+
+/// One quantity of a trial: over the window, and second by second.
+#[derive(Debug, Default)]
+pub struct Quantity {
+    /// The whole window; `None`: nothing was observed.
+    pub window: Option<Latencies>,
+    /// Per second of intended time.
+    pub seconds: Vec<TimePoint>,
+}
+
+/// Everything in the two logs of a trial, over all roles and requests.
+#[derive(Debug)]
+pub struct TrialLatency {
+    /// `felt`: right answers, and unfinished ones at their age.
+    pub felt: Quantity,
+    /// `service`: right answers.
+    pub service: Quantity,
+    /// `lateness` of the generator.
+    pub lateness: Quantity,
+    /// `lag` of the generator.
+    pub lag: Quantity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Felt,
+    Service,
+    Lateness,
+    Lag,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Seen,
+    Unseen,
+}
+
+/// Which quantity a tag belongs to, if any of those shown, and whether the ends of its exchanges were seen.
+fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
+    let words: Vec<&str> = tag.split('.').collect();
+    match words.as_slice() {
+        [_, "lateness"] => Some((Kind::Lateness, Ends::Seen)),
+        [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
+        [_, .., "felt"] => Some((Kind::Felt, Ends::Seen)),
+        [_, .., "service"] => Some((Kind::Service, Ends::Seen)),
+        [_, .., "felt", UNFINISHED] => Some((Kind::Felt, Ends::Unseen)),
+        _ => None,
+    }
+}
+
+/// Histograms by start of their second.
+type Seconds = BTreeMap<Duration, Latencies>;
+
+/// Reads both logs of a trial's folder.
+///
+/// # Errors
+/// Says which file cannot be read and where it stops making sense.
+pub fn read_trial(folder: &Path) -> Result<TrialLatency, String> {
+    let mut sorted: BTreeMap<Kind, Seconds> = BTreeMap::new();
+    for name in ["latency.hlog", "lateness.hlog"] {
+        collect(&folder.join(name), &mut sorted).map_err(|error| format!("{name}: {error}"))?;
+    }
+    let first = sorted
+        .values()
+        .filter_map(|s| s.keys().next())
+        .min()
+        .copied();
+    let first = first.unwrap_or_default();
+    let mut take = |kind| quantity(first, sorted.remove(&kind).unwrap_or_default());
+    Ok(TrialLatency {
+        felt: take(Kind::Felt).map_err(|error| format!("felt: {error}"))?,
+        service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
+        lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
+        lag: take(Kind::Lag).map_err(|error| format!("lag: {error}"))?,
+    })
+}
+
+fn collect(path: &Path, sorted: &mut BTreeMap<Kind, Seconds>) -> Result<(), String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    for interval in Reader::new(BufReader::new(file)) {
+        let interval = interval.map_err(|error| error.to_string())?;
+        let Some((kind, ends)) = sort_tag(&interval.tag) else {
+            continue;
+        };
+        let latencies = match ends {
+            Ends::Seen => interval.latencies,
+            Ends::Unseen => unseen(&interval.latencies).map_err(|error| error.to_string())?,
+        };
+        let seconds = sorted.entry(kind).or_default();
+        merge(seconds.entry(interval.start), latencies).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn merge(
+    entry: std::collections::btree_map::Entry<'_, Duration, Latencies>,
+    latencies: Latencies,
+) -> Result<(), LatenciesError> {
+    use std::collections::btree_map::Entry;
+    match entry {
+        Entry::Vacant(place) => {
+            place.insert(latencies);
+            Ok(())
+        }
+        Entry::Occupied(mut place) => place.get_mut().merge(&latencies),
+    }
+}
+
+/// The same observations, all known to be larger than they say, also if the log did not mark them.
+fn unseen(latencies: &Latencies) -> Result<Latencies, LatenciesError> {
+    if latencies.unfinished() == latencies.count() {
+        return Ok(latencies.clone());
+    }
+    let Range {
+        lowest_ns,
+        highest_ns,
+    } = latencies.range();
+    let mut marked = Latencies::new(Range {
+        lowest_ns,
+        highest_ns,
+    })?;
+    for (age_ns, _, count) in latencies.buckets() {
+        // Bounded by the generator's queue of waiting arrivals.
+        for _ in 0..count {
+            marked.record_unfinished(age_ns);
+        }
+    }
+    Ok(marked)
+}
+
+fn quantity(first: Duration, seconds: Seconds) -> Result<Quantity, LatenciesError> {
+    let mut quantity = Quantity::default();
+    for (start, latencies) in seconds {
+        let at = |q: f64| Figured::quantile(latencies.quantile(q)).map(|f| f.value as u64);
+        quantity.seconds.push(TimePoint {
+            offset_ns: u64::try_from((start - first).as_nanos()).unwrap_or(u64::MAX),
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            max_ns: latencies
+                .max()
+                .and_then(Figured::quantile)
+                .map(|f| f.value as u64),
+        });
+        match &mut quantity.window {
+            Some(window) => window.merge(&latencies)?,
+            None => quantity.window = Some(latencies),
+        }
+    }
+    Ok(quantity)
+}
+
+/// Adds a trial's observations to those of its cell.
+///
+/// # Errors
+/// When the two were recorded with different settings.
+pub fn pour(into: &mut Option<Latencies>, from: Option<&Latencies>) -> Result<(), LatenciesError> {
+    match (into.as_mut(), from) {
+        (_, None) => Ok(()),
+        (Some(sum), Some(from)) => sum.merge(from),
+        (None, Some(from)) => {
+            *into = Some(from.clone());
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_tells_the_quantity_and_whether_the_end_was_seen() {
+        assert_eq!(sort_tag("client.echo.felt"), Some((Kind::Felt, Ends::Seen)));
+        assert_eq!(
+            sort_tag("client.echo.felt.unfinished"),
+            Some((Kind::Felt, Ends::Unseen))
+        );
+        assert_eq!(
+            sort_tag("client.a.b.service"),
+            Some((Kind::Service, Ends::Seen))
+        );
+        assert_eq!(
+            sort_tag("client.lateness"),
+            Some((Kind::Lateness, Ends::Seen))
+        );
+        assert_eq!(sort_tag("client.echo.felt.timeout"), None);
+        assert_eq!(sort_tag("client.wait"), None);
+        assert_eq!(sort_tag(""), None);
+    }
+
+    #[test]
+    fn unanswered_exchanges_make_every_quantile_from_their_age_on_a_bound() {
+        let mut latencies = Latencies::new(Range::default()).unwrap();
+        for value_ns in 1..=2000 {
+            latencies.record(value_ns * 1000);
+        }
+        let mut plain = Latencies::new(Range::default()).unwrap();
+        for _ in 0..200 {
+            plain.record(1_900_000);
+        }
+        latencies.merge(&unseen(&plain).unwrap()).unwrap();
+        let at = |q| Figured::quantile(latencies.quantile(q)).unwrap();
+        assert!(!at(0.5).at_least);
+        assert!(at(0.99).at_least);
+        assert!(curve(&latencies).iter().any(|p| p.at_least));
+        assert!(curve(&latencies).iter().any(|p| !p.at_least));
+    }
+}

@@ -1,0 +1,206 @@
+//! Numbers as people read them: one rounding rule for every renderer.
+
+use tare_schema::metric::Unit;
+use tare_schema::view::Interval;
+
+use crate::latency::Figured;
+
+/// What is shown where nothing is known.
+pub const MISSING: &str = "–";
+
+/// Significant digits of a plain value: what a histogram keeps.
+const DIGITS: i32 = 3;
+
+/// Most decimals ever shown.
+const DECIMALS_MAX: i32 = 9;
+
+/// A unit in which a value is written, with its size in the metric's own unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Scale {
+    size: f64,
+    word: &'static str,
+}
+
+/// The scale on which a value of this magnitude is written.
+fn scale(unit: Unit, magnitude: f64) -> Scale {
+    let of = |size: f64, word: &'static str| Scale { size, word };
+    match unit {
+        // Milliseconds from 100 µs on: latencies of services are told in them.
+        Unit::Nanoseconds if magnitude < 1e3 => of(1.0, " ns"),
+        Unit::Nanoseconds if magnitude < 99_950.0 => of(1e3, " µs"),
+        Unit::Nanoseconds if magnitude < 999_500_000.0 => of(1e6, " ms"),
+        Unit::Nanoseconds => of(1e9, " s"),
+        Unit::PerSecond => of(1.0, "/s"),
+        Unit::CpuSecondsPer1000 => of(1.0, " s"),
+        Unit::Bytes if magnitude < 999.5 => of(1.0, " B"),
+        Unit::Bytes if magnitude < 999_500.0 => of(1e3, " kB"),
+        Unit::Bytes if magnitude < 999_500_000.0 => of(1e6, " MB"),
+        Unit::Bytes => of(1e9, " GB"),
+    }
+}
+
+/// Decimals that show so many significant digits of a value.
+fn decimals(value: f64, digits: i32) -> usize {
+    if value == 0.0 || !value.is_finite() {
+        return 0;
+    }
+    let lead = value.abs().log10().floor() as i32;
+    let decimals = (digits - 1 - lead).clamp(0, DECIMALS_MAX);
+    // 9.996 becomes 10.0, not 10.00.
+    let power = 10f64.powi(decimals);
+    let rounded = (value.abs() * power).round() / power;
+    let lead = rounded.log10().floor() as i32;
+    usize::try_from((digits - 1 - lead).clamp(0, DECIMALS_MAX)).unwrap_or(0)
+}
+
+/// A number with so many decimals, a true minus, and commas from 10,000 on.
+fn number(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let zero = text.chars().all(|c| c == '0' || c == '.');
+    let (whole, fraction) = match text.split_once('.') {
+        Some((whole, fraction)) => (whole.to_string(), format!(".{fraction}")),
+        None => (text.clone(), String::new()),
+    };
+    let mut grouped = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if whole.len() > 4 && place > 0 && (whole.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let sign = if value < 0.0 && !zero { "−" } else { "" };
+    format!("{sign}{grouped}{fraction}")
+}
+
+/// A value with its unit: `0.312 ms`, `62 µs`, `1.2 MB`, `2000/s`, `0.42 s` (CPU-seconds per 1000).
+#[must_use]
+pub fn value(unit: Unit, value: f64) -> String {
+    if !value.is_finite() {
+        return MISSING.into();
+    }
+    let scale = scale(unit, value.abs());
+    let scaled = value / scale.size;
+    let decimals = match unit {
+        // Rates are counted, not read from a histogram: whole ones unless they are small.
+        Unit::PerSecond if scaled.abs() >= 100.0 => 0,
+        _ => decimals(scaled, DIGITS),
+    };
+    format!("{}{}", number(scaled, decimals), scale.word)
+}
+
+/// A value that may be missing or only a lower bound.
+#[must_use]
+pub fn figure(unit: Unit, figure: Option<Figured>) -> String {
+    match figure {
+        None => MISSING.into(),
+        Some(figure) if figure.at_least => format!("> {}", value(unit, figure.value)),
+        Some(figure) => value(unit, figure.value),
+    }
+}
+
+/// Whether a plus is written before what grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// `+0.31 ms`.
+    Shown,
+    /// `0.31 ms`, because a word says the direction.
+    Spoken,
+}
+
+/// A difference with its interval in the metric's unit: `+0.31 ms (0.28–0.34)`.
+#[must_use]
+pub fn difference(unit: Unit, interval: &Interval, sign: Sign) -> String {
+    let largest = [Some(interval.estimate), interval.low, interval.high]
+        .into_iter()
+        .flatten()
+        .fold(0.0, |largest: f64, end| largest.max(end.abs()));
+    let scale = scale(unit, largest);
+    spread(interval, scale.size, scale.word, sign)
+}
+
+/// CPU-seconds per 1000 exchanges as cores at 1000 exchanges a second, which is the same number: `0.42 cores (0.41–0.43)`.
+#[must_use]
+pub fn cores(interval: &Interval, sign: Sign) -> String {
+    spread(interval, 1.0, " cores", sign)
+}
+
+/// A ratio with its interval as a percentage: `+12 % (10–14)`.
+#[must_use]
+pub fn change(ratio: &Interval, sign: Sign) -> String {
+    let relative = Interval {
+        estimate: ratio.estimate - 1.0,
+        low: ratio.low.map(|low| low - 1.0),
+        high: ratio.high.map(|high| high - 1.0),
+    };
+    spread(&relative, 0.01, " %", sign)
+}
+
+/// A share as a percentage: `2 %`, `0.4 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    if !share.is_finite() {
+        return MISSING.into();
+    }
+    let scaled = share * 100.0;
+    let text = number(scaled, decimals(scaled, 2));
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// The estimate with as many decimals as its interval warrants, the same for all three numbers.
+fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
+    if !interval.estimate.is_finite() {
+        return MISSING.into();
+    }
+    let flip = if sign == Sign::Spoken && interval.estimate < 0.0 {
+        -1.0
+    } else {
+        1.0
+    };
+    let estimate = flip * interval.estimate / size;
+    let plus = if sign == Sign::Shown && estimate > 0.0 {
+        "+"
+    } else {
+        ""
+    };
+    let (Some(low), Some(high)) = (interval.low, interval.high) else {
+        let decimals = decimals(estimate, 2);
+        return format!("{plus}{}{word}", number(estimate, decimals));
+    };
+    let (a, b) = (flip * low / size, flip * high / size);
+    let (low, high) = (a.min(b), a.max(b));
+    let half = (high - low) / 2.0;
+    // One digit of the half width, two when it starts with 1 (and is not 2 but for rounding); never finer than a histogram.
+    let lead = if half > 0.0 {
+        half / 10f64.powf(half.log10().floor())
+    } else {
+        1.0
+    };
+    let wanted = decimals(half, if lead < 1.95 { 2 } else { 1 });
+    let decimals = wanted.min(decimals(low.abs().max(high.abs()), DIGITS));
+    let (from, to) = (number(low, decimals), number(high, decimals));
+    let between = if low < 0.0 { " to " } else { "–" };
+    format!(
+        "{plus}{}{word} ({from}{between}{to})",
+        number(estimate, decimals)
+    )
+}
+
+/// A length of time for people: `41 s`, `3 min 20 s`, `2 h 5 min`.
+#[must_use]
+pub fn span(length_ns: u64) -> String {
+    let seconds = (length_ns as f64 / 1e9).round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `1 block`, `4 blocks`.
+#[must_use]
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! Which arm extends which other arm, found in their test beds: what one more proxy or mTLS alone costs.
+
+use tare_schema::plan::Plan;
+use tare_schema::topology::{Link, Route, Security, Topology};
+
+/// An arm and the arm that it extends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The larger arm.
+    pub arm: String,
+    /// The smaller arm.
+    pub from: String,
+    /// What was added, as a subject: `mTLS`, `server-sidecar`.
+    pub what: String,
+}
+
+/// For every arm the largest other arm that it extends. The baseline is left out: every arm is compared with it anyway.
+pub fn steps(plan: &Plan) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for arm in &plan.arms {
+        let smaller = plan
+            .arms
+            .iter()
+            .skip(1)
+            .filter(|other| other.name != arm.name)
+            .filter_map(|other| added(&arm.topology, &other.topology).map(|what| (other, what)))
+            // The last of equals, which is nearest in the order of the file.
+            .max_by_key(|(other, _)| (other.topology.instances.len(), secured(&other.topology)));
+        if let Some((other, what)) = smaller {
+            steps.push(Step {
+                arm: arm.name.clone(),
+                from: other.name.clone(),
+                what,
+            });
+        }
+    }
+    steps
+}
+
+/// Links that are more than plaintext.
+fn secured(topology: &Topology) -> usize {
+    let links = topology.routes.iter().flat_map(|route| &route.links);
+    links
+        .filter(|link| link.security != Security::Plaintext)
+        .count()
+}
+
+/// What `large` has over `small`, if it has all of `small` and more.
+fn added(large: &Topology, small: &Topology) -> Option<String> {
+    let kept = small.instances.iter().all(|instance| {
+        large.instances.iter().any(|other| {
+            (&other.name, &other.target, &other.settings)
+                == (&instance.name, &instance.target, &instance.settings)
+        })
+    });
+    if !kept || large.routes.len() != small.routes.len() {
+        return None;
+    }
+    let mut securities: Vec<Security> = Vec::new();
+    for route in &small.routes {
+        let wider = large.routes.iter().find(|other| other.edge == route.edge)?;
+        if !is_within(&route.stops, &wider.stops) || route.own > wider.own {
+            return None;
+        }
+        if wider.own > route.own {
+            securities.push(wider.own);
+        }
+        securities.extend(raised(route, wider)?);
+    }
+    let mut what: Vec<String> = large
+        .instances
+        .iter()
+        .filter(|instance| {
+            small
+                .instances
+                .iter()
+                .all(|other| other.name != instance.name)
+        })
+        .map(|instance| instance.name.clone())
+        .collect();
+    securities.sort();
+    securities.dedup();
+    what.extend(
+        securities
+            .iter()
+            .map(|security| name(*security).to_string()),
+    );
+    (!what.is_empty()).then(|| what.join(" and "))
+}
+
+/// Securities that are higher in `wider`; `None` if one is lower.
+fn raised(route: &Route, wider: &Route) -> Option<Vec<Security>> {
+    let rank = |links: &[Link], security| links.iter().filter(|l| l.security == security).count();
+    let mut raised = Vec::new();
+    for security in [Security::Tls, Security::Mtls] {
+        let (before, after) = (rank(&route.links, security), rank(&wider.links, security));
+        if after < before {
+            return None;
+        }
+        if after > before {
+            raised.push(security);
+        }
+    }
+    Some(raised)
+}
+
+fn name(security: Security) -> &'static str {
+    match security {
+        Security::Plaintext => "plaintext",
+        Security::Tls => "TLS",
+        Security::Mtls => "mTLS",
+    }
+}
+
+/// Whether all of `few` occur in `many`, in the same order.
+fn is_within(few: &[String], many: &[String]) -> bool {
+    let mut rest = many.iter();
+    few.iter().all(|stop| rest.any(|other| other == stop))
+}

@@ -1,0 +1,229 @@
+//! Which trials count: superseded and unfinished blocks left out, one fit trial per cell, block and copy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{NoiseFloor, Plan};
+use tare_schema::record::{RunProgress, TrialStatus};
+use tare_schema::view::TrialRow;
+
+use crate::latency::{self, Figured};
+use crate::measure::{Measured, Merged, measure};
+use crate::read::{Run, Trial};
+
+/// Arm and level.
+pub type CellName = (String, String);
+
+/// Everything measured that counts, and every trial as a row.
+#[derive(Debug, Default)]
+pub struct Trials<'a> {
+    /// Blocks that count, in order.
+    pub blocks: Vec<u32>,
+    /// Trials that count by cell, then block and copy.
+    pub cells: BTreeMap<CellName, BTreeMap<(u32, u32), Measured<'a>>>,
+    /// Their observations, merged over the trials of copy 0.
+    pub merged: BTreeMap<CellName, Merged>,
+    /// How often something was tried, by cell.
+    pub tries: BTreeMap<CellName, Tries>,
+    /// Every trial.
+    pub rows: Vec<TrialRow>,
+    /// Histograms that could not be read, with the reason.
+    pub skipped: Vec<String>,
+}
+
+/// How the trials of a cell went, over the blocks that count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tries {
+    /// Trials made, copies and repeats too.
+    pub made: u32,
+    /// Trials that had to be: one per block and copy.
+    pub planned: u32,
+    /// Of those, repeated or missing for good.
+    pub rerun_or_missing: u32,
+}
+
+/// Copies that each arm runs in a block.
+fn copies(plan: &Plan, arm: usize) -> u32 {
+    if arm == 0 && plan.noise_floor == NoiseFloor::Measured {
+        2
+    } else {
+        1
+    }
+}
+
+/// Arms of which anything was measured; the others were not run here.
+pub fn arms_run(run: &Run) -> BTreeSet<&str> {
+    run.trials
+        .iter()
+        .map(|trial| trial.record.arm.as_str())
+        .collect()
+}
+
+/// Blocks in which every cell was tried, and those that count.
+///
+/// The last block of a run that is still going or was ended is left out unless it is whole: it will be measured again. With
+/// no whole block at all there is nothing better than what is there.
+fn blocks(run: &Run) -> Vec<u32> {
+    let arms = arms_run(run);
+    let mut tried: BTreeMap<u32, BTreeSet<(&str, &str, u32)>> = BTreeMap::new();
+    for trial in current(run) {
+        let record = &trial.record;
+        let place = (record.arm.as_str(), record.level.as_str(), record.copy);
+        tried.entry(record.block).or_default().insert(place);
+    }
+    let wanted: usize = run
+        .plan
+        .arms
+        .iter()
+        .enumerate()
+        .filter(|(_, arm)| arms.contains(arm.name.as_str()))
+        .map(|(place, _)| copies(&run.plan, place) as usize * run.plan.levels.len())
+        .sum();
+    let complete = run
+        .state
+        .as_ref()
+        .is_some_and(|state| state.state == RunProgress::Complete);
+    let mut blocks: Vec<u32> = tried.keys().copied().collect();
+    if !complete && blocks.len() > 1 {
+        let last = blocks.last().copied();
+        blocks.retain(|block| Some(*block) != last || tried[block].len() >= wanted);
+    }
+    blocks
+}
+
+/// Trials that were not measured again by a resumed run.
+fn current(run: &Run) -> impl Iterator<Item = &Trial> {
+    run.trials.iter().filter(|trial| !trial.record.superseded)
+}
+
+/// Measures every trial once and keeps what counts.
+pub fn trials(run: &Run) -> Trials<'_> {
+    let blocks = blocks(run);
+    let mut all = Trials {
+        blocks: blocks.clone(),
+        ..Trials::default()
+    };
+    for trial in &run.trials {
+        let record = &trial.record;
+        let latency = if record.load.is_empty() {
+            None
+        } else {
+            latency::read_trial(&trial.folder)
+                .map_err(|why| {
+                    all.skipped
+                        .push(format!("trials/{:04}/{why}", record.trial))
+                })
+                .ok()
+        };
+        let measured = measure(trial, latency.as_ref());
+        let counts = !record.superseded && blocks.contains(&record.block);
+        all.rows.push(row(run, trial, &measured, counts));
+        let cell = (record.arm.clone(), record.level.clone());
+        if !counts {
+            continue;
+        }
+        all.tries.entry(cell.clone()).or_default().made += 1;
+        if !record.status.is_fit() {
+            continue;
+        }
+        if let Some(latency) = latency.as_ref().filter(|_| record.copy == 0)
+            && let Err(error) = all.merged.entry(cell.clone()).or_default().pour(latency)
+        {
+            all.skipped
+                .push(format!("trials/{:04}: {error}", record.trial));
+        }
+        all.cells
+            .entry(cell)
+            .or_default()
+            .insert((record.block, record.copy), measured);
+    }
+    count_tries(run, &mut all);
+    all
+}
+
+fn count_tries(run: &Run, all: &mut Trials<'_>) {
+    for (place, arm) in run.plan.arms.iter().enumerate() {
+        for level in &run.plan.levels {
+            let cell = (arm.name.clone(), level.name.clone());
+            let tries = all.tries.entry(cell.clone()).or_default();
+            for block in &all.blocks {
+                for copy in 0..copies(&run.plan, place) {
+                    let fit = all
+                        .cells
+                        .get(&cell)
+                        .is_some_and(|c| c.contains_key(&(*block, copy)));
+                    let repeated = current(run).any(|trial| {
+                        let record = &trial.record;
+                        (record.block, record.copy) == (*block, copy)
+                            && record.attempt > 0
+                            && (&record.arm, &record.level) == (&cell.0, &cell.1)
+                    });
+                    tries.planned += 1;
+                    tries.rerun_or_missing += u32::from(!fit || repeated);
+                }
+            }
+        }
+    }
+}
+
+fn row(run: &Run, trial: &Trial, measured: &Measured<'_>, counts: bool) -> TrialRow {
+    let record = &trial.record;
+    let (status, mut why) = match &record.status {
+        TrialStatus::Fit => ("fit", Vec::new()),
+        TrialStatus::Unfit { reasons } => ("unfit", reasons.clone()),
+        TrialStatus::Invalid { reasons } => ("invalid", reasons.clone()),
+        TrialStatus::Failed { reason, log_tail } => {
+            let mut why = vec![reason.clone()];
+            // The end of the log says most; the whole of it lies in the trial's folder.
+            why.extend(log_tail.iter().rev().take(3).rev().cloned());
+            ("failed", why)
+        }
+    };
+    let status = if record.superseded {
+        "superseded"
+    } else {
+        status
+    };
+    if record.superseded {
+        why.push("its block was measured again when the run was resumed".into());
+    } else if !counts {
+        why.push("its block was not finished".into());
+    }
+    let started = run
+        .state
+        .as_ref()
+        .map_or(record.started_unix_us, |s| s.started_unix_us);
+    let at = |metric| {
+        measured
+            .values
+            .get(&metric)
+            .map(|figured: &Figured| figured.value)
+    };
+    let lateness = record
+        .load
+        .iter()
+        .filter_map(|role| role.instrument.lateness.p99_ns)
+        .max();
+    TrialRow {
+        trial: record.trial,
+        block: record.block,
+        arm: record.arm.clone(),
+        level: record.level.clone(),
+        copy: record.copy,
+        attempt: record.attempt,
+        status: status.into(),
+        why,
+        offset_ns: record
+            .started_unix_us
+            .saturating_sub(started)
+            .saturating_mul(1000),
+        took_ns: record.took_ns,
+        saturated: record.saturated,
+        p50_ns: at(Metric::Median).map(|ns| ns as u64),
+        p99_ns: at(Metric::P99).map(|ns| ns as u64),
+        throughput_per_s: at(Metric::Throughput),
+        lateness_p99_ns: lateness,
+        proofs_held: record.proofs.iter().filter(|proof| proof.holds).count() as u32,
+        proofs_made: record.proofs.len() as u32,
+    }
+}

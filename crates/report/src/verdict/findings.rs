@@ -1,0 +1,252 @@
+//! What was found: the arm that answers the question first, then the others, the steps and the other levels.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Compare, Plan};
+use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
+
+use super::clauses::{Clauses, list, number, object, subject};
+use super::{at_level, level_words, sentence};
+use crate::quantity;
+use crate::steps::steps;
+
+/// The sentences of findings, the answer first.
+pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
+    if view.run.blocks_complete == 0
+        && view
+            .levels
+            .iter()
+            .all(|l| l.cells.iter().all(|c| c.trials_fit == 0))
+    {
+        return vec![sentence(
+            SentenceKind::Finding,
+            "No trial was fit: there is nothing to tell yet.".into(),
+        )];
+    }
+    let texts = match (view.run.state, plan.compare) {
+        (ViewState::Provisional, _) => provisional(plan, view),
+        (_, Compare::Arms) => of_arms(plan, view),
+        (_, Compare::Levels) => of_levels(plan, view),
+    };
+    texts
+        .into_iter()
+        .map(|text| sentence(SentenceKind::Finding, text))
+        .collect()
+}
+
+/// The level the answer is given at: the last one that this machine carries, else the last.
+fn main_level(view: &View) -> Option<&str> {
+    view.levels
+        .iter()
+        .rev()
+        .find(|level| level.beyond_knee.is_none())
+        .or(view.levels.last())
+        .map(|level| level.name.as_str())
+}
+
+fn primary<'a>(
+    view: &'a View,
+    plan: &Plan,
+    family: Family,
+    arm: &str,
+    level: &str,
+) -> Vec<&'a Overhead> {
+    let mut found: Vec<&Overhead> = view
+        .overheads
+        .iter()
+        .filter(|o| o.family == family && o.arm == arm && o.level == level)
+        .collect();
+    // In the order in which the experiment declares its primary metrics.
+    found.sort_by_key(|o| plan.primary.iter().position(|metric| *metric == o.metric));
+    found
+}
+
+fn about<'a>(view: &'a View, arm: &'a str) -> &'a str {
+    view.arms
+        .iter()
+        .find(|head| head.name == arm)
+        .map(|head| head.about.as_str())
+        .filter(|about| !about.is_empty())
+        .unwrap_or(arm)
+}
+
+fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
+    let Some(level) = main_level(view) else {
+        return Vec::new();
+    };
+    let at = at_level(plan, level);
+    let mut texts = Vec::new();
+    // The last arm of an experiment is the whole of what it asks for; the ones before lead up to it.
+    for arm in view
+        .arms
+        .iter()
+        .rev()
+        .filter(|arm| !arm.baseline && arm.not_run.is_none())
+    {
+        let number = number(about(view, &arm.name));
+        let overheads = primary(view, plan, Family::Primary, &arm.name, level);
+        let clauses = Clauses::of(overheads, number);
+        texts.extend(clauses.sentence(&subject(about(view, &arm.name)), &at, number));
+    }
+    texts.extend(of_steps(plan, view, level, &at));
+    for other in view
+        .levels
+        .iter()
+        .filter(|l| l.name != level && l.beyond_knee.is_none())
+    {
+        texts.extend(other_level(plan, view, &other.name));
+    }
+    texts
+}
+
+/// What each step adds to the arm it extends: "mTLS alone adds 6 % …".
+fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    for step in steps(plan) {
+        let overheads = primary(view, plan, Family::Step, &step.arm, level);
+        if overheads.is_empty() {
+            continue;
+        }
+        let said: Vec<String> = overheads
+            .iter()
+            .map(|o| match &o.outcome {
+                Outcome::Differs { .. } => {
+                    format!("{} {}, {}", short(o.metric), o.ratio_text, o.added_text)
+                }
+                _ => format!("{} {}", short(o.metric), o.outcome_text),
+            })
+            .collect();
+        texts.push(format!(
+            "{} alone, on top of {}{at}: {}.",
+            subject(&step.what),
+            step.from,
+            said.join("; ")
+        ));
+    }
+    texts
+}
+
+fn short(metric: Metric) -> &'static str {
+    let object = object(metric);
+    object.strip_prefix("the ").unwrap_or(object)
+}
+
+/// One sentence for a level that is not the main one: the first primary metric of every arm.
+fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
+    let metric = *plan.primary.first()?;
+    let said: Vec<String> = view
+        .overheads
+        .iter()
+        .filter(|o| o.family == Family::Primary && o.level == level && o.metric == metric)
+        .map(|o| match &o.outcome {
+            Outcome::Differs { .. } => format!("{} {}", o.arm, o.added_text),
+            _ => format!("{} {}", o.arm, o.outcome_text),
+        })
+        .collect();
+    (!said.is_empty()).then(|| {
+        format!(
+            "At {}, {}: {}.",
+            level_words(level),
+            short(metric),
+            said.join("; ")
+        )
+    })
+}
+
+fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
+    let mut texts = Vec::new();
+    for arm in &view.arms {
+        for level in view.levels.iter().skip(1).rev() {
+            let overheads = primary(view, plan, Family::Primary, &arm.name, &level.name);
+            let Some(base) = overheads.first().map(|o| o.against_level.clone()) else {
+                continue;
+            };
+            let number = super::clauses::Number::Singular;
+            let of_arm = if view.arms.len() > 1 {
+                format!(" in {}", arm.name)
+            } else {
+                String::new()
+            };
+            let subject = format!("{} instead of {base}{of_arm}", subject(&level.name));
+            texts.extend(Clauses::of(overheads, number).sentence(&subject, "", number));
+        }
+    }
+    texts
+}
+
+/// Before three blocks: estimates only, said to be so.
+fn provisional(plan: &Plan, view: &View) -> Vec<String> {
+    let blocks = quantity::counted(u64::from(view.run.blocks_complete), "block", "blocks");
+    let mut texts = vec![format!(
+        "Provisional, after {blocks} of {}: no interval and no verdict before block 3.",
+        view.run.blocks_planned
+    )];
+    let Some(level) = main_level(view) else {
+        return texts;
+    };
+    let levels: Vec<&str> = match plan.compare {
+        Compare::Arms => vec![level],
+        Compare::Levels => view
+            .levels
+            .iter()
+            .skip(1)
+            .map(|l| l.name.as_str())
+            .collect(),
+    };
+    for arm in view.arms.iter().rev().filter(|arm| arm.not_run.is_none()) {
+        for level in &levels {
+            let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
+                .iter()
+                .filter(|o| o.added.is_some())
+                .map(|o| format!("{} {}", short(o.metric), o.added_text))
+                .collect();
+            if !said.is_empty() {
+                let about = subject(about(view, &arm.name));
+                let about = about.trim_end_matches(',');
+                texts.push(format!(
+                    "So far{}: {about}: {}.",
+                    at_level(plan, level),
+                    list(&said)
+                ));
+            }
+        }
+    }
+    texts
+}
+
+/// Good to know: what noise allows, what was not run, published figures' caveats.
+pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
+    let mut texts = Vec::new();
+    for arm in &view.arms {
+        if let Some(why) = &arm.not_run {
+            texts.push(format!("{} was not run: {why}.", arm.name));
+        }
+    }
+    if let (Some(metric), Some(level)) = (plan.primary.first(), main_level(view)) {
+        let noise = view
+            .noise
+            .iter()
+            .find(|n| n.metric == *metric && n.level == level);
+        if let Some(detectable) = noise.and_then(|noise| noise.detectable) {
+            texts.push(format!(
+                "With {} and this noise, a difference of {} in {}{} would be found four times out of five.",
+                quantity::counted(view.run.blocks_complete.into(), "block", "blocks"),
+                quantity::percent(detectable),
+                object(*metric),
+                at_level(plan, level)
+            ));
+        }
+    }
+    for published in &view.published {
+        if let Some(caveat) = &published.caveat {
+            texts.push(format!(
+                "{} is not quite the same question: {caveat}.",
+                published.source
+            ));
+        }
+    }
+    texts.dedup();
+    texts
+        .into_iter()
+        .map(|text| sentence(SentenceKind::Note, text))
+        .collect()
+}

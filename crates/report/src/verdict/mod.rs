@@ -1,0 +1,40 @@
+//! The verdict: plain sentences with their evidence, the answer first, then what could mislead.
+
+mod clauses;
+mod findings;
+mod warnings;
+
+use tare_schema::plan::Plan;
+use tare_schema::view::{Sentence, SentenceKind, View};
+
+use crate::read::Run;
+
+/// All sentences, from a view that holds everything else.
+pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
+    let mut sentences = findings::findings(&run.plan, view);
+    sentences.extend(warnings::warnings(run, view));
+    sentences.extend(findings::notes(&run.plan, view));
+    sentences
+}
+
+fn sentence(kind: SentenceKind, text: String) -> Sentence {
+    Sentence { kind, text }
+}
+
+/// " at 2000 requests/s", " at replicas=3", or nothing when nothing is varied.
+pub fn at_level(plan: &Plan, level: &str) -> String {
+    if plan.levels.len() < 2 && plan.levels.iter().all(|l| l.values.is_empty()) {
+        return String::new();
+    }
+    format!(" at {}", level_words(level))
+}
+
+/// A level's name with a bare rate spelled out.
+pub fn level_words(level: &str) -> String {
+    match level.strip_suffix("/s") {
+        Some(rate) if rate.chars().all(|c| c.is_ascii_digit() || c == '.') => {
+            format!("{rate} requests/s")
+        }
+        _ => level.to_string(),
+    }
+}

@@ -1,0 +1,241 @@
+//! What could mislead: each thing said once, with its figure.
+
+use tare_schema::record::{RunProgress, TrialRecord};
+use tare_schema::view::{Sentence, SentenceKind, View, ViewState};
+
+use super::{at_level, sentence};
+use crate::cells::middle;
+use crate::quantity;
+use crate::read::Run;
+
+/// More of a window's core time than this used by others is said: it is the size of effects that are looked for.
+const FOREIGN_SHARE: f64 = 0.05;
+
+/// More time than this stolen by the hypervisor is said.
+const STEAL_SHARE: f64 = 0.01;
+
+/// A noise floor above this is said: differences that users ask about hide below it.
+const NOISY: f64 = 0.05;
+
+/// Most broken files named one by one.
+const SKIPPED_NAMED: usize = 3;
+
+/// All warnings.
+pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
+    let mut texts = Vec::new();
+    texts.extend(progress(view));
+    texts.extend(rate(run, view));
+    texts.extend(knees(view));
+    texts.extend(not_fit(view));
+    texts.extend(machine(run));
+    texts.extend(noise(run, view));
+    texts.extend(errors(view));
+    texts.extend(skipped(view));
+    texts
+        .into_iter()
+        .map(|text| sentence(SentenceKind::Warning, text))
+        .collect()
+}
+
+fn progress(view: &View) -> Option<String> {
+    let why = view
+        .run
+        .ended_why
+        .as_ref()
+        .map(|why| format!(" ({why})"))
+        .unwrap_or_default();
+    let ended = match view.run.progress {
+        RunProgress::Complete if view.run.state == ViewState::Complete => return None,
+        RunProgress::Complete => "The run ended with fewer blocks than planned",
+        RunProgress::Running => "The run is not finished, or was killed",
+        RunProgress::Interrupted => "The run was interrupted",
+        RunProgress::Broken => "The run broke off",
+    };
+    Some(format!(
+        "{ended}{why}: {} of {} blocks are whole.",
+        view.run.blocks_complete, view.run.blocks_planned
+    ))
+}
+
+fn rate(run: &Run, view: &View) -> Vec<String> {
+    let mut texts = Vec::new();
+    for level in &view.levels {
+        for cell in level
+            .cells
+            .iter()
+            .filter(|cell| cell.trials_fit > 0 && !cell.rate_reached)
+        {
+            texts.push(format!(
+                "OFFERED RATE NOT REACHED: {}{} did not carry {}; its latency is not that of this rate.",
+                cell.arm,
+                at_level(&run.plan, &level.name),
+                quantity::figure(
+                    tare_schema::metric::Unit::PerSecond,
+                    cell.offered_per_s.map(crate::latency::Figured::exact)
+                ),
+            ));
+        }
+    }
+    texts
+}
+
+fn knees(view: &View) -> Vec<String> {
+    let mut texts = Vec::new();
+    for level in &view.levels {
+        if let Some(why) = &level.beyond_knee {
+            texts.push(format!(
+                "{} lies beyond the knee of this machine ({why}): what is seen there is queueing, not the cost of an arm.",
+                level.name
+            ));
+            continue;
+        }
+        for cell in level.cells.iter().filter(|cell| cell.trials_saturated > 0) {
+            texts.push(format!(
+                "{} at {}: the parts' cores were saturated in {} of {} trials.",
+                cell.arm, level.name, cell.trials_saturated, cell.trials_fit
+            ));
+        }
+    }
+    texts
+}
+
+fn not_fit(view: &View) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (status, meaning) in [
+        ("unfit", "the instrument was the limit"),
+        ("invalid", "the traffic did not go the way the arm says"),
+        ("failed", "a part died or never became ready"),
+    ] {
+        let rows: Vec<_> = view
+            .trials
+            .iter()
+            .filter(|row| row.status == status)
+            .collect();
+        if let Some(first) = rows.first() {
+            let example = first
+                .why
+                .first()
+                .map(|why| format!("; trial {}: {why}", first.trial));
+            texts.push(format!(
+                "{} {status} ({meaning}{}) and left out.",
+                quantity::counted(rows.len() as u64, "trial was", "trials were"),
+                example.unwrap_or_default()
+            ));
+        }
+    }
+    for level in &view.levels {
+        for cell in &level.cells {
+            let not_run = view
+                .arms
+                .iter()
+                .any(|arm| arm.name == cell.arm && arm.not_run.is_some());
+            if let Some(why) = cell.no_verdict.as_ref().filter(|_| !not_run) {
+                texts.push(format!(
+                    "No verdict on {} at {}: {why}.",
+                    cell.arm, level.name
+                ));
+            }
+        }
+    }
+    texts
+}
+
+fn machine(run: &Run) -> Vec<String> {
+    let fit: Vec<&TrialRecord> = run
+        .trials
+        .iter()
+        .map(|trial| &trial.record)
+        .filter(|record| record.status.is_fit() && !record.superseded)
+        .collect();
+    let usage = |share: fn(&tare_schema::record::MachineUsage) -> Option<f64>| {
+        middle(
+            fit.iter()
+                .map(|record| share(record.machine.as_ref()?))
+                .collect(),
+        )
+    };
+    let foreign = usage(|machine| {
+        (machine.window_ns > 0).then_some(machine.foreign_cpu_ns? as f64 / machine.window_ns as f64)
+    });
+    let mut texts = Vec::new();
+    if let Some(foreign) = foreign.filter(|share| *share > FOREIGN_SHARE) {
+        texts.push(format!(
+            "Other programs used {} of a core while it was measured: differences of that size may be theirs.",
+            quantity::percent(foreign)
+        ));
+    }
+    if let Some(steal) = usage(|machine| machine.steal_share).filter(|share| *share > STEAL_SHARE) {
+        texts.push(format!(
+            "The hypervisor took {} of the time: this machine shares its cores.",
+            quantity::percent(steal)
+        ));
+    }
+    texts
+}
+
+fn noise(run: &Run, view: &View) -> Option<String> {
+    let (worst, floor) = view
+        .noise
+        .iter()
+        .filter(|noise| run.plan.primary.contains(&noise.metric))
+        .filter_map(|noise| Some((noise, noise.floor?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (floor > NOISY).then(|| {
+        format!(
+            "Noisy: the baseline measured twice may differ by up to {} in {}{}; smaller differences count as none there.",
+            quantity::percent(floor),
+            worst.metric.label(),
+            at_level(&run.plan, &worst.level)
+        )
+    })
+}
+
+fn errors(view: &View) -> Vec<String> {
+    let mut texts = Vec::new();
+    for level in &view.levels {
+        for cell in &level.cells {
+            let all = cell.right + cell.errors + cell.unfinished;
+            let wrong = cell.errors + cell.unfinished;
+            if wrong == 0 || all == 0 {
+                continue;
+            }
+            let worst = cell
+                .outcomes
+                .first()
+                .map(|o| format!(", most of them {}", o.class));
+            texts.push(format!(
+                "{} at {}: {} of {} exchanges went wrong ({} errors, {} unfinished{}).",
+                cell.arm,
+                level.name,
+                wrong,
+                all,
+                cell.errors,
+                cell.unfinished,
+                worst.unwrap_or_default()
+            ));
+        }
+    }
+    texts
+}
+
+fn skipped(view: &View) -> Option<String> {
+    let named: Vec<&str> = view
+        .skipped
+        .iter()
+        .take(SKIPPED_NAMED)
+        .map(String::as_str)
+        .collect();
+    let rest = view.skipped.len().saturating_sub(SKIPPED_NAMED);
+    let more = if rest > 0 {
+        format!("; and {rest} more")
+    } else {
+        String::new()
+    };
+    (!named.is_empty()).then(|| {
+        let files = quantity::counted(view.skipped.len() as u64, "file", "files");
+        format!(
+            "{files} could not be read and left out: {}{more}.",
+            named.join("; ")
+        )
+    })
+}

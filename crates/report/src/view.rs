@@ -1,0 +1,221 @@
+//! The view of a run: everything that a report shows, computed once from its records.
+
+mod published;
+
+use tare_schema::FORMAT_VERSION;
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Compare, Plan};
+use tare_schema::record::RunProgress;
+use tare_schema::view::{
+    ArmHead, Better, CellView, Family, LevelView, MetricHead, RunHead, View, ViewState,
+};
+use tare_stats::knee::Knee;
+use tare_stats::outcome::BLOCKS_MIN;
+
+use crate::read::Run;
+use crate::trials::{Trials, arms_run, trials};
+use crate::{cells, facts, judge, verdict};
+
+/// Computes the view of a run, as far as it came.
+#[must_use]
+pub fn view(run: &Run) -> View {
+    let plan = &run.plan;
+    let trials = trials(run);
+    let judged = judge::judge(plan, &trials);
+    let levels: Vec<LevelView> = plan
+        .levels
+        .iter()
+        .map(|level| level_view(plan, &trials, level))
+        .collect();
+    let skipped: Vec<String> = run.skipped.iter().chain(&trials.skipped).cloned().collect();
+    let mut view = View {
+        version: FORMAT_VERSION,
+        run: head(run, &trials),
+        verdict: Vec::new(),
+        compare: plan.compare,
+        metrics: Metric::ALL
+            .iter()
+            .map(|metric| metric_head(plan, *metric))
+            .collect(),
+        arms: arms(run),
+        levels,
+        overheads: judged.overheads,
+        published: Vec::new(),
+        noise: judged.noise,
+        trials: trials.rows,
+        skipped,
+        facts: facts::facts(plan, run.environment.as_ref()),
+        checks: run
+            .environment
+            .as_ref()
+            .map(|e| e.checks.clone())
+            .unwrap_or_default(),
+        plan_text: plan_text(plan),
+    };
+    view.published = published::published(plan, &view);
+    view.verdict = verdict::verdict(run, &view);
+    view
+}
+
+fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
+    let plan = &run.plan;
+    let records = || run.trials.iter().map(|trial| &trial.record);
+    let first = records().map(|record| record.started_unix_us).min();
+    let last = records()
+        .map(|record| record.started_unix_us + record.took_ns / 1000)
+        .max();
+    let state = run.state.as_ref();
+    let started = state.map(|s| s.started_unix_us).or(first).unwrap_or(0);
+    // A run that was killed lasted at least until its last record.
+    let ended = state
+        .and_then(|s| s.ended_unix_us)
+        .or(last)
+        .unwrap_or(started);
+    let took_ns = ended.saturating_sub(started).saturating_mul(1000);
+    let measuring_ns: u64 = records()
+        .filter_map(|record| record.load.iter().map(|role| role.window_ns).max())
+        .sum();
+    let progress = state.map_or(RunProgress::Running, |s| s.state);
+    let blocks_complete = trials.blocks.len() as u32;
+    RunHead {
+        id: run.id(),
+        experiment: plan.experiment.clone(),
+        question: plan.question.clone(),
+        started: rfc3339(started),
+        took_ns,
+        measuring_share: if took_ns == 0 {
+            0.0
+        } else {
+            measuring_ns as f64 / took_ns as f64
+        },
+        state: view_state(plan, progress, blocks_complete),
+        progress,
+        ended_why: state.and_then(|s| s.why.clone()),
+        form: plan.form,
+        blocks_complete,
+        blocks_planned: plan.blocks.max,
+        command: state.map_or_else(String::new, |s| s.command.join(" ")),
+        tare: run
+            .environment
+            .as_ref()
+            .map_or_else(String::new, |e| e.tare.clone()),
+    }
+}
+
+fn view_state(plan: &Plan, progress: RunProgress, blocks: u32) -> ViewState {
+    // Adaptive stopping ends between min and max, and then the run says that it is complete.
+    let enough = progress == RunProgress::Complete && blocks >= plan.blocks.min;
+    match blocks {
+        few if few < BLOCKS_MIN as u32 => ViewState::Provisional,
+        _ if enough => ViewState::Complete,
+        _ => ViewState::Partial,
+    }
+}
+
+/// A moment as RFC 3339 in UTC.
+fn rfc3339(unix_us: u64) -> String {
+    i64::try_from(unix_us)
+        .ok()
+        .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())
+        .and_then(|time| time.round(jiff::Unit::Second).ok())
+        .map_or_else(String::new, |time| time.to_string())
+}
+
+fn metric_head(plan: &Plan, metric: Metric) -> MetricHead {
+    MetricHead {
+        metric,
+        label: metric.label().into(),
+        unit: metric.unit(),
+        family: if plan.primary.contains(&metric) {
+            Family::Primary
+        } else {
+            Family::Descriptive
+        },
+        better: if metric == Metric::Throughput {
+            Better::Higher
+        } else {
+            Better::Lower
+        },
+    }
+}
+
+fn arms(run: &Run) -> Vec<ArmHead> {
+    let measured = arms_run(run);
+    let compares_arms = run.plan.compare == Compare::Arms;
+    run.plan
+        .arms
+        .iter()
+        .enumerate()
+        .map(|(place, arm)| ArmHead {
+            name: arm.name.clone(),
+            about: arm.about.clone(),
+            baseline: place == 0 && compares_arms,
+            // Before anything was measured nothing can be said of an arm.
+            not_run: (!measured.is_empty() && !measured.contains(arm.name.as_str())).then(|| {
+                arm.needs.as_ref().map_or_else(
+                    || "no trial of it was made".to_string(),
+                    |needs| format!("it needs {needs}"),
+                )
+            }),
+        })
+        .collect()
+}
+
+fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level) -> LevelView {
+    let name = |arm: &str| (arm.to_string(), level.name.clone());
+    let cells: Vec<CellView> = plan
+        .arms
+        .iter()
+        .map(|arm| cells::cell(plan, trials, &name(&arm.name)))
+        .collect();
+    let beyond = plan
+        .arms
+        .iter()
+        .find_map(|arm| beyond_knee(trials, &name(&arm.name)));
+    LevelView {
+        name: level.name.clone(),
+        values: level
+            .values
+            .iter()
+            .map(|(key, value)| (key.clone(), words(value)))
+            .collect(),
+        beyond_knee: beyond,
+        cells,
+    }
+}
+
+fn words(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), Into::into)
+}
+
+/// Why a cell shows that its level lies beyond the knee: in at least half of its trials.
+fn beyond_knee(trials: &Trials<'_>, name: &(String, String)) -> Option<String> {
+    let cell = trials.cells.get(name)?;
+    let places: Vec<Knee> = cell
+        .values()
+        .map(|measured| cells::place(measured.record))
+        .collect();
+    let count = |which: Knee| places.iter().filter(|place| **place == which).count();
+    let (beyond, at) = (count(Knee::Beyond), count(Knee::At));
+    if beyond * 2 >= places.len() {
+        Some(format!(
+            "{} did not carry the offered rate in {beyond} of {} trials",
+            name.0,
+            places.len()
+        ))
+    } else if (beyond + at) * 2 >= places.len() {
+        Some(format!(
+            "the parts' cores were saturated in {at} of {} trials of {}",
+            places.len(),
+            name.0
+        ))
+    } else {
+        None
+    }
+}
+
+/// The plan as text for reading.
+fn plan_text(plan: &Plan) -> String {
+    serde_saphyr::to_string(plan)
+        .unwrap_or_else(|error| format!("the plan cannot be shown: {error}"))
+}
