@@ -1,0 +1,444 @@
+//! Latencies: a histogram in nanoseconds that loses nothing silently.
+
+use hdrhistogram::Histogram;
+
+/// A quantile is given only when at least this many observations lie beyond it.
+pub const BEYOND_MIN: u64 = 10;
+
+/// Counts stay below this, so that every one of them is exact in JSON and as a double.
+pub const COUNT_MAX: u64 = 1 << 53;
+
+/// The values a histogram can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// Finest step kept at the bottom; smaller values share it. At least 1.
+    pub lowest_ns: u64,
+    /// Largest value kept; larger ones are counted as out of range.
+    pub highest_ns: u64,
+}
+
+impl Default for Range {
+    /// 1 ns … 1 hour.
+    fn default() -> Self {
+        Self {
+            lowest_ns: 1,
+            highest_ns: 3_600_000_000_000,
+        }
+    }
+}
+
+/// A quantile as far as the observations carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantile {
+    /// The value, to the histogram's three digits.
+    Exact(u64),
+    /// More than this: the quantile reaches into observations whose end was not seen.
+    Above(u64),
+    /// Fewer than ten observations lie beyond it.
+    TooFew,
+}
+
+/// A point of the percentile curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CurvePoint {
+    /// The quantile, 0.5 … 1; the last point, 1, is the maximum.
+    pub quantile: f64,
+    /// Its value; never [`Quantile::TooFew`].
+    pub value: Quantile,
+}
+
+/// Why two histograms do not merge, or one cannot be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LatenciesError {
+    /// The range makes no histogram.
+    #[error(
+        "no histogram from {lowest_ns} to {highest_ns} ns: the lowest value must be at least 1 and the highest at least twice that"
+    )]
+    Range {
+        /// As given.
+        lowest_ns: u64,
+        /// As given.
+        highest_ns: u64,
+    },
+    /// Merging would round or clip.
+    #[error(
+        "histograms of different range or precision do not merge exactly: record them with the same settings"
+    )]
+    Shape,
+    /// More observations than are counted exactly.
+    #[error("more than 2^53 observations: split the log")]
+    Count,
+}
+
+/// A histogram of latencies (HdrHistogram, three digits) that knows which of its observations are only lower bounds.
+///
+/// Two kinds are *censored*, known only to be larger than what was recorded: unfinished exchanges, recorded at their age
+/// when the drain ended, and values out of range, recorded at the top of the range. Both are in the count. Because each
+/// is larger than what stands in the histogram, a quantile below the smallest censored record is exact, and one at or
+/// above it is a lower bound: the true one can only be larger.
+#[derive(Debug, Clone)]
+pub struct Latencies {
+    histogram: Histogram<u64>,
+    out_of_range: u64,
+    unfinished: u64,
+    /// The smallest age among the unfinished; meaningless while there is none.
+    youngest_ns: u64,
+}
+
+impl Latencies {
+    /// Significant decimal digits kept.
+    pub const DIGITS: u8 = 3;
+
+    /// The largest relative step between neighbouring values (2048 sub-buckets, half of them in use).
+    pub const RESOLUTION: f64 = 1.0 / 1024.0;
+
+    /// An empty histogram.
+    ///
+    /// # Errors
+    /// When the range is empty.
+    pub fn new(range: Range) -> Result<Self, LatenciesError> {
+        let Range {
+            lowest_ns,
+            highest_ns,
+        } = range;
+        Histogram::new_with_bounds(lowest_ns, highest_ns, Self::DIGITS)
+            .map(|histogram| Self::around(histogram, Censored::default()))
+            .map_err(|_| LatenciesError::Range {
+                lowest_ns,
+                highest_ns,
+            })
+    }
+
+    pub(crate) fn around(histogram: Histogram<u64>, censored: Censored) -> Self {
+        Self {
+            histogram,
+            out_of_range: censored.out_of_range,
+            unfinished: censored.unfinished,
+            youngest_ns: censored.youngest_ns,
+        }
+    }
+
+    /// Records a finished exchange: an array increment, without allocation.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        if value_ns > self.histogram.high() {
+            self.out_of_range += 1;
+        }
+        self.histogram.saturating_record(value_ns);
+    }
+
+    /// Records an exchange that had no end yet, at its age.
+    pub fn record_unfinished(&mut self, age_ns: u64) {
+        let age_ns = age_ns.min(self.histogram.high());
+        self.youngest_ns = if self.unfinished == 0 {
+            age_ns
+        } else {
+            self.youngest_ns.min(age_ns)
+        };
+        self.unfinished += 1;
+        self.histogram.saturating_record(age_ns);
+    }
+
+    /// Adds the observations of another histogram: the same as if all had been recorded here.
+    ///
+    /// # Errors
+    /// When range or precision differ, or the count would leave the exact integers; nothing is added then.
+    pub fn merge(&mut self, other: &Self) -> Result<(), LatenciesError> {
+        let shape = |h: &Histogram<u64>| (h.low(), h.high(), h.sigfig());
+        if shape(&self.histogram) != shape(&other.histogram) {
+            return Err(LatenciesError::Shape);
+        }
+        if self.count().saturating_add(other.count()) > COUNT_MAX {
+            return Err(LatenciesError::Count);
+        }
+        self.histogram
+            .add(&other.histogram)
+            .map_err(|_| LatenciesError::Shape)?;
+        if other.unfinished > 0 {
+            self.youngest_ns = if self.unfinished == 0 {
+                other.youngest_ns
+            } else {
+                self.youngest_ns.min(other.youngest_ns)
+            };
+        }
+        self.unfinished += other.unfinished;
+        self.out_of_range += other.out_of_range;
+        Ok(())
+    }
+
+    /// Forgets everything, keeping the memory.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+        (self.out_of_range, self.unfinished, self.youngest_ns) = (0, 0, 0);
+    }
+
+    /// All observations, the censored ones too.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Whether nothing was recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.histogram.is_empty()
+    }
+
+    /// How many were out of range.
+    #[must_use]
+    pub fn out_of_range(&self) -> u64 {
+        self.out_of_range
+    }
+
+    /// How many were unfinished.
+    #[must_use]
+    pub fn unfinished(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// The age of the youngest unfinished one.
+    #[must_use]
+    pub fn youngest_unfinished_ns(&self) -> Option<u64> {
+        (self.unfinished > 0).then_some(self.youngest_ns)
+    }
+
+    /// The values that can be held.
+    #[must_use]
+    pub fn range(&self) -> Range {
+        Range {
+            lowest_ns: self.histogram.low(),
+            highest_ns: self.histogram.high(),
+        }
+    }
+
+    /// The smallest observation, to three digits.
+    #[must_use]
+    pub fn min_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.histogram.min())
+    }
+
+    /// The largest observation, to three digits, or a bound when some are censored; `None` when empty.
+    #[must_use]
+    pub fn max(&self) -> Option<Quantile> {
+        (!self.is_empty()).then(|| self.bounded(self.histogram.max()))
+    }
+
+    /// The mean, to three digits; when observations are censored it is only a lower bound.
+    #[must_use]
+    pub fn mean_ns(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.histogram.mean())
+    }
+
+    /// The smallest value that at least the share `q` of the observations do not exceed.
+    ///
+    /// "Beyond" is the nearer tail: above for `q` ≥ 0.5, below otherwise. The value is the upper end of its bucket, as in
+    /// every HdrHistogram tool; a bound is the lower end, so that "more than" is true.
+    #[must_use]
+    pub fn quantile(&self, q: f64) -> Quantile {
+        let count = self.count();
+        if count == 0 || !(0.0..=1.0).contains(&q) {
+            return Quantile::TooFew;
+        }
+        let rank = rank(q, count);
+        let beyond = if q >= 0.5 { count - rank } else { rank - 1 };
+        if beyond < BEYOND_MIN {
+            return Quantile::TooFew;
+        }
+        self.bounded(self.at_rank(rank))
+    }
+
+    /// The percentile curve from the median on: `steps_per_halving` points each time the share beyond halves, as far
+    /// as ten observations lie beyond, then the maximum. Empty when there is nothing.
+    #[must_use]
+    pub fn curve(&self, steps_per_halving: u32) -> Vec<CurvePoint> {
+        let steps = f64::from(steps_per_halving.clamp(1, 100));
+        let mut points = Vec::new();
+        // 53 halvings reach 1 in doubles; the counts end long before.
+        for step in 0..(53 * steps as u32) {
+            let quantile = 1.0 - 0.5 * (-f64::from(step) / steps).exp2();
+            match self.quantile(quantile) {
+                Quantile::TooFew => break,
+                value => points.push(CurvePoint { quantile, value }),
+            }
+        }
+        points.extend(self.max().map(|value| CurvePoint {
+            quantile: 1.0,
+            value,
+        }));
+        points
+    }
+
+    /// The occupied buckets: lowest value, highest value (both included) and count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let histogram = &self.histogram;
+        histogram.iter_recorded().map(|step| {
+            let value = step.value_iterated_to();
+            (
+                histogram.lowest_equivalent(value),
+                histogram.highest_equivalent(value),
+                step.count_at_value(),
+            )
+        })
+    }
+
+    pub(crate) fn histogram(&self) -> &Histogram<u64> {
+        &self.histogram
+    }
+
+    /// The value at a rank from 1; the half keeps the division from rounding to a neighbour.
+    fn at_rank(&self, rank: u64) -> u64 {
+        self.histogram
+            .value_at_quantile((rank as f64 - 0.5) / self.count() as f64)
+    }
+
+    fn bounded(&self, value_ns: u64) -> Quantile {
+        let top = (self.out_of_range > 0).then_some(self.histogram.high());
+        let smallest_censored = match (self.youngest_unfinished_ns(), top) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let bound = self.histogram.lowest_equivalent(value_ns);
+        match smallest_censored {
+            Some(censored) if self.histogram.lowest_equivalent(censored) <= bound => {
+                Quantile::Above(bound)
+            }
+            _ => Quantile::Exact(value_ns),
+        }
+    }
+}
+
+impl PartialEq for Latencies {
+    fn eq(&self, other: &Self) -> bool {
+        self.histogram == other.histogram
+            && self.out_of_range == other.out_of_range
+            && self.unfinished == other.unfinished
+            && self.youngest_unfinished_ns() == other.youngest_unfinished_ns()
+    }
+}
+
+/// What a log line says of the censored observations of its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Censored {
+    pub out_of_range: u64,
+    pub unfinished: u64,
+    pub youngest_ns: u64,
+}
+
+/// ⌈q·count⌉, at least 1, where rounding in `q` (0.07 × 100 = 7.000000000000001) does not add one.
+fn rank(q: f64, count: u64) -> u64 {
+    let exact = q * count as f64;
+    let rank = (exact - exact * 4.0 * f64::EPSILON).ceil() as u64;
+    rank.clamp(1, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Latencies {
+        let mut latencies = Latencies::new(Range::default()).unwrap();
+        values.into_iter().for_each(|v| latencies.record(v));
+        latencies
+    }
+
+    #[test]
+    fn a_quantile_needs_ten_observations_beyond_it() {
+        let thousand = of(1..=1000);
+        assert_eq!(thousand.quantile(0.99), Quantile::Exact(990));
+        assert_eq!(thousand.quantile(0.991), Quantile::TooFew);
+        assert_eq!(of(1..=999).quantile(0.99), Quantile::TooFew);
+        assert_eq!(of(1..=20).quantile(0.5), Quantile::Exact(10));
+        assert_eq!(of(1..=19).quantile(0.5), Quantile::TooFew);
+        assert_eq!(thousand.quantile(0.011), Quantile::Exact(11));
+        assert_eq!(thousand.quantile(0.010), Quantile::TooFew);
+        assert_eq!(of([]).quantile(0.5), Quantile::TooFew);
+        assert_eq!(thousand.quantile(f64::NAN), Quantile::TooFew);
+    }
+
+    #[test]
+    fn rounding_in_the_share_does_not_move_the_rank() {
+        assert_eq!(rank(0.07, 100), 7);
+        assert_eq!(rank(0.29, 100), 29);
+        assert_eq!(rank(0.999, 1_000_000), 999_000);
+        assert_eq!(rank(0.0, 5), 1);
+        assert_eq!(rank(1.0, 5), 5);
+    }
+
+    #[test]
+    fn a_quantile_is_exact_below_the_youngest_unfinished_and_a_bound_from_it_on() {
+        let mut latencies = of(1..=900);
+        (0..100).for_each(|i| latencies.record_unfinished(500 + i));
+        assert_eq!(latencies.count(), 1000);
+        assert_eq!(latencies.unfinished(), 100);
+        assert_eq!(latencies.youngest_unfinished_ns(), Some(500));
+        assert_eq!(latencies.quantile(0.499), Quantile::Exact(499));
+        // Rank 500 is 500 itself, recorded twice: finished once, unfinished once.
+        assert_eq!(latencies.quantile(0.5), Quantile::Above(500));
+        assert_eq!(latencies.quantile(0.9), Quantile::Above(800));
+        assert_eq!(latencies.max(), Some(Quantile::Above(900)));
+    }
+
+    #[test]
+    fn out_of_range_is_counted_and_bounds_the_tail() {
+        let range = Range {
+            lowest_ns: 1,
+            highest_ns: 1_000_000,
+        };
+        let mut latencies = Latencies::new(range).unwrap();
+        (1..=80).for_each(|v| latencies.record(v));
+        (0..20).for_each(|_| latencies.record(u64::MAX));
+        assert_eq!((latencies.count(), latencies.out_of_range()), (100, 20));
+        assert_eq!(latencies.quantile(0.8), Quantile::Exact(80));
+        let Quantile::Above(bound) = latencies.quantile(0.85) else {
+            panic!("not a bound")
+        };
+        assert!((999_000..=1_000_000).contains(&bound), "{bound}");
+        latencies.record(1_000_000);
+        assert_eq!(latencies.out_of_range(), 20, "the end belongs to the range");
+        latencies.clear();
+        assert_eq!((latencies.count(), latencies.out_of_range()), (0, 0));
+    }
+
+    #[test]
+    fn the_curve_runs_from_the_median_as_far_as_counts_carry_then_to_the_maximum() {
+        let curve = of(1..=1000).curve(1);
+        let quantiles: Vec<f64> = curve.iter().map(|p| p.quantile).collect();
+        assert_eq!(
+            quantiles,
+            [0.5, 0.75, 0.875, 0.9375, 0.96875, 0.984_375, 1.0]
+        );
+        assert_eq!(curve[0].value, Quantile::Exact(500));
+        assert_eq!(curve[6].value, Quantile::Exact(1000));
+        assert!(of([]).curve(5).is_empty());
+        assert_eq!(of([7]).curve(5).len(), 1);
+    }
+
+    #[test]
+    fn histograms_of_different_shape_do_not_merge() {
+        let range = Range {
+            lowest_ns: 1000,
+            highest_ns: 60_000_000_000,
+        };
+        let mut coarse = Latencies::new(range).unwrap();
+        assert_eq!(coarse.merge(&of([1])), Err(LatenciesError::Shape));
+        assert!(coarse.is_empty());
+        assert!(
+            Latencies::new(Range {
+                lowest_ns: 0,
+                highest_ns: 9
+            })
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = of([]);
+        assert_eq!(
+            (empty.min_ns(), empty.mean_ns(), empty.max()),
+            (None, None, None)
+        );
+        let some = of([0, 10, 20]);
+        assert_eq!((some.min_ns(), some.mean_ns()), (Some(0), Some(10.0)));
+    }
+}

@@ -1,0 +1,326 @@
+//! From a table to a comparison per arm: estimate, intervals, noise floor, outcome.
+
+use super::family::Family;
+use super::model::{self, Fit};
+use super::table::{Table, mean, variance};
+use crate::distribution::{f_quantile, student_cdf, student_quantile};
+use crate::interval::{Difference, Interval};
+use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, RERUN_SHARE_MAX};
+
+/// Variances that differ by more than this are shown apart.
+const VARIANCE_RATIO_MAX: f64 = 4.0;
+
+/// An arm has its own scatter when only this share of even tables would show as much: see the module's documentation.
+pub(crate) const NOISIER_TAIL: f64 = 0.2;
+
+/// Log-ratios are not known better than this, whatever the scatter says: it swallows rounding.
+const ERROR_MIN: f64 = 1e-9;
+
+/// Whether a metric belongs to the primary family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Verdicts from simultaneous intervals.
+    Primary,
+    /// Plain 95 % intervals: one in twenty misses, and the reader is told so.
+    Descriptive,
+}
+
+/// How an arm's trials went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Trials {
+    /// Trials planned.
+    pub planned: u32,
+    /// Of those, repeated (unfit, invalid or failed the first time) or missing for good; each once.
+    pub rerun_or_missing: u32,
+}
+
+impl Trials {
+    fn share(self) -> f64 {
+        if self.planned == 0 {
+            return 0.0;
+        }
+        f64::from(self.rerun_or_missing) / f64::from(self.planned)
+    }
+}
+
+/// What is to be compared.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The values.
+    pub table: &'a Table,
+    /// Primary or descriptive.
+    pub standing: Standing,
+    /// The relative difference below which nothing matters (0.02 is 2 %), when one was declared.
+    pub margin: Option<f64>,
+    /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and
+    /// clocks: equal values in every block are not equal beyond it.
+    pub resolution: f64,
+    /// How the trials went: the baseline's (both copies together), then each arm's; missing entries count as clean.
+    pub trials: &'a [Trials],
+}
+
+/// Which scatter an arm's intervals rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Residual {
+    /// One residual for all arms.
+    Pooled,
+    /// The arm's own: it scatters visibly more than the rest.
+    Own,
+}
+
+/// The comparison of one arm with the baseline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// The arm, by its index in the table (0 is the first after the baseline).
+    pub arm: usize,
+    /// Blocks that hold both the arm and the baseline.
+    pub blocks: usize,
+    /// The ratio of geometric means, arm to baseline: by the model, or from the pairs when they are too few for it.
+    pub ratio: Option<f64>,
+    /// Everything that needs at least three blocks.
+    pub intervals: Option<Intervals>,
+    /// The difference in the metric's unit, with the deciding interval.
+    pub difference: Option<Difference>,
+    /// What can be said.
+    pub outcome: Outcome,
+}
+
+/// The intervals of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Intervals {
+    /// The one that decides "differs": simultaneous 95 % for primary, plain 95 % for descriptive metrics.
+    pub deciding: Interval,
+    /// Plain 95 %.
+    pub plain: Interval,
+    /// Plain 90 %, for "same".
+    pub ninety: Interval,
+    /// The scatter that all of these rest on.
+    pub residual: Residual,
+    /// The plain 95 % t interval from this arm's pairs alone, shown when variances differ more than fourfold.
+    pub unpooled: Option<Interval>,
+    /// The standard error of the log-ratio.
+    pub error: f64,
+    /// Its degrees of freedom.
+    pub degrees: f64,
+    /// The two-sided p value of "no difference", not adjusted for the family.
+    pub p: f64,
+}
+
+/// The comparisons of all arms at one level for one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparisons {
+    /// The geometric mean of the baseline.
+    pub baseline: Option<f64>,
+    /// The noise floor as a relative difference, when the baseline ran twice in at least three blocks.
+    pub noise_floor: Option<f64>,
+    /// The margin used: the larger of the declared one and the noise floor.
+    pub margin: Option<f64>,
+    /// The largest of the arms' variances to the smallest, when two arms have one.
+    pub variance_ratio: Option<f64>,
+    /// The pooled standard deviation of one trial within a block, relative: what [`crate::power`] calls noise.
+    pub noise: Option<f64>,
+    /// One per arm.
+    pub arms: Vec<Comparison>,
+}
+
+/// The noise floor of a table, see the module's documentation; `None` with fewer than three A/A blocks.
+#[must_use]
+pub fn noise_floor(table: &Table) -> Option<f64> {
+    let pairs = table.baseline_log_ratios();
+    if pairs.len() < BLOCKS_MIN {
+        return None;
+    }
+    let n = pairs.len() as f64;
+    let t = student_quantile(0.975, n - 1.0);
+    let half = t * (variance(&pairs)? / n).sqrt().max(ERROR_MIN);
+    Some((mean(&pairs)?.abs() + half).exp_m1())
+}
+
+impl Family {
+    /// Compares every arm of a table with its baseline.
+    #[must_use]
+    pub fn compare(&self, question: &Question) -> Comparisons {
+        let table = question.table;
+        let ratios: Vec<Vec<f64>> = (0..table.arms()).map(|arm| table.log_ratios(arm)).collect();
+        let usable: Vec<usize> = (0..table.arms())
+            .filter(|&arm| ratios[arm].len() >= BLOCKS_MIN)
+            .collect();
+        let fit = model::fit(table, &usable);
+        let variance_ratio = variance_ratio(&ratios, &usable);
+        let noise_floor = noise_floor(table);
+        let margin = larger(question.margin, noise_floor);
+        let baseline = table.baseline_level();
+        let judge = Judge {
+            family: self,
+            question,
+            fit: fit.as_ref(),
+            variance_ratio,
+            margin,
+            baseline,
+        };
+        Comparisons {
+            baseline,
+            noise_floor,
+            margin,
+            variance_ratio,
+            noise: fit.as_ref().map(|fit| fit.variance.sqrt().exp_m1()),
+            arms: ratios
+                .iter()
+                .enumerate()
+                .map(|(arm, ratios)| judge.arm(arm, ratios))
+                .collect(),
+        }
+    }
+}
+
+fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The largest variance of an arm's log-ratios to the smallest.
+fn variance_ratio(ratios: &[Vec<f64>], usable: &[usize]) -> Option<f64> {
+    let variances: Vec<f64> = usable
+        .iter()
+        .filter_map(|&arm| variance(&ratios[arm]))
+        .collect();
+    let largest = variances.iter().copied().reduce(f64::max)?;
+    let smallest = variances.iter().copied().reduce(f64::min)?;
+    (variances.len() > 1 && smallest > 0.0).then(|| largest / smallest)
+}
+
+/// What all arms of one table share while they are judged.
+struct Judge<'a> {
+    family: &'a Family,
+    question: &'a Question<'a>,
+    fit: Option<&'a Fit>,
+    variance_ratio: Option<f64>,
+    margin: Option<f64>,
+    baseline: Option<f64>,
+}
+
+impl Judge<'_> {
+    fn arm(&self, arm: usize, ratios: &[f64]) -> Comparison {
+        let evidence = self.evidence(arm, ratios);
+        let estimate = evidence.map(|(e, _)| e.estimate).or_else(|| mean(ratios));
+        let intervals = evidence.map(|(e, residual)| Intervals {
+            residual,
+            deciding: e.deciding(),
+            plain: e.plain(0.95),
+            ninety: e.plain(0.90),
+            unpooled: self.unpooled(ratios),
+            error: e.error,
+            degrees: e.degrees,
+            p: 2.0 * student_cdf(-(e.estimate / e.error).abs(), e.degrees),
+        });
+        let ratio = estimate.map(f64::exp);
+        let difference = match (self.baseline, ratio, intervals) {
+            (Some(baseline), Some(ratio), Some(intervals)) => {
+                Some(Difference::derive(baseline, ratio, intervals.deciding))
+            }
+            _ => None,
+        };
+        let share = self.rerun_share(arm);
+        let outcome = match evidence {
+            None => Outcome::NoVerdict(NoVerdict::TooFewBlocks {
+                complete: ratios.len(),
+            }),
+            Some(_) if share > RERUN_SHARE_MAX => {
+                Outcome::NoVerdict(NoVerdict::TooManyReruns { share })
+            }
+            Some((evidence, _)) => evidence.judge(),
+        };
+        Comparison {
+            arm,
+            blocks: ratios.len(),
+            ratio,
+            intervals,
+            difference,
+            outcome,
+        }
+    }
+
+    /// The larger share of the arm and the baseline it rests on.
+    fn rerun_share(&self, arm: usize) -> f64 {
+        let share = |i: usize| {
+            self.question
+                .trials
+                .get(i)
+                .map_or(0.0, |trials| trials.share())
+        };
+        share(0).max(share(arm + 1))
+    }
+
+    fn evidence(&self, arm: usize, ratios: &[f64]) -> Option<(Evidence, Residual)> {
+        let fit = self.fit?;
+        let place = fit.arms.iter().position(|&a| a == arm)?;
+        let floor = self.question.resolution.powi(2) / 12.0;
+        let pooled = (fit.variance.max(floor) * fit.covariance[place][place]).sqrt();
+        let own = self.own_error(ratios)?;
+        let residual = self.residual(fit, ratios);
+        let (estimate, error) = match residual {
+            Residual::Pooled => (fit.contrasts[place], pooled),
+            Residual::Own => (mean(ratios)?, own.max(pooled)),
+        };
+        let (critical, tail) = match self.question.standing {
+            Standing::Descriptive => (student_quantile(0.975, fit.degrees), 0.025),
+            Standing::Primary => {
+                let critical = self
+                    .family
+                    .critical_pooled(fit.degrees, fit.correlation_min());
+                (critical, student_cdf(-critical, fit.degrees))
+            }
+        };
+        let evidence = Evidence {
+            estimate,
+            error: error.max(ERROR_MIN),
+            degrees: fit.degrees,
+            critical,
+            tail,
+            blocks: ratios.len(),
+            margin: self.margin,
+        };
+        Some((evidence, residual))
+    }
+
+    /// Whether the arm scatters visibly more than the rest of the table: an F test of its part of the residual
+    /// against the remainder, which is independent of it in a complete table.
+    fn residual(&self, fit: &Fit, ratios: &[f64]) -> Residual {
+        let copies = self.question.table.copies().count() as f64;
+        let own_degrees = ratios.len() as f64 - 1.0;
+        let rest_degrees = fit.degrees - own_degrees;
+        let Some(own) = variance(ratios).map(|v| v / (1.0 + 1.0 / copies)) else {
+            return Residual::Pooled;
+        };
+        if rest_degrees < 1.0 {
+            return Residual::Pooled;
+        }
+        let rest = (fit.variance * fit.degrees - own * own_degrees) / rest_degrees;
+        let bound = f_quantile(1.0 - NOISIER_TAIL, own_degrees, rest_degrees);
+        if own > bound * rest.max(ERROR_MIN * ERROR_MIN) {
+            Residual::Own
+        } else {
+            Residual::Pooled
+        }
+    }
+
+    /// The standard error of an arm's mean log-ratio from its own scatter.
+    fn own_error(&self, ratios: &[f64]) -> Option<f64> {
+        let copies = self.question.table.copies().count() as f64;
+        let floor = self.question.resolution.powi(2) / 12.0 * (1.0 + 1.0 / copies);
+        let error = (variance(ratios)?.max(floor) / ratios.len() as f64).sqrt();
+        Some(error.max(ERROR_MIN))
+    }
+
+    fn unpooled(&self, ratios: &[f64]) -> Option<Interval> {
+        self.variance_ratio
+            .filter(|&ratio| ratio > VARIANCE_RATIO_MAX)?;
+        let t = student_quantile(0.975, ratios.len() as f64 - 1.0);
+        Some(Interval::from_log(
+            mean(ratios)?,
+            t * self.own_error(ratios)?,
+        ))
+    }
+}
