@@ -24,6 +24,11 @@ export function significant(value: Maybe, digits = 3): string {
   return (value < 0 ? MINUS : "") + grouped(text);
 }
 
+/** A tick's label: no more digits than the tick has. */
+export function tick(value: number): string {
+  return (value < 0 ? MINUS : "") + grouped(String(Number(Math.abs(value).toPrecision(6))));
+}
+
 function grouped(text: string): string {
   const [whole = "", fraction] = text.split(".");
   const spaced = whole.length > 4 ? whole.replaceAll(/\B(?=(\d{3})+$)/g, ",") : whole;
@@ -61,10 +66,10 @@ export function scaleFor(unit: Unit, largest: Maybe): Scale {
 }
 
 /** A length of time in nanoseconds with its unit. */
-export function time(ns: Maybe): string {
+export function time(ns: Maybe, digits = 3): string {
   if (!present(ns)) return MISSING;
   const scale = scaleFor("nanoseconds", ns);
-  return `${significant(ns / scale.per)}${NARROW_SPACE}${scale.label}`;
+  return `${significant(ns / scale.per, digits)}${NARROW_SPACE}${scale.label}`;
 }
 
 /** A length of time as minutes and seconds, for runs and trials. */

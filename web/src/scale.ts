@@ -34,6 +34,18 @@ export function logTicks(low: number, high: number, most = 9): number[] {
   return [];
 }
 
+/** Ticks of a linear axis at round steps, about `count` of them. */
+export function linearTicks(low: number, high: number, count: number): number[] {
+  const span = high - low;
+  if (!(span > 0) || !Number.isFinite(span) || count < 1) return [];
+  const raw = span / count;
+  const decade = 10 ** Math.floor(Math.log10(raw));
+  const step = decade * ([1, 2, 5, 10].find((factor) => factor * decade >= raw * 0.999) ?? 10);
+  const first = Math.ceil(low / step - 1e-9);
+  const last = Math.floor(high / step + 1e-9);
+  return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(12)));
+}
+
 /** A logarithmic domain round the values with a little room; `null` when there is nothing positive. */
 export function logDomain(values: readonly number[], room = 1.12): [number, number] | null {
   const positive = values.filter((value) => value > 0 && Number.isFinite(value));

@@ -1,17 +1,17 @@
 // CPU and memory of each part.
 import type { JSX } from "preact";
-import { useCallback, useMemo, useState } from "preact/hooks";
+import { useCallback, useMemo } from "preact/hooks";
 import { percent, quantity, significant } from "../format";
 import type { Layout, Panel } from "../layout";
 import type { Key } from "../legend";
-import { shades } from "../palette";
+import { isInstrument, shades } from "../palette";
 import { partsEnd, partsPicture, partsShown, type Resource } from "../plot/parts";
 import { Picture } from "./Picture";
-import { Choice, Section, Table } from "./Section";
+import { Section, Table } from "./Section";
 
 const HOW: Record<Resource, string> = {
-  cpu: "How to read: the bar’s length is the CPU time of all parts, the generator’s own (grey) included; the figure is their total. On one machine some of a part’s network cost is booked to its peer, so trust the total first.",
-  memory: "How to read: the bar’s length adds up each part’s peak; the figure is their total. The generator’s own memory is left out.",
+  cpu: "How to read: the bar’s length is the CPU time of all parts, the generator’s own (grey) included; the figure at the right is the total. On one machine some of a part’s network cost is booked to its peer: the total cannot be shifted.",
+  memory: "How to read: the bar’s length adds up the parts’ peaks; the figure at the right is the total. The generator’s own memory is left out.",
 };
 
 function Bars(props: { panel: Panel; resource: Resource; colors: Map<string, string>; end: number }): JSX.Element {
@@ -22,7 +22,8 @@ function Bars(props: { panel: Panel; resource: Resource; colors: Map<string, str
   );
   const keys = useMemo(() => {
     const seen = new Map<string, Key>();
-    for (const part of panel.series.flatMap((series) => partsShown(series.cell.parts, resource))) {
+    const parts = panel.series.flatMap((series) => partsShown(series.cell.parts, resource));
+    for (const part of parts.sort((a, b) => Number(isInstrument(a.role)) - Number(isInstrument(b.role)))) {
       const color = colors.get(part.instance) ?? "var(--instrument-0)";
       seen.set(part.instance, { label: part.instance, color, shape: "swatch" });
     }
@@ -65,34 +66,28 @@ function PartsTable({ layout }: { layout: Layout }): JSX.Element {
   );
 }
 
+function Resources({ layout, resource, colors }: { layout: Layout; resource: Resource; colors: Map<string, string> }): JSX.Element {
+  const end = partsEnd(layout.panels, resource);
+  if (end === 0) return <p class="none">{resource === "cpu" ? "CPU" : "Memory"} was not measured.</p>;
+  return (
+    <div class="grid">
+      {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
+        <Bars key={panel.name} panel={panel} resource={resource} colors={colors} end={end} />
+      ))}
+    </div>
+  );
+}
+
 /** The section of CPU and memory. */
 export function Consumption({ layout }: { layout: Layout }): JSX.Element {
-  const [resource, setResource] = useState<Resource>("cpu");
   const colors = useMemo(
     () => shades(layout.panels.flatMap((panel) => panel.series.flatMap((series) => series.cell.parts))),
     [layout],
   );
-  const end = partsEnd(layout.panels, resource);
-  const tools = (
-    <Choice
-      legend="Resource"
-      name="resource"
-      options={[{ value: "cpu", label: "CPU" }, { value: "memory", label: "memory" }]}
-      value={resource}
-      choose={setResource}
-    />
-  );
   return (
-    <Section id="parts" title="CPU and memory per part" tools={tools}>
-      {end === 0 ? (
-        <p class="none">It was not measured.</p>
-      ) : (
-        <div class="grid">
-          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
-            <Bars key={panel.name} panel={panel} resource={resource} colors={colors} end={end} />
-          ))}
-        </div>
-      )}
+    <Section id="parts" title="CPU and memory per part">
+      <Resources layout={layout} resource="cpu" colors={colors} />
+      <Resources layout={layout} resource="memory" colors={colors} />
       <PartsTable layout={layout} />
     </Section>
   );

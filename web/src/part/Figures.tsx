@@ -109,7 +109,9 @@ export function Figures({ view }: { view: View }): JSX.Element {
       title="Figures"
       lead="Median over blocks; below it, small, the lowest and the highest block. “–”: too few observations, or not measured. “>”: unanswered requests reach into it. CPU is in CPU-seconds per 1000 exchanges."
     >
-      {view.levels.map((level) => <LevelTable key={level.name} view={view} level={level} />)}
+      <div class="levels">
+        {view.levels.map((level) => <LevelTable key={level.name} view={view} level={level} />)}
+      </div>
       <details class="block">
         <summary>What the arms are</summary>
         <dl class="rows">

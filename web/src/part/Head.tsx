@@ -28,7 +28,11 @@ function stateWords(run: RunHead): string {
 export function machineLine(view: View): string | null {
   const group = view.facts.find((item) => /machine|host|hardware/i.test(item.title)) ?? view.facts[0];
   if (group === undefined || group.facts.length === 0) return null;
-  return group.facts.slice(0, 5).map(([, value]) => value).filter((value) => value.length <= 60).join(" · ");
+  return group.facts
+    .filter(([, value]) => value.length <= 60)
+    .slice(0, 5)
+    .map(([name, value]) => (/^[\d.]+$/.test(value) ? `${value} ${name}` : value))
+    .join(" · ");
 }
 
 function ThemeButton(): JSX.Element {

@@ -17,8 +17,7 @@ const MARK_KEYS: Record<Mark, Key["shape"]> = {
   plain: "square",
 };
 
-const HOW =
-  "How to read: the mark is the estimate, the bar its 95 % interval, the upright line no difference, the grey band what counts as none (the margin). The mark’s shape is the outcome.";
+const HOW = "How to read: mark: estimate; bar: 95 % interval; upright line: no difference; grey band: too small to matter (the margin).";
 
 /** Names, groups and colours of the comparisons of one family and metric. */
 function rowsOf(view: View, layout: Layout, metric: string, family: Family): Labelled[] {
@@ -40,7 +39,8 @@ function rowsOf(view: View, layout: Layout, metric: string, family: Family): Lab
 }
 
 function titleOf(head: MetricHead, rows: readonly Labelled[], view: View, family: Family): string {
-  const name = head.label.charAt(0).toUpperCase() + head.label.slice(1);
+  // "p99" stays as it is.
+  const name = /^p\d/.test(head.label) ? head.label : head.label.charAt(0).toUpperCase() + head.label.slice(1);
   if (family === "step") return `${name}: what each step adds`;
   const first = rows[0]?.overhead;
   const against = first === undefined ? "the baseline" : view.compare === "levels" ? first.against_level : first.against;
@@ -68,7 +68,7 @@ function Forests({ view, layout, family, side }: { view: View; layout: Layout; f
   );
   if (panels.length === 0) return null;
   return (
-    <div class="grid">
+    <div class="grid three">
       {panels.map((panel) => <Forest key={panel.title} {...panel} side={side} />)}
     </div>
   );

@@ -1,9 +1,9 @@
 // Differences with their intervals: one row for each comparison, a zero line, and the margin that counts as none.
 import * as Plot from "@observablehq/plot";
-import { present, scaleFor, significant, type Scale } from "../format";
+import { present, scaleFor, tick, type Scale } from "../format";
 import { zeroDomain } from "../scale";
 import type { Interval, Overhead, Unit } from "../view";
-import { draw, type Picture } from "./frame";
+import { draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
 import { headings, place, type Placed, type Row } from "./rows";
 
 /** What the x axis shows. */
@@ -93,12 +93,14 @@ function scaleOf(rows: readonly Labelled[], side: Side, unit: Unit): Scale {
 /** Draws the comparisons of one metric. */
 export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit, width: number): Picture {
   const scale = scaleOf(rows, side, unit);
-  const { placed, height } = place(rows.map((row) => rowOf(row, side, scale.per)));
-  const margins = { marginLeft: 8, marginRight: 8, marginTop: 2, marginBottom: 44 };
+  const margins = { marginLeft: 2, marginRight: 8, marginTop: 2, marginBottom: 44 };
   const inner = width - margins.marginLeft - margins.marginRight;
+  const laid = place(rows.map((row) => rowOf(row, side, scale.per)), inner);
+  const { placed, height } = laid;
   const values = placed.flatMap(({ row }) => [row.estimate, row.low, row.high, row.margin, row.margin === null ? null : -row.margin]);
   const domain = zeroDomain(values.filter(present));
   const withInterval = placed.filter(({ row }) => row.low !== null && row.high !== null);
+  const ticks = ticksWithin(domain, inner, 2, signed);
   const label = `difference, ${scale.label} →`;
   return draw({
     width,
@@ -107,13 +109,8 @@ export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit,
     x: { domain, axis: null },
     y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
     marks: [
-      Plot.gridX({ stroke: "var(--grid)", strokeOpacity: 1, ticks: tickCount(width) }),
-      Plot.axisX({
-        ticks: tickCount(width),
-        tickFormat: (value: number) => (value > 0 ? "+" : "") + significant(value, 3),
-        tickSize: 0,
-        label: null,
-      }),
+      rulesX(ticks),
+      labelsX(ticks, signed),
       Plot.text([label], { frameAnchor: "bottom-right", dy: 36, textAnchor: "end", fill: "var(--quiet)" }),
       Plot.rect(placed.filter(({ row }) => row.margin !== null), {
         x1: (item: Placed<ForestRow>) => -(item.row.margin ?? 0),
@@ -122,23 +119,15 @@ export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit,
         y2: (item: Placed<ForestRow>) => item.trackY + 8,
         fill: "var(--band)",
       }),
-      Plot.ruleX([0], { stroke: "var(--ink)", strokeWidth: 1 }),
-      // Names and readings stand on paper so that grid lines do not run through them.
-      Plot.rect(placed, {
-        x1: domain[0],
-        x2: domain[1],
-        y1: (item: Placed<ForestRow>) => item.headY - 9,
-        y2: (item: Placed<ForestRow>) => item.headY + 7,
-        fill: "var(--paper)",
+      // Only beside the marks: through names and readings it would be in the way.
+      Plot.ruleX(placed, {
+        x: () => 0,
+        y1: (item: Placed<ForestRow>) => item.trackY - 11,
+        y2: (item: Placed<ForestRow>) => item.trackY + 11,
+        stroke: "var(--ink)",
+        strokeWidth: 1,
       }),
-      Plot.rect(placed.filter((item) => item.groupY !== null), {
-        x1: domain[0],
-        x2: domain[1],
-        y1: (item: Placed<ForestRow>) => (item.groupY ?? 0) - 14,
-        y2: (item: Placed<ForestRow>) => (item.groupY ?? 0) + 14,
-        fill: "var(--paper)",
-      }),
-      ...headings(placed, inner),
+      ...headings(laid),
       Plot.ruleY(withInterval, {
         x1: (item: Placed<ForestRow>) => item.row.low,
         x2: (item: Placed<ForestRow>) => item.row.high,
@@ -151,8 +140,8 @@ export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit,
   });
 }
 
-function tickCount(width: number): number {
-  return Math.max(3, Math.min(8, Math.floor(width / 80)));
+function signed(value: number): string {
+  return (value > 0 ? "+" : "") + tick(value);
 }
 
 function symbolMarks(placed: readonly Placed<ForestRow>[]): Plot.Markish[] {

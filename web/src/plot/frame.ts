@@ -1,5 +1,6 @@
 // What all pictures share: type, colours from the page's variables, and marks used by several.
 import * as Plot from "@observablehq/plot";
+import { linearTicks } from "../scale";
 
 /** A picture: SVG made for a width in CSS pixels. */
 export type Picture = SVGSVGElement;
@@ -26,6 +27,30 @@ export function rulesX(at: readonly number[]): Plot.Markish {
 /** Hairlines at given y positions. */
 export function rulesY(at: readonly number[]): Plot.Markish {
   return Plot.ruleY(at, { stroke: "var(--grid)", strokeWidth: 1 });
+}
+
+/** Labels of the x axis. Plot's own axis leaves out some labels of logarithmic scales. */
+export function labelsX(at: readonly number[], label: (value: number) => string): Plot.Markish {
+  return Plot.text(at, { x: (value: number) => value, text: label, frameAnchor: "bottom", dy: 15, fill: "var(--ink)" });
+}
+
+/** Labels of the y axis. */
+export function labelsY(at: readonly number[], label: (value: number) => string): Plot.Markish {
+  return Plot.text(at, { y: (value: number) => value, text: label, frameAnchor: "left", dx: -7, textAnchor: "end", fill: "var(--ink)" });
+}
+
+/** Ticks whose labels fit between the sides of a frame that is `inner` pixels wide and has `room` beside it. */
+export function ticksWithin(
+  domain: readonly [number, number],
+  inner: number,
+  room: number,
+  label: (value: number) => string,
+): number[] {
+  const pixel = (value: number) => ((value - domain[0]) / (domain[1] - domain[0])) * inner;
+  const half = (value: number) => label(value).length * 3.4;
+  return linearTicks(domain[0], domain[1], Math.max(2, Math.min(8, Math.floor(inner / 72)))).filter(
+    (value) => pixel(value) - half(value) >= -room && pixel(value) + half(value) <= inner + room,
+  );
 }
 
 /** The name of an axis, with its unit, above its upper left corner. */

@@ -1,10 +1,10 @@
 // The generator's own lateness beside the latency that it measured, from the 50th to the 99th percentile.
 import * as Plot from "@observablehq/plot";
-import { present, scaleFor, significant, time } from "../format";
+import { present, scaleFor, time } from "../format";
 import type { Panel, Series } from "../layout";
 import { logDomain, logTicks } from "../scale";
 import type { Metric } from "../view";
-import { draw, rulesX, type Picture } from "./frame";
+import { draw, labelsX, rulesX, type Picture } from "./frame";
 import { headings, place, type Placed, type Row } from "./rows";
 
 interface InstrumentRow extends Row {
@@ -49,9 +49,10 @@ export function instrumentDomain(panels: readonly Panel[]): [number, number] | n
 /** Draws one panel. */
 export function instrumentPicture(panel: Panel, domain: [number, number], width: number): Picture {
   const scale = scaleFor("nanoseconds", domain[1]);
-  const { placed, height } = place(panel.series.map(rowOf));
-  const margins = { marginLeft: 8, marginRight: 12, marginTop: 2, marginBottom: 44 };
-  const ticks = logTicks(domain[0] / scale.per, domain[1] / scale.per, width > 500 ? 9 : 6);
+  const margins = { marginLeft: 2, marginRight: 12, marginTop: 2, marginBottom: 44 };
+  const laid = place(panel.series.map(rowOf), width - margins.marginLeft - margins.marginRight);
+  const { placed, height } = laid;
+  const ticks = logTicks(domain[0] / scale.per, domain[1] / scale.per, width > 500 ? 8 : 5);
   const at = (value: number | null) => (value === null ? null : value / scale.per);
   const span = (low: (row: InstrumentRow) => number | null, high: (row: InstrumentRow) => number | null, dy: number) => {
     const both = placed.filter(({ row }) => low(row) !== null && high(row) !== null);
@@ -87,16 +88,9 @@ export function instrumentPicture(panel: Panel, domain: [number, number], width:
     y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
     marks: [
       rulesX(ticks),
-      Plot.axisX(ticks, { tickFormat: (value: number) => significant(value, 2), tickSize: 0, label: null }),
-      Plot.text([`${scale.label}, logarithmic →`], { frameAnchor: "bottom-right", dy: 36, textAnchor: "end", fill: "var(--quiet)" }),
-      Plot.rect(placed, {
-        x1: domain[0] / scale.per,
-        x2: domain[1] / scale.per,
-        y1: (item: Placed<InstrumentRow>) => item.headY - 9,
-        y2: (item: Placed<InstrumentRow>) => item.headY + 7,
-        fill: "var(--paper)",
-      }),
-      ...headings(placed, width - margins.marginLeft - margins.marginRight),
+      labelsX(ticks, (value) => time(value * scale.per, 1)),
+      Plot.text(["time, logarithmic →"], { frameAnchor: "bottom-right", dy: 36, textAnchor: "end", fill: "var(--quiet)" }),
+      ...headings(laid),
       bar(late, "late50", "late99", 1.5, "2 2"),
       bar(service, "service50", "service99", 3, "none"),
       late.end((row) => row.late50, { symbol: "square", r: 3, fill: "var(--paper)" }),

@@ -1,10 +1,10 @@
 // Latency over the time of a trial, one line per thing compared.
 import * as Plot from "@observablehq/plot";
-import { scaleFor, significant, time, type Scale } from "../format";
+import { scaleFor, significant, tick, time, type Scale } from "../format";
 import type { Panel } from "../layout";
 import { logDomain, logTicks } from "../scale";
 import type { TimePoint } from "../view";
-import { axisName, axisNameBelow, draw, rulesY, type Picture } from "./frame";
+import { axisName, axisNameBelow, draw, labelsX, labelsY, rulesX, rulesY, ticksWithin, type Picture } from "./frame";
 
 /** Which statistic of each second is drawn. */
 export type Statistic = "p50_ns" | "p99_ns" | "max_ns";
@@ -37,6 +37,7 @@ export function timeAxes(panels: readonly Panel[], statistic: Statistic): TimeAx
 export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, width: number): Picture {
   const marginLeft = 46;
   const yTicks = logTicks(axes.y[0], axes.y[1], 7);
+  const xTicks = ticksWithin([0, axes.end], width - marginLeft - 16, 16, tick);
   const lines = panel.series.map((series) => ({
     series,
     points: series.cell.over_time.map((point) => ({
@@ -56,8 +57,9 @@ export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, 
     y: { type: "log", domain: axes.y, axis: null },
     marks: [
       rulesY(yTicks),
-      Plot.axisX({ ticks: Math.max(3, Math.min(10, Math.floor(width / 70))), tickSize: 4, label: null, stroke: "var(--rule)" }),
-      Plot.axisY(yTicks, { tickFormat: (value: number) => significant(value, 2), tickSize: 0, label: null }),
+      rulesX(xTicks),
+      labelsX(xTicks, tick),
+      labelsY(yTicks, tick),
       axisName(`${STATISTICS[statistic]} of felt latency, ${axes.scale.label} (logarithmic)`, marginLeft),
       axisNameBelow("seconds since the window began →"),
       ...lines.flatMap(({ series, points }) => [

@@ -1,10 +1,10 @@
 // What each part consumed: one stacked bar per thing compared.
 import * as Plot from "@observablehq/plot";
-import { present, quantity, scaleFor, significant } from "../format";
+import { present, quantity, scaleFor, tick } from "../format";
 import type { Panel } from "../layout";
 import { isInstrument } from "../palette";
 import type { PartView } from "../view";
-import { charactersIn, draw, type Picture } from "./frame";
+import { charactersIn, draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
 import { headings, place, type Placed, type Row } from "./rows";
 
 /** Which resource is drawn. */
@@ -62,11 +62,13 @@ export function partsPicture(
     color: "var(--ink)",
     reading: readingOf(series, resource),
   }));
-  const { placed, height } = place(rows);
-  const margins = { marginLeft: 8, marginRight: 10, marginTop: 2, marginBottom: 44 };
+  const margins = { marginLeft: 2, marginRight: 10, marginTop: 2, marginBottom: 44 };
   const inner = width - margins.marginLeft - margins.marginRight;
+  const laid = place(rows, inner);
+  const { placed, height } = laid;
   const segments = placed.flatMap((item, index) => segmentsOf(panel.series[index]?.cell.parts ?? [], resource, scale.per, item));
   const last = end / scale.per || 1;
+  const ticks = ticksWithin([0, last * 1.02], inner, 2, tick);
   const wide = (segment: Segment) => ((segment.x2 - segment.x1) / last) * inner;
   return draw({
     width,
@@ -75,20 +77,15 @@ export function partsPicture(
     x: { domain: [0, last * 1.02], axis: null },
     y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
     marks: [
-      Plot.axisX({
-        ticks: Math.max(3, Math.min(8, Math.floor(width / 80))),
-        tickFormat: (value: number) => significant(value, 3),
-        tickSize: 4,
-        label: null,
-        stroke: "var(--rule)",
-      }),
+      rulesX(ticks),
+      labelsX(ticks, tick),
       Plot.text([resource === "cpu" ? "CPU-seconds per 1000 exchanges →" : `peak resident memory, ${scale.label} →`], {
         frameAnchor: "bottom-right",
         dy: 36,
         textAnchor: "end",
         fill: "var(--quiet)",
       }),
-      ...headings(placed, inner),
+      ...headings(laid),
       Plot.rect(segments, {
         x1: "x1",
         x2: "x2",

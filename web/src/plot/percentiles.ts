@@ -1,10 +1,10 @@
 // Latency by percentile, one curve per thing compared.
 import * as Plot from "@observablehq/plot";
-import { scaleFor, significant, time, type Scale } from "../format";
+import { scaleFor, tick, time, type Scale } from "../format";
 import type { Panel, Series } from "../layout";
 import { logDomain, logTicks, percentileLabel, percentilePosition, percentileTicks, shorten, spread } from "../scale";
 import type { CurvePoint } from "../view";
-import { STYLE, axisName, axisNameBelow, charactersIn, draw, rulesX, rulesY, type Picture } from "./frame";
+import { STYLE, axisName, axisNameBelow, charactersIn, draw, labelsX, labelsY, rulesX, rulesY, type Picture } from "./frame";
 
 /** Which latency is drawn. */
 export type Measure = "felt" | "service";
@@ -70,15 +70,13 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
     x: { domain: [0, axes.end], axis: null },
     y: { type: "log", domain: axes.y, axis: null },
     marks: [
-      rulesX(xTicks.map((tick) => tick.position)),
+      rulesX(xTicks.map((item) => item.position)),
       rulesY(yTicks),
-      Plot.axisX(xTicks.map((tick) => tick.position), {
-        tickFormat: (position: number) =>
-          percentileLabel(xTicks.find((tick) => tick.position === position)?.percentile ?? 0),
-        tickSize: 0,
-        label: null,
-      }),
-      Plot.axisY(yTicks, { tickFormat: (value: number) => significant(value, 2), tickSize: 0, label: null }),
+      labelsX(
+        xTicks.map((item) => item.position),
+        (position) => percentileLabel(xTicks.find((item) => item.position === position)?.percentile ?? 0),
+      ),
+      labelsY(yTicks, tick),
       axisName(`${measure} latency, ${axes.scale.label} (logarithmic)`, marginLeft),
       axisNameBelow("percentile of answers →"),
       ...lines.flatMap(({ series, points }) => curveMarks(series, points)),
@@ -126,7 +124,7 @@ function endLabels(
   const placed = spread(ends.map((end) => pixel(end.last.y)), 14, 4, inner - 4);
   return ends.map(({ series, last }, index) =>
     Plot.text([last], {
-      x: () => axes.end,
+      x: "x",
       y: "y",
       dx: 8,
       dy: (placed[index] ?? 0) - pixel(last.y),

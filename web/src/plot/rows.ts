@@ -21,49 +21,64 @@ export interface Placed<T extends Row> {
 }
 
 const GROUP_HEIGHT = 28;
-const ROW_HEIGHT = 42;
+const LINE_HEIGHT = 16;
+const TRACK_HEIGHT = 26;
+/** Paper round letters, so that grid lines do not run through them. */
+const HALO = { stroke: "var(--paper)", strokeWidth: 6, strokeLinejoin: "round" } as const;
 
-/** Places rows below each other; gives the whole height too. */
-export function place<T extends Row>(rows: readonly T[]): { placed: Placed<T>[]; height: number } {
-  let y = 4;
+/** Rows in their places. */
+export interface Rows<T extends Row> {
+  placed: Placed<T>[];
+  height: number;
+  inner: number;
+  /** Whether name and reading stand on one line or below each other. */
+  lines: 1 | 2;
+}
+
+/** Places rows below each other in a frame of the given inner width; two lines each where one is too short for any. */
+export function place<T extends Row>(rows: readonly T[], inner: number): Rows<T> {
+  const most = charactersIn(inner);
+  const lines = rows.some((row) => row.name.length + row.reading.length + 3 > most) ? 2 : 1;
+  let y = 2;
   const placed = rows.map((row) => {
     const groupY = row.group === null ? null : y + GROUP_HEIGHT / 2;
     if (row.group !== null) y += GROUP_HEIGHT;
-    const at = { row, groupY, headY: y + 9, trackY: y + 26 };
-    y += ROW_HEIGHT;
+    const at = { row, groupY, headY: y + 9, trackY: y + lines * LINE_HEIGHT + 10 };
+    y += lines * LINE_HEIGHT + TRACK_HEIGHT;
     return at;
   });
-  return { placed, height: y };
+  return { placed, height: y, inner, lines };
 }
 
-/** The headings of placed rows, for a frame of the given inner width. */
-export function headings<T extends Row>(placed: readonly Placed<T>[], inner: number): Plot.Markish[] {
-  const grouped = placed.filter((item) => item.groupY !== null);
-  const reading = (item: Placed<T>) => shorten(item.row.reading, charactersIn(inner * 0.72));
+/** The headings of placed rows. */
+export function headings<T extends Row>({ placed, inner, lines }: Rows<T>): Plot.Markish[] {
+  const most = charactersIn(inner);
   return [
-    Plot.text(grouped, {
+    Plot.text(placed.filter((item) => item.groupY !== null), {
+      ...HALO,
       frameAnchor: "left",
       y: "groupY",
-      text: (item: Placed<T>) => shorten(item.row.group ?? "", charactersIn(inner)),
+      text: (item: Placed<T>) => shorten(item.row.group ?? "", most),
       textAnchor: "start",
       fill: "var(--quiet)",
       fontWeight: 600,
     }),
     Plot.text(placed, {
+      ...HALO,
       frameAnchor: "left",
       y: "headY",
-      // The name gets what the reading leaves, less a gap.
-      text: (item: Placed<T>) =>
-        shorten(item.row.name, Math.max(8, charactersIn(inner) - reading(item).length - 2)),
+      text: (item: Placed<T>) => shorten(item.row.name, Math.floor(most * 0.92)),
       textAnchor: "start",
       fill: (item: Placed<T>) => item.row.color,
       fontWeight: 600,
     }),
     Plot.text(placed, {
-      frameAnchor: "right",
+      ...HALO,
+      frameAnchor: lines === 1 ? "right" : "left",
       y: "headY",
-      text: reading,
-      textAnchor: "end",
+      dy: (lines - 1) * LINE_HEIGHT,
+      text: (item: Placed<T>) => shorten(item.row.reading, most),
+      textAnchor: lines === 1 ? "end" : "start",
       fill: "var(--ink)",
     }),
   ];
