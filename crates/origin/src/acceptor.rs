@@ -102,12 +102,48 @@ impl Acceptor {
         if open >= self.connections_max {
             return;
         }
-        let count = self.inboxes.len();
-        let turns = (1..=count).map(|step| (self.last + step) % count);
-        if let Some(chosen) = turns.min_by_key(|&index| self.inboxes[index].open()) {
+        let open = |index: usize| self.inboxes[index].open();
+        if let Some(chosen) = fewest(self.inboxes.len(), self.last, open) {
             self.last = chosen;
             self.counters.accepted.add(1);
             self.inboxes[chosen].leave(stream);
         }
+    }
+}
+
+/// The worker with the fewest connections; of equals the next in turn behind the last one chosen.
+fn fewest(workers: usize, last: usize, open: impl Fn(usize) -> usize) -> Option<usize> {
+    (1..=workers)
+        .map(|step| (last + step) % workers)
+        .min_by_key(|&index| open(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deal(open: &mut [usize], last: &mut usize) {
+        let chosen = fewest(open.len(), *last, |index| open[index]).unwrap();
+        open[chosen] += 1;
+        *last = chosen;
+    }
+
+    #[test]
+    fn few_connections_are_dealt_evenly() {
+        let (mut open, mut last) = ([0; 3], 0);
+        for dealt in 1..=10 {
+            deal(&mut open, &mut last);
+            let spread = open.iter().max().unwrap() - open.iter().min().unwrap();
+            assert!(spread <= 1, "{open:?} after {dealt}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_lost_connections_is_filled_up_first() {
+        let (mut open, mut last) = ([5, 2, 5], 1);
+        for _ in 0..3 {
+            deal(&mut open, &mut last);
+        }
+        assert_eq!(open, [5, 5, 5]);
     }
 }

@@ -146,8 +146,6 @@ impl Http1 {
         };
         *input = &input[head.head_bytes..];
         let reader = BodyReader::new(head.incoming, service.limits.body_bytes_max)?;
-        self.stored.clear();
-        self.stored.shrink_to(KEEP_BYTES);
         self.classify(head.route, service);
         if head.expect == Expect::Continue && input.is_empty() {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -315,6 +313,8 @@ impl Http1 {
             return Ok(None);
         }
         let (after, truth) = (answer.after, answer.truth);
+        self.stored.clear();
+        self.stored.shrink_to(KEEP_BYTES);
         self.stage = match after {
             After::KeepAlive => Stage::Head,
             After::Close => Stage::Over,

@@ -61,18 +61,18 @@ impl Stalls {
         true
     }
 
-    /// Returns at once if no stall is under way, else at its end or when the server is stopped.
-    pub(crate) fn wait_out(&self, now_ns: u64, stop: &StopHandle) {
+    /// Returns at once if no stall is under way, else at its end or when the server is stopped; gives the time then.
+    pub(crate) fn wait_out(&self, now_ns: u64, stop: &StopHandle) -> u64 {
         if now_ns < self.next_start_ns.load(Ordering::Relaxed) {
-            return;
+            return now_ns;
         }
         loop {
             let now_ns = clock::monotonic_ns();
             let Some(end_ns) = self.end_at(now_ns) else {
-                return;
+                return now_ns;
             };
             if stop.wait(Duration::from_nanos(end_ns - now_ns)) {
-                return;
+                return now_ns;
             }
         }
     }

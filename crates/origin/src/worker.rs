@@ -86,7 +86,7 @@ impl<P: Protocol> Worker<P> {
             }
             let mut now_ns = clock::monotonic_ns();
             if self.service.life == Life::Serving {
-                self.service.stalls.wait_out(now_ns, &self.stop);
+                now_ns = self.service.stalls.wait_out(now_ns, &self.stop);
             }
             self.take_again(now_ns);
             for event in &events {

@@ -216,3 +216,14 @@ fn connections_over_the_limit_are_closed_and_idle_ones_after_a_while() {
     );
     assert_eq!(server.connect().get("/").status, 200);
 }
+
+#[test]
+fn a_termination_signal_ends_the_origin_in_order() {
+    let server = Server::plain();
+    server.connect().get("/?size=5");
+    server.stop_on_signals();
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::TERM).unwrap();
+    let totals = server.wait();
+    assert_eq!((totals.requests, totals.connections), (1, 1));
+}

@@ -1,6 +1,6 @@
 //! A running origin, and a blocking client that understands just enough.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -66,8 +66,17 @@ impl Server {
         line.map_or(0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
     }
 
-    pub fn stop(mut self) -> Totals {
+    pub fn stop_on_signals(&self) {
+        self.stop.stop_on_signals().unwrap();
+    }
+
+    pub fn stop(self) -> Totals {
         self.stop.stop();
+        self.wait()
+    }
+
+    /// Waits until something else stops it.
+    pub fn wait(mut self) -> Totals {
         self.thread.take().unwrap().join().unwrap().unwrap()
     }
 }
@@ -158,7 +167,13 @@ impl Client {
 
     fn more(&mut self) -> bool {
         let mut buffer = [0; 16 * 1024];
-        let count = self.stream.read(&mut buffer).unwrap();
+        let count = loop {
+            // A read with a timeout is not restarted behind a signal, and one test sends one.
+            match self.stream.read(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other.unwrap(),
+            }
+        };
         self.unread.extend_from_slice(&buffer[..count]);
         count > 0
     }
