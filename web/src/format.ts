@@ -93,18 +93,21 @@ export function quantity(value: Maybe, unit: Unit): string {
   return `${significant(value / scale.per)}${gap}${short}`;
 }
 
-/** Lowest to highest in one unit: `0.29–0.33 ms`; a dash alone if either is missing. */
+/** Lowest to highest in one unit: `0.29–0.33 ms`; once if they read alike; a dash alone if either is missing. */
 export function range(low: Maybe, high: Maybe, unit: Unit): string {
   if (!present(low) || !present(high)) return MISSING;
   const scale = scaleFor(unit, Math.max(Math.abs(low), Math.abs(high)));
   const gap = unit === "per-second" ? "" : NARROW_SPACE;
   const short = unit === "cpu-seconds-per1000" ? "s" : scale.label;
-  return `${significant(low / scale.per)}–${significant(high / scale.per)}${gap}${short}`;
+  const [from, to] = [significant(low / scale.per), significant(high / scale.per)];
+  return `${from === to ? from : `${from}–${to}`}${gap}${short}`;
 }
 
 /** A share (0 to 1) in per cent. */
 export function percent(share: Maybe, digits = 2): string {
-  return present(share) ? `${significant(share * 100, digits)}${NARROW_SPACE}%` : MISSING;
+  if (!present(share)) return MISSING;
+  const small = share !== 0 && Math.abs(share) < 1e-4;
+  return `${small ? "< 0.01" : significant(share * 100, digits)}${NARROW_SPACE}%`;
 }
 
 /** An RFC 3339 instant as date, time and zone without seconds' fractions; as it stands if it cannot be read. */

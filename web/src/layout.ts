@@ -14,6 +14,8 @@ export interface Panel {
   name: string;
   /** What could mislead about it. */
   notes: string[];
+  /** Whether all of it lies beyond the knee of the machine; such a panel must not flatten the others by sharing their axis. */
+  beyond: boolean;
   series: Series[];
 }
 
@@ -25,6 +27,15 @@ export interface Layout {
   seriesWord: string;
   panels: Panel[];
   inks: Map<string, Ink>;
+}
+
+/** Panels that share an axis with the given one, and what to say when those are not all. */
+export function sharing(panels: readonly Panel[], panel: Panel): { panels: Panel[]; notes: string[] } {
+  const alone = panel.beyond && panels.some((other) => !other.beyond);
+  return {
+    panels: panels.filter((other) => other.beyond === panel.beyond),
+    notes: alone ? [...panel.notes, "Its vertical scale is its own."] : panel.notes,
+  };
 }
 
 /** Lays a view out. Cells that were never measured are left out of pictures; tables show them. */
@@ -42,6 +53,7 @@ function byLevel(view: View): Layout {
   const panels = view.levels.map((level) => ({
     name: level.name,
     notes: level.beyond_knee == null ? [] : [`Beyond the knee of this machine: ${level.beyond_knee}`],
+    beyond: level.beyond_knee != null,
     series: seriesOf(view.arms.map((arm) => arm.name), (arm) => level.cells.find((cell) => cell.arm === arm), ink),
   }));
   return { panelWord: "level", seriesWord: "arm", panels, inks: ink };
@@ -54,6 +66,7 @@ function byArm(view: View): Layout {
   const panels = view.arms.map((arm) => ({
     name: arm.name,
     notes: beyond.map((level) => `${level.name}: beyond the knee of this machine: ${level.beyond_knee}`),
+    beyond: false,
     series: seriesOf(
       names,
       (name) => view.levels.find((level) => level.name === name)?.cells.find((cell) => cell.arm === arm.name),

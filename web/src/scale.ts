@@ -18,8 +18,16 @@ export function percentileTicks(end: number): { percentile: number; position: nu
     .filter((tick) => tick.position <= end + 1e-9);
 }
 
-/** Ticks of a logarithmic axis: 1, 2, 5 of each decade, or fewer where there would be more than `most`. */
+/**
+ * Ticks of a logarithmic axis: round numbers of each decade, as many as there may be; evenly spaced ones on an axis so short
+ * that it holds hardly any.
+ */
 export function logTicks(low: number, high: number, most = 9): number[] {
+  const ticks = decadeTicks(low, high, most);
+  return ticks.length >= 3 || !(low > 0) ? ticks : linearTicks(low, high, 4);
+}
+
+function decadeTicks(low: number, high: number, most: number): number[] {
   if (!(low > 0) || !(high >= low)) return [];
   for (const steps of [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const ticks: number[] = [];

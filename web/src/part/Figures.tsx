@@ -28,7 +28,7 @@ function offered(cell: CellView): JSX.Element {
 
 interface CountRow {
   title: string;
-  show: (cell: CellView) => JSX.Element | string;
+  show: (cell: CellView, copies: number) => JSX.Element | string;
 }
 
 const COUNTS: readonly CountRow[] = [
@@ -45,10 +45,11 @@ const COUNTS: readonly CountRow[] = [
   },
   { title: "unfinished", show: (cell) => count(cell.unfinished) },
   {
-    title: "trials fit of made",
-    show: (cell) => (
+    title: "trials counted of made",
+    show: (cell, copies) => (
       <>
         <span class="value">{cell.trials_fit} of {cell.trials_made}</span>
+        {copies > 0 && <span class="range">{copies} for the noise floor</span>}
         {cell.trials_saturated > 0 && <span class="range">▲ {cell.trials_saturated} saturated</span>}
         {cell.no_verdict != null && <span class="range words">no verdict: {cell.no_verdict}</span>}
       </>
@@ -57,6 +58,8 @@ const COUNTS: readonly CountRow[] = [
 ];
 
 function LevelTable({ view, level }: { view: View; level: LevelView }): JSX.Element {
+  const copiesOf = (arm: string) =>
+    view.trials.filter((trial) => trial.arm === arm && trial.level === level.name && trial.copy > 0).length;
   const cells = view.arms.map((arm) => level.cells.find((cell) => cell.arm === arm.name));
   return (
     <div class="level">
@@ -91,7 +94,7 @@ function LevelTable({ view, level }: { view: View; level: LevelView }): JSX.Elem
             <tr key={row.title}>
               <th scope="row">{row.title}</th>
               {cells.map((cell, index) => (
-                <td class="figure" key={index}>{cell === undefined || cell.trials_made === 0 ? MISSING : row.show(cell)}</td>
+                <td class="figure" key={index}>{cell === undefined || cell.trials_made === 0 ? MISSING : row.show(cell, copiesOf(cell.arm))}</td>
               ))}
             </tr>
           ))}

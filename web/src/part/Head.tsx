@@ -109,7 +109,7 @@ export function Verdict({ view }: { view: View }): JSX.Element {
       ))}
       {view.skipped.length > 0 && (
         <details>
-          <summary>{view.skipped.length} files of the run could not be read</summary>
+          <summary>Parts of the run that could not be read: {view.skipped.length}</summary>
           <ul>{view.skipped.map((file) => <li key={file}>{file}</li>)}</ul>
         </details>
       )}

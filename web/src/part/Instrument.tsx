@@ -1,11 +1,11 @@
 // Our own error, beside what we measured; and the noise of the machine.
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
-import { percent, time } from "../format";
+import { MISSING, percent, present, time } from "../format";
 import type { Layout, Panel } from "../layout";
 import type { Key } from "../legend";
 import { instrumentDomain, instrumentPicture } from "../plot/instrument";
-import type { View } from "../view";
+import type { Noise, View } from "../view";
 import { Picture } from "./Picture";
 import { Section, Table } from "./Section";
 
@@ -78,30 +78,41 @@ export function Instrument({ layout }: { layout: Layout }): JSX.Element {
   );
 }
 
+function NoiseCell({ noise }: { noise: Noise | undefined }): JSX.Element {
+  if (noise === undefined) return <td class="figure">{MISSING}</td>;
+  const known = present(noise.residual) || present(noise.detectable);
+  return (
+    <td class="figure">
+      <span class="value">{percent(noise.floor)}</span>
+      {known && <span class="range">finds {percent(noise.detectable)}, residual {percent(noise.residual)}</span>}
+    </td>
+  );
+}
+
 /** The section about the machine's noise. */
 export function NoiseFloor({ view }: { view: View }): JSX.Element {
-  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
+  const levels = [...new Set(view.noise.map((item) => item.level))];
+  const metrics = view.metrics.filter((head) => view.noise.some((item) => item.metric === head.metric));
   return (
     <Section
       id="noise"
       title="Noise of the machine"
-      lead="The baseline against itself, twice per block. A difference below the floor is noise; “detectable” is the smallest difference that this run would find."
+      lead="The baseline against itself, twice per block. A difference below the floor is noise. Small print: the smallest difference that this run would find, and the residual from block to block."
     >
       {view.noise.length === 0 ? (
         <p class="none">The baseline was not measured twice in this run.</p>
       ) : (
-        <Table label="Noise of the machine">
+        <Table label="Noise of the machine" class="figures">
           <thead>
-            <tr>
-              <th scope="col">level</th><th scope="col">metric</th><th scope="col" class="n">noise floor</th>
-              <th scope="col" class="n">residual</th><th scope="col" class="n">detectable</th>
-            </tr>
+            <tr><td />{levels.map((level) => <th scope="col" key={level}>{level}</th>)}</tr>
           </thead>
           <tbody>
-            {view.noise.map((item) => (
-              <tr key={`${item.level}/${item.metric}`}>
-                <td>{item.level}</td><td>{labels.get(item.metric) ?? item.metric}</td>
-                <td class="n">{percent(item.floor)}</td><td class="n">{percent(item.residual)}</td><td class="n">{percent(item.detectable)}</td>
+            {metrics.map((head) => (
+              <tr key={head.metric}>
+                <th scope="row">{head.label}</th>
+                {levels.map((level) => (
+                  <NoiseCell key={level} noise={view.noise.find((item) => item.level === level && item.metric === head.metric)} />
+                ))}
               </tr>
             ))}
           </tbody>

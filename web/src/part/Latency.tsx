@@ -1,7 +1,7 @@
 // Latency by percentile, and over time.
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
-import type { Layout, Panel } from "../layout";
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { sharing, type Layout, type Panel } from "../layout";
 import type { Key } from "../legend";
 import { STATISTICS, timeAxes, timePicture, type Statistic, type TimeAxes } from "../plot/overtime";
 import { percentileAxes, percentilePicture, type Measure, type PercentileAxes } from "../plot/percentiles";
@@ -24,15 +24,17 @@ const MEASURES: Record<Measure, string> = {
 };
 
 const HOW_CURVES =
-  "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic; a dotted end with ▲ means “at least”.";
+  "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic.";
+const HOW_OPEN = "A dotted end with a triangle means “at least”: unanswered requests reach into it.";
 
-function Curves({ panel, measure, axes }: { panel: Panel; measure: Measure; axes: PercentileAxes }): JSX.Element {
+function Curves({ panel, notes, measure, axes }: { panel: Panel; notes: string[]; measure: Measure; axes: PercentileAxes }): JSX.Element {
+  const open = panel.series.some((series) => series.cell[measure].some((point) => point.at_least));
   const draw = useCallback((width: number) => percentilePicture(panel, measure, axes, width), [panel, measure, axes]);
   return (
     <Picture
       title={`${measure === "felt" ? "Felt" : "Service"} latency by percentile, ${panel.name}`}
-      notes={panel.notes}
-      how={HOW_CURVES}
+      notes={notes}
+      how={open ? `${HOW_CURVES} ${HOW_OPEN}` : HOW_CURVES}
       keys={lineKeys(panel)}
       file={`latency-${measure}-${panel.name}`}
       draw={draw}
@@ -43,7 +45,15 @@ function Curves({ panel, measure, axes }: { panel: Panel; measure: Measure; axes
 /** The section of percentile curves. */
 export function Latency({ layout }: { layout: Layout }): JSX.Element {
   const [measure, setMeasure] = useState<Measure>("felt");
-  const axes = percentileAxes(layout.panels, measure);
+  const panels = useMemo(
+    () =>
+      layout.panels.flatMap((panel) => {
+        const shared = sharing(layout.panels, panel);
+        const axes = percentileAxes(shared.panels, measure);
+        return axes === null || panel.series.length === 0 ? [] : [{ panel, notes: shared.notes, axes }];
+      }),
+    [layout, measure],
+  );
   const tools = (
     <Choice
       legend="Latency"
@@ -55,13 +65,11 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
   );
   return (
     <Section id="latency" title="Latency by percentile" lead={MEASURES[measure]} tools={tools}>
-      {axes === null ? (
+      {panels.length === 0 ? (
         <p class="none">No {measure} latency was measured.</p>
       ) : (
         <div class="grid wide">
-          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
-            <Curves key={panel.name} panel={panel} measure={measure} axes={axes} />
-          ))}
+          {panels.map((item) => <Curves key={item.panel.name} {...item} measure={measure} />)}
         </div>
       )}
     </Section>
@@ -71,12 +79,12 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
 const HOW_TIME =
   "How to read: level lines mean a steady state; a slope means that warm-up or a queue reached into the window. Gaps are seconds with too few answers. Median over blocks.";
 
-function OverTimePanel({ panel, statistic, axes }: { panel: Panel; statistic: Statistic; axes: TimeAxes }): JSX.Element {
+function OverTimePanel({ panel, notes, statistic, axes }: { panel: Panel; notes: string[]; statistic: Statistic; axes: TimeAxes }): JSX.Element {
   const draw = useCallback((width: number) => timePicture(panel, statistic, axes, width), [panel, statistic, axes]);
   return (
     <Picture
       title={`Felt latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
-      notes={panel.notes}
+      notes={notes}
       how={HOW_TIME}
       keys={lineKeys(panel)}
       file={`over-time-${STATISTICS[statistic]}-${panel.name}`}
@@ -89,20 +97,26 @@ function OverTimePanel({ panel, statistic, axes }: { panel: Panel; statistic: St
 export function OverTime({ layout }: { layout: Layout }): JSX.Element {
   const has = (statistic: Statistic) => timeAxes(layout.panels, statistic) !== null;
   const [statistic, setStatistic] = useState<Statistic>("p50_ns");
-  const axes = timeAxes(layout.panels, statistic);
+  const panels = useMemo(
+    () =>
+      layout.panels.flatMap((panel) => {
+        const shared = sharing(layout.panels, panel);
+        const axes = timeAxes(shared.panels, statistic);
+        return axes === null || panel.series.length === 0 ? [] : [{ panel, notes: shared.notes, axes }];
+      }),
+    [layout, statistic],
+  );
   const options = (Object.keys(STATISTICS) as Statistic[])
     .filter((value) => value === statistic || has(value))
     .map((value) => ({ value, label: STATISTICS[value] }));
   const tools = <Choice legend="Statistic" name="statistic" options={options} value={statistic} choose={setStatistic} />;
   return (
     <Section id="over-time" title="Latency over time" tools={tools}>
-      {axes === null ? (
+      {panels.length === 0 ? (
         <p class="none">Too few answers in each second to show the {STATISTICS[statistic]}.</p>
       ) : (
         <div class="grid">
-          {layout.panels.filter((panel) => panel.series.length > 0).map((panel) => (
-            <OverTimePanel key={panel.name} panel={panel} statistic={statistic} axes={axes} />
-          ))}
+          {panels.map((item) => <OverTimePanel key={item.panel.name} {...item} statistic={statistic} />)}
         </div>
       )}
     </Section>

@@ -50,7 +50,8 @@ function titleOf(head: MetricHead, rows: readonly Labelled[], view: View, family
 function Forest(props: { head: MetricHead; rows: Labelled[]; side: Side; title: string }): JSX.Element {
   const { head, rows, side } = props;
   const draw = useCallback((width: number) => forestPicture(rows, side, head.unit, width), [rows, side, head.unit]);
-  const marks = [...new Set(rows.map((row) => markOf(row.overhead)))];
+  const seen = new Set(rows.map((row) => markOf(row.overhead)));
+  const marks = (Object.keys(MARKS) as Mark[]).filter((mark) => seen.has(mark));
   const keys: Key[] = marks.map((mark) => ({ label: MARKS[mark].label, color: "var(--ink)", shape: MARK_KEYS[mark] }));
   if (rows.some((row) => row.overhead.margin != null)) keys.push({ label: "margin", color: "var(--band)", shape: "swatch" });
   const direction = head.better === "lower" ? "Left of the line is better." : "Right of the line is better.";

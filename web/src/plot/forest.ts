@@ -75,7 +75,7 @@ function rowOf(labelled: Labelled, side: Side, per: number): ForestRow {
     group: labelled.group,
     name: labelled.name,
     color: labelled.color,
-    reading: reading === overhead.outcome_text ? reading : `${reading} · ${overhead.outcome_text}`,
+    reading: [reading, overhead.outcome_text],
     estimate: scaled(interval?.estimate),
     low: scaled(interval?.low),
     high: scaled(interval?.high),
@@ -93,14 +93,14 @@ function scaleOf(rows: readonly Labelled[], side: Side, unit: Unit): Scale {
 /** Draws the comparisons of one metric. */
 export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit, width: number): Picture {
   const scale = scaleOf(rows, side, unit);
-  const margins = { marginLeft: 2, marginRight: 8, marginTop: 2, marginBottom: 44 };
+  const margins = { marginLeft: 4, marginRight: 8, marginTop: 2, marginBottom: 44 };
   const inner = width - margins.marginLeft - margins.marginRight;
   const laid = place(rows.map((row) => rowOf(row, side, scale.per)), inner);
   const { placed, height } = laid;
   const values = placed.flatMap(({ row }) => [row.estimate, row.low, row.high, row.margin, row.margin === null ? null : -row.margin]);
   const domain = zeroDomain(values.filter(present));
   const withInterval = placed.filter(({ row }) => row.low !== null && row.high !== null);
-  const ticks = ticksWithin(domain, inner, 2, signed);
+  const ticks = ticksWithin(domain, inner, 4, signed);
   const label = `difference, ${scale.label} →`;
   return draw({
     width,

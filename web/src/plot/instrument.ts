@@ -29,7 +29,7 @@ function rowOf(series: Series): InstrumentRow {
     group: null,
     name: series.name,
     color: series.ink.color,
-    reading: `lateness p99 ${time(own.lateness_p99_ns)}`,
+    reading: [`lateness p99 ${time(own.lateness_p99_ns)}`],
     late50: positive(own.lateness_p50_ns),
     late99: positive(own.lateness_p99_ns),
     service50: figure(series, "service-median"),
@@ -49,7 +49,7 @@ export function instrumentDomain(panels: readonly Panel[]): [number, number] | n
 /** Draws one panel. */
 export function instrumentPicture(panel: Panel, domain: [number, number], width: number): Picture {
   const scale = scaleFor("nanoseconds", domain[1]);
-  const margins = { marginLeft: 2, marginRight: 12, marginTop: 2, marginBottom: 44 };
+  const margins = { marginLeft: 4, marginRight: 12, marginTop: 2, marginBottom: 44 };
   const laid = place(panel.series.map(rowOf), width - margins.marginLeft - margins.marginRight);
   const { placed, height } = laid;
   const ticks = logTicks(domain[0] / scale.per, domain[1] / scale.per, width > 500 ? 8 : 5);

@@ -39,11 +39,11 @@ export function partsEnd(panels: readonly Panel[], resource: Resource): number {
   return lengths.reduce((most, length) => Math.max(most, length), 0);
 }
 
-function readingOf(series: Panel["series"][number], resource: Resource): string {
+function readingOf(series: Panel["series"][number], resource: Resource): string[] {
   const metric = resource === "cpu" ? "cpu-total" : "memory";
   const total = series.cell.figures.find((figure) => figure.metric === metric)?.text ?? "–";
   const missing = partsShown(series.cell.parts, resource).filter((part) => valueOf(part, resource) === null);
-  return missing.length === 0 ? total : `${total} · not measured: ${missing.map((part) => part.instance).join(", ")}`;
+  return missing.length === 0 ? [total] : [total, `not measured: ${missing.map((part) => part.instance).join(", ")}`];
 }
 
 /** Draws one panel. `end` is the end of the shared axis in the resource's base unit. */
@@ -62,13 +62,13 @@ export function partsPicture(
     color: "var(--ink)",
     reading: readingOf(series, resource),
   }));
-  const margins = { marginLeft: 2, marginRight: 10, marginTop: 2, marginBottom: 44 };
+  const margins = { marginLeft: 4, marginRight: 10, marginTop: 2, marginBottom: 44 };
   const inner = width - margins.marginLeft - margins.marginRight;
   const laid = place(rows, inner);
   const { placed, height } = laid;
   const segments = placed.flatMap((item, index) => segmentsOf(panel.series[index]?.cell.parts ?? [], resource, scale.per, item));
   const last = end / scale.per || 1;
-  const ticks = ticksWithin([0, last * 1.02], inner, 2, tick);
+  const ticks = ticksWithin([0, last * 1.02], inner, 4, tick);
   const wide = (segment: Segment) => ((segment.x2 - segment.x1) / last) * inner;
   return draw({
     width,

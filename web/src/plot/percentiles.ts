@@ -51,7 +51,7 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
   const labelled = width >= 520;
   const marginRight = labelled ? 148 : 16;
   const height = width >= 520 ? 330 : 290;
-  const marginTop = 30;
+  const marginTop = 24;
   const marginBottom = 46;
   const xTicks = percentileTicks(axes.end);
   const yTicks = logTicks(axes.y[0], axes.y[1]);

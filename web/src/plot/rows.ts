@@ -9,7 +9,8 @@ export interface Row {
   group: string | null;
   name: string;
   color: string;
-  reading: string;
+  /** What it reads; the pieces stand on lines of their own where one line is too short for them. */
+  reading: readonly string[];
 }
 
 /** A row with the place of its heading and of its track, in pixels from the top of the frame. */
@@ -31,14 +32,21 @@ export interface Rows<T extends Row> {
   placed: Placed<T>[];
   height: number;
   inner: number;
-  /** Whether name and reading stand on one line or below each other. */
-  lines: 1 | 2;
+  /** 1: name and reading on one line; 2: below each other; 3: the reading's pieces below each other too. */
+  lines: 1 | 2 | 3;
+}
+
+const JOINT = " · ";
+
+function linesFor(rows: readonly Row[], most: number): 1 | 2 | 3 {
+  const longest = (length: (row: Row) => number) => rows.reduce((most, row) => Math.max(most, length(row)), 0);
+  if (longest((row) => row.name.length + row.reading.join(JOINT).length + 3) <= most) return 1;
+  return longest((row) => row.reading.join(JOINT).length) <= most ? 2 : 3;
 }
 
 /** Places rows below each other in a frame of the given inner width; two lines each where one is too short for any. */
 export function place<T extends Row>(rows: readonly T[], inner: number): Rows<T> {
-  const most = charactersIn(inner);
-  const lines = rows.some((row) => row.name.length + row.reading.length + 3 > most) ? 2 : 1;
+  const lines = linesFor(rows, charactersIn(inner));
   let y = 2;
   const placed = rows.map((row) => {
     const groupY = row.group === null ? null : y + GROUP_HEIGHT / 2;
@@ -72,14 +80,16 @@ export function headings<T extends Row>({ placed, inner, lines }: Rows<T>): Plot
       fill: (item: Placed<T>) => item.row.color,
       fontWeight: 600,
     }),
-    Plot.text(placed, {
-      ...HALO,
-      frameAnchor: lines === 1 ? "right" : "left",
-      y: "headY",
-      dy: (lines - 1) * LINE_HEIGHT,
-      text: (item: Placed<T>) => shorten(item.row.reading, most),
-      textAnchor: lines === 1 ? "end" : "start",
-      fill: "var(--ink)",
-    }),
+    ...(lines === 3 ? [0, 1] : [null]).map((piece) =>
+      Plot.text(placed, {
+        ...HALO,
+        frameAnchor: lines === 1 ? "right" : "left",
+        y: "headY",
+        dy: lines === 1 ? 0 : (1 + (piece ?? 0)) * LINE_HEIGHT,
+        text: ({ row }: Placed<T>) => shorten(piece === null ? row.reading.join(JOINT) : (row.reading[piece] ?? ""), most),
+        textAnchor: lines === 1 ? "end" : "start",
+        fill: "var(--ink)",
+      }),
+    ),
   ];
 }
