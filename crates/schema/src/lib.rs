@@ -5,13 +5,23 @@
 //! validation.
 
 pub mod agent;
+pub mod catalog;
+pub mod def;
+pub mod document;
 pub mod load;
 pub mod metric;
+pub mod name;
 pub mod plan;
+pub mod problem;
+pub mod protocol;
 pub mod record;
+pub mod resolve;
+pub mod structure;
 pub mod target;
 pub mod topology;
+pub mod units;
 pub mod view;
+pub mod yaml;
 
 /// Version of every file and message shape in this crate; raised when a reader must change.
 pub const FORMAT_VERSION: u32 = 1;

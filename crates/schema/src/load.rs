@@ -124,6 +124,13 @@ pub enum ClientSpec {
         /// Connections over all workers.
         connections: u32,
     },
+    /// A protocol that can be planned but that this version's agent does not speak: it refuses it by name.
+    Planned {
+        /// Name of the protocol.
+        name: String,
+        /// Connections over all workers.
+        connections: u32,
+    },
 }
 
 /// One kind of request.

@@ -151,8 +151,22 @@ pub struct Arm {
     pub about: String,
     /// What an environment must offer to run it; an arm whose needs are not met is listed as not run.
     pub needs: Option<String>,
+    /// Traffic kept out of its proxies by port or address range (what is excluded by edge or part,
+    /// the routes show already).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<Exclusion>,
     /// Its test bed.
     pub topology: Topology,
+}
+
+/// Traffic that never enters a sidecar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exclusion {
+    /// To or from this port.
+    Port(u16),
+    /// To this address range, `10.0.0.0/8`.
+    Range(String),
 }
 
 /// One combination of factor values.

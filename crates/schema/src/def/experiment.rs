@@ -1,0 +1,278 @@
+//! An experiment file as it is written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::arm::ArmDef;
+use super::load::LoadSection;
+use crate::metric::Metric;
+use crate::name::Name;
+use crate::plan::{Addressing, Compare, NoiseFloor, Restart};
+use crate::topology::Settings;
+use crate::units::{Period, Share, Size};
+
+/// An experiment: a question, what is compared, and how it is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "the experiment"))]
+pub struct ExperimentDef {
+    /// The question, as a sentence.
+    pub question: String,
+    /// Name of a workload, or `{use: name}` with its settings and `part: target`.
+    pub workload: WorkloadUse,
+    /// Configurations compared; the first is the baseline.
+    #[schemars(length(min = 1))]
+    pub arms: Vec<ArmDef>,
+    /// What differs between the things compared. Default: arms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// Keys under `load`, `workload` or `targets` that are varied, each with its values: `load.rate: [400, 2000]`.
+    #[serde(default)]
+    pub factors: BTreeMap<String, Vec<Value>>,
+    /// What is sent, how fast and how long.
+    pub load: LoadSection,
+    /// Settings of targets in every arm: `{envoy: {concurrency: 2}}`.
+    #[serde(default)]
+    pub targets: BTreeMap<Name, Settings>,
+    /// Steps of the workload to be taken, by name.
+    #[serde(default)]
+    pub prepare: Vec<Name>,
+    /// When targets are started afresh. Default: block (for every arm in every block).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+    /// How often everything is repeated: a number, or `{min, max, until}`. Default: 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlocksDef>,
+    /// Seed of every random order. Default: made from the text of the file, and recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 9_007_199_254_740_991_u64))]
+    pub seed: Option<u64>,
+    /// Who runs on which cores. Default: agents alone on the last core, everything else on the others; on one core, everything everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementDef>,
+    /// How pods get their addresses. Default: loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addressing: Option<Addressing>,
+    /// Limits of instances, by name: `{server: {cpu: 2, memory: 1Gi}}`.
+    #[serde(default)]
+    pub limits: BTreeMap<Name, LimitsDef>,
+    /// Metrics with simultaneous intervals and verdicts. Default: median, p99, cpu.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub primary: Option<Vec<Metric>>,
+    /// Relative difference too small to matter. Default: 2%.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Share>,
+    /// Whether the baseline runs twice per block, to measure the noise of the machine. Default: measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_floor: Option<NoiseFloor>,
+    /// What makes a trial unfit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitness: Option<FitnessDef>,
+    /// Figures that others published, printed beside ours.
+    #[serde(default)]
+    pub published: Vec<PublishedDef>,
+    /// What is different in the quick form (`--quick`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick: Option<QuickDef>,
+}
+
+/// A workload, with or without settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum WorkloadUse {
+    /// As it is.
+    Name(Name),
+    /// With settings and targets of parts.
+    With(WorkloadUseMap),
+}
+
+/// A workload with settings: every other key is one of its settings, or one of its parts with the target that plays it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-word" = "workload"))]
+pub struct WorkloadUseMap {
+    /// Its name.
+    #[serde(rename = "use")]
+    pub name: Name,
+    /// Settings, and targets of parts.
+    #[serde(flatten)]
+    pub settings: Settings,
+}
+
+impl WorkloadUse {
+    /// Name of the workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            WorkloadUse::Name(name) => name,
+            WorkloadUse::With(with) => &with.name,
+        }
+    }
+
+    /// Settings, and targets of parts.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        match self {
+            WorkloadUse::Name(_) => Settings::new(),
+            WorkloadUse::With(with) => with.settings.clone(),
+        }
+    }
+}
+
+/// How often everything is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BlocksDef {
+    /// Just so often.
+    Number(#[schemars(range(min = 1, max = 1000))] u32),
+    /// Until the intervals are narrow enough.
+    Range(BlocksRange),
+}
+
+/// Between two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "blocks"))]
+pub struct BlocksRange {
+    /// At least.
+    #[schemars(range(min = 1, max = 1000))]
+    pub min: u32,
+    /// At most.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max: u32,
+    /// Stop between the two when this holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilDef>,
+}
+
+/// When an interval is narrow enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "until"))]
+pub struct UntilDef {
+    /// Interval of this metric's overhead …
+    pub metric: Metric,
+    /// … is no wider than this to each side, relative to the baseline.
+    pub within: Share,
+}
+
+/// Who runs on which cores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "placement"))]
+pub struct PlacementDef {
+    /// Cores of the agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<CpuList>,
+    /// Cores of everything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<CpuList>,
+}
+
+/// Cores by number, from 0.
+pub type CpuList = Vec<u32>;
+
+/// Limits of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "limits"))]
+pub struct LimitsDef {
+    /// Cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub cpu: Option<f64>,
+    /// Memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Size>,
+}
+
+/// What makes a trial unfit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-word" = "fitness"))]
+pub struct FitnessDef {
+    /// Lateness p99 above this. Default: 100us …
+    pub lateness_p99: Option<Period>,
+    /// … and above this share of the median service time. Default: 10%.
+    pub lateness_share: Option<Share>,
+    /// The agent's core busier than this. Default: 85%.
+    pub agent_busy: Option<Share>,
+    /// Less than this share of the intended arrivals released. Default: 99%.
+    pub released: Option<Share>,
+    /// The parts' cores busier than this: flagged as saturated, not unfit. Default: 80%.
+    pub saturated: Option<Share>,
+}
+
+/// A figure that somebody published: exactly one of `ratio`, `added` and `value`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "published"))]
+pub struct PublishedDef {
+    /// Arm of ours (or level, when levels are compared) that it stands beside.
+    pub arm: String,
+    /// Arm (or level) it was compared with. Default: the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// Metric.
+    pub metric: Metric,
+    /// Level it belongs to, by name. Default: every level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Their arm divided by the one it was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub ratio: Option<f64>,
+    /// Latency added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<Period>,
+    /// The figure itself, in the metric's unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Where: product, version, publication.
+    pub source: String,
+    /// What is not alike between theirs and ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+}
+
+/// The quick form: laid over the experiment, key by key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "quick"))]
+pub struct QuickDef {
+    /// Only these arms. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub arms: Option<Vec<Name>>,
+    /// Other values.
+    #[serde(default)]
+    pub factors: BTreeMap<String, Vec<Value>>,
+    /// Other keys of the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadSection>,
+    /// Other settings of the workload.
+    #[serde(default)]
+    pub workload: Settings,
+    /// Other settings of targets.
+    #[serde(default)]
+    pub targets: BTreeMap<Name, Settings>,
+    /// Other repetition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<BlocksDef>,
+    /// Other restarts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+    /// Other metrics with verdicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub primary: Option<Vec<Metric>>,
+    /// Other margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Share>,
+    /// Whether the baseline runs twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_floor: Option<NoiseFloor>,
+}

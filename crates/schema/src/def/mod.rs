@@ -1,0 +1,23 @@
+//! Files as they are written: experiments and workloads, before anything is resolved.
+//!
+//! These types are the one place where a key is declared: serde fills them, `crate::structure`
+//! checks against their JSON Schema, editors complete from it. `Option` means "not written".
+
+mod arm;
+mod experiment;
+mod load;
+mod workload;
+
+pub use arm::{
+    ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OnDef, OnWord, OwnDef, SidecarDef,
+    SidecarsDef,
+};
+pub use experiment::{
+    BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, PlacementDef,
+    PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
+};
+pub use load::{LoadDef, LoadModel, LoadSection};
+pub use workload::{
+    BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PrepareDef, PrepareWhen, RequestDef,
+    SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+};

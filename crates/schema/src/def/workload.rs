@@ -1,0 +1,227 @@
+//! A workload folder's `workload.yaml`: parts, edges, what is sent and what a right answer is.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::name::{EdgePattern, Name};
+use crate::plan::PartKind;
+use crate::topology::Security;
+
+/// A workload: what is called, by whom, and what a right answer is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "the workload"))]
+pub struct WorkloadDef {
+    /// Its name, the name of the folder.
+    pub workload: Name,
+    /// The question it can answer, in a line.
+    pub about: String,
+    /// Nodes, called before callers or not: the order does not matter.
+    #[schemars(extend("minProperties" = 1))]
+    pub parts: BTreeMap<Name, PartDef>,
+    /// Calls between them.
+    #[schemars(length(min = 1))]
+    pub edges: Vec<WorkloadEdgeDef>,
+    /// What an experiment may set, with defaults.
+    #[serde(default)]
+    pub settings: BTreeMap<String, WorkloadSettingDef>,
+    /// What clients send; an experiment's load chooses one by `use`. The one named `default`, or the only one, needs no choosing.
+    #[schemars(extend("minProperties" = 1))]
+    pub loads: BTreeMap<Name, LoadKindDef>,
+    /// Steps that an experiment may ask for by name.
+    #[serde(default)]
+    pub prepare: BTreeMap<Name, PrepareDef>,
+}
+
+/// A node of the workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "part"))]
+pub struct PartDef {
+    /// What it is to the mesh.
+    pub kind: PartKind,
+    /// Target that plays it unless the experiment says otherwise. Clients have none: agents play them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Name>,
+    /// How many of it: a number, or the name of a setting. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<CountDef>,
+    /// What it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
+/// How many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CountDef {
+    /// So many.
+    Number(#[schemars(range(min = 1, max = 64))] u32),
+    /// As many as this setting says.
+    Setting(String),
+}
+
+/// A call from part to part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "edge"))]
+pub struct WorkloadEdgeDef {
+    /// `from->to`.
+    pub edge: EdgePattern,
+    /// Protocol.
+    pub protocol: String,
+    /// Security it carries itself. Default: plaintext.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Security>,
+}
+
+/// Something that an experiment may set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "setting"))]
+pub struct WorkloadSettingDef {
+    /// What values it takes.
+    pub kind: SettingKind,
+    /// Value when the experiment says nothing.
+    pub default: Value,
+    /// What it does.
+    pub about: String,
+    /// The words it may be (kind choice).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_of: Vec<Value>,
+    /// Least number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Greatest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SettingKind {
+    /// Whole number.
+    Integer,
+    /// Number.
+    Number,
+    /// Text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A size; templates see bytes.
+    Size,
+    /// A time; templates see it as `5ms`.
+    Period,
+    /// A share; templates see 0.05.
+    Share,
+    /// One of a list.
+    Choice,
+}
+
+/// One kind of load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "load"))]
+pub struct LoadKindDef {
+    /// Edge it goes over.
+    pub edge: EdgePattern,
+    /// Protocol of the client, when not the edge's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+    /// What it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// What is sent; one is chosen per exchange by weight.
+    #[serde(default)]
+    pub requests: Vec<RequestDef>,
+}
+
+/// One kind of request. Texts may hold settings as `{{ payload }}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "request"))]
+pub struct RequestDef {
+    /// Its name, the second word of its histogram tags.
+    pub name: Name,
+    /// Share among all requests, relative to the others. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub weight: Option<f64>,
+    /// HTTP method. Default: GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Path with query. Default: `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Headers besides those the protocol needs.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// What is sent. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyDef>,
+    /// What a right answer is. Default: any 2xx or 3xx, any body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectDef>,
+}
+
+/// A request body: `text` or `filler`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "body"))]
+pub struct BodyDef {
+    /// This text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// So many bytes of a fixed pattern: a size or `{{ setting }}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<String>,
+}
+
+/// A right answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "expect"))]
+pub struct ExpectDef {
+    /// This status. Default: any 2xx or 3xx.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 599))]
+    pub status: Option<u16>,
+    /// A body of exactly so many bytes: a size or `{{ setting }}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<String>,
+    /// Exactly this body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// A step before measuring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "step"))]
+pub struct PrepareDef {
+    /// What it does.
+    pub about: String,
+    /// When. Default: before every trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<PrepareWhen>,
+    /// A request over one of the edges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<RequestDef>,
+    /// A command, each word a template.
+    #[serde(default)]
+    pub command: Vec<String>,
+}
+
+/// When a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrepareWhen {
+    /// Before every trial.
+    Trial,
+    /// When targets were started.
+    Start,
+}

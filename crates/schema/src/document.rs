@@ -1,0 +1,63 @@
+//! A file that is read as one of our shapes: its text, its tree with places, and the filled type.
+
+use std::path::Path;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::problem::Problems;
+use crate::structure;
+use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
+
+/// The JSON Schema of a type, as it is checked against and as editors get it.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Json {
+    SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value()
+}
+
+/// Reads a file's text, up to the limit.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn read_text(path: &Path) -> Result<String, Problems> {
+    let file = path.display().to_string();
+    let refuse = |said: String| Problems::one(&file, Mark::START, said);
+    let length = std::fs::metadata(path)
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?
+        .len();
+    if length > FILE_BYTES_MAX as u64 {
+        return Err(refuse(format!(
+            "the file has {length} bytes, more than {FILE_BYTES_MAX}: keep data in files of their own"
+        )));
+    }
+    std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))
+}
+
+/// Parses a text and fills a type from it.
+///
+/// # Errors
+/// Everything in which the text does not follow the type, each with its place.
+pub fn read<T: DeserializeOwned + JsonSchema>(
+    file: &str,
+    text: &str,
+) -> Result<(T, Node), Problems> {
+    let node = yaml::parse(file, text)?;
+    let filled = fill(file, &schema_of::<T>(), &node)?;
+    Ok((filled, node))
+}
+
+/// Fills a type from a tree, after checking it against the type's schema.
+///
+/// # Errors
+/// Everything in which the tree does not follow the schema.
+pub fn fill<T: DeserializeOwned>(file: &str, schema: &Json, node: &Node) -> Result<T, Problems> {
+    let mut problems = Problems::default();
+    structure::check(file, schema, node, &mut problems);
+    problems.into_result(())?;
+    serde_json::from_value(node.to_json())
+        .map_err(|error| Problems::one(file, node.mark, error.to_string()))
+}

@@ -1,0 +1,152 @@
+//! What is wrong with a file: each problem with its place, as many as were found.
+
+use std::fmt;
+
+use crate::yaml::Mark;
+
+/// Problems shown at once; more would hide the first.
+const SHOWN_MAX: usize = 20;
+
+/// One thing that is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// File, as it was named.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong and the next step.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem {
+            file,
+            line,
+            column,
+            text,
+        } = self;
+        write!(f, "{file}:{line}:{column}: {text}")
+    }
+}
+
+/// Everything that is wrong with an input; never empty when returned as an error.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Problems {
+    found: Vec<Problem>,
+}
+
+impl Problems {
+    /// Notes one.
+    pub fn add(&mut self, file: &str, mark: Mark, text: impl Into<String>) {
+        let problem = Problem {
+            file: file.to_owned(),
+            line: mark.line,
+            column: mark.column,
+            text: text.into(),
+        };
+        // The same mistake is met once per level when a factor value is wrong.
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
+        }
+    }
+
+    /// Just one.
+    #[must_use]
+    pub fn one(file: &str, mark: Mark, text: impl Into<String>) -> Problems {
+        let mut problems = Problems::default();
+        problems.add(file, mark, text);
+        problems
+    }
+
+    /// Takes over those of another.
+    pub fn extend(&mut self, other: Problems) {
+        for problem in other.found {
+            if !self.found.contains(&problem) {
+                self.found.push(problem);
+            }
+        }
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// How many.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Each of them, in the order found.
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.found.iter()
+    }
+
+    /// `value` when nothing is wrong.
+    ///
+    /// # Errors
+    /// Itself, sorted by place, otherwise.
+    pub fn into_result<T>(mut self, value: T) -> Result<T, Problems> {
+        if self.found.is_empty() {
+            return Ok(value);
+        }
+        self.found
+            .sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        Err(self)
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.found.iter().take(SHOWN_MAX).enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        if self.found.len() > SHOWN_MAX {
+            write!(f, "\n… and {} more", self.found.len() - SHOWN_MAX)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// `: did you mean "x"?` when a known word is near, else the list of words, else nothing.
+#[must_use]
+pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    // Jaro-Winkler is kind to shared beginnings, as typing mistakes are; 0.75 separates
+    // `sidecar`/`sidecars` (0.98) and `modle`/`model` (0.95) from unrelated words (below 0.7).
+    const NEAR: f64 = 0.75;
+    const LISTED_MAX: usize = 16;
+    let known: Vec<&str> = known.into_iter().collect();
+    let nearest = known
+        .iter()
+        .map(|word| (strsim::jaro_winkler(wrong, word), *word))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    match nearest {
+        Some((score, word)) if score >= NEAR => format!(": did you mean \"{word}\"?"),
+        Some(_) if known.len() <= LISTED_MAX => format!(": known are {}", list(&known)),
+        Some((_, word)) => format!(": the nearest known is \"{word}\""),
+        None => String::new(),
+    }
+}
+
+/// `a, b and c`.
+#[must_use]
+pub fn list<T: AsRef<str>>(words: &[T]) -> String {
+    match words {
+        [] => String::from("none"),
+        [only] => only.as_ref().to_owned(),
+        [most @ .., last] => {
+            let most: Vec<&str> = most.iter().map(AsRef::as_ref).collect();
+            format!("{} and {}", most.join(", "), last.as_ref())
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! An arm in plain words, made from its definition: "an Envoy sidecar at client and server, mTLS between them".
+
+use std::collections::BTreeMap;
+
+use crate::def::{ArmDef, LinkDef, OwnDef};
+use crate::problem::list;
+use crate::target::TargetDef;
+use crate::topology::{InstanceRole, Interception, Security, Topology};
+
+/// How people call a target: the first word of its description when that is its name, else its name.
+pub(super) fn title(target: &TargetDef) -> String {
+    let first: String = target
+        .about
+        .split(|c: char| c.is_whitespace() || c == ':' || c == ',')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    if first.eq_ignore_ascii_case(&target.target) {
+        first
+    } else {
+        target.target.clone()
+    }
+}
+
+/// The description of an arm that gives none.
+pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>) -> String {
+    let mut words = Vec::new();
+    words.extend(sidecars(def, topology, titles));
+    words.extend(hops(topology, titles));
+    words.extend(own(def));
+    if words.is_empty() {
+        return String::from("the direct way, no proxy");
+    }
+    words.join("; ")
+}
+
+fn title_of<'a>(titles: &'a BTreeMap<String, String>, target: &'a str) -> &'a str {
+    titles.get(target).map_or(target, String::as_str)
+}
+
+fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for sidecar in def.sidecars.iter().flat_map(|sidecars| sidecars.all()) {
+        let mut beside: Vec<&str> = topology
+            .instances
+            .iter()
+            .filter(|instance| {
+                instance.role == InstanceRole::Sidecar && instance.target == sidecar.proxy.0
+            })
+            .map(|instance| instance.pod.as_str())
+            .collect();
+        // Callers first: the way a call takes.
+        beside.reverse();
+        let title = title_of(titles, &sidecar.proxy);
+        let mut text = format!("{} {title} sidecar at {}", article(title), list(&beside));
+        let mtls = sidecar.link == Some(LinkDef::Mtls);
+        text.push_str(match (mtls, beside.len()) {
+            (true, 2) => ", mTLS between them",
+            (true, _) => ", mTLS between sidecars",
+            (false, 0 | 1) => "",
+            (false, 2) => ", plaintext between them",
+            (false, _) => ", plaintext between sidecars",
+        });
+        if redirected(topology) {
+            text.push_str(", traffic redirected");
+        }
+        if let Some(protocol) = &sidecar.treat_as {
+            text.push_str(&format!(", as {protocol}"));
+        }
+        if !sidecar.exclude.is_empty() {
+            text.push_str(&format!(", not on {}", list(&sidecar.exclude)));
+        }
+        all.push(text);
+    }
+    all
+}
+
+fn redirected(topology: &Topology) -> bool {
+    topology
+        .routes
+        .iter()
+        .flat_map(|route| &route.links)
+        .any(|link| link.interception == Interception::Redirect)
+}
+
+fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
+    let mut all = Vec::new();
+    for instance in &topology.instances {
+        let role = match instance.role {
+            InstanceRole::Gateway => "gateway",
+            InstanceRole::Sni => "SNI proxy",
+            InstanceRole::Ingress => "ingress",
+            InstanceRole::App | InstanceRole::Agent | InstanceRole::Sidecar => continue,
+        };
+        let title = title_of(titles, &instance.target);
+        let mut edges: Vec<String> = Vec::new();
+        let mut wrapped = false;
+        for route in &topology.routes {
+            let at = route.stops.iter().position(|stop| *stop == instance.name);
+            if let Some(at) = at {
+                let to = format!("*->{}", route.to);
+                if !edges.contains(&to) {
+                    edges.push(to);
+                }
+                wrapped |= route
+                    .links
+                    .get(at)
+                    .is_some_and(|link| link.security == Security::Mtls);
+            }
+        }
+        let link = if wrapped { ", reached by mTLS" } else { "" };
+        let article = article(title);
+        all.push(format!(
+            "{article} {title} {role} on {}{link}",
+            list(&edges)
+        ));
+    }
+    all
+}
+
+fn own(def: &ArmDef) -> Option<String> {
+    let word = |security: &Security| match security {
+        Security::Plaintext => "plaintext",
+        Security::Tls => "TLS",
+        Security::Mtls => "mTLS",
+    };
+    match def.own.as_ref()? {
+        OwnDef::All(security) => Some(format!("{} from end to end", word(security))),
+        OwnDef::Edges(edges) => {
+            let words: Vec<String> = edges
+                .iter()
+                .map(|(edge, security)| format!("{} on {edge}", word(security)))
+                .collect();
+            Some(format!("{} from end to end", list(&words)))
+        }
+    }
+}
+
+/// By sound, as far as names of software go: `an Envoy`, `an nginx`, `a HAProxy`.
+fn article(word: &str) -> &'static str {
+    let lower = word.to_ascii_lowercase();
+    let spelled = ["nginx", "haproxy-"]
+        .iter()
+        .any(|name| lower.starts_with(name));
+    if spelled || lower.starts_with(['a', 'e', 'i', 'o']) {
+        "an"
+    } else {
+        "a"
+    }
+}

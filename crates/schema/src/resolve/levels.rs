@@ -1,0 +1,303 @@
+//! Factors → levels: every combination of values, laid into the experiment and checked as if it had been written there.
+
+use std::collections::BTreeMap;
+
+use super::{Scope, load, workload};
+use crate::catalog::WorkloadFolder;
+use crate::def::{ExperimentDef, LoadSection};
+use crate::document;
+use crate::plan::{Cell, Level};
+use crate::problem::hint;
+use crate::structure;
+use crate::topology::Settings;
+use crate::yaml::{Node, Value};
+
+/// Most levels of one experiment.
+const LEVELS_MAX: usize = 1_000;
+/// Most cells: at three seconds each, a block of them is a working day.
+const CELLS_MAX: usize = 10_000;
+
+/// One combination of factor values.
+pub(super) struct Variant {
+    level: Level,
+    /// The experiment with the values laid in.
+    root: Node,
+}
+
+/// Every combination; the first factor varies slowest.
+pub(super) fn variants(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+) -> Vec<Variant> {
+    let factors = root.get("factors").map_or(&[][..], Node::entries);
+    let mut good = true;
+    let mut count: usize = 1;
+    for factor in factors {
+        good &= check_factor(scope, def, folder, factor);
+        count = count.saturating_mul(factor.value.items().len().max(1));
+    }
+    if count > LEVELS_MAX || count.saturating_mul(def.arms.len()) > CELLS_MAX {
+        let cells = count.saturating_mul(def.arms.len());
+        let said = format!(
+            "{count} levels and {cells} cells: at most {LEVELS_MAX} levels and {CELLS_MAX} cells, take values out"
+        );
+        scope.problem(root.key_place(&["factors"]), said);
+        good = false;
+    }
+    let mut all = vec![(Vec::new(), root.clone())];
+    if good {
+        for factor in factors {
+            let path: Vec<&str> = factor.key.split('.').collect();
+            let mut next = Vec::with_capacity(all.len() * factor.value.items().len());
+            for (values, tree) in &all {
+                for value in factor.value.items() {
+                    let mut values: Vec<(String, &Node)> = values.clone();
+                    values.push((factor.key.clone(), value));
+                    let mut tree = tree.clone();
+                    tree.set(&path, factor.key_mark, value.clone());
+                    next.push((values, tree));
+                }
+            }
+            all = next;
+        }
+    }
+    let keys: Vec<&str> = factors.iter().map(|factor| factor.key.as_str()).collect();
+    all.into_iter()
+        .map(|(values, tree)| Variant {
+            level: Level {
+                name: level_name(&keys, &values, def),
+                values: values
+                    .iter()
+                    .map(|(key, node)| (key.clone(), node.to_json()))
+                    .collect(),
+            },
+            root: tree,
+        })
+        .collect()
+}
+
+fn check_factor(
+    scope: &mut Scope<'_>,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    factor: &crate::yaml::Entry,
+) -> bool {
+    let mut good = true;
+    let mut refuse = |scope: &mut Scope<'_>, mark, said: String| {
+        scope.problem(mark, said);
+        good = false;
+    };
+    let key = factor.key.as_str();
+    let path: Vec<&str> = key.split('.').collect();
+    let wrong = match path.as_slice() {
+        ["load", _] if matches!(def.load, LoadSection::One(_)) => None,
+        ["load", role, _] => match &def.load {
+            LoadSection::Roles(roles) if roles.contains_key(*role) => None,
+            LoadSection::Roles(roles) => {
+                let known = roles.keys().map(|name| name.0.as_str());
+                Some(format!("no role \"{role}\" in load{}", hint(role, known)))
+            }
+            LoadSection::One(_) => Some(format!(
+                "load has no roles here: write load.{}",
+                path[path.len() - 1]
+            )),
+        },
+        ["load", ..] => Some(String::from("name a role and its key: load.ROLE.rate")),
+        ["workload", setting] if folder.def.settings.contains_key(*setting) => None,
+        ["workload", part] if folder.def.parts.contains_key(*part) => Some(format!(
+            "\"{part}\" is a part, and parts belong to arms: write an arm with parts: {{{part}: …}}"
+        )),
+        ["workload", wrong] => {
+            let known = folder.def.settings.keys().map(String::as_str);
+            let name = &folder.def.workload;
+            Some(format!(
+                "workload \"{name}\" has no setting \"{wrong}\"{}",
+                hint(wrong, known)
+            ))
+        }
+        ["targets", _, _] => None,
+        _ => {
+            let first = path.first().copied().unwrap_or_default();
+            Some(format!(
+                "a factor is a key under load, workload or targets (load.rate, workload.payload, targets.envoy.concurrency){}",
+                hint(first, ["load", "workload", "targets"])
+            ))
+        }
+    };
+    if let Some(wrong) = wrong {
+        refuse(scope, factor.key_mark, format!("factor \"{key}\": {wrong}"));
+    }
+    let values = factor.value.items();
+    if values.is_empty() {
+        let said = format!("factor \"{key}\" has no values: list at least one");
+        refuse(scope, factor.value.mark, said);
+    }
+    for (index, value) in values.iter().enumerate() {
+        if matches!(value.value, Value::Map(_) | Value::List(_)) {
+            let said = format!("factor \"{key}\": a value is a number or a word");
+            refuse(scope, value.mark, said);
+        } else if values[..index]
+            .iter()
+            .any(|other| other.value == value.value)
+        {
+            let said = format!("factor \"{key}\" has this value twice");
+            refuse(scope, value.mark, said);
+        }
+    }
+    good
+}
+
+/// The cells of one arm, one per level, with the arm's name still to be written in.
+pub(super) fn cells(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    variants: &[Variant],
+) -> (Vec<Level>, Vec<Cell>) {
+    let mut levels = Vec::new();
+    let mut cells = Vec::new();
+    check_fixed(scope, root, def, folder);
+    for variant in variants {
+        let mut problems = crate::problem::Problems::default();
+        structure::check(scope.file, scope.schema, &variant.root, &mut problems);
+        if !problems.is_empty() {
+            scope.problems.extend(problems);
+            continue;
+        }
+        let filled: ExperimentDef = match document::fill(scope.file, scope.schema, &variant.root) {
+            Ok(filled) => filled,
+            Err(problems) => {
+                scope.problems.extend(problems);
+                continue;
+            }
+        };
+        let used = workload::used(scope, &variant.root, folder);
+        let targets = targets(scope, &variant.root);
+        let load = load::roles(scope, &variant.root, &filled, folder, &used);
+        levels.push(variant.level.clone());
+        cells.push(Cell {
+            arm: String::new(),
+            level: variant.level.name.clone(),
+            workload: used.settings,
+            targets,
+            load,
+        });
+    }
+    (levels, cells)
+}
+
+/// A count of instances makes the test bed, which is the arm's: no factor may change it.
+fn check_fixed(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, folder: &WorkloadFolder) {
+    for (name, part) in &folder.def.parts {
+        let Some(crate::def::CountDef::Setting(setting)) = &part.count else {
+            continue;
+        };
+        let key = format!("workload.{setting}");
+        if def.factors.contains_key(&key) {
+            let said = format!(
+                "factor \"{key}\" decides how many \"{name}\" there are, which belongs to the test bed: write an experiment for each"
+            );
+            scope.problem(root.key_place(&["factors", &key]), said);
+        }
+    }
+}
+
+fn targets(scope: &mut Scope<'_>, root: &Node) -> BTreeMap<String, Settings> {
+    let mut all = BTreeMap::new();
+    for target in root.get("targets").map_or(&[][..], Node::entries) {
+        let settings = settings(scope, &target.key, target.key_mark, &target.value);
+        all.insert(target.key.clone(), settings);
+    }
+    all
+}
+
+/// Settings of a target, each checked against its folder.
+pub(super) fn settings(
+    scope: &mut Scope<'_>,
+    target: &str,
+    mark: crate::yaml::Mark,
+    written: &Node,
+) -> Settings {
+    let Some(def) = scope.target(target, mark) else {
+        return Settings::new();
+    };
+    let mut settings = Settings::new();
+    for entry in written.entries() {
+        let value = entry.value.to_json();
+        if !def.settings.contains_key(&entry.key) {
+            let known = def.settings.keys().map(String::as_str);
+            let said = format!(
+                "target \"{target}\" has no setting \"{}\"{}",
+                entry.key,
+                hint(&entry.key, known)
+            );
+            scope.problem(entry.key_mark, said);
+            continue;
+        }
+        let one = Settings::from([(entry.key.clone(), value.clone())]);
+        match def.settings_with(&[&one]) {
+            Ok(_) => {
+                settings.insert(entry.key.clone(), value);
+            }
+            Err(error) => scope.problem(entry.value.mark, error.to_string()),
+        }
+    }
+    settings
+}
+
+/// `2000/s`, `20 clients`, `replicas=3, acks=all`.
+fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) -> String {
+    if values.is_empty() {
+        return name_of_fixed(def);
+    }
+    let words: Vec<String> = values
+        .iter()
+        .map(|(key, node)| {
+            let value = match node.to_json() {
+                serde_json::Value::String(text) => text,
+                other => other.to_string(),
+            };
+            match key.as_str() {
+                "load.rate" => format!("{value}/s"),
+                "load.clients" if value == "1" => String::from("1 client"),
+                "load.clients" => format!("{value} clients"),
+                "load.connections" if value == "1" => String::from("1 connection"),
+                "load.connections" => format!("{value} connections"),
+                _ => format!("{}={value}", short_key(key, keys)),
+            }
+        })
+        .collect();
+    words.join(", ")
+}
+
+/// The last word of a key, or more of them where two factors end alike.
+fn short_key<'k>(key: &'k str, keys: &[&str]) -> &'k str {
+    // `load.producers.count` is best called `producers`.
+    if let Some(role) = key
+        .strip_prefix("load.")
+        .and_then(|rest| rest.strip_suffix(".count"))
+    {
+        return role;
+    }
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let alike = keys
+        .iter()
+        .filter(|other| other.rsplit('.').next() == Some(last))
+        .count();
+    if alike > 1 { key } else { last }
+}
+
+fn name_of_fixed(def: &ExperimentDef) -> String {
+    match &def.load {
+        LoadSection::One(load) => match (load.rate, load.clients) {
+            (Some(rate), _) => format!("{rate}/s"),
+            (None, Some(1)) => String::from("1 client"),
+            (None, Some(clients)) => format!("{clients} clients"),
+            (None, None) => String::from("full speed"),
+        },
+        LoadSection::Roles(_) => String::from("as written"),
+    }
+}

@@ -1,0 +1,367 @@
+//! The load of every role, complete.
+
+use super::workload::Used;
+use super::{Scope, template};
+use crate::catalog::WorkloadFolder;
+use crate::def::{
+    BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadModel, LoadSection, RequestDef,
+};
+use crate::load::{
+    Body, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
+};
+use crate::name::EdgePattern;
+use crate::plan::{Edge, PartKind, RoleLoad};
+use crate::problem::hint;
+use crate::topology::Settings;
+use crate::units::Size;
+use crate::yaml::{Mark, Node};
+
+/// Connections when nothing is said: what published studies of proxies use.
+const CONNECTIONS: u32 = 16;
+/// Window when nothing is said.
+const WINDOW_NS: u64 = 10_000_000_000;
+/// Warm-up when nothing is said.
+const WARMUP_NS: u64 = 1_000_000_000;
+/// Limit of an exchange when nothing is said.
+const TIMEOUT_NS: u64 = 10_000_000_000;
+/// Distance between samples when nothing is said.
+const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
+
+/// A role with the place of its keys.
+struct Role<'a> {
+    name: Option<&'a str>,
+    def: &'a LoadDef,
+    path: Vec<&'a str>,
+}
+
+fn listed(section: &LoadSection) -> Vec<Role<'_>> {
+    match section {
+        LoadSection::One(def) => vec![Role {
+            name: None,
+            def,
+            path: vec!["load"],
+        }],
+        LoadSection::Roles(roles) => roles
+            .iter()
+            .map(|(name, def)| Role {
+                name: Some(name),
+                def,
+                path: vec!["load", name],
+            })
+            .collect(),
+    }
+}
+
+/// Role, instance and edge of every role: what the test bed must know of the load.
+pub(super) fn agents(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+) -> Vec<(String, Edge)> {
+    let roles = listed(&def.load);
+    let only = roles.len() == 1;
+    roles
+        .iter()
+        .filter_map(|role| {
+            let kind = kind(scope, root, role, folder)?;
+            let edge = edge(scope, root, role, kind, folder)?;
+            Some((instance(role, &edge, only), edge))
+        })
+        .collect()
+}
+
+/// An agent is called like its part, or like its role where there are several.
+fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
+    match role.name {
+        Some(name) if !only => name.to_owned(),
+        _ => edge.from.clone(),
+    }
+}
+
+/// The load of every role.
+pub(super) fn roles(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    used: &Used,
+) -> Vec<RoleLoad> {
+    let roles = listed(&def.load);
+    let only = roles.len() == 1;
+    let mut loads = Vec::new();
+    for role in &roles {
+        let Some(kind) = kind(scope, root, role, folder) else {
+            continue;
+        };
+        let Some(edge) = edge(scope, root, role, kind, folder) else {
+            continue;
+        };
+        let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
+        let Some(load) = spec(scope, root, role, protocol, kind, &used.settings) else {
+            continue;
+        };
+        loads.push(RoleLoad {
+            role: role.name.map_or_else(|| edge.from.clone(), String::from),
+            instance: instance(role, &edge, only),
+            edge: edge.name(),
+            agents: role.def.count.unwrap_or(1),
+            load,
+        });
+    }
+    loads
+}
+
+fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
+    let mut path = role.path.clone();
+    path.push(key);
+    root.place(&path)
+}
+
+fn kind<'f>(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    folder: &'f WorkloadFolder,
+) -> Option<&'f LoadKindDef> {
+    let loads = &folder.def.loads;
+    let Some(wanted) = &role.def.kind else {
+        let named = loads.get("default");
+        if named.is_none() && loads.len() > 1 {
+            let names: Vec<&str> = loads.keys().map(|name| name.0.as_str()).collect();
+            let said = format!(
+                "workload \"{}\" has several loads: choose one by use: {}",
+                folder.def.workload,
+                crate::problem::list(&names)
+            );
+            scope.problem(root.key_place(&role.path), said);
+            return None;
+        }
+        return named.or_else(|| loads.values().next());
+    };
+    let found = loads.get(wanted);
+    if found.is_none() {
+        let known = loads.keys().map(|name| name.0.as_str());
+        let said = format!(
+            "workload \"{}\" has no load \"{wanted}\"{}",
+            folder.def.workload,
+            hint(wanted, known)
+        );
+        scope.problem(at(root, role, "use"), said);
+    }
+    found
+}
+
+fn edge(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    kind: &LoadKindDef,
+    folder: &WorkloadFolder,
+) -> Option<Edge> {
+    let edges = super::workload::edges(&folder.def);
+    let wanted: &EdgePattern = role.def.edge.as_ref().unwrap_or(&kind.edge);
+    let mark = at(root, role, "edge");
+    let found = edges
+        .iter()
+        .find(|edge| wanted.matches(&edge.from, &edge.to));
+    let Some(edge) = found else {
+        scope.problem(mark, super::workload::unknown_edge(wanted, &edges));
+        return None;
+    };
+    let client = folder.def.parts.get(edge.from.as_str());
+    if client.is_none_or(|part| part.kind != PartKind::Client) {
+        let said = format!(
+            "load goes out from a client, but \"{}\" is none in edge {}",
+            edge.from,
+            edge.name()
+        );
+        scope.problem(mark, said);
+        return None;
+    }
+    Some(edge.clone())
+}
+
+fn spec(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    protocol: &str,
+    kind: &LoadKindDef,
+    settings: &Settings,
+) -> Option<LoadSpec> {
+    let def = role.def;
+    let pacing = pacing(scope, root, role)?;
+    let stop = stop(scope, root, role)?;
+    let connections = def.connections.unwrap_or(match pacing {
+        Pacing::Closed { clients, .. } => clients,
+        Pacing::Constant { .. } | Pacing::Max => CONNECTIONS,
+    });
+    for (key, period) in [("timeout", def.timeout), ("sample_every", def.sample_every)] {
+        if period.is_some_and(|period| period.0.is_zero()) {
+            scope.problem(
+                at(root, role, key),
+                format!("{key} must be longer than nothing"),
+            );
+        }
+    }
+    let ns = |period: Option<crate::units::Period>, default: u64| {
+        period.map_or(default, crate::units::Period::as_ns)
+    };
+    Some(LoadSpec {
+        pacing,
+        stop,
+        warmup_ns: ns(def.warmup, WARMUP_NS),
+        timeout_ns: ns(def.timeout, TIMEOUT_NS),
+        workers: def.workers.unwrap_or(1),
+        spin: def.spin.unwrap_or(Spin::Bounded),
+        sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
+        transport: Transport::Tcp,
+        client: crate::protocol::client(protocol, connections),
+        requests: requests(scope, root, role, kind, settings),
+    })
+}
+
+fn pacing(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Pacing> {
+    let def = role.def;
+    let model = match (def.model, def.rate, def.clients) {
+        (Some(model), ..) => model,
+        (None, Some(_), _) => LoadModel::Constant,
+        (None, None, Some(_)) => LoadModel::Closed,
+        (None, None, None) => {
+            let said = "say how fast: rate: 400, clients: 20, or model: max";
+            scope.problem(root.key_place(&role.path), said);
+            return None;
+        }
+    };
+    let mut foreign = |key: &str, written: bool, belongs: &str| {
+        if written {
+            let said = format!("{key} belongs to model {belongs}: take one of them out");
+            scope.problem(at(root, role, key), said);
+        }
+    };
+    if model != LoadModel::Constant {
+        foreign("rate", def.rate.is_some(), "constant");
+    }
+    if model != LoadModel::Closed {
+        foreign("clients", def.clients.is_some(), "closed");
+        foreign("think", def.think.is_some(), "closed");
+    }
+    match model {
+        LoadModel::Constant => {
+            let Some(rate_per_s) = def.rate else {
+                scope.problem(at(root, role, "model"), "model constant needs a rate");
+                return None;
+            };
+            Some(Pacing::Constant { rate_per_s })
+        }
+        LoadModel::Closed => {
+            let Some(clients) = def.clients else {
+                scope.problem(at(root, role, "model"), "model closed needs clients");
+                return None;
+            };
+            Some(Pacing::Closed {
+                clients,
+                think_ns: def.think.map_or(0, crate::units::Period::as_ns),
+            })
+        }
+        LoadModel::Max => Some(Pacing::Max),
+    }
+}
+
+fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Stop> {
+    match (role.def.exchanges, role.def.duration) {
+        (Some(_), Some(_)) => {
+            let said = "duration and exchanges both end the window: take one of them out";
+            scope.problem(at(root, role, "exchanges"), said);
+            None
+        }
+        (Some(exchanges), None) => Some(Stop::Count { exchanges }),
+        (None, Some(duration)) if duration.0.is_zero() => {
+            scope.problem(
+                at(root, role, "duration"),
+                "the window must be longer than nothing",
+            );
+            None
+        }
+        (None, duration) => Some(Stop::Duration {
+            window_ns: duration.map_or(WINDOW_NS, crate::units::Period::as_ns),
+        }),
+    }
+}
+
+fn requests(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    kind: &LoadKindDef,
+    settings: &Settings,
+) -> Vec<RequestSpec> {
+    let mut requests = Vec::new();
+    for def in &kind.requests {
+        match request(def, settings) {
+            Ok(request) => requests.push(request),
+            Err(said) => {
+                let said = format!("request \"{}\" of the workload: {said}", def.name);
+                scope.problem(root.key_place(&role.path), said);
+            }
+        }
+    }
+    requests
+}
+
+fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String> {
+    let fill = |text: &str| template::fill(text, settings);
+    let size = |text: &str| -> Result<u64, String> {
+        fill(text)?
+            .parse::<Size>()
+            .map(|size| size.0)
+            .map_err(|error| error.to_string())
+    };
+    let body = match &def.body {
+        None => Body::None,
+        Some(BodyDef {
+            text: Some(text),
+            filler: None,
+        }) => Body::Text { text: fill(text)? },
+        Some(BodyDef {
+            text: None,
+            filler: Some(filler),
+        }) => Body::Filler {
+            bytes: size(filler)?,
+        },
+        Some(_) => return Err(String::from("a body is text or filler, one of them")),
+    };
+    let expect = match &def.expect {
+        None => Expect {
+            status: ExpectStatus::Success,
+            body: ExpectBody::Any,
+        },
+        Some(expect) => Expect {
+            status: expect
+                .status
+                .map_or(ExpectStatus::Success, ExpectStatus::Exactly),
+            body: match (&expect.length, &expect.text) {
+                (None, None) => ExpectBody::Any,
+                (Some(length), None) => ExpectBody::Length(size(length)?),
+                (None, Some(text)) => ExpectBody::Text(fill(text)?),
+                (Some(_), Some(_)) => {
+                    return Err(String::from("expect a length or a text, one of them"));
+                }
+            },
+        },
+    };
+    let mut headers = Vec::new();
+    for (name, value) in &def.headers {
+        headers.push((name.clone(), fill(value)?));
+    }
+    Ok(RequestSpec {
+        name: def.name.0.clone(),
+        weight: def.weight.unwrap_or(1.0),
+        method: def.method.clone().unwrap_or_else(|| String::from("GET")),
+        path: fill(def.path.as_deref().unwrap_or("/"))?,
+        headers,
+        body,
+        expect,
+    })
+}

@@ -1,0 +1,409 @@
+//! An experiment file → a plan: every default set, every cell listed, every reference checked.
+//!
+//! Both forms are resolved whichever is asked for, so that a mistake in `quick` is found before
+//! somebody is in a hurry.
+
+mod about;
+mod levels;
+mod load;
+mod published;
+mod run;
+mod template;
+mod topology;
+mod ways;
+mod workload;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use sha2::{Digest, Sha256};
+
+use crate::FORMAT_VERSION;
+use crate::catalog::{Catalog, WorkloadFolder};
+use crate::def::ExperimentDef;
+use crate::document;
+use crate::plan::{Addressing, Arm, Cell, Compare, Form, NoiseFloor, Plan, Restart, WorkloadPlan};
+use crate::problem::{Problems, hint};
+use crate::target::TargetDef;
+use crate::yaml::{self, Entry, Mark, Node, Value};
+
+pub use workload::check_workload;
+
+/// An experiment file with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// `study/stem`, or the file's stem.
+    pub experiment: String,
+    /// File, as it was named.
+    pub file: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What decides about a plan besides the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choices {
+    /// Full or quick.
+    pub form: Form,
+    /// Cores that may be used.
+    pub cores: Vec<u32>,
+    /// Just so many blocks, whatever the file says.
+    pub blocks: Option<u32>,
+    /// This seed, whatever the file says.
+    pub seed: Option<u64>,
+    /// Noise floor, whatever the file says.
+    pub noise_floor: Option<NoiseFloor>,
+    /// Addressing, whatever the file says.
+    pub addressing: Option<Addressing>,
+}
+
+impl Choices {
+    /// A form on these cores, everything else as the file says.
+    #[must_use]
+    pub fn new(form: Form, cores: Vec<u32>) -> Choices {
+        Choices {
+            form,
+            cores,
+            blocks: None,
+            seed: None,
+            noise_floor: None,
+            addressing: None,
+        }
+    }
+}
+
+/// Resolves an experiment.
+///
+/// # Errors
+/// Everything that is wrong with it, each with file, line and column.
+pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<Plan, Problems> {
+    let root = yaml::parse(&source.file, &source.text)?;
+    let schema = document::schema_of::<ExperimentDef>();
+    document::fill::<ExperimentDef>(&source.file, &schema, &root)?;
+    let one = |form: Form| {
+        let choices = Choices {
+            form,
+            ..choices.clone()
+        };
+        in_form(source, &schema, &root, catalog, &choices)
+    };
+    let asked = one(choices.form);
+    if root.get("quick").is_none() {
+        return asked;
+    }
+    let other = one(match choices.form {
+        Form::Full => Form::Quick,
+        Form::Quick => Form::Full,
+    });
+    match (asked, other) {
+        (Ok(plan), Ok(_)) => Ok(plan),
+        (Ok(_), Err(problems)) | (Err(problems), Ok(_)) => Err(problems),
+        (Err(mut problems), Err(others)) => {
+            problems.extend(others);
+            problems.into_result(()).and_then(|()| {
+                let said = "the experiment cannot be resolved";
+                Err(Problems::one(&source.file, Mark::START, said))
+            })
+        }
+    }
+}
+
+/// What all steps of the resolution share.
+struct Scope<'a> {
+    file: &'a str,
+    form: Form,
+    schema: &'a serde_json::Value,
+    catalog: &'a Catalog,
+    problems: Problems,
+    targets: BTreeMap<String, Option<Rc<TargetDef>>>,
+}
+
+impl Scope<'_> {
+    fn problem(&mut self, mark: Mark, text: impl Into<String>) {
+        self.problems.add(self.file, mark, text);
+    }
+
+    /// A target folder; what is wrong with it is noted once.
+    fn target(&mut self, name: &str, mark: Mark) -> Option<Rc<TargetDef>> {
+        if !self.targets.contains_key(name) {
+            let found = match self.catalog.target(name) {
+                Ok(Some(def)) => Some(Rc::new(def)),
+                Ok(None) => None,
+                Err(problems) => {
+                    self.problems.extend(problems);
+                    self.targets.insert(name.to_owned(), None);
+                    return None;
+                }
+            };
+            self.targets.insert(name.to_owned(), found);
+        }
+        let found = self.targets.get(name).cloned().flatten();
+        let known = self.catalog.target_names();
+        if found.is_none() && !known.iter().any(|known| known == name) {
+            let said = if known.is_empty() {
+                let searched = Catalog::searched(&self.catalog.targets);
+                format!("unknown target \"{name}\": there are no target folders in {searched}")
+            } else {
+                let known = known.iter().map(String::as_str);
+                format!("unknown target \"{name}\"{}", hint(name, known))
+            };
+            self.problem(mark, said);
+        }
+        found
+    }
+}
+
+fn in_form(
+    source: &Source,
+    schema: &serde_json::Value,
+    written: &Node,
+    catalog: &Catalog,
+    choices: &Choices,
+) -> Result<Plan, Problems> {
+    let mut scope = Scope {
+        file: &source.file,
+        form: choices.form,
+        schema,
+        catalog,
+        problems: Problems::default(),
+        targets: BTreeMap::new(),
+    };
+    let root = laid_over(&mut scope, written, choices.form);
+    let def: ExperimentDef = match document::fill(&source.file, schema, &root) {
+        Ok(def) => def,
+        Err(problems) => {
+            scope.problems.extend(problems);
+            return Err(scope.problems);
+        }
+    };
+    let folder = workload_folder(&mut scope, &root, &def);
+    let Some(folder) = folder else {
+        return scope.problems.into_result(()).and_then(|()| {
+            let said = "the workload cannot be read";
+            Err(Problems::one(&source.file, root.place(&["workload"]), said))
+        });
+    };
+    let plan = plan(&mut scope, source, &root, &def, &folder, choices);
+    scope.problems.into_result(plan)
+}
+
+fn plan(
+    scope: &mut Scope<'_>,
+    source: &Source,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    choices: &Choices,
+) -> Plan {
+    let compare = def.compare.unwrap_or(Compare::Arms);
+    check_arm_names(scope, root, def, compare);
+    let variants = levels::variants(scope, root, def, folder);
+    let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
+    let arms = topology::arms(scope, root, def, folder);
+    for (index, name) in def.prepare.iter().enumerate() {
+        if !folder.def.prepare.contains_key(name) {
+            let known = folder.def.prepare.keys().map(|name| name.0.as_str());
+            let said = format!(
+                "workload \"{}\" has no step \"{name}\"{}",
+                folder.def.workload,
+                hint(name, known)
+            );
+            scope.problem(root.place(&["prepare", &index.to_string()]), said);
+        }
+    }
+    if compare == Compare::Levels && levels.len() == 1 {
+        let said = "levels are compared, but there is only one: add a factor with several values";
+        scope.problem(root.place(&["compare"]), said);
+    }
+    let used = workload::used(scope, root, folder);
+    let published = published::published(scope, root, def, &arms, &levels, compare);
+    let digest = digest(&source.text);
+    Plan {
+        version: FORMAT_VERSION,
+        experiment: source.experiment.clone(),
+        question: def.question.clone(),
+        file: source.file.clone(),
+        seed: choices.seed.or(def.seed).unwrap_or_else(|| seed(&digest)),
+        file_digest: digest,
+        form: choices.form,
+        workload: WorkloadPlan {
+            name: folder.def.workload.0.clone(),
+            about: folder.def.about.clone(),
+            parts: workload::parts(folder, &used),
+            edges: ways::edges_of(folder),
+            prepare: def.prepare.iter().map(|name| name.0.clone()).collect(),
+        },
+        compare,
+        cells: all_cells(&arms, cells),
+        blocks: run::blocks(scope, root, def, choices),
+        noise_floor: choices
+            .noise_floor
+            .or(def.noise_floor)
+            .unwrap_or(NoiseFloor::Measured),
+        restart: def.restart.unwrap_or(Restart::Block),
+        placement: run::placement(scope, root, def, &choices.cores),
+        addressing: choices
+            .addressing
+            .or(def.addressing)
+            .unwrap_or(Addressing::Loopback),
+        limits: run::limits(scope, root, def, &arms),
+        primary: run::primary(scope, root, def),
+        margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
+        fitness: run::fitness(def),
+        published,
+        arms,
+        levels,
+    }
+}
+
+/// Every arm × level, the levels of an arm together.
+fn all_cells(arms: &[Arm], of_levels: Vec<Cell>) -> Vec<Cell> {
+    let mut cells = Vec::with_capacity(arms.len() * of_levels.len());
+    for arm in arms {
+        for cell in &of_levels {
+            cells.push(Cell {
+                arm: arm.name.clone(),
+                ..cell.clone()
+            });
+        }
+    }
+    cells
+}
+
+/// The experiment as it counts in a form: without its `quick` section, which is laid over it in the quick form.
+fn laid_over(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
+    let mut root = written.clone();
+    root.remove("quick");
+    // A workload by name alone is the short form of one with settings.
+    let name = root.get("workload").cloned();
+    if let Some(node) = name.filter(|node| node.text().is_some()) {
+        let mark = node.mark;
+        let with = Node {
+            mark,
+            value: Value::Map(vec![Entry {
+                key: String::from("use"),
+                key_mark: mark,
+                value: node,
+            }]),
+        };
+        root.set(&["workload"], mark, with);
+    }
+    if form == Form::Full {
+        return root;
+    }
+    let Some(quick) = written.get("quick") else {
+        let said = "the experiment has no quick form: add a section `quick`, or leave --quick out";
+        scope.problem(Mark::START, said);
+        return root;
+    };
+    for entry in quick.entries() {
+        match (entry.key.as_str(), &entry.value.value) {
+            ("arms", Value::List(names)) => keep_arms(scope, &mut root, names),
+            // Repetition is one decision: a number must not be merged with a range.
+            ("blocks", _) => root.set(&["blocks"], entry.key_mark, entry.value.clone()),
+            (key, _) => {
+                let mut over = root
+                    .get(key)
+                    .cloned()
+                    .unwrap_or_else(|| entry.value.clone());
+                over.overlay(&entry.value);
+                root.set(&[key], entry.key_mark, over);
+            }
+        }
+    }
+    root
+}
+
+fn keep_arms(scope: &mut Scope<'_>, root: &mut Node, names: &[Node]) {
+    let Some(Node {
+        mark,
+        value: Value::List(arms),
+    }) = root.get("arms").cloned()
+    else {
+        return;
+    };
+    let name_of = |arm: &Node| arm.get("name").and_then(Node::text).map(String::from);
+    let known: Vec<String> = arms.iter().filter_map(name_of).collect();
+    let wanted: Vec<&str> = names.iter().filter_map(Node::text).collect();
+    for node in names {
+        if let Some(name) = node
+            .text()
+            .filter(|name| !known.iter().any(|arm| arm == name))
+        {
+            let said = format!(
+                "unknown arm \"{name}\"{}",
+                hint(name, known.iter().map(String::as_str))
+            );
+            scope.problem(node.mark, said);
+        }
+    }
+    // The first of the file stays the first: quick and full have one order.
+    let kept: Vec<Node> = arms
+        .into_iter()
+        .filter(|arm| name_of(arm).is_some_and(|name| wanted.contains(&name.as_str())))
+        .collect();
+    if !kept.is_empty() {
+        let value = Value::List(kept);
+        root.set(&["arms"], mark, Node { mark, value });
+    }
+}
+
+fn workload_folder(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+) -> Option<WorkloadFolder> {
+    let name = def.workload.name();
+    match scope.catalog.workload(name) {
+        Ok(Some(folder)) => Some(folder),
+        Ok(None) => {
+            let known = scope.catalog.workload_names();
+            let mark = root.place(&["workload", "use"]);
+            let said = if known.is_empty() {
+                let searched = Catalog::searched(&scope.catalog.workloads);
+                format!("unknown workload \"{name}\": there are no workload folders in {searched}")
+            } else {
+                let known = known.iter().map(String::as_str);
+                format!("unknown workload \"{name}\"{}", hint(name, known))
+            };
+            scope.problem(mark, said);
+            None
+        }
+        Err(problems) => {
+            scope.problems.extend(problems);
+            None
+        }
+    }
+}
+
+fn check_arm_names(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, compare: Compare) {
+    for (index, arm) in def.arms.iter().enumerate() {
+        if let Some(first) = def.arms[..index]
+            .iter()
+            .position(|other| other.name == arm.name)
+        {
+            let line = root.place(&["arms", &first.to_string(), "name"]).line;
+            let said = format!(
+                "arm \"{}\" stands here twice: first in line {line}",
+                arm.name
+            );
+            scope.problem(root.place(&["arms", &index.to_string(), "name"]), said);
+        }
+    }
+    if compare == Compare::Arms && def.arms.len() == 1 {
+        let said = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
+        scope.problem(root.key_place(&["arms"]), said);
+    }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// The seed of a file that names none: 52 bits of its digest, exact in every JSON reader.
+fn seed(digest: &str) -> u64 {
+    u64::from_str_radix(&digest[..13], 16).unwrap_or_default()
+}

@@ -1,0 +1,94 @@
+//! Published figures: that they stand beside something we measure, in a unit that fits.
+
+use super::Scope;
+use crate::def::{ExperimentDef, PublishedDef};
+use crate::metric::Unit;
+use crate::plan::{Arm, Compare, Form, Level, Published, PublishedFigure};
+use crate::problem::hint;
+use crate::yaml::Node;
+
+/// All figures that stand beside an arm and a level of this form.
+pub(super) fn published(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    arms: &[Arm],
+    levels: &[Level],
+    compare: Compare,
+) -> Vec<Published> {
+    // A figure of a level or an arm that this form leaves out is dropped here; that it exists
+    // in the full form is checked when that is resolved, which always happens.
+    let all_levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
+    let things: Vec<&str> = match compare {
+        Compare::Arms => arms.iter().map(|arm| arm.name.as_str()).collect(),
+        Compare::Levels => all_levels.clone(),
+    };
+    let quick = scope.form == Form::Quick;
+    let mut all = Vec::new();
+    for (index, figure) in def.published.iter().enumerate() {
+        let index = index.to_string();
+        let at = |key: &str| root.place(&["published", &index, key]);
+        let against = match (&figure.against, things.first()) {
+            (Some(against), _) => against.clone(),
+            (None, Some(first)) => (*first).to_owned(),
+            (None, None) => continue,
+        };
+        let mut known = true;
+        let word = match compare {
+            Compare::Arms => "arm",
+            Compare::Levels => "level",
+        };
+        for (key, name) in [("arm", &figure.arm), ("against", &against)] {
+            if !things.contains(&name.as_str()) {
+                known = false;
+                if !quick {
+                    let said = format!("unknown {word} \"{name}\"{}", hint(name, things.clone()));
+                    scope.problem(at(key), said);
+                }
+            }
+        }
+        if let Some(level) = &figure.level
+            && !all_levels.contains(&level.as_str())
+        {
+            known = false;
+            if !quick {
+                let said = format!(
+                    "unknown level \"{level}\"{}",
+                    hint(level, all_levels.clone())
+                );
+                scope.problem(at("level"), said);
+            }
+        }
+        match value(figure) {
+            Ok(value) if known => all.push(Published {
+                arm: figure.arm.clone(),
+                against,
+                metric: figure.metric,
+                level: figure.level.clone(),
+                figure: value,
+                source: figure.source.clone(),
+                caveat: figure.caveat.clone(),
+            }),
+            Ok(_) => {}
+            Err(said) => scope.problem(root.place(&["published", &index]), said),
+        }
+    }
+    all
+}
+
+fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
+    match (figure.ratio, figure.added, figure.value) {
+        (Some(ratio), None, None) => Ok(PublishedFigure::Ratio(ratio)),
+        (None, Some(added), None) if figure.metric.unit() == Unit::Nanoseconds => {
+            Ok(PublishedFigure::AddedNs(added.as_ns()))
+        }
+        (None, Some(_), None) => Err(format!(
+            "added is a time, but {} is none: write ratio or value",
+            figure.metric.label()
+        )),
+        (None, None, Some(value)) => Ok(PublishedFigure::Value(value)),
+        _ => Err(String::from(
+            "a published figure has exactly one of ratio, added and value",
+        )),
+    }
+}

@@ -1,0 +1,166 @@
+//! What belongs to the run as a whole: repetition, cores, limits, metrics, fitness.
+
+use std::collections::BTreeMap;
+
+use super::{Choices, Scope};
+use crate::def::{BlocksDef, ExperimentDef};
+use crate::metric::Metric;
+use crate::plan::{Arm, Blocks, Fitness, Limits, Placement, Until};
+use crate::problem::hint;
+use crate::yaml::Node;
+
+/// Relative difference that is too small to matter when nothing is said.
+pub(super) const MARGIN: f64 = 0.02;
+/// Blocks when nothing is said: the least number that shows which of five lies apart.
+const BLOCKS: u32 = 5;
+/// Metrics with verdicts when nothing is said: what a user feels, what hurts, what it costs.
+const PRIMARY: [Metric; 3] = [Metric::Median, Metric::P99, Metric::Cpu];
+
+pub(super) fn blocks(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    choices: &Choices,
+) -> Blocks {
+    let fixed = |count: u32| Blocks {
+        min: count,
+        max: count,
+        until: None,
+    };
+    let blocks = match def.blocks {
+        None => fixed(BLOCKS),
+        Some(BlocksDef::Number(count)) => fixed(count),
+        Some(BlocksDef::Range(range)) => {
+            if range.min > range.max {
+                let said = format!("min {} is above max {}", range.min, range.max);
+                scope.problem(root.place(&["blocks", "min"]), said);
+            }
+            if range.until.is_some_and(|until| until.within.0 <= 0.0) {
+                let said = "an interval is never as narrow as nothing: write a share such as 5%";
+                scope.problem(root.place(&["blocks", "until", "within"]), said);
+            }
+            Blocks {
+                min: range.min,
+                max: range.max,
+                until: range.until.map(|until| Until {
+                    metric: until.metric,
+                    within: until.within.0,
+                }),
+            }
+        }
+    };
+    choices.blocks.map_or(blocks, fixed)
+}
+
+/// Agents alone on the last core, everything else on the others; one core: everything everywhere.
+pub(super) fn placement(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    cores: &[u32],
+) -> Placement {
+    let mut placement = match cores.split_last() {
+        Some((last, others)) if !others.is_empty() => Placement {
+            agent_cpus: vec![*last],
+            part_cpus: others.to_vec(),
+        },
+        _ => Placement {
+            agent_cpus: Vec::new(),
+            part_cpus: Vec::new(),
+        },
+    };
+    let Some(written) = &def.placement else {
+        return placement;
+    };
+    for (key, list) in [("agent", &written.agent), ("parts", &written.parts)] {
+        for (index, core) in list.iter().flatten().enumerate() {
+            if !cores.contains(core) {
+                let known: Vec<String> = cores.iter().map(u32::to_string).collect();
+                let said = format!(
+                    "there is no core {core} here: the cores are {}",
+                    crate::problem::list(&known)
+                );
+                scope.problem(root.place(&["placement", key, &index.to_string()]), said);
+            }
+        }
+    }
+    if let Some(agent) = &written.agent {
+        placement.agent_cpus.clone_from(agent);
+        placement.part_cpus = cores
+            .iter()
+            .copied()
+            .filter(|core| !agent.contains(core))
+            .collect();
+    }
+    if let Some(parts) = &written.parts {
+        placement.part_cpus.clone_from(parts);
+    }
+    placement
+}
+
+pub(super) fn limits(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    arms: &[Arm],
+) -> BTreeMap<String, Limits> {
+    let mut known: Vec<&str> = arms
+        .iter()
+        .flat_map(|arm| &arm.topology.instances)
+        .map(|instance| instance.name.as_str())
+        .collect();
+    known.sort_unstable();
+    known.dedup();
+    let mut limits = BTreeMap::new();
+    for (name, written) in &def.limits {
+        if !known.contains(&name.0.as_str()) {
+            // An arm that the quick form leaves out may be the only one with this instance.
+            if scope.form == crate::plan::Form::Full {
+                let said = format!(
+                    "nothing is called \"{name}\" in any arm{}",
+                    hint(name, known.iter().copied())
+                );
+                scope.problem(root.key_place(&["limits", name]), said);
+            }
+            continue;
+        }
+        limits.insert(
+            name.0.clone(),
+            Limits {
+                cpu: written.cpu,
+                memory_bytes: written.memory.map(|size| size.0),
+            },
+        );
+    }
+    limits
+}
+
+pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Vec<Metric> {
+    let Some(written) = &def.primary else {
+        return PRIMARY.to_vec();
+    };
+    for (index, metric) in written.iter().enumerate() {
+        if written[..index].contains(metric) {
+            let said = format!("{} stands here twice", metric.label());
+            scope.problem(root.place(&["primary", &index.to_string()]), said);
+        }
+    }
+    written.clone()
+}
+
+/// The limits of a fit trial; the defaults are those of the method (docs/METHODOLOGY.md).
+pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
+    let written = def.fitness.unwrap_or_default();
+    let share = |written: Option<crate::units::Share>, default: f64| {
+        written.map_or(default, |share| share.0)
+    };
+    Fitness {
+        lateness_p99_ns: written
+            .lateness_p99
+            .map_or(100_000, crate::units::Period::as_ns),
+        lateness_share: share(written.lateness_share, 0.10),
+        agent_busy: share(written.agent_busy, 0.85),
+        released_share: share(written.released, 0.99),
+        saturated_busy: share(written.saturated, 0.80),
+    }
+}

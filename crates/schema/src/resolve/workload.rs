@@ -1,0 +1,309 @@
+//! The workload at one level: settings checked and completed, parts with their targets, edges without wildcards.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::Scope;
+use crate::catalog::WorkloadFolder;
+use crate::def::{CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
+use crate::plan::{Edge, Part, PartKind};
+use crate::problem::{Problems, hint};
+use crate::topology::{Security, Settings};
+use crate::units::{Period, Share, Size};
+use crate::yaml::Node;
+
+/// Target name of parts that agents play.
+pub(super) const AGENT: &str = "agent";
+
+/// What a workload setting makes of a value: sizes become bytes, times their shortest text.
+pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
+    let text = match value {
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let wrong = |wanted: &str| format!("{value} stands here, not {wanted}");
+    let unit = |error: crate::units::UnitError| error.to_string();
+    match def.kind {
+        SettingKind::Size => text.parse::<Size>().map(|size| size.0.into()).map_err(unit),
+        SettingKind::Period => text
+            .parse::<Period>()
+            .map(|period| period.to_string().into())
+            .map_err(unit),
+        SettingKind::Share => text
+            .parse::<Share>()
+            .map(|share| share.0.into())
+            .map_err(unit),
+        SettingKind::Integer if value.is_i64() || value.is_u64() => in_range(def, value),
+        SettingKind::Integer => Err(wrong("a whole number")),
+        SettingKind::Number if value.is_number() => in_range(def, value),
+        SettingKind::Number => Err(wrong("a number")),
+        SettingKind::Flag if value.is_boolean() => Ok(value.clone()),
+        SettingKind::Flag => Err(wrong("true or false")),
+        SettingKind::Text if value.is_string() => Ok(value.clone()),
+        SettingKind::Text => Err(wrong("text")),
+        SettingKind::Choice if def.one_of.contains(value) => Ok(value.clone()),
+        SettingKind::Choice => {
+            let known: Vec<String> = def
+                .one_of
+                .iter()
+                .map(|word| word.as_str().map_or_else(|| word.to_string(), String::from))
+                .collect();
+            Err(format!(
+                "\"{text}\" is not one of its values{}",
+                hint(&text, known.iter().map(String::as_str))
+            ))
+        }
+    }
+}
+
+fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
+    let number = value.as_f64().unwrap_or(f64::NAN);
+    if let Some(min) = def.min.filter(|min| number < *min) {
+        return Err(format!("{value} is below {min}"));
+    }
+    if let Some(max) = def.max.filter(|max| number > *max) {
+        return Err(format!("{value} is above {max}"));
+    }
+    Ok(value.clone())
+}
+
+/// Checks what a workload file says beyond its structure.
+///
+/// # Errors
+/// Everything that does not fit together, each with its place.
+pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for (key, setting) in &def.settings {
+        if def.parts.contains_key(key.as_str()) {
+            let said = format!("\"{key}\" is a part already: call the setting something else");
+            problems.add(file, root.key_place(&["settings", key]), said);
+        }
+        if let Err(said) = setting_value(setting, &setting.default) {
+            problems.add(file, root.place(&["settings", key, "default"]), said);
+        }
+    }
+    for (name, part) in &def.parts {
+        if part.kind == PartKind::Client && part.target.is_some() {
+            let said = "agents play a client: leave the target out";
+            problems.add(file, root.key_place(&["parts", name, "target"]), said);
+        }
+        if let Some(CountDef::Setting(key)) = &part.count
+            && def
+                .settings
+                .get(key)
+                .is_none_or(|setting| setting.kind != SettingKind::Integer)
+        {
+            let said = format!(
+                "\"{key}\" is no setting of kind integer{}",
+                hint(key, def.settings.keys().map(String::as_str))
+            );
+            problems.add(file, root.place(&["parts", name, "count"]), said);
+        }
+    }
+    let mut seen = Vec::new();
+    for (index, edge) in def.edges.iter().enumerate() {
+        let place = root.place(&["edges", &index.to_string(), "edge"]);
+        let (from, to) = edge.edge.sides();
+        for side in [from, to] {
+            if side != "*" && !def.parts.contains_key(side) {
+                let parts = def.parts.keys().map(|name| name.0.as_str());
+                let said = format!("unknown part \"{side}\"{}", hint(side, parts));
+                problems.add(file, place, said);
+            }
+        }
+        if to == "*" {
+            problems.add(file, place, "a workload's edge leads to one part, not to *");
+        }
+        if seen.contains(&(from, to)) {
+            problems.add(
+                file,
+                place,
+                format!("edge \"{from}->{to}\" stands here twice"),
+            );
+        }
+        seen.push((from, to));
+        check_protocol(
+            file,
+            &edge.protocol,
+            root.place(&["edges", &index.to_string(), "protocol"]),
+            &mut problems,
+        );
+    }
+    let edges = edges(def);
+    for (name, load) in &def.loads {
+        if !edges
+            .iter()
+            .any(|edge| load.edge.matches(&edge.from, &edge.to))
+        {
+            let said = unknown_edge(&load.edge, &edges);
+            problems.add(file, root.place(&["loads", name, "edge"]), said);
+        }
+        if let Some(protocol) = &load.protocol {
+            let place = root.place(&["loads", name, "protocol"]);
+            check_protocol(file, protocol, place, &mut problems);
+        }
+    }
+    problems.into_result(())
+}
+
+fn check_protocol(file: &str, protocol: &str, place: crate::yaml::Mark, problems: &mut Problems) {
+    if !crate::protocol::exists(protocol) {
+        let said = format!(
+            "unknown protocol \"{protocol}\"{}",
+            hint(protocol, crate::protocol::names())
+        );
+        problems.add(file, place, said);
+    }
+}
+
+/// The edges of a workload with `*` written out: every service but the called part itself.
+pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
+    let mut found: Vec<Edge> = Vec::new();
+    let make = |from: &str, to: &str, edge: &crate::def::WorkloadEdgeDef| Edge {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        protocol: edge.protocol.clone(),
+        own: edge.own.unwrap_or(Security::Plaintext),
+    };
+    // Edges that name both parts win over a wildcard.
+    for edge in &def.edges {
+        let (from, to) = edge.edge.sides();
+        if from != "*" {
+            found.push(make(from, to, edge));
+        }
+    }
+    for edge in &def.edges {
+        let (from, to) = edge.edge.sides();
+        if from != "*" {
+            continue;
+        }
+        for (name, part) in &def.parts {
+            let known = found
+                .iter()
+                .any(|edge| edge.from == name.0 && edge.to == to);
+            if part.kind == PartKind::Service && name.0 != to && !known {
+                found.push(make(name, to, edge));
+            }
+        }
+    }
+    found
+}
+
+/// `unknown edge …` with the nearest.
+pub(super) fn unknown_edge(wrong: &str, edges: &[Edge]) -> String {
+    let names: Vec<String> = edges.iter().map(Edge::name).collect();
+    format!(
+        "unknown edge \"{wrong}\"{}",
+        hint(wrong, names.iter().map(String::as_str))
+    )
+}
+
+/// A workload as one level uses it.
+#[derive(Debug, Clone)]
+pub(super) struct Used {
+    /// Settings, complete.
+    pub settings: Settings,
+    /// Target of each part, where the experiment or the workload names one.
+    pub targets: BTreeMap<String, String>,
+}
+
+/// Splits what an experiment says about a workload into settings and targets of parts, and completes the settings.
+pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) -> Used {
+    let mut settings: Settings = folder
+        .def
+        .settings
+        .iter()
+        .filter_map(|(key, def)| {
+            let value = setting_value(def, &def.default).ok()?;
+            Some((key.clone(), value))
+        })
+        .collect();
+    let mut targets: BTreeMap<String, String> = folder
+        .def
+        .parts
+        .iter()
+        .map(|(name, part)| {
+            let target = match (&part.target, part.kind) {
+                (_, PartKind::Client) => AGENT.to_owned(),
+                (Some(target), _) => target.0.clone(),
+                (None, _) => String::new(),
+            };
+            (name.0.clone(), target)
+        })
+        .collect();
+    let Some(written) = root.get("workload") else {
+        return Used { settings, targets };
+    };
+    for entry in written.entries().iter().filter(|entry| entry.key != "use") {
+        let value = entry.value.to_json();
+        if let Some(def) = folder.def.settings.get(&entry.key) {
+            match setting_value(def, &value) {
+                Ok(value) => {
+                    settings.insert(entry.key.clone(), value);
+                }
+                Err(said) => scope.problem(
+                    entry.value.mark,
+                    format!("setting \"{}\": {said}", entry.key),
+                ),
+            }
+        } else if let Some(part) = folder.def.parts.get(entry.key.as_str()) {
+            match entry.value.text() {
+                Some(_) if part.kind == PartKind::Client => {
+                    scope.problem(entry.key_mark, "agents play a client, no target does");
+                }
+                Some(target) => {
+                    if scope.target(target, entry.value.mark).is_some() {
+                        targets.insert(entry.key.clone(), target.to_owned());
+                    }
+                }
+                None => scope.problem(entry.value.mark, "a part takes the name of a target"),
+            }
+        } else {
+            let known = folder.def.settings.keys().map(String::as_str);
+            let parts = folder.def.parts.keys().map(|name| name.0.as_str());
+            let said = format!(
+                "unknown key \"{}\" in workload \"{}\"{}",
+                entry.key,
+                folder.def.workload,
+                hint(&entry.key, known.chain(parts))
+            );
+            scope.problem(entry.key_mark, said);
+        }
+    }
+    Used { settings, targets }
+}
+
+/// The parts of the plan.
+pub(super) fn parts(folder: &WorkloadFolder, used: &Used) -> Vec<Part> {
+    folder
+        .def
+        .parts
+        .iter()
+        .map(|(name, part)| Part {
+            name: name.0.clone(),
+            target: used.targets.get(&name.0).cloned().unwrap_or_default(),
+            kind: part.kind,
+        })
+        .collect()
+}
+
+/// How many instances a part has.
+pub(super) fn count(folder: &WorkloadFolder, used: &Used, part: &str) -> u32 {
+    match folder
+        .def
+        .parts
+        .get(part)
+        .and_then(|part| part.count.as_ref())
+    {
+        None => 1,
+        Some(CountDef::Number(count)) => *count,
+        Some(CountDef::Setting(key)) => used
+            .settings
+            .get(key)
+            .and_then(Json::as_u64)
+            .and_then(|count| u32::try_from(count).ok())
+            .unwrap_or(1)
+            .clamp(1, 64),
+    }
+}

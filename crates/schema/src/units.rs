@@ -1,0 +1,349 @@
+//! Times, sizes and shares as people write them: `700ms`, `1kB`, `5%`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Longest time that an experiment may name: a month.
+const PERIOD_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
+
+/// Why a text is no time, size or share.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnitError {
+    /// A number without a unit.
+    #[error("\"{0}\" has no unit: write {1}")]
+    NoUnit(String, &'static str),
+    /// A unit that does not exist.
+    #[error("\"{0}\" is no unit: write {1}")]
+    UnknownUnit(String, &'static str),
+    /// Below zero.
+    #[error("\"{0}\" is negative")]
+    Negative(String),
+    /// Not a number where one is needed.
+    #[error("\"{0}\" is no {1}: write {2}")]
+    NoNumber(String, &'static str, &'static str),
+    /// Beyond a limit.
+    #[error("\"{0}\" is more than {1}")]
+    TooMuch(String, &'static str),
+}
+
+const PERIODS: &str = "a number with ns, us, ms, s, m or h, such as 700ms";
+const SIZES: &str = "a number with B, kB, MB, GB, KiB, MiB or GiB, such as 1kB";
+const SHARES: &str = "a share such as 5% or 0.05";
+
+/// A time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Period(pub Duration);
+
+impl Period {
+    /// In nanoseconds; no period is longer than a month, so it fits.
+    #[must_use]
+    pub fn as_ns(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl FromStr for Period {
+    type Err = UnitError;
+
+    /// Numbers with units, added up: `1m30s`.
+    fn from_str(text: &str) -> Result<Period, UnitError> {
+        let mut rest = text.trim();
+        if rest.starts_with('-') {
+            return Err(UnitError::Negative(text.to_owned()));
+        }
+        if rest == "0" {
+            return Ok(Period(Duration::ZERO));
+        }
+        let mut seconds = 0.0;
+        while !rest.is_empty() {
+            let (number, unit, after) = split_number(rest)
+                .ok_or_else(|| UnitError::NoNumber(text.to_owned(), "time", PERIODS))?;
+            let scale = match unit {
+                "ns" => 1e-9,
+                "us" | "µs" | "μs" => 1e-6,
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "m" | "min" => 60.0,
+                "h" => 3600.0,
+                "" => return Err(UnitError::NoUnit(text.to_owned(), PERIODS)),
+                _ => return Err(UnitError::UnknownUnit(unit.to_owned(), PERIODS)),
+            };
+            seconds += number * scale;
+            rest = after.trim_start();
+        }
+        if text.trim().is_empty() {
+            return Err(UnitError::NoNumber(text.to_owned(), "time", PERIODS));
+        }
+        if seconds > PERIOD_MAX.as_secs_f64() {
+            return Err(UnitError::TooMuch(text.to_owned(), "a month"));
+        }
+        // To the nanosecond: 0.7 s in binary is a little less than 700 ms.
+        Ok(Period(Duration::from_nanos((seconds * 1e9).round() as u64)))
+    }
+}
+
+impl fmt::Display for Period {
+    /// In the largest unit that makes it whole, one unit only so that every program reads it: `700ms`, `90s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        match ns {
+            _ if ns.is_multiple_of(1_000_000_000) => write!(f, "{}s", ns / 1_000_000_000),
+            _ if ns.is_multiple_of(1_000_000) => write!(f, "{}ms", ns / 1_000_000),
+            _ if ns.is_multiple_of(1_000) => write!(f, "{}us", ns / 1_000),
+            _ => write!(f, "{ns}ns"),
+        }
+    }
+}
+
+/// A size in bytes. MB is 10⁶ bytes; MiB (or Mi) is 2²⁰.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Size, UnitError> {
+        let trimmed = text.trim();
+        if trimmed.starts_with('-') {
+            return Err(UnitError::Negative(text.to_owned()));
+        }
+        let no_size = || UnitError::NoNumber(text.to_owned(), "size", SIZES);
+        let (number, unit, rest) = split_number(trimmed).ok_or_else(no_size)?;
+        if !rest.is_empty() {
+            return Err(no_size());
+        }
+        let scale: f64 = match unit {
+            "" | "B" => 1.0,
+            "kB" | "KB" | "k" => 1e3,
+            "MB" | "M" => 1e6,
+            "GB" | "G" => 1e9,
+            "KiB" | "Ki" => 1024.0,
+            "MiB" | "Mi" => 1_048_576.0,
+            "GiB" | "Gi" => 1_073_741_824.0,
+            _ => return Err(UnitError::UnknownUnit(unit.to_owned(), SIZES)),
+        };
+        let bytes = number * scale;
+        // JSON integers stay exact in every reader below 2^53.
+        if bytes >= 9_007_199_254_740_992.0 {
+            return Err(UnitError::TooMuch(text.to_owned(), "8 PiB"));
+        }
+        if (bytes - bytes.round()).abs() > 1e-6 {
+            let what = "whole number of bytes";
+            return Err(UnitError::NoNumber(text.to_owned(), what, SIZES));
+        }
+        Ok(Size(bytes.round() as u64))
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (scale, unit) in [
+            (1_000_000_000, "GB"),
+            (1_073_741_824, "GiB"),
+            (1_000_000, "MB"),
+            (1_048_576, "MiB"),
+            (1_000, "kB"),
+            (1_024, "KiB"),
+        ] {
+            if self.0 >= scale && self.0.is_multiple_of(scale) {
+                return write!(f, "{}{unit}", self.0 / scale);
+            }
+        }
+        write!(f, "{}B", self.0)
+    }
+}
+
+/// A share of a whole, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Share(pub f64);
+
+impl FromStr for Share {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Share, UnitError> {
+        let no_share = || UnitError::NoNumber(text.to_owned(), "share", SHARES);
+        let trimmed = text.trim();
+        let (digits, scale) = match trimmed.strip_suffix('%') {
+            Some(percent) => (percent.trim_end(), 100.0),
+            None => (trimmed, 1.0),
+        };
+        let value = digits.parse::<f64>().map_err(|_| no_share())? / scale;
+        if value.is_nan() {
+            return Err(no_share());
+        }
+        if value < 0.0 {
+            return Err(UnitError::Negative(text.to_owned()));
+        }
+        if value > 1.0 {
+            return Err(UnitError::TooMuch(text.to_owned(), "100%"));
+        }
+        Ok(Share(value))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Ten digits hide that 0.07 × 100 is not quite 7.
+        write!(f, "{}%", (self.0 * 1e12).round() / 1e10)
+    }
+}
+
+/// `700ms…` → 700, `ms`, `…`.
+fn split_number(text: &str) -> Option<(f64, &str, &str)> {
+    let digits = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(text.len());
+    let number = text[..digits].parse::<f64>().ok()?;
+    let after = text[digits..].trim_start();
+    let unit = after
+        .find(|c: char| c.is_ascii_digit() || c == '.' || c.is_whitespace())
+        .unwrap_or(after.len());
+    Some((number, &after[..unit], &after[unit..]))
+}
+
+/// Text, or a bare number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(serde_json::Number),
+    Text(String),
+}
+
+macro_rules! written {
+    ($name:ident, $format:literal, $types:tt, $about:literal) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = match Written::deserialize(deserializer)? {
+                    Written::Number(number) => number.to_string(),
+                    Written::Text(text) => text,
+                };
+                text.parse().map_err(D::Error::custom)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": $types, "format": $format, "description": $about})
+            }
+        }
+    };
+}
+
+written!(
+    Period,
+    "period",
+    ["string", "number"],
+    "A time: a number with ns, us, ms, s, m or h (`700ms`, `1m30s`)."
+);
+written!(
+    Size,
+    "size",
+    ["string", "number"],
+    "A size: bytes, or a number with B, kB, MB, GB (powers of 1000), KiB, MiB, GiB (powers of 1024)."
+);
+written!(
+    Share,
+    "share",
+    ["string", "number"],
+    "A share: `5%` or 0.05."
+);
+
+/// What a format of this module says about a text; `None`: it is in order, or the format is not ours.
+#[must_use]
+pub fn check_format(format: &str, text: &str) -> Option<String> {
+    match format {
+        "period" => text.parse::<Period>().err().map(|error| error.to_string()),
+        "size" => text.parse::<Size>().err().map(|error| error.to_string()),
+        "share" => text.parse::<Share>().err().map(|error| error.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        for (text, ns) in [
+            ("700ms", 700_000_000),
+            ("0.7s", 700_000_000),
+            ("1m30s", 90_000_000_000),
+            ("2 s", 2_000_000_000),
+            ("15us", 15_000),
+            ("15µs", 15_000),
+            ("1h", 3_600_000_000_000),
+            ("0", 0),
+            ("0ms", 0),
+        ] {
+            assert_eq!(text.parse::<Period>().unwrap().as_ns(), ns, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_unit_or_below_zero_is_refused_in_words() {
+        let said = |text: &str| text.parse::<Period>().unwrap_err().to_string();
+        assert!(said("3").contains("has no unit"));
+        assert!(said("-3s").contains("negative"));
+        assert!(said("3 parsecs").contains("\"parsecs\" is no unit"));
+        assert!(said("").contains("is no time"));
+        assert!(said("soon").contains("is no time"));
+        assert!(said("90000h").contains("more than a month"));
+    }
+
+    #[test]
+    fn megabytes_are_decimal_and_mebibytes_are_not() {
+        assert_eq!("1MB".parse::<Size>(), Ok(Size(1_000_000)));
+        assert_eq!("1MiB".parse::<Size>(), Ok(Size(1_048_576)));
+        assert_eq!("1Gi".parse::<Size>(), Ok(Size(1_073_741_824)));
+        assert_eq!("1.5kB".parse::<Size>(), Ok(Size(1_500)));
+        assert_eq!("100".parse::<Size>(), Ok(Size(100)));
+        assert!("1.0005kB".parse::<Size>().is_err());
+        assert!("10 apples".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn shares_are_percent_or_fractions() {
+        assert_eq!("5%".parse::<Share>(), Ok(Share(0.05)));
+        assert_eq!("0.05".parse::<Share>(), Ok(Share(0.05)));
+        assert!("120%".parse::<Share>().is_err());
+        assert!("-1%".parse::<Share>().is_err());
+        assert!("NaN".parse::<Share>().is_err());
+    }
+
+    #[test]
+    fn what_is_printed_reads_back_as_the_same() {
+        for ns in [
+            0,
+            1,
+            999,
+            15_000,
+            700_000_000,
+            1_500_000_000,
+            90_000_000_000,
+        ] {
+            let period = Period(Duration::from_nanos(ns));
+            assert_eq!(period.to_string().parse::<Period>(), Ok(period), "{period}");
+        }
+        for bytes in [0, 1, 999, 1_000, 1_024, 1_500, 1_048_576, 2_000_000_000] {
+            assert_eq!(Size(bytes).to_string().parse::<Size>(), Ok(Size(bytes)));
+        }
+        assert_eq!(Share(0.07).to_string(), "7%");
+    }
+}

@@ -1,0 +1,451 @@
+//! YAML text → a tree in which every key and every value knows its place.
+
+use granit_parser::{Event, Parser, ScalarStyle, Span};
+use serde_json::{Map, Number};
+
+use crate::problem::Problems;
+
+/// Longest file that is read: experiments are pages, not data.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// Deepest nesting.
+pub const DEPTH_MAX: usize = 32;
+/// Most nodes, aliases expanded: what stops a file that doubles itself.
+pub const NODES_MAX: usize = 100_000;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+}
+
+impl Mark {
+    /// Where a file begins.
+    pub const START: Mark = Mark { line: 1, column: 1 };
+
+    fn of(span: &Span) -> Mark {
+        Mark {
+            line: span.start.line().max(1),
+            column: span.start.col() + 1,
+        }
+    }
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where it begins.
+    pub mark: Mark,
+    /// What it is.
+    pub value: Value,
+}
+
+/// A value, resolved after YAML 1.2's core schema.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// Whole or not.
+    Number(Number),
+    /// Text.
+    Text(String),
+    /// `- a`
+    List(Vec<Node>),
+    /// `key: value`, in the order of the file, no key twice.
+    Map(Vec<Entry>),
+}
+
+/// One `key: value`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Key.
+    pub key: String,
+    /// Where the key begins.
+    pub key_mark: Mark,
+    /// Value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The entries of a map; none for everything else.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        match &self.value {
+            Value::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items of a list; none for everything else.
+    #[must_use]
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    /// The entry of a key.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The text, if it is text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Place of the value at a path of keys and list positions, or of the deepest part of the path that exists.
+    #[must_use]
+    pub fn place(&self, path: &[&str]) -> Mark {
+        self.descend(path).mark
+    }
+
+    /// Place of the last key of a path, or of the deepest part of the path that exists.
+    #[must_use]
+    pub fn key_place(&self, path: &[&str]) -> Mark {
+        let Some((last, parents)) = path.split_last() else {
+            return self.mark;
+        };
+        let parent = self.descend(parents);
+        parent
+            .entry(last)
+            .map_or(parent.descend(&[last]).mark, |entry| entry.key_mark)
+    }
+
+    fn descend(&self, path: &[&str]) -> &Node {
+        let mut node = self;
+        for step in path {
+            let next = match &node.value {
+                Value::Map(_) => node.get(step),
+                Value::List(items) => step.parse::<usize>().ok().and_then(|at| items.get(at)),
+                _ => None,
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node
+    }
+
+    /// Sets the value at a path of keys, making maps on the way; `key_mark` is the place of keys made.
+    pub fn set(&mut self, path: &[&str], key_mark: Mark, value: Node) {
+        let Some((first, rest)) = path.split_first() else {
+            *self = value;
+            return;
+        };
+        if !matches!(self.value, Value::Map(_)) {
+            self.value = Value::Map(Vec::new());
+        }
+        if let Value::Map(entries) = &mut self.value {
+            if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
+                entry.value.set(rest, key_mark, value);
+                return;
+            }
+            let mut made = Node {
+                mark: key_mark,
+                value: Value::Map(Vec::new()),
+            };
+            made.set(rest, key_mark, value);
+            entries.push(Entry {
+                key: (*first).to_owned(),
+                key_mark,
+                value: made,
+            });
+        }
+    }
+
+    /// Lays another tree over this one: maps are merged key by key, everything else is replaced.
+    pub fn overlay(&mut self, over: &Node) {
+        if let (Value::Map(entries), Value::Map(over_entries)) = (&mut self.value, &over.value) {
+            for entry in over_entries {
+                match entries.iter_mut().find(|known| known.key == entry.key) {
+                    Some(known) => known.value.overlay(&entry.value),
+                    None => entries.push(entry.clone()),
+                }
+            }
+        } else {
+            *self = over.clone();
+        }
+    }
+
+    /// Removes a key of a map.
+    pub fn remove(&mut self, key: &str) {
+        if let Value::Map(entries) = &mut self.value {
+            entries.retain(|entry| entry.key != key);
+        }
+    }
+
+    /// The same without places.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => serde_json::Value::Bool(*value),
+            Value::Number(number) => serde_json::Value::Number(number.clone()),
+            Value::Text(text) => serde_json::Value::String(text.clone()),
+            Value::List(items) => items.iter().map(Node::to_json).collect(),
+            Value::Map(entries) => serde_json::Value::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        1 + match &self.value {
+            Value::List(items) => items.iter().map(Node::weight).sum(),
+            Value::Map(entries) => entries.iter().map(|entry| 1 + entry.value.weight()).sum(),
+            _ => 0,
+        }
+    }
+}
+
+/// Reads one document.
+///
+/// # Errors
+/// What is no YAML, keys that occur twice, tags, several documents, and what passes a limit.
+pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
+    if text.len() > FILE_BYTES_MAX {
+        let said = format!(
+            "the file has {} bytes, more than {FILE_BYTES_MAX}: keep data in files of their own",
+            text.len()
+        );
+        return Err(Problems::one(file, Mark::START, said));
+    }
+    let mut builder = Builder::new(file);
+    let mut parser = Parser::new_from_str(text);
+    while let Some(next) = parser.next_event() {
+        match next {
+            Ok((event, span)) => {
+                if !builder.take(event, &span) {
+                    break;
+                }
+            }
+            Err(error) => {
+                let mark = Mark {
+                    line: error.marker().line().max(1),
+                    column: error.marker().col() + 1,
+                };
+                let said = format!("this is not YAML: {}", error.info());
+                builder.problems.add(file, mark, said);
+                break;
+            }
+        }
+    }
+    builder.finish()
+}
+
+/// A collection that is not closed yet.
+struct Open {
+    node: Node,
+    anchor: usize,
+    /// Key read, value still to come.
+    key: Option<(String, Mark)>,
+}
+
+struct Builder<'a> {
+    file: &'a str,
+    open: Vec<Open>,
+    root: Option<Node>,
+    documents: usize,
+    anchors: std::collections::BTreeMap<usize, Node>,
+    nodes: usize,
+    problems: Problems,
+}
+
+impl<'a> Builder<'a> {
+    fn new(file: &'a str) -> Builder<'a> {
+        Builder {
+            file,
+            open: Vec::new(),
+            root: None,
+            documents: 0,
+            anchors: std::collections::BTreeMap::new(),
+            nodes: 0,
+            problems: Problems::default(),
+        }
+    }
+
+    /// Takes an event; `false`: it makes no sense to go on.
+    fn take(&mut self, event: Event<'_>, span: &Span) -> bool {
+        let mark = Mark::of(span);
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    let said = "a second document begins here: one file holds one document";
+                    self.problems.add(self.file, mark, said);
+                    return false;
+                }
+                true
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                if tag.is_some() {
+                    self.refuse_tag(mark);
+                }
+                // The text of a key counts as it was written, whatever it looks like.
+                let value = if style == ScalarStyle::Plain && !self.expects_key() {
+                    scalar(&text)
+                } else {
+                    Value::Text(text.into_owned())
+                };
+                self.put(Node { mark, value }, anchor)
+            }
+            Event::SequenceStart(_, anchor, tag) | Event::MappingStart(_, anchor, tag)
+                if tag.is_some() =>
+            {
+                self.refuse_tag(mark);
+                self.begin(mark, Value::List(Vec::new()), anchor);
+                false
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(mark, Value::List(Vec::new()), anchor),
+            Event::MappingStart(_, anchor, _) => self.begin(mark, Value::Map(Vec::new()), anchor),
+            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(closed) => self.put(closed.node, closed.anchor),
+                None => true,
+            },
+            Event::Alias(anchor) => {
+                if let Some(node) = self.anchors.get(&anchor).cloned() {
+                    self.nodes += node.weight();
+                    return self.put(node, 0);
+                }
+                let said = "this alias stands inside the thing it repeats";
+                self.problems.add(self.file, mark, said);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    fn expects_key(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| open.key.is_none() && matches!(open.node.value, Value::Map(_)))
+    }
+
+    fn refuse_tag(&mut self, mark: Mark) {
+        let said = "tags (words with !) mean nothing here: remove it";
+        self.problems.add(self.file, mark, said);
+    }
+
+    fn begin(&mut self, mark: Mark, value: Value, anchor: usize) -> bool {
+        if self.open.len() >= DEPTH_MAX {
+            let said = format!("nested deeper than {DEPTH_MAX}");
+            self.problems.add(self.file, mark, said);
+            return false;
+        }
+        self.open.push(Open {
+            node: Node { mark, value },
+            anchor,
+            key: None,
+        });
+        true
+    }
+
+    fn put(&mut self, node: Node, anchor: usize) -> bool {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            let said = format!("more than {NODES_MAX} values");
+            self.problems.add(self.file, node.mark, said);
+            return false;
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return true;
+        };
+        match &mut open.node.value {
+            Value::List(items) => items.push(node),
+            Value::Map(entries) => match open.key.take() {
+                Some((key, key_mark)) => {
+                    if let Some(first) = entries.iter().find(|entry| entry.key == key) {
+                        let said = format!(
+                            "key \"{key}\" stands here twice: first in line {}",
+                            first.key_mark.line
+                        );
+                        self.problems.add(self.file, key_mark, said);
+                    } else {
+                        entries.push(Entry {
+                            key,
+                            key_mark,
+                            value: node,
+                        });
+                    }
+                }
+                None => match node.value {
+                    Value::Text(key) => open.key = Some((key, node.mark)),
+                    _ => {
+                        let said = "a key must be a word";
+                        self.problems.add(self.file, node.mark, said);
+                        return false;
+                    }
+                },
+            },
+            _ => {}
+        }
+        true
+    }
+
+    fn finish(mut self) -> Result<Node, Problems> {
+        match self.root.take() {
+            Some(root) => self.problems.into_result(root),
+            None => {
+                if self.problems.is_empty() {
+                    let said = "the file is empty";
+                    self.problems.add(self.file, Mark::START, said);
+                }
+                Err(self.problems)
+            }
+        }
+    }
+}
+
+/// What a plain scalar is by YAML 1.2's core schema (without its octal, hexadecimal and infinite numbers).
+fn scalar(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
+        "true" | "True" | "TRUE" => return Value::Bool(true),
+        "false" | "False" | "FALSE" => return Value::Bool(false),
+        _ => {}
+    }
+    number(text).map_or_else(|| Value::Text(text.to_owned()), Value::Number)
+}
+
+fn number(text: &str) -> Option<Number> {
+    // Rust would also take `inf` and `nan`.
+    if !text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
+    {
+        return None;
+    }
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    if let Ok(whole) = digits.parse::<u64>() {
+        return Some(Number::from(whole));
+    }
+    if let Ok(whole) = digits.parse::<i64>() {
+        return Some(Number::from(whole));
+    }
+    digits.parse::<f64>().ok().and_then(Number::from_f64)
+}
