@@ -19,8 +19,8 @@ use crate::service::{Life, Planned, Service};
 /// Bytes written before they are sent, about: bounds the buffer under pipelining and large bodies.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 
-/// Buffer capacity that a connection keeps between requests.
-const KEEP_BYTES: usize = 4096;
+/// Buffer capacity that a connection keeps between requests: bodies up to this are echoed without allocating.
+const KEEP_BYTES: usize = 64 * 1024;
 
 /// One connection.
 #[derive(Debug, Default)]
