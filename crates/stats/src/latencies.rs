@@ -127,6 +127,14 @@ impl Latencies {
         self.histogram.saturating_record(value_ns);
     }
 
+    /// Records many finished exchanges of one value.
+    pub fn record_many(&mut self, value_ns: u64, count: u64) {
+        if value_ns > self.histogram.high() {
+            self.out_of_range += count;
+        }
+        self.histogram.saturating_record_n(value_ns, count);
+    }
+
     /// Records an exchange that had no end yet, at its age.
     pub fn record_unfinished(&mut self, age_ns: u64) {
         let age_ns = age_ns.min(self.histogram.high());

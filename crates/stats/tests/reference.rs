@@ -1,7 +1,7 @@
 //! The distribution functions against vectors made with SciPy (`reference/distributions.py`).
 
 use tare_stats::distribution::{
-    Contrasts, erfc, f_quantile, incomplete_beta, ln_gamma, normal_cdf, normal_quantile,
+    Contrasts, erfc, f_cdf, f_quantile, incomplete_beta, ln_gamma, normal_cdf, normal_quantile,
     power_two_sided, student_cdf, student_quantile,
 };
 
@@ -13,8 +13,7 @@ fn tolerance(function: &str) -> f64 {
         "erfc" | "normal_cdf" | "normal_quantile" => 5e-15,
         "ln_gamma" => 2e-14,
         "incomplete_beta" => 5e-13,
-        "student_cdf" => 1e-11,
-        "f_quantile" => 1e-11,
+        "student_cdf" | "f_cdf" | "f_quantile" => 1e-11,
         // SciPy's own are off by up to 4e-11, as one degree of freedom shows: see the closed forms below.
         "student_quantile" => 1e-10,
         // One degree of freedom and a critical value of 104 are the worst; from two on it is 1e-8.
@@ -39,6 +38,7 @@ fn compute(function: &str, x: &[f64]) -> f64 {
         ("student_cdf", &[t, nu]) => student_cdf(t, nu),
         ("student_quantile", &[p, nu]) => student_quantile(p, nu),
         ("f_quantile", &[p, above, below]) => f_quantile(p, above, below),
+        ("f_cdf", &[f, above, below]) => f_cdf(f, above, below),
         ("dunnett", &[c, k, nu, rho]) => contrasts(k, nu, rho).all_within(c),
         ("dunnett_critical", &[alpha, k, nu, rho]) => contrasts(k, nu, rho).critical(alpha),
         ("power", &[c, nu, shift]) => power_two_sided(c, nu, shift),
@@ -66,7 +66,7 @@ fn every_function_agrees_with_scipy() {
         *checked.entry(function).or_insert(0) += 1;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(checked.len(), 11, "functions covered: {checked:?}");
+    assert_eq!(checked.len(), 12, "functions covered: {checked:?}");
     assert!(checked.values().sum::<i32>() > 300);
 }
 

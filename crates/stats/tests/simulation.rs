@@ -92,6 +92,7 @@ fn runs_that_call(
 fn at_most_five_percent_of_runs_without_a_difference_call_one() {
     let family = Family::new(ARMS, 2, 3);
     let called = runs_that_call(A_A, 6, &family, |_| true);
+    println!("{called} of {RUNS} runs without a difference call one");
     // The metrics are independent here, the case in which Bonferroni gives least away; 20 is far below chance.
     assert!((20..=50).contains(&called), "{called} of {RUNS} runs");
 }
@@ -105,6 +106,7 @@ fn a_slowdown_of_five_percent_under_two_percent_noise_is_found_in_nine_runs_of_t
     let last = |arm| arm + 1 == ARMS;
     // One primary metric at one level, three arms.
     let found = runs_that_call(slow, 1, &Family::new(ARMS, 1, 1), last);
+    println!("one cell: {found} of {RUNS} find the slowdown");
     assert!(found >= 900, "one cell: {found} of {RUNS}");
     // Six cells, slow in all of them, as a slow arm is: found in at least one.
     let found = runs_that_call(slow, 6, &Family::new(ARMS, 2, 3), last);
@@ -133,6 +135,10 @@ fn the_planned_power_is_the_power_that_runs_have() {
             ..A_A
         };
         let found = runs_that_call(truth, 1, &family, |arm| arm + 1 == ARMS);
+        println!(
+            "{blocks} blocks, {cells} cells: {:.2} % found by {found}",
+            100.0 * (slowdown - 1.0)
+        );
         // Three standard deviations of a count around 800.
         assert!(
             (762..=838).contains(&found),
@@ -162,6 +168,7 @@ fn an_arm_noisier_than_the_rest_does_not_call_far_more_than_documented() {
         )
     };
     let (twice, thrice, long) = (of(5, 2.0), of(5, 3.0), of(10, 3.0));
+    println!("noisy arm: twice {twice}, thrice {thrice}, thrice with ten blocks {long}");
     assert!(
         twice <= 120 && thrice <= 165 && long <= 95,
         "{twice} {thrice} {long}"

@@ -87,10 +87,27 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     fraction
 }
 
-/// The value that F with `above` and `below` degrees of freedom stays below with probability `p`.
+/// P(F ≤ f) with `above` and `below` degrees of freedom.
 ///
-/// Source: if B is beta distributed with (above/2, below/2), then F = below·B / (above·(1 − B)) (DLMF 8.17, and any
-/// textbook).
+/// Source: above·F / (above·F + below) is beta distributed with (above/2, below/2) (Abramowitz and Stegun 26.6.2).
+#[must_use]
+pub fn f_cdf(f: f64, above: f64, below: f64) -> f64 {
+    if f <= 0.0 {
+        return 0.0;
+    }
+    let scaled = above * f / below;
+    if scaled.is_infinite() {
+        return 1.0;
+    }
+    beta_with_complement(
+        above / 2.0,
+        below / 2.0,
+        scaled / (1.0 + scaled),
+        1.0 / (1.0 + scaled),
+    )
+}
+
+/// The value that F with `above` and `below` degrees of freedom stays below with probability `p`.
 #[must_use]
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     if p <= 0.0 {
@@ -100,14 +117,6 @@ pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
         return f64::INFINITY;
     }
     // Searched in ln F, where the function is smooth over the whole range.
-    let cdf = |ln_f: f64| {
-        let scaled = above * ln_f.exp() / below;
-        beta_with_complement(
-            above / 2.0,
-            below / 2.0,
-            scaled / (1.0 + scaled),
-            1.0 / (1.0 + scaled),
-        )
-    };
+    let cdf = |ln_f: f64| f_cdf(ln_f.exp(), above, below);
     root::rising(cdf, p, -50.0, 50.0, 1e-14).exp()
 }

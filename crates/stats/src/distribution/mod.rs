@@ -9,7 +9,7 @@ mod normal;
 mod root;
 mod student;
 
-pub use beta::{f_quantile, incomplete_beta, ln_gamma};
+pub use beta::{f_cdf, f_quantile, incomplete_beta, ln_gamma};
 pub(crate) use dunnett::over_residual;
 pub use dunnett::{Contrasts, power_two_sided};
 pub use normal::{erfc, normal_cdf, normal_quantile};

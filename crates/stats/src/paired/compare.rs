@@ -3,7 +3,7 @@
 use super::family::Family;
 use super::model::{self, Fit};
 use super::table::{Table, mean, variance};
-use crate::distribution::{f_quantile, student_cdf, student_quantile};
+use crate::distribution::{f_cdf, student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
 use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, RERUN_SHARE_MAX};
 
@@ -298,8 +298,8 @@ impl Judge<'_> {
             return Residual::Pooled;
         }
         let rest = (fit.variance * fit.degrees - own * own_degrees) / rest_degrees;
-        let bound = f_quantile(1.0 - NOISIER_TAIL, own_degrees, rest_degrees);
-        if own > bound * rest.max(ERROR_MIN * ERROR_MIN) {
+        let ratio = own / rest.max(ERROR_MIN * ERROR_MIN);
+        if f_cdf(ratio, own_degrees, rest_degrees) > 1.0 - NOISIER_TAIL {
             Residual::Own
         } else {
             Residual::Pooled
