@@ -19,7 +19,8 @@ export function present(value: Maybe): value is number {
 export function significant(value: Maybe, digits = 3): string {
   if (!present(value)) return MISSING;
   if (value === 0) return "0";
-  const size = Math.floor(Math.log10(Math.abs(value)));
+  // Rounded first: 99.96 has three digits before the point and none after it.
+  const size = Math.floor(Math.log10(Number(Math.abs(value).toPrecision(digits))));
   const text = Math.abs(value).toFixed(Math.min(9, Math.max(0, digits - 1 - size)));
   return (value < 0 ? MINUS : "") + grouped(text);
 }

@@ -10,6 +10,7 @@ import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
 import { Latency, OverTime } from "./part/Latency";
 import { Overheads } from "./part/Overheads";
+import { Source } from "./part/Picture";
 import "./style.css";
 import { follow, themeOf } from "./theme";
 import type { View } from "./view";
@@ -31,8 +32,9 @@ const CONTENTS: readonly (readonly [string, string])[] = [
 function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
   const contents = CONTENTS.filter(([id]) => id !== "published" || view.published.length > 0);
+  const source = `${view.run.experiment} · run ${view.run.id} · Tare ${view.run.tare}`;
   return (
-    <>
+    <Source.Provider value={source}>
       <a class="skip" href="#verdict">Skip to the verdict</a>
       <Head view={view} />
       <main>
@@ -52,7 +54,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <Machine view={view} />
         <Plan view={view} />
       </main>
-    </>
+    </Source.Provider>
   );
 }
 

@@ -5,6 +5,8 @@ import { SIGN_WIDTH, signOf, type Key } from "./legend";
 export interface Sheet {
   title: string;
   how: string;
+  /** Where it comes from: experiment, run and version. */
+  source: string;
   keys: readonly Key[];
   picture: SVGSVGElement;
 }
@@ -27,7 +29,9 @@ function element(tag: string, attributes: Record<string, string>, text?: string)
 function carryStyle(from: Element, to: Element): void {
   const style = getComputedStyle(from);
   for (const name of CARRIED) to.setAttribute(name, style.getPropertyValue(name));
+  // What is left of these points at rules and variables that only the page has.
   to.removeAttribute("class");
+  to.removeAttribute("style");
   const pairs = [...from.children].map((source, index) => ({ source, target: to.children[index] }));
   for (const { source, target } of pairs) {
     if (target === undefined) continue;
@@ -86,6 +90,8 @@ export function asSvg(sheet: Sheet): SVGSVGElement {
   parts.push(copy);
   y += box.height + 4;
   lines(sheet.how, 12, "400", "var(--quiet)");
+  y += 4;
+  lines(sheet.source, 11, "400", "var(--quiet)");
   const height = y + MARGIN;
   const out = element("svg", { xmlns: NS, viewBox: `0 0 ${width} ${height}`, width: `${width}`, height: `${height}` });
   out.append(element("rect", { width: "100%", height: "100%", fill: resolve("var(--paper)") }), ...parts);
@@ -115,7 +121,7 @@ function addKeys(
     parts.push(group);
     x += wide;
   }
-  return y + 26;
+  return y + 22;
 }
 
 function download(blob: Blob, name: string): void {

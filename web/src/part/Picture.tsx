@@ -1,8 +1,11 @@
 // A picture on the page: title, key, drawing, how to read it, and the buttons that save it.
-import type { JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { createContext, type JSX } from "preact";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { SIGN_WIDTH, signOf, type Key } from "../legend";
 import { savePng, saveSvg, type Sheet } from "../save";
+
+/** Experiment, run and version, for saved pictures. */
+export const Source = createContext("");
 
 interface Props {
   title: string;
@@ -48,6 +51,7 @@ export function Picture({ title, notes = [], how, keys, file, draw }: Props): JS
   const holder = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [problem, setProblem] = useState("");
+  const source = useContext(Source);
 
   useLayoutEffect(() => {
     const element = holder.current;
@@ -70,7 +74,7 @@ export function Picture({ title, notes = [], how, keys, file, draw }: Props): JS
   const save = (kind: "svg" | "png") => {
     const picture = holder.current?.querySelector("svg");
     if (picture == null) return;
-    const sheet: Sheet = { title, how, keys, picture };
+    const sheet: Sheet = { title, how, source, keys, picture };
     setProblem("");
     if (kind === "svg") saveSvg(sheet, fileName(file));
     else savePng(sheet, fileName(file)).catch((error: unknown) => setProblem(String(error)));
