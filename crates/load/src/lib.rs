@@ -1,3 +1,24 @@
-//! The generator of load.
+//! The generator of load: pacing × stop × client × transport, measured to the kernel's stamp.
+//!
+//! [`run`] runs a plan in this process, [`run_agent`] as an agent with a stream of messages. Inside, an engine (the
+//! driver without I/O) connects the schedule of [`arrivals`] with a [`client::Client`]; a worker gives it sockets and a clock.
 
+pub mod agent;
+pub mod arrivals;
+mod classes;
+pub mod client;
+mod clock;
+mod control;
+pub mod engine;
+pub mod generator;
 pub mod http1;
+mod ledger;
+mod sys;
+mod tally;
+mod worker;
+
+pub use agent::{AgentError, run_agent};
+pub use classes::{ClassNumbers, Classes};
+pub use control::StopHandle;
+pub use generator::{LoadError, Observer, Outcome, PlanError, Progress, run};
+pub use sys::EndSignals;

@@ -90,6 +90,9 @@ pub struct LoadResult {
     pub overflow: u64,
     /// Counts per request and outcome.
     pub outcomes: Vec<OutcomeCount>,
+    /// Faults of connections that no exchange is blamed with (bytes nobody asked for); `request` is empty.
+    #[serde(default)]
+    pub connection_faults: Vec<OutcomeCount>,
     /// Requests written to the kernel from first to last byte of the load, warm-up and drain included: what a proxy must have seen.
     pub requests_sent_total: u64,
     /// Connections opened from first to last byte of the load.

@@ -248,6 +248,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         unfinished: 0,
         overflow: 0,
         outcomes: Vec::new(),
+        connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,
         connections: ConnectionCounts::default(),
         bytes_sent: 1,

@@ -1,0 +1,84 @@
+//! The agent: runs one plan and writes a stream of messages, one JSON line each.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use tare_schema::FORMAT_VERSION;
+use tare_schema::agent::AgentMessage;
+use tare_schema::load::LoadPlan;
+use thiserror::Error;
+
+use crate::control::StopHandle;
+use crate::generator::{LoadError, Progress, run};
+
+/// Why an agent ended without a result.
+#[derive(Debug, Error)]
+pub enum AgentError {
+    /// The load could not be run; the stream says so too.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Nobody reads the stream any more.
+    #[error("the stream of messages broke off: {0}")]
+    Stream(#[from] io::Error),
+}
+
+/// Runs a plan. Everything the conductor needs to know goes through the stream; when that breaks, the load ends at once.
+///
+/// # Errors
+/// When the load could not be run, or nobody reads.
+pub fn run_agent(
+    plan: &LoadPlan,
+    stream: impl Write + Send,
+    stop: &StopHandle,
+) -> Result<(), AgentError> {
+    let mut stream = Lines { stream };
+    stream.write(&AgentMessage::Hello {
+        version: FORMAT_VERSION,
+        pid: std::process::id(),
+    })?;
+    let mut broken = None;
+    let outcome = run(plan, stop, &mut |progress| {
+        let message = match progress {
+            Progress::Ready {
+                connections,
+                start_unix_us,
+            } => AgentMessage::Ready {
+                connections,
+                start_unix_us,
+            },
+            Progress::Sample(sample) => AgentMessage::Sample(sample),
+        };
+        match stream.write(&message) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                broken = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    if let Some(error) = broken {
+        return Err(error.into());
+    }
+    match outcome {
+        Ok(outcome) => Ok(stream.write(&AgentMessage::Result(Box::new(outcome.result)))?),
+        Err(error) => {
+            stream.write(&AgentMessage::Failed {
+                error: error.to_string(),
+            })?;
+            Err(error.into())
+        }
+    }
+}
+
+struct Lines<W> {
+    stream: W,
+}
+
+impl<W: Write> Lines<W> {
+    fn write(&mut self, message: &AgentMessage) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.stream.write_all(&line)?;
+        self.stream.flush()
+    }
+}

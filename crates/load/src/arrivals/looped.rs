@@ -1,0 +1,190 @@
+//! A closed loop: each client's next exchange follows the end of its last one. "As fast as possible" is one without
+//! pauses and with as many clients as the connections carry.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tare_schema::load::Stop;
+
+use super::NEVER;
+
+/// The first exchanges of all clients are spread over at most this time.
+const STAGGER_NS_MAX: u64 = 100_000_000;
+
+/// Distance of the first exchanges of two clients without a pause between exchanges.
+const STAGGER_GAP_NS: u64 = 50_000;
+
+/// A number of exchanges that the workers of a load share, claimed in blocks so that they seldom meet.
+#[derive(Debug)]
+pub struct SharedCount {
+    left: AtomicU64,
+    block: u64,
+}
+
+impl SharedCount {
+    /// So many exchanges over so many workers.
+    #[must_use]
+    pub fn new(exchanges: u64, workers: u32) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicU64::new(exchanges),
+            block: (exchanges / (u64::from(workers.max(1)) * 16)).clamp(1, 1024),
+        })
+    }
+
+    fn claim(&self) -> u64 {
+        let mut left = self.left.load(Ordering::Relaxed);
+        loop {
+            let taken = left.min(self.block);
+            let swap = self.left.compare_exchange_weak(
+                left,
+                left - taken,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match swap {
+                Ok(_) => return taken,
+                Err(now) => left = now,
+            }
+        }
+    }
+}
+
+/// How a closed loop ends.
+#[derive(Debug)]
+enum Limit {
+    /// At this time from the start of the load.
+    At(u64),
+    /// When the shared count is used up; `claimed` is this worker's part that is left.
+    Count {
+        shared: Arc<SharedCount>,
+        claimed: u64,
+        used_up_at_ns: u64,
+    },
+}
+
+/// The clients of one worker.
+#[derive(Debug)]
+pub struct Looped {
+    think_ns: u64,
+    /// When each pausing client goes on; sorted, because the pause is the same for all.
+    ready: VecDeque<u64>,
+    clients: usize,
+    warmup_ns: u64,
+    start_ns: u64,
+    limit: Limit,
+    cut_ns: u64,
+}
+
+impl Looped {
+    /// So many clients with such a pause. `shared` carries the exchanges of [`Stop::Count`] over all workers.
+    #[must_use]
+    pub fn new(
+        clients: usize,
+        think_ns: u64,
+        warmup_ns: u64,
+        stop: Stop,
+        shared: &Arc<SharedCount>,
+    ) -> Self {
+        let limit = match stop {
+            Stop::Duration { window_ns } => Limit::At(warmup_ns.saturating_add(window_ns)),
+            Stop::Count { .. } => Limit::Count {
+                shared: Arc::clone(shared),
+                claimed: 0,
+                used_up_at_ns: NEVER,
+            },
+            Stop::Interrupted => Limit::At(NEVER),
+        };
+        Self {
+            think_ns,
+            ready: VecDeque::with_capacity(clients),
+            clients,
+            warmup_ns,
+            start_ns: 0,
+            limit,
+            cut_ns: NEVER,
+        }
+    }
+
+    pub(super) fn begin(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+        let clients = self.clients.max(1) as u64;
+        let spread_ns = match self.think_ns {
+            0 => (clients * STAGGER_GAP_NS).min(STAGGER_NS_MAX),
+            think_ns => think_ns,
+        };
+        self.ready
+            .extend((0..self.clients as u64).map(|client| start_ns + spread_ns * client / clients));
+    }
+
+    pub(super) fn next_ns(&self) -> u64 {
+        match self.ready.front() {
+            Some(&at_ns) if at_ns < self.end_ns() => at_ns,
+            _ => NEVER,
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Option<u64> {
+        let at_ns = self.next_ns();
+        if at_ns == NEVER {
+            return None;
+        }
+        let in_window = at_ns >= self.window_start_ns();
+        if let Limit::Count {
+            shared,
+            claimed,
+            used_up_at_ns,
+        } = &mut self.limit
+            && in_window
+        {
+            if *claimed == 0 {
+                *claimed = shared.claim();
+            }
+            if *claimed == 0 {
+                *used_up_at_ns = at_ns;
+                return None;
+            }
+            *claimed -= 1;
+        }
+        self.ready.pop_front()
+    }
+
+    pub(super) fn ended(&mut self, at_ns: u64) {
+        let ready_ns = at_ns.saturating_add(self.think_ns);
+        // Ends are told in order of time but for the last microsecond: keep the queue sorted all the same.
+        let ready_ns = self
+            .ready
+            .back()
+            .map_or(ready_ns, |&last| last.max(ready_ns));
+        self.ready.push_back(ready_ns);
+    }
+
+    pub(super) fn cut(&mut self, end_ns: u64) {
+        self.cut_ns = self.cut_ns.min(end_ns);
+    }
+
+    pub(super) fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.end_ns()
+    }
+
+    pub(super) fn window_start_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.warmup_ns)
+    }
+
+    pub(super) fn window_end_ns(&self) -> u64 {
+        match self.limit {
+            Limit::At(_) => self.end_ns(),
+            // Used up: the window ends with the last exchange, which only the book knows.
+            Limit::Count { used_up_at_ns, .. } if used_up_at_ns <= self.cut_ns => NEVER,
+            Limit::Count { .. } => self.cut_ns,
+        }
+    }
+
+    fn end_ns(&self) -> u64 {
+        let planned = match self.limit {
+            Limit::At(offset_ns) => self.start_ns.saturating_add(offset_ns),
+            Limit::Count { used_up_at_ns, .. } => used_up_at_ns,
+        };
+        planned.min(self.cut_ns)
+    }
+}

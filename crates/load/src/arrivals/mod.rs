@@ -1,0 +1,94 @@
+//! Pacing × stop: when the exchanges of one worker are intended to start.
+
+mod constant;
+mod looped;
+#[cfg(test)]
+mod tests;
+
+pub use constant::Constant;
+pub use looped::{Looped, SharedCount};
+
+/// "Never": later than any time.
+pub const NEVER: u64 = u64::MAX;
+
+/// The intended starts of one worker.
+#[derive(Debug)]
+pub enum Arrivals {
+    /// Fixed in advance.
+    Constant(Constant),
+    /// Each follows the end of another.
+    Looped(Looped),
+}
+
+impl Arrivals {
+    /// Fixes when the load starts.
+    pub fn begin(&mut self, start_ns: u64) {
+        match self {
+            Arrivals::Constant(constant) => constant.begin(start_ns),
+            Arrivals::Looped(looped) => looped.begin(start_ns),
+        }
+    }
+
+    /// The next intended start that was not taken; [`NEVER`] when none is known.
+    #[inline]
+    #[must_use]
+    pub fn next_ns(&self) -> u64 {
+        match self {
+            Arrivals::Constant(constant) => constant.next_ns(),
+            Arrivals::Looped(looped) => looped.next_ns(),
+        }
+    }
+
+    /// Takes the next one; `None` when the stop rule is reached.
+    #[inline]
+    pub fn take(&mut self) -> Option<u64> {
+        match self {
+            Arrivals::Constant(constant) => constant.take(),
+            Arrivals::Looped(looped) => looped.take(),
+        }
+    }
+
+    /// An exchange ended (or never began): a closed loop goes on.
+    #[inline]
+    pub fn ended(&mut self, at_ns: u64) {
+        match self {
+            Arrivals::Constant(_) => {}
+            Arrivals::Looped(looped) => looped.ended(at_ns),
+        }
+    }
+
+    /// Ends the window here: nothing intended at or after this time is taken.
+    pub fn cut(&mut self, end_ns: u64) {
+        match self {
+            Arrivals::Constant(constant) => constant.cut(end_ns),
+            Arrivals::Looped(looped) => looped.cut(end_ns),
+        }
+    }
+
+    /// Whether no further exchange can become due, at the earliest known at `now_ns`.
+    #[must_use]
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        match self {
+            Arrivals::Constant(constant) => constant.next_ns() == NEVER,
+            Arrivals::Looped(looped) => looped.is_over(now_ns),
+        }
+    }
+
+    /// The end of the window, where the plan or a signal fixes it; [`NEVER`] while it does not.
+    #[must_use]
+    pub fn window_end_ns(&self) -> u64 {
+        match self {
+            Arrivals::Constant(constant) => constant.window_end_ns(),
+            Arrivals::Looped(looped) => looped.window_end_ns(),
+        }
+    }
+
+    /// The start of the window.
+    #[must_use]
+    pub fn window_start_ns(&self) -> u64 {
+        match self {
+            Arrivals::Constant(constant) => constant.window_start_ns(),
+            Arrivals::Looped(looped) => looped.window_start_ns(),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The contract between the driver, which knows time and sockets, and a protocol, which knows neither.
+//!
+//! A [`Client`] is the logical state above many connections. It is told what happened and answers through an
+//! [`Outlet`]. Nothing in it blocks, reads a clock of its own or touches a socket, so it runs as well on a virtual clock
+//! with a simulated network. A client over a client gives the inner one an outlet of its own.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use tare_schema::agent::Fault;
+
+/// A connection slot, numbered by the client from 0; free again once closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId(pub u32);
+
+/// A timer slot of the client, from 0 to [`TIMERS_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimerId(pub u8);
+
+/// Timer slots a client may use.
+pub const TIMERS_MAX: usize = 16;
+
+/// One exchange as the driver knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket(pub u32);
+
+/// An exchange to begin now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// To give back in [`Outlet::done`], exactly once.
+    pub ticket: Ticket,
+    /// Which of the plan's requests.
+    pub request: u16,
+}
+
+/// When bytes arrived, and how that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// When the last byte arrived.
+    pub arrived_ns: u64,
+    /// When our code saw it.
+    pub seen_ns: u64,
+    /// Who says so.
+    pub source: StampSource,
+}
+
+/// Who stamped an arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampSource {
+    /// The kernel, when the segment came in.
+    Kernel,
+    /// Our clock, because the kernel gave no stamp.
+    Own,
+    /// Nothing arrived: the exchange ended by an event of ours (a timeout, a reset).
+    Event,
+}
+
+impl Stamp {
+    /// The end of an exchange that no arrival ended.
+    #[must_use]
+    pub fn event(now_ns: u64) -> Self {
+        Self {
+            arrived_ns: now_ns,
+            seen_ns: now_ns,
+            source: StampSource::Event,
+        }
+    }
+}
+
+/// Whether a stamp is the arrival of this exchange's last byte or may be later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// One exchange in flight on the connection.
+    Exact,
+    /// Several: the kernel coalesces, and keeps the last stamp.
+    Upper,
+}
+
+/// Why a released exchange was not sent at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitCause {
+    /// No free connection.
+    Connection,
+    /// No free stream.
+    Stream,
+    /// No room in a flow-control window.
+    Window,
+    /// Configured to wait for more.
+    Linger,
+    /// The kernel took no more bytes.
+    SocketBuffer,
+}
+
+impl WaitCause {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [WaitCause; 5] = [
+        WaitCause::Connection,
+        WaitCause::Stream,
+        WaitCause::Window,
+        WaitCause::Linger,
+        WaitCause::SocketBuffer,
+    ];
+
+    /// The word for it in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitCause::Connection => "connection",
+            WaitCause::Stream => "stream",
+            WaitCause::Window => "window",
+            WaitCause::Linger => "linger",
+            WaitCause::SocketBuffer => "socket-buffer",
+        }
+    }
+}
+
+/// A kind of failure: a word, with a code where the protocol has one (`status-503`), and whose fault it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorClass {
+    /// The word, without commas and spaces.
+    pub name: &'static str,
+    /// The protocol's code.
+    pub code: Option<u16>,
+    /// Whose fault it is.
+    pub fault: Fault,
+}
+
+impl ErrorClass {
+    /// No answer within the limit.
+    pub const TIMEOUT: ErrorClass = ErrorClass::of("timeout", Fault::Target);
+    /// The answer's body is not the expected one.
+    pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", Fault::Target);
+    /// The answer is not what the protocol allows.
+    pub const RUBBISH: ErrorClass = ErrorClass::of("rubbish", Fault::Target);
+    /// No end when the drain ended.
+    pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", Fault::Target);
+    /// Everything beyond the number of classes that are told apart.
+    pub const OTHER: ErrorClass = ErrorClass::of("other", Fault::Target);
+
+    /// A class without code.
+    #[must_use]
+    pub const fn of(name: &'static str, fault: Fault) -> Self {
+        Self {
+            name,
+            code: None,
+            fault,
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code {
+            Some(code) => write!(f, "{}-{code}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
+/// Why a connection ended, or did not come to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// The other side closed its direction.
+    Eof,
+    /// The other side reset it.
+    Reset,
+    /// Nobody listens there.
+    Refused,
+    /// No answer to the attempt within the limit.
+    ConnectTimeout,
+    /// No way there.
+    Unreachable,
+    /// No free port of ours.
+    NoPorts,
+    /// No free file descriptor of ours.
+    NoDescriptors,
+    /// Another error of the system, by its number.
+    Other(i32),
+}
+
+impl Closed {
+    /// The class of an exchange that failed by it.
+    #[must_use]
+    pub fn class(self) -> ErrorClass {
+        match self {
+            Closed::Eof => ErrorClass::of("closed", Fault::Peer),
+            Closed::Reset => ErrorClass::of("reset", Fault::Peer),
+            Closed::Refused => ErrorClass::of("refused", Fault::Peer),
+            Closed::ConnectTimeout => ErrorClass::of("connect-timeout", Fault::Peer),
+            Closed::Unreachable => ErrorClass::of("unreachable", Fault::Environment),
+            Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
+            Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
+            Closed::Other(_) => ErrorClass::of("system", Fault::Environment),
+        }
+    }
+
+    /// What the system's error means for a connection.
+    #[must_use]
+    pub fn from_io(error: &std::io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ECONNREFUSED) => Closed::Refused,
+            Some(libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED) => Closed::Reset,
+            Some(libc::ETIMEDOUT) => Closed::ConnectTimeout,
+            Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENETDOWN) => Closed::Unreachable,
+            Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Closed::NoPorts,
+            Some(libc::EMFILE | libc::ENFILE) => Closed::NoDescriptors,
+            Some(number) => Closed::Other(number),
+            None => Closed::Other(0),
+        }
+    }
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Closed::Eof => f.write_str("the server closed the connection"),
+            Closed::Reset => f.write_str("the server reset the connection"),
+            Closed::Refused => f.write_str("connection refused: nothing listens there"),
+            Closed::ConnectTimeout => f.write_str("no answer to the connection attempt"),
+            Closed::Unreachable => f.write_str("no route to the address"),
+            Closed::NoPorts => f.write_str(
+                "no free local port: use fewer new connections, or widen net.ipv4.ip_local_port_range",
+            ),
+            Closed::NoDescriptors => {
+                f.write_str("no free file descriptor: raise the limit with ulimit -n")
+            }
+            Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
+        }
+    }
+}
+
+/// What became of an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer is the expected one.
+    Right,
+    /// It is not, or there is none.
+    Wrong(ErrorClass),
+    /// The drain ended first.
+    Unfinished,
+}
+
+/// The end of one exchange.
+#[derive(Clone, Copy)]
+pub struct Done<'a> {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// When its first byte went to the kernel; `None` if none did.
+    pub sent_ns: Option<u64>,
+    /// When its last byte came, or when it was given up.
+    pub ended: Stamp,
+    /// What the stamp is worth.
+    pub bound: Bound,
+    /// Why it waited between release and sending, if it did.
+    pub waited: Option<WaitCause>,
+    /// What was wrong, in words; formatted once per class only.
+    pub example: &'a dyn fmt::Display,
+}
+
+/// What became of bytes given to [`Outlet::write`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// The first of them went to the kernel at this time; the rest follows by itself.
+    Sent(u64),
+    /// The kernel takes none now: [`Client::wrote`] will tell when the first one went.
+    Queued,
+}
+
+/// What a client can ask for.
+pub trait Outlet {
+    /// The time.
+    fn now_ns(&self) -> u64;
+    /// Opens a connection in a free slot; answered by [`Client::connected`] or [`Client::closed`].
+    fn connect(&mut self, conn: ConnId, address: SocketAddr);
+    /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take.
+    fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
+    /// Closes a connection; nothing more is told of it, and its slot is free.
+    fn close(&mut self, conn: ConnId);
+    /// Sets a timer slot, replacing what it was set to.
+    fn timer(&mut self, timer: TimerId, at_ns: u64);
+    /// Ends an exchange.
+    fn done(&mut self, ticket: Ticket, done: &Done<'_>);
+    /// Tells of a fault of a connection that no exchange can be blamed with.
+    fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display);
+}
+
+/// A protocol: the state above its connections.
+pub trait Client {
+    /// Opens the connections.
+    fn start(&mut self, out: &mut impl Outlet);
+    /// Exchanges it can carry at once: what "as fast as possible" keeps under way.
+    fn capacity(&self) -> usize;
+    /// Whether exchanges could be sent now on everything that is planned, none waiting for a connection.
+    fn is_open(&self) -> bool;
+    /// An exchange is due.
+    fn due(&mut self, due: Due, out: &mut impl Outlet);
+    /// A connection is open.
+    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
+    /// Bytes arrived; `stamp` is that of the last one.
+    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
+    /// The first byte of the oldest queued write went to the kernel.
+    fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet);
+    /// A connection ended or could not be opened; its slot is free.
+    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
+    /// A timer went off.
+    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet);
+    /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].
+    fn abandon(&mut self, out: &mut impl Outlet);
+}

@@ -1,0 +1,164 @@
+//! The one clock: monotonic nanoseconds, and the conversion of the kernel's realtime stamps to them.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// How often the two clocks are compared even when nothing looks wrong.
+const CHECK_EVERY_NS: u64 = 100_000_000;
+
+/// A change of the offset smaller than this is the error of measuring it, not a step.
+const STEP_MIN_NS: u64 = 2_000;
+
+/// Nanoseconds of a clock, as an unsigned number.
+fn read_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Nanoseconds of the monotonic clock: every time in this crate.
+#[inline]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    read_ns(ClockId::Monotonic)
+}
+
+/// Nanoseconds since the epoch.
+#[must_use]
+pub fn realtime_ns() -> u64 {
+    read_ns(ClockId::Realtime)
+}
+
+/// CPU time of the calling thread.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    read_ns(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of the whole process.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    read_ns(ClockId::ProcessCPUTime)
+}
+
+/// Realtime minus monotonic. Slewing moves both clocks alike; only a step changes it.
+#[derive(Debug, Clone)]
+pub struct RealtimeOffset {
+    offset_ns: i128,
+    checked_at_ns: u64,
+    steps: u64,
+}
+
+impl RealtimeOffset {
+    /// Measures it.
+    #[must_use]
+    pub fn measure() -> Self {
+        Self {
+            offset_ns: measure_offset(),
+            checked_at_ns: monotonic_ns(),
+            steps: 0,
+        }
+    }
+
+    /// Converts a stamp of bytes seen at `seen_ns`, on a connection last written to at `written_ns`.
+    ///
+    /// A stamp outside of these two is the sign of a step: the clocks are compared again. `None` when the stamp still
+    /// cannot be true.
+    #[inline]
+    pub fn convert(&mut self, stamp_ns: u64, written_ns: u64, seen_ns: u64) -> Option<u64> {
+        if seen_ns.saturating_sub(self.checked_at_ns) > CHECK_EVERY_NS {
+            self.check(seen_ns);
+        }
+        let arrived = self.to_monotonic(stamp_ns)?;
+        if arrived >= written_ns && arrived <= seen_ns {
+            return Some(arrived);
+        }
+        self.convert_after_check(stamp_ns, seen_ns)
+    }
+
+    #[cold]
+    fn convert_after_check(&mut self, stamp_ns: u64, seen_ns: u64) -> Option<u64> {
+        self.check(seen_ns);
+        let arrived = self.to_monotonic(stamp_ns)?;
+        if arrived > seen_ns {
+            // Within the error of the offset it is "just now"; beyond, it was made before the step.
+            return (arrived - seen_ns < STEP_MIN_NS).then_some(seen_ns);
+        }
+        // Older than the last write: bytes nobody asked for may well be.
+        Some(arrived)
+    }
+
+    /// Steps seen.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn to_monotonic(&self, stamp_ns: u64) -> Option<u64> {
+        u64::try_from(i128::from(stamp_ns) - self.offset_ns).ok()
+    }
+
+    fn check(&mut self, now_ns: u64) {
+        let offset_ns = measure_offset();
+        if offset_ns.abs_diff(self.offset_ns) >= u128::from(STEP_MIN_NS) {
+            self.steps += 1;
+            self.offset_ns = offset_ns;
+        }
+        self.checked_at_ns = now_ns;
+    }
+}
+
+/// The tightest of a few brackets monotonic, realtime, monotonic.
+fn measure_offset() -> i128 {
+    let mut best = (u64::MAX, 0);
+    for _ in 0..5 {
+        let before = monotonic_ns();
+        let real = realtime_ns();
+        let after = monotonic_ns();
+        let width = after - before;
+        if width < best.0 {
+            best = (width, i128::from(real) - i128::from(before + width / 2));
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_between_write_and_sight_is_taken_as_it_is() {
+        let mut offset = RealtimeOffset::measure();
+        let now = monotonic_ns();
+        let real = u64::try_from(i128::from(now) + offset.offset_ns).unwrap();
+        let arrived = offset.convert(real - 500, now - 1000, now).unwrap();
+        assert!(arrived.abs_diff(now - 500) <= 1);
+        assert_eq!(offset.steps(), 0);
+    }
+
+    #[test]
+    fn a_step_of_the_realtime_clock_is_counted_and_corrected() {
+        let mut offset = RealtimeOffset::measure();
+        // As if realtime had stood an hour further back when the offset was measured.
+        offset.offset_ns -= 3_600_000_000_000;
+        let now = monotonic_ns();
+        let real = realtime_ns();
+        let arrived = offset
+            .convert(real - 1_000_000, now - 2_000_000, now)
+            .unwrap();
+        assert!(
+            arrived.abs_diff(now - 1_000_000) < 900_000,
+            "within the bracket"
+        );
+        assert_eq!(offset.steps(), 1);
+    }
+
+    #[test]
+    fn a_stamp_from_the_future_is_refused() {
+        let mut offset = RealtimeOffset::measure();
+        let now = monotonic_ns();
+        assert_eq!(
+            offset.convert(realtime_ns() + 5_000_000_000, now, now),
+            None
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! What the driver knows of exchanges: when they were due, what became of them, and all that is counted of it.
+
+use std::fmt;
+
+use tare_stats::random::Random;
+
+use super::counts::Counts;
+use super::tickets::{Exchange, Tickets};
+use crate::arrivals::Arrivals;
+use crate::classes::{ClassNumbers, RIGHT};
+use crate::client::{Bound, Done, Due, ErrorClass, Outcome, StampSource, Ticket};
+use crate::tally::{Part, Quantity, Series, Tally};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Tables kept ready for the hand-over.
+const SPARE_MAX: usize = 4;
+
+/// Which request an exchange sends: by weight, from a seed.
+#[derive(Debug)]
+pub struct Choice {
+    /// Sums of the weights up to and with each request.
+    sums: Vec<f64>,
+    random: Random,
+}
+
+impl Choice {
+    /// Chooses among requests of these weights.
+    #[must_use]
+    pub fn new(weights: &[f64], random: Random) -> Self {
+        let mut sum = 0.0;
+        let sums = weights
+            .iter()
+            .map(|weight| {
+                sum += weight;
+                sum
+            })
+            .collect();
+        Self { sums, random }
+    }
+
+    fn next(&mut self) -> u16 {
+        match self.sums.as_slice() {
+            [] | [_] => 0,
+            sums => {
+                let at = self.random.unit() * sums[sums.len() - 1];
+                let chosen = sums.partition_point(|&sum| sum <= at);
+                chosen.min(sums.len() - 1) as u16
+            }
+        }
+    }
+}
+
+/// The book of one worker.
+#[derive(Debug)]
+pub struct Book {
+    arrivals: Arrivals,
+    tickets: Tickets,
+    choice: Choice,
+    classes: ClassNumbers,
+    tally: Box<Tally>,
+    spare: Vec<Box<Tally>>,
+    full: Vec<Box<Tally>>,
+    counts: Counts,
+    start_ns: u64,
+    window_start_ns: u64,
+}
+
+impl Book {
+    /// An empty one for at most `exchanges_max` exchanges at once.
+    #[must_use]
+    pub fn new(
+        arrivals: Arrivals,
+        choice: Choice,
+        classes: ClassNumbers,
+        exchanges_max: usize,
+    ) -> Self {
+        Self {
+            arrivals,
+            tickets: Tickets::new(exchanges_max),
+            choice,
+            classes,
+            tally: Box::new(Tally::new()),
+            spare: vec![Box::new(Tally::new())],
+            full: Vec::with_capacity(SPARE_MAX),
+            counts: Counts {
+                faults: Vec::with_capacity(16),
+                ..Counts::default()
+            },
+            start_ns: 0,
+            window_start_ns: 0,
+        }
+    }
+
+    /// Fixes when the load starts.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+        self.arrivals.begin(start_ns);
+        self.window_start_ns = self.arrivals.window_start_ns();
+    }
+
+    /// The schedule.
+    #[must_use]
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// Ends the window here.
+    pub fn cut(&mut self, end_ns: u64) {
+        self.arrivals.cut(end_ns);
+    }
+
+    /// What is counted so far.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(super) fn counts_mut(&mut self) -> &mut Counts {
+        &mut self.counts
+    }
+
+    /// Exchanges released and not done.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.tickets.count()
+    }
+
+    /// Takes the next arrival if it is due: `Some(None)` when it found no place.
+    #[inline]
+    pub fn release(&mut self, now_ns: u64) -> Option<Option<Due>> {
+        if self.arrivals.next_ns() > now_ns {
+            return None;
+        }
+        let intended_ns = self.arrivals.take()?;
+        let in_window = intended_ns >= self.window_start_ns;
+        let request = self.choice.next();
+        let ticket = self.tickets.open(Exchange {
+            intended_ns,
+            released_ns: now_ns,
+            request,
+        });
+        let is_released = ticket.is_some();
+        self.count(in_window, |stages| {
+            stages.intended += 1;
+            stages.released += u64::from(is_released);
+            stages.overflow += u64::from(!is_released);
+        });
+        if !is_released {
+            self.arrivals.ended(now_ns);
+        }
+        Some(ticket.map(|ticket| Due { ticket, request }))
+    }
+
+    /// Counts the arrivals of the window that the loop never came to.
+    pub fn forsake(&mut self, now_ns: u64) {
+        self.arrivals.cut(now_ns);
+        while self.arrivals.next_ns() <= now_ns {
+            let Some(intended_ns) = self.arrivals.take() else {
+                return;
+            };
+            let in_window = intended_ns >= self.window_start_ns;
+            self.count(in_window, |stages| stages.intended += 1);
+        }
+    }
+
+    /// Enters the end of an exchange.
+    ///
+    /// # Panics
+    /// When the client ends an exchange twice: its counts would be worth nothing.
+    pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+        let exchange = self.tickets.close(ticket);
+        assert!(
+            exchange.is_some(),
+            "a client ends each exchange exactly once"
+        );
+        let Some(exchange) = exchange else { return };
+        let class = match done.outcome {
+            Outcome::Right => RIGHT,
+            Outcome::Wrong(class) => self.classes.number(class, done.example),
+            Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
+        };
+        let in_window = exchange.intended_ns >= self.window_start_ns;
+        let sent = done.sent_ns.is_some();
+        self.count(in_window, |stages| {
+            stages.sent += u64::from(sent);
+            match done.outcome {
+                Outcome::Right => stages.right += 1,
+                Outcome::Wrong(_) => stages.errors += 1,
+                Outcome::Unfinished => stages.unfinished += 1,
+            }
+        });
+        self.observe(&exchange, done, class, in_window);
+        self.arrivals.ended(done.ended.seen_ns);
+    }
+
+    /// Enters a fault that no exchange is blamed with.
+    pub fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {
+        let class = self.classes.number(class, example);
+        self.counts.add_faults(class, 1);
+    }
+
+    /// Takes the tables to hand over; the current one too if `current` says so.
+    pub fn hand_over(&mut self, current: HandOver) -> impl Iterator<Item = Box<Tally>> + '_ {
+        if current == HandOver::Everything {
+            self.replace_tally();
+        }
+        self.full.drain(..)
+    }
+
+    /// Gets an emptied table back.
+    pub fn give_back(&mut self, tally: Box<Tally>) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(tally);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, in_window: bool, mut each: impl FnMut(&mut super::counts::Stages)) {
+        each(&mut self.counts.all);
+        if in_window {
+            each(&mut self.counts.window);
+        }
+    }
+
+    #[inline]
+    fn observe(&mut self, exchange: &Exchange, done: &Done<'_>, class: u8, in_window: bool) {
+        let &Exchange {
+            intended_ns,
+            released_ns,
+            request,
+        } = exchange;
+        let ended = done.ended;
+        let second = (intended_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32;
+        let part = if in_window {
+            Part::Window
+        } else {
+            Part::WarmUp
+        };
+        let of = |quantity, request, class| Series {
+            second,
+            part,
+            request,
+            class,
+            quantity,
+        };
+        let tally = &mut self.tally;
+        let felt_ns = ended.arrived_ns.saturating_sub(intended_ns);
+        tally.record(of(Quantity::Felt, request, class), felt_ns);
+        if let Some(sent_ns) = done.sent_ns {
+            let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
+            tally.record(of(Quantity::Service, request, class), service_ns);
+        }
+        tally.record(
+            of(Quantity::Lateness, 0, 0),
+            released_ns.saturating_sub(intended_ns),
+        );
+        if ended.source != StampSource::Event {
+            tally.record(
+                of(Quantity::Lag, 0, 0),
+                ended.seen_ns.saturating_sub(ended.arrived_ns),
+            );
+        }
+        if let (Some(cause), true) = (done.waited, in_window) {
+            let until_ns = done.sent_ns.unwrap_or(ended.arrived_ns);
+            let wait_ns = until_ns.saturating_sub(released_ns);
+            tally.record(of(Quantity::Wait, 0, cause as u8), wait_ns);
+            let waits = &mut self.counts.waits[cause as usize];
+            waits.count += 1;
+            waits.total_ns += wait_ns;
+        }
+        if in_window {
+            match (ended.source, done.bound) {
+                (StampSource::Kernel, bound) => {
+                    self.counts.stamped_by_kernel += 1;
+                    self.counts.stamp_upper_bounds += u64::from(bound == Bound::Upper);
+                }
+                (StampSource::Own, _) => self.counts.stamped_by_us += 1,
+                (StampSource::Event, _) => {}
+            }
+            self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);
+        }
+        if self.tally.is_full() {
+            self.replace_tally();
+        }
+    }
+
+    #[cold]
+    fn replace_tally(&mut self) {
+        let fresh = self.spare.pop().unwrap_or_else(|| Box::new(Tally::new()));
+        self.counts.out_of_range += self.tally.out_of_range();
+        self.full.push(std::mem::replace(&mut self.tally, fresh));
+    }
+}
+
+/// What [`Book::hand_over`] gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandOver {
+    /// Tables that are full.
+    Full,
+    /// The current one too.
+    Everything,
+}

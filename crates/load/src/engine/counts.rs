@@ -1,0 +1,120 @@
+//! What a worker counts beside its histograms.
+
+use tare_schema::agent::ConnectionCounts;
+
+use crate::client::WaitCause;
+
+/// Exchanges by stage. Each is counted once it has come so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// Arrivals.
+    pub intended: u64,
+    /// Taken by our loop.
+    pub released: u64,
+    /// First byte with the kernel.
+    pub sent: u64,
+    /// Answered rightly.
+    pub right: u64,
+    /// Answered wrongly or not.
+    pub errors: u64,
+    /// Not done when the drain ended.
+    pub unfinished: u64,
+    /// Arrivals that found no place.
+    pub overflow: u64,
+}
+
+impl Stages {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Stages) {
+        self.intended += other.intended;
+        self.released += other.released;
+        self.sent += other.sent;
+        self.right += other.right;
+        self.errors += other.errors;
+        self.unfinished += other.unfinished;
+        self.overflow += other.overflow;
+    }
+
+    /// What came since an earlier state.
+    #[must_use]
+    pub fn since(&self, earlier: &Stages) -> Stages {
+        Stages {
+            intended: self.intended - earlier.intended,
+            released: self.released - earlier.released,
+            sent: self.sent - earlier.sent,
+            right: self.right - earlier.right,
+            errors: self.errors - earlier.errors,
+            unfinished: self.unfinished - earlier.unfinished,
+            overflow: self.overflow - earlier.overflow,
+        }
+    }
+}
+
+/// Exchanges that waited for one cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// How many.
+    pub count: u64,
+    /// How long together.
+    pub total_ns: u64,
+}
+
+/// Everything one worker counts.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// Of the window.
+    pub window: Stages,
+    /// Of the whole load, warm-up and drain included.
+    pub all: Stages,
+    /// Of the window, by [`WaitCause`].
+    pub waits: [Waits; WaitCause::ALL.len()],
+    /// Answers of the window stamped by the kernel.
+    pub stamped_by_kernel: u64,
+    /// Answers of the window stamped by us.
+    pub stamped_by_us: u64,
+    /// Of the kernel's, upper bounds.
+    pub stamp_upper_bounds: u64,
+    /// Observations of the window beyond the histograms' range.
+    pub out_of_range: u64,
+    /// Connections of the whole load.
+    pub connections: ConnectionCounts,
+    /// Connections open now.
+    pub open: u32,
+    /// When the last exchange of the window ended.
+    pub last_done_ns: u64,
+    /// Faults of connections that no exchange is blamed with, by class number.
+    pub faults: Vec<(u8, u64)>,
+}
+
+impl Counts {
+    /// Adds another worker's.
+    pub fn add(&mut self, other: &Counts) {
+        self.window.add(&other.window);
+        self.all.add(&other.all);
+        for (sum, one) in self.waits.iter_mut().zip(&other.waits) {
+            sum.count += one.count;
+            sum.total_ns += one.total_ns;
+        }
+        self.stamped_by_kernel += other.stamped_by_kernel;
+        self.stamped_by_us += other.stamped_by_us;
+        self.stamp_upper_bounds += other.stamp_upper_bounds;
+        self.out_of_range += other.out_of_range;
+        self.connections.opened += other.connections.opened;
+        self.connections.reconnects += other.connections.reconnects;
+        self.connections.failed += other.connections.failed;
+        self.connections.peak += other.connections.peak;
+        self.open += other.open;
+        self.last_done_ns = self.last_done_ns.max(other.last_done_ns);
+        for &(class, count) in &other.faults {
+            self.add_faults(class, count);
+        }
+    }
+
+    /// Counts faults of a class.
+    pub fn add_faults(&mut self, class: u8, count: u64) {
+        match self.faults.iter_mut().find(|(known, _)| *known == class) {
+            Some((_, sum)) => *sum += count,
+            None => self.faults.push((class, count)),
+        }
+    }
+}

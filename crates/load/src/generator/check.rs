@@ -1,0 +1,184 @@
+//! What a plan must hold before anything is started.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tare_schema::FORMAT_VERSION;
+use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Stop};
+use thiserror::Error;
+
+use crate::http1::request::RequestError;
+use crate::tally::REQUESTS_MAX;
+
+/// Fastest rate that start times in nanoseconds can tell apart with room to spare.
+const RATE_MAX_PER_S: f64 = 10_000_000.0;
+const WORKERS_MAX: u32 = 256;
+const CONNECTIONS_MAX: u32 = 1_000_000;
+
+/// Why a plan cannot be run.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Written by another version.
+    #[error(
+        "the load plan has version {found}, this agent reads version {FORMAT_VERSION}: use the same tare on both sides"
+    )]
+    Version {
+        /// As written.
+        found: u32,
+    },
+    /// A number out of its range.
+    #[error("{what} is {value}, but must be {must}")]
+    Number {
+        /// Which one.
+        what: &'static str,
+        /// As written.
+        value: String,
+        /// What is allowed.
+        must: &'static str,
+    },
+    /// A name that cannot stand in a tag.
+    #[error("{what} {name:?} cannot stand in a histogram tag: use letters, digits, - and _")]
+    Name {
+        /// What it names.
+        what: &'static str,
+        /// As written.
+        name: String,
+    },
+    /// Two requests of one name.
+    #[error("two requests are named {0:?}: name them apart")]
+    Twice(String),
+    /// A protocol of a later version.
+    #[error("this agent does not speak {0:?}: use http1")]
+    Protocol(String),
+    /// A request that cannot be sent.
+    #[error("request {name:?}: {source}")]
+    Request {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: RequestError,
+    },
+}
+
+fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
+    PlanError::Number {
+        what,
+        value: value.to_string(),
+        must,
+    }
+}
+
+/// Checks the plan but for its requests' bytes.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
+    if plan.version != FORMAT_VERSION {
+        return Err(PlanError::Version {
+            found: plan.version,
+        });
+    }
+    let load = &plan.load;
+    tag_word("role", &plan.role)?;
+    check_pacing(load.pacing)?;
+    match load.stop {
+        Stop::Duration { window_ns: 0 } => return Err(number("the duration", 0, "more than 0")),
+        Stop::Count { exchanges: 0 } => {
+            return Err(number("the number of exchanges", 0, "more than 0"));
+        }
+        Stop::Duration { .. } | Stop::Count { .. } | Stop::Interrupted => {}
+    }
+    if load.timeout_ns == 0 {
+        return Err(number("the timeout", 0, "more than 0"));
+    }
+    if !(1..=WORKERS_MAX).contains(&load.workers) {
+        return Err(number("the number of workers", load.workers, "1 to 256"));
+    }
+    if load.sample_every_ns < Duration::from_millis(10).as_nanos() as u64 {
+        return Err(number(
+            "the distance of samples in ns",
+            load.sample_every_ns,
+            "at least 10 ms",
+        ));
+    }
+    if plan.endpoint.addresses.is_empty() {
+        return Err(number("the number of addresses", 0, "at least 1"));
+    }
+    check_requests(plan)?;
+    let connections = connections(&load.client)?;
+    if !(1..=CONNECTIONS_MAX).contains(&connections) {
+        return Err(number(
+            "the number of connections",
+            connections,
+            "1 to 1000000",
+        ));
+    }
+    Ok(())
+}
+
+/// Connections of a client that this agent has.
+///
+/// # Errors
+/// For a protocol it does not speak.
+pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
+    match client {
+        ClientSpec::Http1 { connections } => Ok(*connections),
+        ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
+    }
+}
+
+fn check_pacing(pacing: Pacing) -> Result<(), PlanError> {
+    match pacing {
+        Pacing::Constant { rate_per_s } => {
+            if rate_per_s.is_finite() && rate_per_s > 0.0 && rate_per_s <= RATE_MAX_PER_S {
+                Ok(())
+            } else {
+                Err(number(
+                    "the rate",
+                    rate_per_s,
+                    "more than 0 and at most 10000000 a second",
+                ))
+            }
+        }
+        Pacing::Closed { clients: 0, .. } => Err(number("the number of clients", 0, "at least 1")),
+        Pacing::Closed { .. } | Pacing::Max => Ok(()),
+    }
+}
+
+fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
+    let requests = &plan.load.requests;
+    if requests.is_empty() || requests.len() > REQUESTS_MAX {
+        return Err(number(
+            "the number of requests",
+            requests.len(),
+            "1 to 4096",
+        ));
+    }
+    let mut names = BTreeSet::new();
+    for request in requests {
+        tag_word("request", &request.name)?;
+        if !names.insert(&request.name) {
+            return Err(PlanError::Twice(request.name.clone()));
+        }
+        if !(request.weight.is_finite() && request.weight > 0.0) {
+            return Err(number(
+                "the weight of a request",
+                request.weight,
+                "more than 0",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A word of a tag: dots part the words, commas and blanks end it.
+fn tag_word(what: &'static str, name: &str) -> Result<(), PlanError> {
+    let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(fits) {
+        return Ok(());
+    }
+    Err(PlanError::Name {
+        what,
+        name: name.to_owned(),
+    })
+}

@@ -1,0 +1,444 @@
+//! Runs a [`LoadPlan`] in this process: starts the workers, gathers, and gives the result.
+//!
+//! This is the one place where pacing, stop, client and transport of a plan meet.
+
+mod check;
+mod limits;
+mod result;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use tare_schema::agent::{LoadResult, Sample};
+use tare_schema::load::{ClientSpec, LoadPlan, LoadSpec, Pacing, Spin, Stop};
+use tare_stats::Latencies;
+use tare_stats::random::Random;
+use thiserror::Error;
+
+pub use check::PlanError;
+use check::{check, connections};
+
+use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
+use crate::classes::{ClassNumbers, Classes};
+use crate::client::Client;
+use crate::clock::{monotonic_ns, realtime_ns};
+use crate::control::{Control, StopHandle};
+use crate::engine::{Book, Choice, Engine};
+use crate::http1::pool::{Pool, PoolPlan};
+use crate::http1::request::Prepared;
+use crate::ledger::{Gathered, Ledger, LedgerPlan};
+use crate::tally::Tally;
+use crate::worker::{FromWorker, Opened, SpinRule, Worker, WorkerPlan};
+
+/// Arrivals that may be under way or wait in one worker, whatever rate × timeout says: 24 MB.
+const WAITING_MAX: usize = 1 << 20;
+
+/// Seconds stay open for late answers this long beyond the timeout.
+const HORIZON_EXTRA: Duration = Duration::from_secs(2);
+
+/// What is told while a load runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Progress {
+    /// The connections are open and the start is fixed.
+    Ready {
+        /// Connections open.
+        connections: u32,
+        /// When the warm-up starts, µs since the epoch.
+        start_unix_us: u64,
+    },
+    /// A sample has ended.
+    Sample(Sample),
+}
+
+/// Told what happens; what it returns decides whether the load goes on.
+pub type Observer<'a> = dyn FnMut(Progress) -> ControlFlow<()> + Send + 'a;
+
+/// What a load leaves.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// As it goes into a record.
+    pub result: LoadResult,
+    /// Histograms over the whole window, by tag.
+    pub totals: BTreeMap<String, Latencies>,
+}
+
+/// Why a load was not run.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The plan is wrong.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Nobody answered.
+    #[error("no connection to {address}: {why}; start the server, or check the address")]
+    NoConnection {
+        /// The first address.
+        address: std::net::SocketAddr,
+        /// Of the last attempt.
+        why: String,
+    },
+    /// Too few file descriptors.
+    #[error(
+        "{needed} connections need {needed_descriptors} file descriptors, but only {allowed} are allowed: use fewer connections, or raise the hard limit (ulimit -Hn)"
+    )]
+    Descriptors {
+        /// Connections.
+        needed: u64,
+        /// Descriptors for them and for the rest.
+        needed_descriptors: u64,
+        /// The hard limit.
+        allowed: u64,
+    },
+    /// The system refused something basic.
+    #[error("cannot {what}: {source}")]
+    System {
+        /// What was wanted.
+        what: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A worker broke off.
+    #[error("a worker broke off: {0}; this is an error of tare, please report it")]
+    Worker(String),
+    /// The histograms could not be put together.
+    #[error("the histograms cannot be written: {0}")]
+    Histograms(String),
+}
+
+/// Runs a load to its end.
+///
+/// # Errors
+/// When the plan is wrong, or the load could not be run at all. A load that ran badly is a result.
+pub fn run(
+    plan: &LoadPlan,
+    stop: &StopHandle,
+    observer: &mut Observer<'_>,
+) -> Result<Outcome, LoadError> {
+    check(plan)?;
+    let setup = Setup::of(plan)?;
+    limits::raise_descriptors(u64::from(setup.connections))?;
+    let control = stop.control();
+    let (reports, inbox) = channel();
+    let classes = Classes::default();
+    let mut workers = Vec::new();
+    let mut emptied = Vec::new();
+    for number in 0..setup.workers {
+        let (give, take) = channel();
+        emptied.push(give);
+        workers.push(setup.worker(number, &control, &classes, reports.clone(), take)?);
+    }
+    drop(reports);
+    let ledger_plan = LedgerPlan {
+        role: plan.role.clone(),
+        requests: plan
+            .load
+            .requests
+            .iter()
+            .map(|request| request.name.clone())
+            .collect(),
+        horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
+    };
+    let ledger = Ledger::new(ledger_plan, classes, emptied)
+        .map_err(|error| LoadError::Histograms(error.to_string()))?;
+    conduct(plan, &setup, stop, workers, (ledger, inbox), observer)
+}
+
+/// Starts the threads and waits for them.
+fn conduct(
+    plan: &LoadPlan,
+    setup: &Setup,
+    stop: &StopHandle,
+    workers: Vec<Worker<Pool>>,
+    (ledger, inbox): (Ledger, Receiver<FromWorker>),
+    observer: &mut Observer<'_>,
+) -> Result<Outcome, LoadError> {
+    let count = workers.len();
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, worker) in workers.into_iter().enumerate() {
+            let builder = thread::Builder::new().name(format!("worker-{number}"));
+            match builder.spawn_scoped(scope, move || worker.run()) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    stop.abort();
+                    return Err(LoadError::System {
+                        what: "start a worker thread",
+                        source,
+                    });
+                }
+            }
+        }
+        let gathering =
+            thread::Builder::new()
+                .name("ledger".into())
+                .spawn_scoped(scope, move || {
+                    limits::lower_priority();
+                    gather(plan, stop, ledger, &inbox, count, observer)
+                });
+        let gathered = match gathering {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|_| Err(LoadError::Worker("the ledger panicked".into()))),
+            Err(source) => Err(LoadError::System {
+                what: "start the ledger thread",
+                source,
+            }),
+        };
+        if gathered.is_err() {
+            stop.abort();
+        }
+        for thread in threads {
+            if thread.join().is_err() {
+                return Err(LoadError::Worker("it panicked".into()));
+            }
+        }
+        let (gathered, start) = gathered?;
+        if let Some(why) = gathered.ends.iter().find_map(|end| end.failure.clone()) {
+            return Err(LoadError::Worker(why));
+        }
+        result::assemble(plan, setup.window(), &start, &gathered)
+    })
+}
+
+/// When a load started, on both clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub monotonic_ns: u64,
+    pub unix_ns: u64,
+}
+
+/// The ledger's thread: waits until all are ready, fixes the start, gathers.
+fn gather(
+    plan: &LoadPlan,
+    stop: &StopHandle,
+    ledger: Ledger,
+    inbox: &Receiver<FromWorker>,
+    workers: usize,
+    observer: &mut Observer<'_>,
+) -> Result<(Gathered, Start), LoadError> {
+    let opened = wait_open(inbox, workers)?;
+    let open: u32 = opened.iter().map(|opened| opened.open).sum();
+    if open == 0 && !stop.is_ended() {
+        stop.abort();
+        let why = opened.iter().find_map(|opened| opened.problem.clone());
+        return Err(LoadError::NoConnection {
+            address: plan.endpoint.addresses[0],
+            why: why.unwrap_or_else(|| "no answer within the timeout".into()),
+        });
+    }
+    let start = fix_start(plan.start_at_unix_us);
+    stop.control().start_at(start.monotonic_ns);
+    let mut tell = |progress| {
+        if observer(progress).is_break() {
+            stop.abort();
+        }
+    };
+    tell(Progress::Ready {
+        connections: open,
+        start_unix_us: start.unix_ns / 1000,
+    });
+    let gathered = ledger
+        .gather(inbox, &mut |sample| tell(Progress::Sample(sample)))
+        .map_err(|error| LoadError::Histograms(error.to_string()))?;
+    if gathered.ends.len() < workers {
+        return Err(LoadError::Worker("it left without a report".into()));
+    }
+    Ok((gathered, start))
+}
+
+fn wait_open(inbox: &Receiver<FromWorker>, workers: usize) -> Result<Vec<Opened>, LoadError> {
+    let mut opened = Vec::new();
+    while opened.len() < workers {
+        match inbox.recv() {
+            Ok(FromWorker::Opened(one)) => opened.push(one),
+            Ok(FromWorker::Ended(end)) if end.failure.is_none() => {
+                // Ended by order before it had its connections.
+                opened.push(Opened {
+                    open: 0,
+                    problem: None,
+                });
+            }
+            Ok(FromWorker::Ended(end)) => {
+                return Err(LoadError::Worker(end.failure.unwrap_or_default()));
+            }
+            Ok(FromWorker::Table { .. } | FromWorker::Tick(_)) => {}
+            Err(_) => return Err(LoadError::Worker("it panicked".into())),
+        }
+    }
+    Ok(opened)
+}
+
+/// The planned start on the monotonic clock, even if it has passed: what is late is shown as lateness.
+fn fix_start(start_at_unix_us: Option<u64>) -> Start {
+    /// Time for the workers to hear of it.
+    const NOTICE_NS: u64 = 2_000_000;
+    let (now_ns, now_unix_ns) = (monotonic_ns(), realtime_ns());
+    let unix_ns = match start_at_unix_us {
+        Some(at_us) => at_us.saturating_mul(1000),
+        None => now_unix_ns + NOTICE_NS,
+    };
+    let ahead_ns = i128::from(unix_ns) - i128::from(now_unix_ns);
+    let at_ns = (i128::from(now_ns) + ahead_ns).clamp(1, i128::from(u64::MAX / 2));
+    Start {
+        monotonic_ns: at_ns as u64,
+        unix_ns,
+    }
+}
+
+/// A plan as the workers need it.
+struct Setup {
+    load: LoadSpec,
+    seed: u64,
+    workers: u32,
+    connections: u32,
+    requests: Arc<[Prepared]>,
+    addresses: Arc<[std::net::SocketAddr]>,
+    shared: Arc<SharedCount>,
+}
+
+impl Setup {
+    fn of(plan: &LoadPlan) -> Result<Self, LoadError> {
+        let connections = connections(&plan.load.client)?;
+        let mut requests = Vec::new();
+        for spec in &plan.load.requests {
+            let prepared =
+                Prepared::new(spec, &plan.endpoint.host).map_err(|source| PlanError::Request {
+                    name: spec.name.clone(),
+                    source,
+                })?;
+            requests.push(prepared);
+        }
+        // A worker without a connection or a client would have nothing to do.
+        let mut workers = plan.load.workers.min(connections);
+        if let Pacing::Closed { clients, .. } = plan.load.pacing {
+            workers = workers.min(clients);
+        }
+        let exchanges = match plan.load.stop {
+            Stop::Count { exchanges } => exchanges,
+            Stop::Duration { .. } | Stop::Interrupted => 0,
+        };
+        Ok(Self {
+            load: plan.load.clone(),
+            seed: plan.seed,
+            workers,
+            connections,
+            requests: requests.into(),
+            addresses: plan.endpoint.addresses.clone().into(),
+            shared: SharedCount::new(exchanges, workers),
+        })
+    }
+
+    /// The window as planned, from the start of the load.
+    fn window(&self) -> Arrivals {
+        self.arrivals(0, 1)
+    }
+
+    fn arrivals(&self, worker: u32, capacity: usize) -> Arrivals {
+        let LoadSpec {
+            warmup_ns, stop, ..
+        } = self.load;
+        let looped = |clients, think_ns| {
+            Arrivals::Looped(Looped::new(
+                clients,
+                think_ns,
+                warmup_ns,
+                stop,
+                &self.shared,
+            ))
+        };
+        match self.load.pacing {
+            Pacing::Constant { rate_per_s } => Arrivals::Constant(Constant::new(
+                rate_per_s,
+                warmup_ns,
+                stop,
+                worker,
+                self.workers,
+            )),
+            Pacing::Closed { clients, think_ns } => {
+                looped(share(clients, self.workers, worker) as usize, think_ns)
+            }
+            Pacing::Max => looped(capacity, 0),
+        }
+    }
+
+    /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
+    fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+        match self.load.pacing {
+            Pacing::Constant { rate_per_s } => {
+                let waiting =
+                    rate_per_s / f64::from(self.workers) * self.load.timeout_ns as f64 / 1e9;
+                capacity + (waiting.ceil() as usize).clamp(1, WAITING_MAX)
+            }
+            Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
+            Pacing::Max => capacity,
+        }
+    }
+
+    fn worker(
+        &self,
+        number: u32,
+        control: &Arc<Control>,
+        classes: &Classes,
+        reports: Sender<FromWorker>,
+        emptied: Receiver<Box<Tally>>,
+    ) -> Result<Worker<Pool>, LoadError> {
+        let connections = share(self.connections, self.workers, number) as usize;
+        let client = match self.load.client {
+            ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => self.pool(number, connections),
+        };
+        let exchanges_max = self.exchanges_max(number, client.capacity());
+        let arrivals = self.arrivals(number, client.capacity());
+        let weights: Vec<f64> = self
+            .load
+            .requests
+            .iter()
+            .map(|request| request.weight)
+            .collect();
+        let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
+        let book = Book::new(
+            arrivals,
+            Choice::new(&weights, random),
+            ClassNumbers::of(classes),
+            exchanges_max,
+        );
+        let plan = WorkerPlan {
+            worker: number as usize,
+            sample_every_ns: self.load.sample_every_ns,
+            timeout_ns: self.load.timeout_ns,
+            spin: match self.load.spin {
+                Spin::Off => SpinRule::Off,
+                Spin::Bounded => SpinRule::Bounded,
+            },
+            connections,
+            control: Arc::clone(control),
+            reports,
+            emptied,
+        };
+        Worker::new(Engine::new(client, book), plan).map_err(|source| LoadError::System {
+            what: "make an epoll",
+            source,
+        })
+    }
+
+    fn pool(&self, number: u32, connections: usize) -> Pool {
+        let before: u32 = (0..number)
+            .map(|worker| share(self.connections, self.workers, worker))
+            .sum();
+        Pool::new(PoolPlan {
+            requests: Arc::clone(&self.requests),
+            addresses: Arc::clone(&self.addresses),
+            first: before as usize,
+            connections,
+            timeout_ns: self.load.timeout_ns,
+            waiting_max: self.exchanges_max(number, connections),
+        })
+    }
+}
+
+/// The part of one of `parts` when `all` are dealt out evenly.
+fn share(all: u32, parts: u32, part: u32) -> u32 {
+    all / parts + u32::from(part < all % parts)
+}

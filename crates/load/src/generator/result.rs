@@ -1,0 +1,183 @@
+//! Puts a load's result together from what the workers left.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tare_schema::FORMAT_VERSION;
+use tare_schema::agent::{Ended, Fault, Instrument, LoadResult, OutcomeCount, Spread, WaitCount};
+use tare_schema::load::LoadPlan;
+use tare_stats::{Latencies, Quantile};
+
+use super::{LoadError, Outcome, Start};
+use crate::arrivals::{Arrivals, NEVER};
+use crate::client::WaitCause;
+use crate::engine::Counts;
+use crate::ledger::{Gathered, Log, Names, Naming};
+use crate::tally::{Quantity, Series};
+
+/// Builds the result; `window` is the schedule as planned.
+///
+/// # Errors
+/// When a log cannot be written.
+pub(crate) fn assemble(
+    plan: &LoadPlan,
+    mut window: Arrivals,
+    start: &Start,
+    gathered: &Gathered,
+) -> Result<Outcome, LoadError> {
+    window.begin(start.monotonic_ns);
+    let window_start_ns = window.window_start_ns();
+    let mut counts = Counts::default();
+    gathered.ends.iter().for_each(|end| counts.add(&end.counts));
+    let window_end_ns = gathered
+        .ends
+        .iter()
+        .map(|end| end.window_end_ns)
+        .max()
+        .unwrap_or(0);
+    let interrupted = gathered.ends.iter().any(|end| end.interrupted);
+    let log = |log| {
+        let started = Duration::from_nanos(start.unix_ns);
+        gathered
+            .logs
+            .text(log, started, &format!("load of {}", plan.role))
+            .map_err(|error| LoadError::Histograms(error.to_string()))
+    };
+    let result = LoadResult {
+        version: FORMAT_VERSION,
+        role: plan.role.clone(),
+        ended: if interrupted {
+            Ended::Interrupted
+        } else {
+            Ended::Completed
+        },
+        window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
+        window_ns: window_end_ns.saturating_sub(window_start_ns),
+        intended: counts.window.intended,
+        released: counts.window.released,
+        sent: counts.window.sent,
+        right: counts.window.right,
+        errors: counts.window.errors,
+        unfinished: counts.window.unfinished,
+        overflow: counts.window.overflow,
+        outcomes: outcomes(gathered),
+        connection_faults: connection_faults(&counts, &gathered.names),
+        requests_sent_total: counts.all.sent,
+        connections: counts.connections,
+        bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
+        bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
+        waits: waits(&counts),
+        instrument: instrument(&counts, gathered),
+        latency_hlog: log(Log::Latency)?,
+        lateness_hlog: log(Log::Lateness)?,
+    };
+    debug_assert!(
+        window_start_ns != NEVER,
+        "the start is fixed before anything is gathered"
+    );
+    let totals: BTreeMap<String, Latencies> = gathered
+        .logs
+        .totals()
+        .iter()
+        .map(|(series, latencies)| (gathered.names.tag(series), latencies.clone()))
+        .collect();
+    Ok(Outcome { result, totals })
+}
+
+/// Every exchange has one `felt`, so its histograms count the outcomes.
+fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
+    let felt = gathered
+        .logs
+        .totals()
+        .iter()
+        .filter(|(series, _)| series.quantity == Quantity::Felt);
+    felt.map(|(series, latencies)| {
+        let seen = gathered.names.class(series.class);
+        OutcomeCount {
+            request: gathered.names.request(series.request).to_owned(),
+            class: seen.map_or_else(|| "right".to_owned(), |seen| seen.class.to_string()),
+            fault: seen.map_or(Fault::None, |seen| seen.class.fault),
+            count: latencies.count(),
+            example: seen.and_then(|seen| seen.example.clone()),
+        }
+    })
+    .collect()
+}
+
+fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {
+    let faults = counts.faults.iter();
+    faults
+        .filter_map(|&(class, count)| {
+            let seen = names.class(class)?;
+            Some(OutcomeCount {
+                request: String::new(),
+                class: seen.class.to_string(),
+                fault: seen.class.fault,
+                count,
+                example: seen.example.clone(),
+            })
+        })
+        .collect()
+}
+
+fn waits(counts: &Counts) -> Vec<WaitCount> {
+    WaitCause::ALL
+        .into_iter()
+        .zip(&counts.waits)
+        .filter(|(_, waits)| waits.count > 0)
+        .map(|(cause, waits)| WaitCount {
+            cause: cause.name().to_owned(),
+            count: waits.count,
+            total_ns: waits.total_ns,
+        })
+        .collect()
+}
+
+fn instrument(counts: &Counts, gathered: &Gathered) -> Instrument {
+    let ends = &gathered.ends;
+    let mut by_worker: Vec<_> = ends.iter().map(|end| (end.worker, end.cpu_ns)).collect();
+    by_worker.sort_unstable();
+    Instrument {
+        lateness: spread(gathered, Quantity::Lateness),
+        lag: spread(gathered, Quantity::Lag),
+        cpu_ns: ends.iter().map(|end| end.process_cpu_ns).sum(),
+        worker_cpu_ns: by_worker.into_iter().map(|(_, cpu_ns)| cpu_ns).collect(),
+        spun_ns: ends.iter().map(|end| end.spun_ns).sum(),
+        peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
+        stamped_by_kernel: counts.stamped_by_kernel,
+        stamped_by_us: counts.stamped_by_us,
+        stamp_upper_bounds: counts.stamp_upper_bounds,
+        clock_steps: ends.iter().map(|end| end.clock_steps).max().unwrap_or(0),
+        out_of_range: counts.out_of_range,
+    }
+}
+
+fn spread(gathered: &Gathered, quantity: Quantity) -> Spread {
+    let of = |(series, _): &(&Series, &Latencies)| series.quantity == quantity;
+    let Some((_, latencies)) = gathered.logs.totals().iter().find(of) else {
+        return Spread::default();
+    };
+    Spread {
+        count: latencies.count(),
+        p50_ns: value(latencies.quantile(0.5)),
+        p99_ns: value(latencies.quantile(0.99)),
+        max_ns: latencies.max().and_then(value),
+    }
+}
+
+fn value(quantile: Quantile) -> Option<u64> {
+    match quantile {
+        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
+        Quantile::TooFew => None,
+    }
+}
+
+/// The high-water mark, from `/proc/self/status` in kB.
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,506 @@
+//! HTTP/1.1 as a [`Client`]: a pool of connections, each with at most one exchange.
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tare_schema::agent::Fault;
+
+use super::backoff::Backoff;
+use super::codec::{BodyProgress, Codec, CodecError, End, Event, Limits};
+use super::request::Prepared;
+use crate::arrivals::NEVER;
+use crate::client::{
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
+    WaitCause, Written,
+};
+
+/// Attempts under way at once: more would overflow the accept queue of an ordinary server, and a SYN that is dropped
+/// comes again only after a second.
+const OPENING_MAX: usize = 64;
+
+/// Deadlines of exchanges and of attempts.
+const DEADLINE: TimerId = TimerId(0);
+/// The end of a pause after failures.
+const RETRY: TimerId = TimerId(1);
+
+/// The pool. Free connections are used in turn, so that all carry the same share.
+#[derive(Debug)]
+pub struct Pool {
+    requests: Arc<[Prepared]>,
+    addresses: Arc<[SocketAddr]>,
+    /// Number of this pool's first connection among those of the whole load: addresses are used in turn over all.
+    first: usize,
+    timeout_ns: u64,
+    conns: Vec<Conn>,
+    free: VecDeque<u32>,
+    waiting: VecDeque<Due>,
+    to_open: VecDeque<u32>,
+    opening: usize,
+    open: usize,
+    backoff: Backoff,
+    deadline_ns: u64,
+}
+
+#[derive(Debug)]
+struct Conn {
+    state: State,
+    codec: Codec,
+    /// Answers this connection has brought since it was opened.
+    answers: u64,
+    /// Whether it stands in the queue of free connections (perhaps from an earlier life).
+    queued: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Closed,
+    Connecting { deadline_ns: u64 },
+    Idle,
+    Busy(Busy),
+}
+
+/// The exchange on a connection.
+#[derive(Debug, Clone, Copy)]
+struct Busy {
+    due: Due,
+    begun_ns: u64,
+    sent_ns: Option<u64>,
+    waited: Option<WaitCause>,
+    body: BodyProgress,
+    /// Of the last bytes: the arrival of an answer that only the connection's end completes.
+    last: Option<Stamp>,
+}
+
+/// What a pool is made of.
+#[derive(Debug, Clone)]
+pub struct PoolPlan {
+    /// What is sent.
+    pub requests: Arc<[Prepared]>,
+    /// Where to, in turn.
+    pub addresses: Arc<[SocketAddr]>,
+    /// Number of the first connection among those of the whole load.
+    pub first: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Limit of an exchange and of an attempt to connect.
+    pub timeout_ns: u64,
+    /// Exchanges that may wait for a connection.
+    pub waiting_max: usize,
+}
+
+impl Pool {
+    /// A pool that has not started.
+    #[must_use]
+    pub fn new(plan: PoolPlan) -> Self {
+        let limits = Limits {
+            pipeline_max: 1,
+            ..Limits::default()
+        };
+        let conn = |_| Conn {
+            state: State::Closed,
+            codec: Codec::new(limits),
+            answers: 0,
+            queued: false,
+        };
+        Self {
+            requests: plan.requests,
+            addresses: plan.addresses,
+            first: plan.first,
+            timeout_ns: plan.timeout_ns,
+            conns: (0..plan.connections).map(conn).collect(),
+            free: VecDeque::with_capacity(plan.connections),
+            waiting: VecDeque::with_capacity(plan.waiting_max),
+            to_open: (0..plan.connections as u32).collect(),
+            opening: 0,
+            open: 0,
+            backoff: Backoff::default(),
+            deadline_ns: NEVER,
+        }
+    }
+
+    fn open_more(&mut self, out: &mut impl Outlet) {
+        while self.opening < OPENING_MAX && !self.backoff.is_waiting() {
+            let Some(at) = self.to_open.pop_front() else {
+                return;
+            };
+            let deadline_ns = out.now_ns().saturating_add(self.timeout_ns);
+            let conn = &mut self.conns[at as usize];
+            conn.codec.reset();
+            conn.answers = 0;
+            conn.state = State::Connecting { deadline_ns };
+            self.opening += 1;
+            let address = self.addresses[(self.first + at as usize) % self.addresses.len()];
+            out.connect(ConnId(at), address);
+            self.set_deadline(deadline_ns, out);
+        }
+    }
+
+    /// The timer stands at the earliest deadline that was known when it was set: later ones are found when it goes off,
+    /// so a load with a timeout of 10 s touches the timer once in 10 s and not once an exchange.
+    #[inline]
+    fn set_deadline(&mut self, at_ns: u64, out: &mut impl Outlet) {
+        if at_ns < self.deadline_ns {
+            self.deadline_ns = at_ns;
+            out.timer(DEADLINE, at_ns);
+        }
+    }
+
+    fn send(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+        let request = &self.requests[usize::from(due.request) % self.requests.len()];
+        let conn = &mut self.conns[at as usize];
+        // Cannot fail: an idle connection has nothing begun.
+        let begun = conn.codec.begin(request.kind);
+        debug_assert!(begun.is_ok(), "an idle connection has no request begun");
+        let (sent_ns, waited) = match out.write(ConnId(at), &request.bytes) {
+            Written::Sent(at_ns) => (Some(at_ns), waited),
+            Written::Queued => (None, waited.or(Some(WaitCause::SocketBuffer))),
+        };
+        let begun_ns = sent_ns.unwrap_or_else(|| out.now_ns());
+        conn.state = State::Busy(Busy {
+            due,
+            begun_ns,
+            sent_ns,
+            waited,
+            body: BodyProgress::default(),
+            last: None,
+        });
+        self.set_deadline(begun_ns.saturating_add(self.timeout_ns), out);
+    }
+
+    /// Gives a connection its next exchange, or keeps it free.
+    #[inline]
+    fn offer(&mut self, at: u32, out: &mut impl Outlet) {
+        if let Some(due) = self.waiting.pop_front() {
+            self.send(at, due, Some(WaitCause::Connection), out);
+            return;
+        }
+        let conn = &mut self.conns[at as usize];
+        if !conn.queued {
+            conn.queued = true;
+            self.free.push_back(at);
+        }
+    }
+
+    fn take_free(&mut self) -> Option<u32> {
+        while let Some(at) = self.free.pop_front() {
+            let conn = &mut self.conns[at as usize];
+            conn.queued = false;
+            if matches!(conn.state, State::Idle) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Closes an open connection of ours and opens it anew.
+    fn renew(&mut self, at: u32, out: &mut impl Outlet) {
+        out.close(ConnId(at));
+        self.lost(at, out);
+    }
+
+    /// An open connection is gone.
+    fn lost(&mut self, at: u32, out: &mut impl Outlet) {
+        let conn = &mut self.conns[at as usize];
+        conn.state = State::Closed;
+        self.open -= 1;
+        self.to_open.push_back(at);
+        self.open_more(out);
+    }
+
+    /// An attempt to connect failed.
+    fn not_connected(&mut self, at: u32, why: Closed, out: &mut impl Outlet) {
+        self.conns[at as usize].state = State::Closed;
+        self.opening -= 1;
+        self.to_open.push_back(at);
+        self.pause(out);
+        if self.open == 0 {
+            // Nobody is there to carry what waits: it has failed, as a user's request would have.
+            self.fail_waiting(why, out);
+        }
+        self.open_more(out);
+    }
+
+    fn pause(&mut self, out: &mut impl Outlet) {
+        let until_ns = self.backoff.failed(out.now_ns());
+        out.timer(RETRY, until_ns);
+    }
+
+    fn fail_waiting(&mut self, why: Closed, out: &mut impl Outlet) {
+        while let Some(due) = self.waiting.pop_front() {
+            let done = Done {
+                outcome: Outcome::Wrong(why.class()),
+                sent_ns: None,
+                ended: Stamp::event(out.now_ns()),
+                bound: Bound::Exact,
+                waited: Some(WaitCause::Connection),
+                example: &why,
+            };
+            out.done(due.ticket, &done);
+        }
+    }
+
+    /// Ends the exchange of a busy connection; the caller decides what becomes of the connection.
+    #[inline]
+    fn end(
+        &mut self,
+        at: u32,
+        outcome: Outcome,
+        ended: Stamp,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        let conn = &mut self.conns[at as usize];
+        let State::Busy(busy) = conn.state else {
+            return;
+        };
+        conn.state = State::Idle;
+        let Busy {
+            due,
+            sent_ns,
+            waited,
+            ..
+        } = busy;
+        let done = Done {
+            outcome,
+            sent_ns,
+            ended,
+            bound: Bound::Exact,
+            waited,
+            example,
+        };
+        out.done(due.ticket, &done);
+    }
+
+    /// A whole answer: is it right?
+    #[inline]
+    fn answered(&mut self, at: u32, end: End, stamp: Stamp, out: &mut impl Outlet) {
+        let conn = &mut self.conns[at as usize];
+        conn.answers += 1;
+        let State::Busy(busy) = conn.state else {
+            return;
+        };
+        let request = &self.requests[usize::from(busy.due.request) % self.requests.len()];
+        if !request.accepts(end.status) {
+            let class = ErrorClass {
+                name: "status",
+                code: Some(end.status),
+                fault: Fault::Target,
+            };
+            let example = format_args!("the server answered with status {}", end.status);
+            self.end(at, Outcome::Wrong(class), stamp, &example, out);
+            return;
+        }
+        match busy.body.finish(&request.body) {
+            Ok(()) => self.end(at, Outcome::Right, stamp, &"", out),
+            Err(wrong) => self.end(
+                at,
+                Outcome::Wrong(ErrorClass::WRONG_BODY),
+                stamp,
+                &wrong,
+                out,
+            ),
+        }
+    }
+
+    /// What cannot be read as an answer.
+    fn broken(&mut self, at: u32, error: CodecError, stamp: Stamp, out: &mut impl Outlet) {
+        let busy = matches!(self.conns[at as usize].state, State::Busy(_));
+        if busy {
+            self.end(at, Outcome::Wrong(ErrorClass::RUBBISH), stamp, &error, out);
+        } else {
+            out.fault(ErrorClass::RUBBISH, &error);
+        }
+        self.renew(at, out);
+    }
+
+    /// Reads an answer's events; what ended it, if anything did.
+    #[inline]
+    fn read(&mut self, at: u32, bytes: &[u8]) -> Option<Result<End, CodecError>> {
+        let conn = &mut self.conns[at as usize];
+        let mut ended = None;
+        for event in conn.codec.feed(bytes) {
+            match event {
+                Ok(Event::Body(slice)) => {
+                    if let State::Busy(busy) = &mut conn.state {
+                        let request =
+                            &self.requests[usize::from(busy.due.request) % self.requests.len()];
+                        busy.body.push(&request.body, slice);
+                    }
+                }
+                Ok(Event::End(end)) => ended = Some(Ok(end)),
+                Ok(Event::Head(_) | Event::Tunnel(_)) => {}
+                // Also behind a whole answer: bytes nobody asked for spoil it.
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        ended
+    }
+
+    fn expire(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        let mut next_ns = NEVER;
+        self.deadline_ns = NEVER;
+        for at in 0..self.conns.len() as u32 {
+            let deadline_ns = match self.conns[at as usize].state {
+                State::Busy(busy) => busy.begun_ns.saturating_add(self.timeout_ns),
+                State::Connecting { deadline_ns } => deadline_ns,
+                State::Idle | State::Closed => continue,
+            };
+            if deadline_ns > now_ns {
+                next_ns = next_ns.min(deadline_ns);
+                continue;
+            }
+            if let State::Busy(_) = self.conns[at as usize].state {
+                let example =
+                    format_args!("no whole answer within {} ms", self.timeout_ns / 1_000_000);
+                let outcome = Outcome::Wrong(ErrorClass::TIMEOUT);
+                self.end(at, outcome, Stamp::event(now_ns), &example, out);
+                self.renew(at, out);
+            } else {
+                out.close(ConnId(at));
+                self.not_connected(at, Closed::ConnectTimeout, out);
+            }
+        }
+        if next_ns != NEVER {
+            self.set_deadline(next_ns, out);
+        }
+    }
+}
+
+impl Client for Pool {
+    fn start(&mut self, out: &mut impl Outlet) {
+        self.open_more(out);
+    }
+
+    fn capacity(&self) -> usize {
+        self.conns.len()
+    }
+
+    fn is_open(&self) -> bool {
+        self.open == self.conns.len()
+    }
+
+    #[inline]
+    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+        match self.take_free() {
+            Some(at) => self.send(at, due, None, out),
+            None => self.waiting.push_back(due),
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        self.conns[conn.0 as usize].state = State::Idle;
+        self.opening -= 1;
+        self.open += 1;
+        self.open_more(out);
+        self.offer(conn.0, out);
+    }
+
+    #[inline]
+    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+        match self.read(conn.0, bytes) {
+            None => {
+                if let State::Busy(busy) = &mut self.conns[conn.0 as usize].state {
+                    busy.last = Some(stamp);
+                }
+            }
+            Some(Ok(end)) => {
+                self.backoff.succeeded();
+                self.answered(conn.0, end, stamp, out);
+                if end.keep_alive {
+                    self.offer(conn.0, out);
+                } else {
+                    self.renew(conn.0, out);
+                }
+            }
+            Some(Err(error)) => self.broken(conn.0, error, stamp, out),
+        }
+    }
+
+    fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
+        if let State::Busy(busy) = &mut self.conns[conn.0 as usize].state {
+            busy.sent_ns.get_or_insert(at_ns);
+        }
+    }
+
+    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        let at = conn.0;
+        let now_ns = out.now_ns();
+        match self.conns[at as usize].state {
+            State::Closed => {}
+            State::Connecting { .. } => self.not_connected(at, why, out),
+            State::Idle => {
+                if self.conns[at as usize].answers == 0 {
+                    // Accepted and dropped: without a pause this would go round as fast as the machine can.
+                    self.pause(out);
+                }
+                self.lost(at, out);
+            }
+            State::Busy(_) => {
+                self.end_by_close(at, why, Stamp::event(now_ns), out);
+                self.lost(at, out);
+            }
+        }
+    }
+
+    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+        if timer == DEADLINE {
+            self.expire(out);
+        } else {
+            self.backoff.elapsed();
+            self.open_more(out);
+        }
+    }
+
+    fn abandon(&mut self, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        for at in 0..self.conns.len() as u32 {
+            self.end(
+                at,
+                Outcome::Unfinished,
+                ended,
+                &"no whole answer when the drain ended",
+                out,
+            );
+        }
+        while let Some(due) = self.waiting.pop_front() {
+            let done = Done {
+                outcome: Outcome::Unfinished,
+                sent_ns: None,
+                ended,
+                bound: Bound::Exact,
+                waited: Some(WaitCause::Connection),
+                example: &"still waiting for a free connection when the drain ended",
+            };
+            out.done(due.ticket, &done);
+        }
+    }
+}
+
+impl Pool {
+    /// The connection ended under an exchange: an answer without stated length is whole by that.
+    fn end_by_close(&mut self, at: u32, why: Closed, ended: Stamp, out: &mut impl Outlet) {
+        if why != Closed::Eof {
+            self.end(at, Outcome::Wrong(why.class()), ended, &why, out);
+            return;
+        }
+        match self.conns[at as usize].codec.eof() {
+            Ok(Some(end)) => {
+                let last = match self.conns[at as usize].state {
+                    State::Busy(busy) => busy.last,
+                    _ => None,
+                };
+                self.answered(at, end, last.unwrap_or(ended), out);
+            }
+            Ok(None) => self.end(at, Outcome::Wrong(why.class()), ended, &why, out),
+            Err(
+                error @ (CodecError::ClosedBeforeAnswer { .. }
+                | CodecError::ClosedInHead
+                | CodecError::ClosedInBody { .. }),
+            ) => self.end(at, Outcome::Wrong(why.class()), ended, &error, out),
+            Err(error) => self.end(at, Outcome::Wrong(ErrorClass::RUBBISH), ended, &error, out),
+        }
+    }
+}

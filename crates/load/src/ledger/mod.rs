@@ -1,0 +1,278 @@
+//! Gathers what the workers report: samples while the load runs, logs and totals at its end. Runs at low priority.
+
+mod log;
+mod sparse;
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
+
+use tare_schema::agent::Sample;
+use tare_stats::hlog::WriteError;
+
+pub use log::{Ends, Log, Logs, Naming};
+use sparse::Sparse;
+
+use crate::classes::{Classes, RIGHT, SeenClass};
+use crate::client::{ErrorClass, WaitCause};
+use crate::engine::Stages;
+use crate::tally::{Part, Quantity, Series, Tally};
+use crate::worker::{FromWorker, Tick, WorkerEnd};
+
+/// What the ledger needs to know of the load.
+#[derive(Debug, Clone)]
+pub struct LedgerPlan {
+    /// First word of the tags.
+    pub role: String,
+    /// Names of the requests, the second words.
+    pub requests: Vec<String>,
+    /// A second is encoded when it is so long past: nearly all its exchanges have ended then.
+    pub horizon: Duration,
+}
+
+/// The ledger of a load.
+#[derive(Debug)]
+pub struct Ledger {
+    plan: LedgerPlan,
+    classes: Classes,
+    logs: Logs,
+    /// What each worker reported since its last tick.
+    since_tick: Vec<Live>,
+    /// Samples that some worker has not reported yet.
+    pending: BTreeMap<u64, Pending>,
+    workers: Vec<WorkerState>,
+    last_offset_ns: u64,
+    emptied: Vec<Sender<Box<Tally>>>,
+    drained: Vec<(Series, u16, u64)>,
+    run: Vec<(u16, u64)>,
+    ends: Vec<WorkerEnd>,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    felt: Sparse,
+    lateness: Sparse,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    live: Live,
+    stages: Stages,
+    end_offset_ns: u64,
+    in_flight: u64,
+    open: u32,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct WorkerState {
+    all: Stages,
+    /// Ticks reported.
+    ticks: u64,
+    ended: bool,
+}
+
+/// What remains when all workers have ended.
+pub struct Gathered {
+    /// The logs and their totals.
+    pub logs: Logs,
+    /// How tags are named.
+    pub names: Names,
+    /// What each worker left.
+    pub ends: Vec<WorkerEnd>,
+}
+
+impl Ledger {
+    /// An empty ledger for workers that take emptied tables back here.
+    ///
+    /// # Errors
+    /// Never with the range of this crate.
+    pub fn new(
+        plan: LedgerPlan,
+        classes: Classes,
+        emptied: Vec<Sender<Box<Tally>>>,
+    ) -> Result<Self, tare_stats::LatenciesError> {
+        let workers = emptied.len();
+        Ok(Self {
+            plan,
+            classes,
+            logs: Logs::new()?,
+            since_tick: (0..workers).map(|_| Live::default()).collect(),
+            pending: BTreeMap::new(),
+            workers: vec![WorkerState::default(); workers],
+            last_offset_ns: 0,
+            emptied,
+            drained: Vec::new(),
+            run: Vec::new(),
+            ends: Vec::new(),
+        })
+    }
+
+    /// Gathers until every worker has ended; each sample goes to `sampled`.
+    ///
+    /// # Errors
+    /// When a histogram cannot be encoded.
+    pub fn gather(
+        mut self,
+        reports: &Receiver<FromWorker>,
+        sampled: &mut dyn FnMut(Sample),
+    ) -> Result<Gathered, WriteError> {
+        while self.ends.len() < self.workers.len() {
+            // The channel ends early only when a worker died; its absence among the ends tells.
+            let Ok(report) = reports.recv() else { break };
+            match report {
+                FromWorker::Opened(_) => {}
+                FromWorker::Table { worker, tally } => self.take_in(worker, tally),
+                FromWorker::Tick(tick) => {
+                    self.tick(&tick);
+                    self.emit(sampled)?;
+                }
+                FromWorker::Ended(end) => {
+                    self.workers[end.worker].ended = true;
+                    self.ends.push(*end);
+                    self.emit(sampled)?;
+                }
+            }
+        }
+        let names = self.names();
+        self.logs.close_before(u32::MAX, &names)?;
+        Ok(Gathered {
+            logs: self.logs,
+            names,
+            ends: self.ends,
+        })
+    }
+
+    fn take_in(&mut self, worker: usize, mut tally: Box<Tally>) {
+        tally.drain_sorted(&mut self.drained);
+        // Fails only when the worker has ended and needs no more tables.
+        let _ = self.emptied[worker].send(tally);
+        let live = &mut self.since_tick[worker];
+        for of_series in self.drained.chunk_by(|a, b| a.0 == b.0) {
+            let series = of_series[0].0;
+            self.run.clear();
+            self.run
+                .extend(of_series.iter().map(|&(_, bucket, count)| (bucket, count)));
+            match series.quantity {
+                Quantity::Felt => live.felt.add_sorted(&self.run),
+                Quantity::Lateness => live.lateness.add_sorted(&self.run),
+                Quantity::Service | Quantity::Lag | Quantity::Wait => {}
+            }
+            if series.part == Part::Window {
+                self.logs.add(series, &self.run);
+            }
+        }
+    }
+
+    fn tick(&mut self, tick: &Tick) {
+        let state = &mut self.workers[tick.worker];
+        let live = std::mem::take(&mut self.since_tick[tick.worker]);
+        let pending = self.pending.entry(tick.number).or_default();
+        pending.live.felt.add_sorted(live.felt.counts());
+        pending.live.lateness.add_sorted(live.lateness.counts());
+        pending.stages.add(&tick.all.since(&state.all));
+        pending.end_offset_ns = pending.end_offset_ns.max(tick.end_offset_ns);
+        pending.in_flight += tick.in_flight;
+        pending.open += tick.open;
+        state.all = tick.all;
+        state.ticks = tick.number + 1;
+    }
+
+    /// Gives out the samples that every worker still at work has reported.
+    fn emit(&mut self, sampled: &mut dyn FnMut(Sample)) -> Result<(), WriteError> {
+        while let Some(entry) = self.pending.first_entry() {
+            let number = *entry.key();
+            if !self.workers.iter().all(|w| w.ended || w.ticks > number) {
+                return Ok(());
+            }
+            let pending = entry.remove();
+            let sample = self.sample(&pending);
+            self.last_offset_ns = pending.end_offset_ns;
+            sampled(sample);
+            let past = Duration::from_nanos(self.last_offset_ns).saturating_sub(self.plan.horizon);
+            let names = self.names();
+            self.logs.close_before(past.as_secs() as u32, &names)?;
+        }
+        Ok(())
+    }
+
+    fn sample(&self, pending: &Pending) -> Sample {
+        let Pending { live, stages, .. } = pending;
+        Sample {
+            offset_ns: pending.end_offset_ns,
+            length_ns: pending.end_offset_ns.saturating_sub(self.last_offset_ns),
+            intended: stages.intended,
+            released: stages.released,
+            right: stages.right,
+            errors: stages.errors,
+            felt_p50_ns: live.felt.quantile_ns(0.5),
+            felt_p99_ns: live.felt.quantile_ns(0.99),
+            felt_max_ns: live.felt.max_ns(),
+            lateness_p99_ns: live.lateness.quantile_ns(0.99),
+            in_flight: pending.in_flight,
+            connections: pending.open,
+        }
+    }
+
+    fn names(&self) -> Names {
+        Names {
+            role: self.plan.role.clone(),
+            requests: self.plan.requests.clone(),
+            classes: self.classes.seen(),
+        }
+    }
+}
+
+/// The words for numbers of requests and classes.
+#[derive(Debug, Clone)]
+pub struct Names {
+    role: String,
+    requests: Vec<String>,
+    classes: Vec<SeenClass>,
+}
+
+impl Names {
+    /// Name of a request.
+    #[must_use]
+    pub fn request(&self, number: u16) -> &str {
+        self.requests
+            .get(usize::from(number))
+            .map_or("unknown", String::as_str)
+    }
+
+    /// A class by its number; `None` for right answers.
+    #[must_use]
+    pub fn class(&self, number: u8) -> Option<&SeenClass> {
+        self.classes.get(usize::from(number).checked_sub(1)?)
+    }
+}
+
+impl Naming for Names {
+    fn tag(&self, series: &Series) -> String {
+        let role = &self.role;
+        let word = match series.quantity {
+            Quantity::Felt => "felt",
+            Quantity::Service => "service",
+            Quantity::Lateness => return format!("{role}.lateness"),
+            Quantity::Lag => return format!("{role}.lag"),
+            Quantity::Wait => {
+                let cause = WaitCause::ALL[usize::from(series.class) % WaitCause::ALL.len()];
+                return format!("{role}.wait.{}", cause.name());
+            }
+        };
+        let request = self.request(series.request);
+        match self.class(series.class) {
+            Some(seen) if series.class != RIGHT => {
+                format!("{role}.{request}.{word}.{}", seen.class)
+            }
+            _ => format!("{role}.{request}.{word}"),
+        }
+    }
+
+    fn ends(&self, series: &Series) -> Ends {
+        let of_exchange = matches!(series.quantity, Quantity::Felt | Quantity::Service);
+        match self.class(series.class) {
+            Some(seen) if of_exchange && seen.class == ErrorClass::UNFINISHED => Ends::Unseen,
+            _ => Ends::Seen,
+        }
+    }
+}

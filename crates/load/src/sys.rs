@@ -1,0 +1,149 @@
+//! The system calls that no safe library offers: kernel receive stamps, and waiting for signals.
+
+#![expect(
+    unsafe_code,
+    reason = "recvmsg with SCM_TIMESTAMPNS, setsockopt and signal masks have no safe wrapper"
+)]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Bytes received, and the kernel's stamp of the last of them in realtime nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Received {
+    /// How many; 0 is the end of the stream.
+    pub bytes: usize,
+    /// When the kernel took the segment of the last byte in.
+    pub stamp_realtime_ns: Option<u64>,
+}
+
+/// Room for one `SCM_TIMESTAMPNS` control message (16 bytes of header, 16 of time), with as much to spare.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// Asks the kernel to stamp what arrives on this socket.
+///
+/// # Errors
+/// As `setsockopt`.
+pub fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer and length describe one c_int that outlives the call.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    check(status)
+}
+
+/// Receives without waiting.
+///
+/// # Errors
+/// As `recvmsg`; `WouldBlock` when nothing is there.
+#[inline]
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+    let mut control = Control([0; 64]);
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: msghdr is plain data; all zeros is a valid empty message.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the message points at buffers that outlive the call, with their true lengths.
+    let taken = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    if taken < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Received {
+        bytes: taken.unsigned_abs(),
+        stamp_realtime_ns: stamp_of(&message),
+    })
+}
+
+#[inline]
+fn stamp_of(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel filled msg_control and msg_controllen; CMSG_FIRSTHDR returns null or a header within them.
+    let header = unsafe { libc::CMSG_FIRSTHDR(std::ptr::from_ref(message)) };
+    if header.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so a whole header lies within the control buffer.
+    let head = unsafe { header.read_unaligned() };
+    if head.cmsg_level != libc::SOL_SOCKET || head.cmsg_type != libc::SCM_TIMESTAMPNS {
+        return None;
+    }
+    // SAFETY: a control message of this type carries one timespec.
+    let time: libc::timespec = unsafe {
+        libc::CMSG_DATA(header)
+            .cast::<libc::timespec>()
+            .read_unaligned()
+    };
+    let seconds = u64::try_from(time.tv_sec).ok()?;
+    let nanos = u64::try_from(time.tv_nsec).ok()?;
+    Some(seconds * 1_000_000_000 + nanos)
+}
+
+/// The descriptor of mio's epoll, to wait on it with nanoseconds.
+#[must_use]
+pub fn epoll_of(poll: &mio::Poll) -> BorrowedFd<'_> {
+    // SAFETY: the descriptor is open as long as the poll, which the result borrows.
+    unsafe { BorrowedFd::borrow_raw(poll.as_raw_fd()) }
+}
+
+/// The signals that end a load: interrupt and terminate.
+#[derive(Clone, Copy)]
+pub struct EndSignals(libc::sigset_t);
+
+impl EndSignals {
+    /// Blocks them in this thread and in every thread it starts later, so that [`EndSignals::wait`] gets them.
+    ///
+    /// # Errors
+    /// As `pthread_sigmask`.
+    pub fn block() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset initialises the set before anything reads it; the signals are valid.
+        let set = unsafe {
+            check(libc::sigemptyset(set.as_mut_ptr()))?;
+            check(libc::sigaddset(set.as_mut_ptr(), libc::SIGINT))?;
+            check(libc::sigaddset(set.as_mut_ptr(), libc::SIGTERM))?;
+            set.assume_init()
+        };
+        // SAFETY: the set is initialised; no old mask is asked for.
+        let status =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        match status {
+            0 => Ok(Self(set)),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Waits for one of them.
+    ///
+    /// # Errors
+    /// As `sigwait`.
+    pub fn wait(&self) -> io::Result<()> {
+        let mut signal: libc::c_int = 0;
+        // SAFETY: both pointers are to live values of the right type.
+        match unsafe { libc::sigwait(&raw const self.0, &raw mut signal) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+fn check(status: libc::c_int) -> io::Result<()> {
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

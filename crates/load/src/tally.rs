@@ -1,0 +1,304 @@
+//! Counts what a worker observes, without allocating: a fixed hash table from (second, series, bucket) to a count.
+//!
+//! A bucket is that of an HdrHistogram with three digits from 1 ns, so a histogram filled from a tally is the one that
+//! would have been filled directly, to the last count. One table serves every request, outcome and second, however late
+//! an answer is, and costs one probe an observation.
+
+/// Slots of a table: a power of two. At three quarters it is handed over and replaced.
+const SLOTS: usize = 1 << 15;
+
+/// Filled slots at which a table should be replaced.
+const FILLED_MAX: usize = SLOTS / 4 * 3;
+
+/// Largest value kept, an hour; [`tare_stats::Range`]'s default.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+
+/// What was observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Quantity {
+    /// `arrived − intended`.
+    Felt = 0,
+    /// `arrived − sent`.
+    Service = 1,
+    /// `released − intended`.
+    Lateness = 2,
+    /// `seen − arrived`.
+    Lag = 3,
+    /// `sent − released`; the series' class is the number of the cause.
+    Wait = 4,
+}
+
+impl Quantity {
+    const ALL: [Quantity; 5] = [
+        Quantity::Felt,
+        Quantity::Service,
+        Quantity::Lateness,
+        Quantity::Lag,
+        Quantity::Wait,
+    ];
+}
+
+/// Whether an exchange counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Intended before the window.
+    WarmUp,
+    /// Intended within it.
+    Window,
+}
+
+/// What a count belongs to, but for its bucket. Ordered by second first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Series {
+    /// Second of the intended start, from the start of the warm-up.
+    pub second: u32,
+    /// Warm-up or window.
+    pub part: Part,
+    /// Number of the request.
+    pub request: u16,
+    /// Number of the outcome class; 0 is right.
+    pub class: u8,
+    /// What was observed.
+    pub quantity: Quantity,
+}
+
+const REQUEST_BITS: u32 = 12;
+const CLASS_BITS: u32 = 7;
+const QUANTITY_BITS: u32 = 3;
+const BUCKET_BITS: u32 = 16;
+const SECOND_BITS: u32 = 25;
+
+/// Requests that are told apart.
+pub const REQUESTS_MAX: usize = 1 << REQUEST_BITS;
+/// Classes that are told apart.
+pub const CLASSES_MAX: usize = 1 << CLASS_BITS;
+/// Seconds that are told apart: a year. Later ones count as the last.
+const SECOND_MAX: u32 = (1 << SECOND_BITS) - 1;
+
+impl Series {
+    #[inline]
+    fn key(self, bucket: u16) -> u64 {
+        let mut key = u64::from(self.second.min(SECOND_MAX));
+        key = (key << 1) | u64::from(self.part == Part::Window);
+        key = (key << REQUEST_BITS) | (u64::from(self.request) & (REQUESTS_MAX as u64 - 1));
+        key = (key << CLASS_BITS) | (u64::from(self.class) & (CLASSES_MAX as u64 - 1));
+        key = (key << QUANTITY_BITS) | self.quantity as u64;
+        (key << BUCKET_BITS) | u64::from(bucket)
+    }
+
+    fn from_key(key: u64) -> (Self, u16) {
+        let bucket = key as u16;
+        let key = key >> BUCKET_BITS;
+        let quantity = Quantity::ALL[((key & 7) as usize).min(Quantity::ALL.len() - 1)];
+        let key = key >> QUANTITY_BITS;
+        let class = (key & (CLASSES_MAX as u64 - 1)) as u8;
+        let key = key >> CLASS_BITS;
+        let request = (key & (REQUESTS_MAX as u64 - 1)) as u16;
+        let key = key >> REQUEST_BITS;
+        let part = if key & 1 == 1 {
+            Part::Window
+        } else {
+            Part::WarmUp
+        };
+        let second = (key >> 1) as u32;
+        (
+            Self {
+                second,
+                part,
+                request,
+                class,
+                quantity,
+            },
+            bucket,
+        )
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// The key plus one: zero is an empty slot, so that fresh pages need no writing.
+    key_plus_one: u64,
+    count: u64,
+}
+
+const EMPTY: Slot = Slot {
+    key_plus_one: 0,
+    count: 0,
+};
+
+/// The table. See the module.
+#[derive(Debug)]
+pub struct Tally {
+    slots: Box<[Slot]>,
+    filled: usize,
+    out_of_range: u64,
+}
+
+impl Tally {
+    /// An empty table, its memory touched so that no page fault hits a measurement.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut slots = vec![EMPTY; SLOTS].into_boxed_slice();
+        for slot in slots.iter_mut().step_by(4096 / size_of::<Slot>()) {
+            // A plain store of zero to zeroed memory may be removed; an opaque value may not.
+            slot.count = std::hint::black_box(0);
+        }
+        Self {
+            slots,
+            filled: 0,
+            out_of_range: 0,
+        }
+    }
+
+    /// Counts one observation.
+    #[inline]
+    pub fn record(&mut self, series: Series, value_ns: u64) {
+        if value_ns > HIGHEST_NS {
+            self.out_of_range += u64::from(series.part == Part::Window);
+        }
+        let key = series.key(bucket_of(value_ns.min(HIGHEST_NS))) + 1;
+        // Fibonacci hashing: neighbouring buckets of several series would else run into each other.
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
+        loop {
+            let slot = &mut self.slots[at & (SLOTS - 1)];
+            if slot.key_plus_one == key {
+                slot.count += 1;
+                return;
+            }
+            if slot.key_plus_one == 0 {
+                *slot = Slot {
+                    key_plus_one: key,
+                    count: 1,
+                };
+                self.filled += 1;
+                return;
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether it should be replaced before much more is counted.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.filled >= FILLED_MAX
+    }
+
+    /// Observations beyond the range, within the window. They are counted at its end.
+    #[must_use]
+    pub fn out_of_range(&self) -> u64 {
+        self.out_of_range
+    }
+
+    /// Everything counted, sorted by series and bucket, into `into`.
+    pub fn drain_sorted(&mut self, into: &mut Vec<(Series, u16, u64)>) {
+        into.clear();
+        for slot in &mut self.slots {
+            if slot.key_plus_one != 0 {
+                let (series, bucket) = Series::from_key(slot.key_plus_one - 1);
+                into.push((series, bucket, slot.count));
+                *slot = EMPTY;
+            }
+        }
+        self.filled = 0;
+        self.out_of_range = 0;
+        into.sort_unstable_by_key(|&(series, bucket, _)| (series, bucket));
+    }
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// log2 of half the linear part: three digits need 2048 sub-buckets, half of which each doubling uses.
+const HALF_BITS: u32 = 10;
+const LINEAR: u64 = 2 << HALF_BITS;
+
+/// The HdrHistogram bucket of a value: exact below 2048, then 1024 to each doubling.
+#[inline]
+#[must_use]
+pub fn bucket_of(value_ns: u64) -> u16 {
+    let doublings = (u64::BITS - HALF_BITS - 1) - (value_ns | (LINEAR - 1)).leading_zeros();
+    let within = value_ns >> doublings;
+    // Largest: 32 doublings for an hour, well within 16 bits.
+    ((u64::from(doublings) << HALF_BITS) + within) as u16
+}
+
+/// The largest value of a bucket: what HdrHistogram's tools print for it.
+#[must_use]
+pub fn value_of(bucket: u16) -> u64 {
+    let bucket = u64::from(bucket);
+    if bucket < LINEAR {
+        return bucket;
+    }
+    let doublings = (bucket >> HALF_BITS) - 1;
+    let within = bucket - (doublings << HALF_BITS);
+    ((within + 1) << doublings) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn series(second: u32, request: u16, class: u8, quantity: Quantity) -> Series {
+        Series {
+            second,
+            part: Part::Window,
+            request,
+            class,
+            quantity,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_is_that_of_the_histogram_it_goes_to(value_ns in 0..=HIGHEST_NS) {
+            let histogram =
+                hdrhistogram::Histogram::<u64>::new_with_bounds(1, HIGHEST_NS, 3).unwrap();
+            let value = value_of(bucket_of(value_ns));
+            prop_assert!(histogram.equivalent(value, value_ns));
+            prop_assert_eq!(value, histogram.highest_equivalent(value_ns));
+        }
+
+        #[test]
+        fn a_key_gives_its_series_back(second in 0..1_000_000_u32, request in 0..4096_u16, class in 0..128_u8,
+                                       quantity in 0..5_usize, bucket in 0..=u16::MAX) {
+            let of = series(second, request, class, Quantity::ALL[quantity]);
+            prop_assert_eq!(Series::from_key(of.key(bucket)), (of, bucket));
+        }
+
+        #[test]
+        fn no_observation_is_lost_or_moved(values in prop::collection::vec((0..3_u32, 0..5_000_000_u64), 0..3000)) {
+            let mut tally = Tally::new();
+            for &(second, value) in &values {
+                tally.record(series(second, 0, 0, Quantity::Felt), value);
+            }
+            let mut expected: Vec<(u32, u16)> = values.iter().map(|&(s, v)| (s, bucket_of(v))).collect();
+            expected.sort_unstable();
+            let mut drained = Vec::new();
+            tally.drain_sorted(&mut drained);
+            let got: Vec<(u32, u16)> = drained
+                .iter()
+                .flat_map(|&(s, b, n)| std::iter::repeat_n((s.second, b), usize::try_from(n).unwrap()))
+                .collect();
+            prop_assert_eq!(got, expected);
+            tally.drain_sorted(&mut drained);
+            prop_assert!(drained.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_value_beyond_an_hour_is_counted_at_the_top_and_as_out_of_range() {
+        let mut tally = Tally::new();
+        tally.record(series(0, 0, 0, Quantity::Felt), HIGHEST_NS + 1);
+        assert_eq!(tally.out_of_range(), 1);
+        let mut drained = Vec::new();
+        tally.drain_sorted(&mut drained);
+        assert_eq!(drained[0].1, bucket_of(HIGHEST_NS));
+    }
+}

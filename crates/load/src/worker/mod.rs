@@ -1,0 +1,490 @@
+//! A worker thread: its own epoll loop around an engine, with sockets, a sleeper and reports to the ledger.
+
+mod meter;
+mod report;
+mod sleep;
+mod sockets;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use mio::{Poll, Token, Waker};
+use rustix::event::epoll::{Event, EventFlags};
+
+use meter::Meter;
+pub use report::{FromWorker, Opened, Tick, WorkerEnd};
+pub use sleep::SpinRule;
+use sleep::{EVENTS_MAX, Sleeper, Until};
+use sockets::{Life, Sockets};
+
+use crate::arrivals::NEVER;
+use crate::client::{Client, Closed, Stamp, StampSource};
+use crate::clock::{RealtimeOffset, monotonic_ns};
+use crate::control::Control;
+use crate::engine::{Engine, HandOver};
+use crate::sys;
+use crate::tally::Tally;
+
+/// Bytes received at once.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Receives in a row from one connection before others have their turn.
+const RECEIVES_MAX: u32 = 16;
+
+/// The token of the wake-up by order; no connection has so high a number.
+const ORDER: u64 = u64::MAX;
+
+/// With no connection open, attempts are given up after this time: nobody is there.
+const ALONE_NS: u64 = 1_000_000_000;
+
+/// Tables under way to the ledger at most: 32 MB. A ledger that far behind has to be waited for.
+const TABLES_OUT_MAX: usize = 64;
+
+/// What a worker is made of.
+pub struct WorkerPlan {
+    /// Its number.
+    pub worker: usize,
+    /// Distance of two samples.
+    pub sample_every_ns: u64,
+    /// Limit of the drain, and of opening the connections.
+    pub timeout_ns: u64,
+    /// Whether to spin before starts.
+    pub spin: SpinRule,
+    /// Connections it will have.
+    pub connections: usize,
+    /// Orders.
+    pub(crate) control: Arc<Control>,
+    /// Where reports go.
+    pub reports: Sender<FromWorker>,
+    /// Where emptied tables come from.
+    pub emptied: Receiver<Box<Tally>>,
+}
+
+/// A worker before and while it runs.
+pub struct Worker<C> {
+    engine: Engine<C>,
+    plan: WorkerPlan,
+    poll: Poll,
+    io: Io,
+    sleeper: Sleeper,
+    meter: Meter,
+    phase: Phase,
+    next_tick: u64,
+    next_tick_ns: u64,
+    start_ns: u64,
+    tables_out: usize,
+    problem: Option<Closed>,
+}
+
+/// What is needed to receive, apart from the engine so that both can be borrowed.
+struct Io {
+    sockets: Sockets,
+    buffer: Box<[u8]>,
+    offset: RealtimeOffset,
+    bytes_received: u64,
+    /// Connections with more to read than their turn allowed.
+    again: Vec<(Life, Ending)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Opening { until_ns: u64, alone_until_ns: u64 },
+    Armed,
+    Running,
+    Draining { until_ns: u64 },
+    Over,
+}
+
+impl<C: Client> Worker<C> {
+    /// Prepares a worker around an engine.
+    ///
+    /// # Errors
+    /// When the system gives no epoll.
+    pub fn new(engine: Engine<C>, plan: WorkerPlan) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        plan.control
+            .add(Waker::new(poll.registry(), Token(ORDER as usize))?);
+        let sockets = Sockets::new(poll.registry().try_clone()?, plan.connections);
+        Ok(Self {
+            engine,
+            io: Io {
+                sockets,
+                buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+                offset: RealtimeOffset::measure(),
+                bytes_received: 0,
+                again: Vec::with_capacity(EVENTS_MAX),
+            },
+            sleeper: Sleeper::new(plan.spin),
+            meter: Meter::new(plan.worker),
+            phase: Phase::Armed,
+            next_tick: 0,
+            next_tick_ns: NEVER,
+            start_ns: NEVER,
+            tables_out: 0,
+            problem: None,
+            plan,
+            poll,
+        })
+    }
+
+    /// Opens the connections, runs the load, drains, and reports.
+    pub fn run(mut self) {
+        // Without it the kernel rounds sleeps up by 50 µs. Refused only where timers are exact anyway (realtime classes).
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let now_ns = monotonic_ns();
+        self.phase = Phase::Opening {
+            until_ns: now_ns.saturating_add(self.plan.timeout_ns),
+            alone_until_ns: now_ns.saturating_add(ALONE_NS),
+        };
+        self.engine.open(&mut self.io.sockets);
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let mut failure = None;
+        while self.phase != Phase::Over {
+            if let Err(error) = self.turn(&mut events) {
+                failure = Some(format!("waiting for events failed: {error}"));
+                break;
+            }
+        }
+        self.leave(failure);
+    }
+
+    fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        let now_ns = monotonic_ns();
+        self.engine.advance(now_ns, &mut self.io.sockets);
+        self.tell_failures();
+        self.follow_phase(now_ns);
+        if now_ns >= self.next_tick_ns {
+            self.tick(now_ns);
+        }
+        if self.phase == Phase::Over {
+            return Ok(());
+        }
+        let until = if self.io.again.is_empty() {
+            Until {
+                start_ns: self.engine.next_start_ns(),
+                other_ns: self.next_other_ns(),
+            }
+        } else {
+            Until {
+                start_ns: 0,
+                other_ns: 0,
+            }
+        };
+        self.sleeper
+            .wait(sys::epoll_of(&self.poll), until, events)?;
+        for event in events.iter() {
+            let (flags, data) = (event.flags, event.data.u64());
+            if data != ORDER {
+                self.handle(Life::from_data(data), flags);
+            }
+        }
+        let again = self.io.again.len();
+        for at in 0..again {
+            let (life, ending) = self.io.again[at];
+            self.read(life, ending);
+        }
+        self.io.again.drain(..again);
+        Ok(())
+    }
+
+    fn next_other_ns(&self) -> u64 {
+        let phase_ns = match self.phase {
+            Phase::Opening {
+                until_ns,
+                alone_until_ns,
+            } => until_ns.min(alone_until_ns),
+            Phase::Armed | Phase::Over => NEVER,
+            Phase::Running => self.meter.next_mark_ns(),
+            Phase::Draining { until_ns } => until_ns.min(self.meter.next_mark_ns()),
+        };
+        phase_ns
+            .min(self.next_tick_ns)
+            .min(self.engine.next_timer_ns())
+    }
+
+    fn follow_phase(&mut self, now_ns: u64) {
+        if self.plan.control.is_aborted() {
+            self.engine.book_mut().cut(self.plan.control.end_ns());
+            self.phase = Phase::Over;
+            return;
+        }
+        match self.phase {
+            Phase::Opening {
+                until_ns,
+                alone_until_ns,
+            } => {
+                let counts = self.engine.book().counts();
+                let alone = counts.open == 0 && counts.connections.failed > 0;
+                let given_up = now_ns >= until_ns || (alone && now_ns >= alone_until_ns);
+                if !given_up && now_ns >= alone_until_ns {
+                    self.phase = Phase::Opening {
+                        until_ns,
+                        alone_until_ns: NEVER,
+                    };
+                }
+                if given_up || self.engine.is_open() {
+                    let opened = Opened {
+                        open: counts.open,
+                        problem: self.problem.map(|why| why.to_string()),
+                    };
+                    self.send(FromWorker::Opened(opened));
+                    self.phase = Phase::Armed;
+                }
+            }
+            Phase::Armed => {
+                if let Some(start_ns) = self.plan.control.start_ns() {
+                    self.begin(start_ns);
+                }
+            }
+            Phase::Running => {
+                self.engine.book_mut().cut(self.plan.control.end_ns());
+                self.mark(now_ns);
+                if self.engine.book().arrivals().is_over(now_ns) {
+                    let end_ns = self.engine.book().arrivals().window_end_ns();
+                    let from_ns = if end_ns == NEVER {
+                        now_ns
+                    } else {
+                        now_ns.max(end_ns)
+                    };
+                    self.phase = Phase::Draining {
+                        until_ns: from_ns.saturating_add(self.plan.timeout_ns),
+                    };
+                    self.follow_phase(now_ns);
+                }
+            }
+            Phase::Draining { until_ns } => {
+                self.engine.book_mut().cut(self.plan.control.end_ns());
+                self.mark(now_ns);
+                let is_marked = self.meter.next_mark_ns() == NEVER;
+                if (self.engine.is_drained(now_ns) && is_marked) || now_ns >= until_ns {
+                    self.phase = Phase::Over;
+                }
+            }
+            Phase::Over => {}
+        }
+    }
+
+    fn begin(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+        self.engine.begin(start_ns);
+        let window_start_ns = self.engine.book().arrivals().window_start_ns();
+        self.meter.begin(window_start_ns);
+        self.next_tick_ns = start_ns.saturating_add(self.plan.sample_every_ns);
+        self.phase = Phase::Running;
+    }
+
+    fn mark(&mut self, now_ns: u64) {
+        let arrivals = self.engine.book().arrivals();
+        let mut end_ns = arrivals.window_end_ns();
+        if end_ns == NEVER && self.engine.is_drained(now_ns) {
+            // A closed loop by count ends with its last exchange.
+            end_ns = now_ns;
+        }
+        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
+        self.meter
+            .mark(now_ns, end_ns, bytes, self.sleeper.spun_ns());
+    }
+
+    fn tell_failures(&mut self) {
+        while let Some((life, why)) = self.io.sockets.take_failed() {
+            self.ended(life, why);
+        }
+    }
+
+    fn ended(&mut self, life: Life, why: Closed) {
+        // An attempt that failed before it had a socket has none to forget, and is told all the same.
+        if self.io.sockets.forget(life) {
+            self.problem = Some(why);
+            self.engine.closed(life.conn, why, &mut self.io.sockets);
+        }
+    }
+
+    #[inline]
+    fn handle(&mut self, life: Life, flags: EventFlags) {
+        let Some(socket) = self.io.sockets.live(life) else {
+            return;
+        };
+        if socket.connecting {
+            match self.io.sockets.settle(life) {
+                None => return,
+                Some(Err(why)) => return self.ended(life, why),
+                Some(Ok(())) => {
+                    self.engine.connected(life.conn, &mut self.io.sockets);
+                }
+            }
+        } else if socket.has_unsent() && flags.contains(EventFlags::OUT) {
+            self.flush(life);
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
+        {
+            let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
+            self.read(
+                life,
+                if ending {
+                    Ending::Certain
+                } else {
+                    Ending::Maybe
+                },
+            );
+        }
+    }
+
+    #[cold]
+    fn flush(&mut self, life: Life) {
+        let mut went: Option<u64> = None;
+        self.io
+            .sockets
+            .flush(life, |at_ns| went = Some(went.unwrap_or(at_ns)));
+        if let Some(at_ns) = went {
+            self.engine.wrote(life.conn, at_ns, &mut self.io.sockets);
+        }
+    }
+
+    /// Receives until nothing is left. Registered edge-triggered: what is left unread would not be told again. A short read
+    /// has emptied the socket, so the ordinary answer costs one call; an end that is certain is read to.
+    #[inline]
+    fn read(&mut self, life: Life, ending: Ending) {
+        for _ in 0..RECEIVES_MAX {
+            let io = &mut self.io;
+            let Some((received, written_ns)) = io.sockets.receive(life, &mut io.buffer) else {
+                return;
+            };
+            let received = match received {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.ended(life, Closed::from_io(&error)),
+            };
+            if received.bytes == 0 {
+                return self.ended(life, Closed::Eof);
+            }
+            let stamp = io.stamp(&received, written_ns);
+            io.bytes_received += received.bytes as u64;
+            self.engine.bytes(
+                life.conn,
+                &io.buffer[..received.bytes],
+                stamp,
+                &mut io.sockets,
+            );
+            if received.bytes < BUFFER_BYTES && ending == Ending::Maybe {
+                return;
+            }
+        }
+        self.io.again.push((life, ending));
+    }
+
+    /// Ends the samples that are over. A loop that was held up ends several, so that none is missing.
+    fn tick(&mut self, now_ns: u64) {
+        self.hand_over(HandOver::Everything);
+        while now_ns >= self.next_tick_ns {
+            self.report_tick(self.next_tick_ns);
+            self.next_tick_ns = self.next_tick_ns.saturating_add(self.plan.sample_every_ns);
+        }
+    }
+
+    fn report_tick(&mut self, end_ns: u64) {
+        let book = self.engine.book();
+        let tick = Tick {
+            worker: self.plan.worker,
+            number: self.next_tick,
+            end_offset_ns: end_ns.saturating_sub(self.start_ns),
+            all: book.counts().all,
+            in_flight: book.under_way() as u64,
+            open: book.counts().open,
+        };
+        self.next_tick += 1;
+        self.send(FromWorker::Tick(tick));
+    }
+
+    fn hand_over(&mut self, what: HandOver) {
+        let worker = self.plan.worker;
+        for tally in self.engine.book_mut().hand_over(what) {
+            self.tables_out += 1;
+            // Fails only when the ledger is gone, and then nobody wants the table.
+            let _ = self.plan.reports.send(FromWorker::Table { worker, tally });
+        }
+        while let Ok(tally) = self.plan.emptied.try_recv() {
+            self.tables_out -= 1;
+            self.engine.book_mut().give_back(tally);
+        }
+        while self.tables_out > TABLES_OUT_MAX {
+            let Ok(tally) = self.plan.emptied.recv() else {
+                return;
+            };
+            self.tables_out -= 1;
+            self.engine.book_mut().give_back(tally);
+        }
+    }
+
+    fn send(&self, report: FromWorker) {
+        // Fails only when the ledger is gone; the load is then being aborted.
+        let _ = self.plan.reports.send(report);
+    }
+
+    fn leave(mut self, failure: Option<String>) {
+        let started = self.start_ns != NEVER;
+        if started {
+            let now_ns = monotonic_ns();
+            self.engine.abandon(&mut self.io.sockets);
+            self.mark(now_ns);
+            self.hand_over(HandOver::Everything);
+            self.report_tick(now_ns);
+        }
+        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
+        let spent = self.meter.spent(bytes, self.sleeper.spun_ns());
+        let book = self.engine.book();
+        let counts = book.counts().clone();
+        let fixed_ns = match started {
+            true => book.arrivals().window_end_ns(),
+            false => 0,
+        };
+        let end = WorkerEnd {
+            worker: self.plan.worker,
+            cpu_ns: spent.cpu_ns,
+            process_cpu_ns: spent.process_cpu_ns,
+            spun_ns: spent.spun_ns,
+            window_end_ns: if fixed_ns == NEVER {
+                counts.last_done_ns
+            } else {
+                fixed_ns
+            },
+            bytes_sent: spent.bytes_sent,
+            bytes_received: spent.bytes_received,
+            clock_steps: self.io.offset.steps(),
+            interrupted: self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
+            counts,
+            failure,
+        };
+        self.send(FromWorker::Ended(Box::new(end)));
+    }
+}
+
+/// Whether the end of the stream is known to be behind what is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Certain,
+    Maybe,
+}
+
+impl Io {
+    #[inline]
+    fn stamp(&mut self, received: &sys::Received, written_ns: u64) -> Stamp {
+        let seen_ns = monotonic_ns();
+        let arrived = received
+            .stamp_realtime_ns
+            .and_then(|stamp_ns| self.offset.convert(stamp_ns, written_ns, seen_ns));
+        match arrived {
+            Some(arrived_ns) => Stamp {
+                arrived_ns,
+                seen_ns,
+                source: StampSource::Kernel,
+            },
+            None => Stamp {
+                arrived_ns: seen_ns,
+                seen_ns,
+                source: StampSource::Own,
+            },
+        }
+    }
+}

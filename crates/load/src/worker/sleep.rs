@@ -1,0 +1,270 @@
+//! Waiting for the next start or the next event, to the nanosecond as far as the machine can.
+//!
+//! `epoll_pwait2` takes its timeout in nanoseconds (a timerfd would cost one more call for each sleep, and mio's own poll
+//! rounds up to milliseconds). A timer interrupt and the way out of idle still cost 50 µs and more, so before an intended
+//! start the worker may wake early and spin, within a budget of a tenth of a core.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use crate::arrivals::NEVER;
+use crate::clock::monotonic_ns;
+
+/// Events taken at once.
+pub const EVENTS_MAX: usize = 256;
+
+/// Share of a core that spinning may take: one part in this many.
+const SPIN_SHARE: u64 = 10;
+
+/// Budget saved up at most: bursts of starts after a pause may spin for so long together.
+const BUDGET_NS_MAX: u64 = 5_000_000;
+
+/// Bounds of how much earlier than a start the worker wakes.
+const LEAD_NS: (u64, u64) = (20_000, 250_000);
+
+/// Shortest sleep that is worth a timer.
+const SLEEP_NS_MIN: u64 = 1_000;
+
+/// Whether to spin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpinRule {
+    /// Never.
+    Off,
+    /// Within the budget.
+    Bounded,
+}
+
+/// What to wait for.
+#[derive(Debug, Clone, Copy)]
+pub struct Until {
+    /// The next intended start; worth spinning for.
+    pub start_ns: u64,
+    /// Everything else that is due; not worth it.
+    pub other_ns: u64,
+}
+
+/// Sleeps for one worker.
+#[derive(Debug)]
+pub struct Sleeper {
+    spin: Option<Spin>,
+    spun_ns: u64,
+    without_pwait2: bool,
+}
+
+impl Sleeper {
+    /// A sleeper that has learnt nothing yet.
+    #[must_use]
+    pub fn new(rule: SpinRule) -> Self {
+        Self {
+            spin: (rule == SpinRule::Bounded).then(|| Spin::new(monotonic_ns())),
+            spun_ns: 0,
+            without_pwait2: false,
+        }
+    }
+
+    /// Spent spinning so far.
+    #[must_use]
+    pub fn spun_ns(&self) -> u64 {
+        self.spun_ns
+    }
+
+    /// Waits until something is due or an event comes, and takes the events; `events` has room for [`EVENTS_MAX`].
+    ///
+    /// # Errors
+    /// As `epoll_wait`.
+    pub fn wait(
+        &mut self,
+        epoll: BorrowedFd<'_>,
+        until: Until,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Errno> {
+        let now_ns = monotonic_ns();
+        let due_ns = until.start_ns.min(until.other_ns);
+        if due_ns <= now_ns {
+            return self.take(epoll, Some(0), events);
+        }
+        let lead_ns = match &mut self.spin {
+            Some(spin) if until.start_ns <= until.other_ns => spin.lead(now_ns, due_ns),
+            _ => None,
+        };
+        let Some(lead_ns) = lead_ns else {
+            let timeout_ns = (due_ns != NEVER).then(|| due_ns - now_ns);
+            return self.take(epoll, timeout_ns, events);
+        };
+        let wake_ns = due_ns.saturating_sub(lead_ns);
+        if wake_ns > now_ns + SLEEP_NS_MIN {
+            self.take(epoll, Some(wake_ns - now_ns), events)?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+            let late_ns = monotonic_ns().saturating_sub(wake_ns);
+            if let Some(spin) = &mut self.spin {
+                spin.learn_late(late_ns);
+            }
+        }
+        self.spin_until(epoll, due_ns, events)
+    }
+
+    fn spin_until(
+        &mut self,
+        epoll: BorrowedFd<'_>,
+        due_ns: u64,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Errno> {
+        let began_ns = monotonic_ns();
+        let mut now_ns = began_ns;
+        // Looking for answers meanwhile costs a third of a microsecond a look: exact enough, and lag is lower.
+        while now_ns < due_ns && events.is_empty() {
+            self.take(epoll, Some(0), events)?;
+            now_ns = monotonic_ns();
+        }
+        let spun_ns = now_ns - began_ns;
+        self.spun_ns += spun_ns;
+        if let Some(spin) = &mut self.spin {
+            spin.spent(spun_ns);
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        epoll: BorrowedFd<'_>,
+        timeout_ns: Option<u64>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Errno> {
+        events.clear();
+        let timeout = timeout_ns.map(timespec);
+        if !self.without_pwait2 {
+            match epoll::wait(epoll, spare_capacity(events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => return Ok(()),
+                Err(Errno::NOSYS) => self.without_pwait2 = true,
+                Err(error) => return Err(error),
+            }
+        }
+        // Linux before 5.11: wait by ppoll, which has always had nanoseconds, then take.
+        let mut ready = [PollFd::from_borrowed_fd(epoll, PollFlags::IN)];
+        match poll(&mut ready, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        epoll::wait(epoll, spare_capacity(events), Some(&timespec(0))).map(|_| ())
+    }
+}
+
+/// When to spin, and for how long. Learns what sleeping and spinning cost on this machine.
+#[derive(Debug)]
+struct Spin {
+    /// How much earlier to wake.
+    lead_ns: u64,
+    /// What a start costs in spinning, on average.
+    cost_ns: u64,
+    /// Distance of the starts, on average.
+    gap_ns: u64,
+    last_start_ns: u64,
+    budget_ns: u64,
+    budget_at_ns: u64,
+}
+
+impl Spin {
+    fn new(now_ns: u64) -> Self {
+        Self {
+            lead_ns: 60_000,
+            cost_ns: 25_000,
+            gap_ns: NEVER / 2,
+            last_start_ns: 0,
+            budget_ns: BUDGET_NS_MAX,
+            budget_at_ns: now_ns,
+        }
+    }
+
+    /// How much earlier than a start to wake; `None` when spinning does not fit its share.
+    fn lead(&mut self, now_ns: u64, start_ns: u64) -> Option<u64> {
+        if start_ns != self.last_start_ns {
+            let gap_ns = start_ns.saturating_sub(self.last_start_ns);
+            self.gap_ns = self.gap_ns - self.gap_ns / 8 + gap_ns / 8;
+            self.last_start_ns = start_ns;
+        }
+        let earned_ns = now_ns.saturating_sub(self.budget_at_ns) / SPIN_SHARE;
+        self.budget_ns = (self.budget_ns + earned_ns).min(BUDGET_NS_MAX);
+        self.budget_at_ns += earned_ns * SPIN_SHARE;
+        let fits = self.cost_ns.saturating_mul(SPIN_SHARE) <= self.gap_ns;
+        (fits && self.budget_ns >= self.lead_ns).then_some(self.lead_ns)
+    }
+
+    /// Follows the late side of how late sleeps end: up fast, down slowly.
+    fn learn_late(&mut self, late_ns: u64) {
+        let wanted_ns = (late_ns + late_ns / 4).clamp(LEAD_NS.0, LEAD_NS.1);
+        if wanted_ns > self.lead_ns {
+            self.lead_ns += (wanted_ns - self.lead_ns) / 4;
+        } else {
+            self.lead_ns -= (self.lead_ns - wanted_ns) / 64;
+        }
+    }
+
+    fn spent(&mut self, spun_ns: u64) {
+        self.cost_ns = self.cost_ns - self.cost_ns / 16 + spun_ns / 16;
+        self.budget_ns = self.budget_ns.saturating_sub(spun_ns);
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    let time = Duration::from_nanos(ns);
+    Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    /// Spins half its lead before each start of a constant rate; the share of a core it took in ten seconds.
+    fn share(rate_per_s: u64) -> f64 {
+        let mut spin = Spin::new(0);
+        let gap_ns = SECOND_NS / rate_per_s;
+        let mut spun_ns = 0;
+        for start in 1..=rate_per_s * 10 {
+            let start_ns = start * gap_ns;
+            if let Some(lead_ns) = spin.lead(start_ns - gap_ns, start_ns) {
+                spin.spent(lead_ns / 2);
+                spun_ns += lead_ns / 2;
+            }
+        }
+        spun_ns as f64 / (10 * SECOND_NS) as f64
+    }
+
+    #[test]
+    fn spinning_takes_what_starts_need_and_never_more_than_a_tenth_of_a_core() {
+        assert!(
+            (share(100) - 100.0 * 30e-6).abs() < 1e-4,
+            "every start is spun for"
+        );
+        for rate in [1000, 2000, 3000, 5000, 20_000] {
+            assert!(share(rate) <= 0.101, "{rate}/s took {}", share(rate));
+        }
+    }
+
+    #[test]
+    fn spinning_switches_itself_off_above_the_rate_it_fits() {
+        assert!(share(50_000) < 0.001, "{}", share(50_000));
+    }
+
+    #[test]
+    fn the_lead_follows_late_wake_ups_and_stays_bounded() {
+        let mut spin = Spin::new(0);
+        (0..100).for_each(|_| spin.learn_late(100_000));
+        assert!(spin.lead_ns.abs_diff(125_000) < 1000);
+        (0..100).for_each(|_| spin.learn_late(10_000_000));
+        assert!(spin.lead_ns <= LEAD_NS.1);
+        (0..10_000).for_each(|_| spin.learn_late(0));
+        assert!(spin.lead_ns < LEAD_NS.0 + 100);
+    }
+}

@@ -1,0 +1,278 @@
+//! The real [`Wire`]: non-blocking TCP sockets of one worker.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+
+use crate::client::{Closed, ConnId, Written};
+use crate::clock::monotonic_ns;
+use crate::engine::Wire;
+use crate::sys;
+
+/// One connection.
+#[derive(Debug)]
+pub struct Socket {
+    stream: TcpStream,
+    /// Until the attempt succeeded, nothing is read.
+    pub connecting: bool,
+    /// What the kernel did not take yet, from `unsent_from` on.
+    unsent: Vec<u8>,
+    unsent_from: usize,
+    /// Queued writes whose first byte has not gone, as offsets in `unsent`.
+    starts: Vec<usize>,
+    /// When a write last began: no answer to it can be older.
+    pub written_ns: u64,
+}
+
+/// A socket as events name it: its slot, and which life of the slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// The slot.
+    pub conn: ConnId,
+    generation: u32,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    socket: Option<Socket>,
+}
+
+/// The sockets of one worker.
+#[derive(Debug)]
+pub struct Sockets {
+    registry: Registry,
+    slots: Vec<Slot>,
+    failed: Vec<(Life, Closed)>,
+    /// Bytes given to the kernel.
+    pub bytes_sent: u64,
+}
+
+impl Sockets {
+    /// No sockets yet.
+    #[must_use]
+    pub fn new(registry: Registry, connections: usize) -> Self {
+        Self {
+            registry,
+            slots: Vec::with_capacity(connections),
+            failed: Vec::with_capacity(64),
+            bytes_sent: 0,
+        }
+    }
+
+    /// The socket an event is for, if it still lives.
+    #[inline]
+    pub fn live(&mut self, life: Life) -> Option<&mut Socket> {
+        let slot = self.slots.get_mut(life.conn.0 as usize)?;
+        if slot.generation != life.generation {
+            return None;
+        }
+        slot.socket.as_mut()
+    }
+
+    /// A failure to tell.
+    pub fn take_failed(&mut self) -> Option<(Life, Closed)> {
+        self.failed.pop()
+    }
+
+    /// Ends a life, of a socket or of an attempt that never had one; false when it had ended before.
+    pub fn forget(&mut self, life: Life) -> bool {
+        let lived = self.life(life.conn) == life;
+        if lived {
+            self.drop_socket(life.conn);
+        }
+        lived
+    }
+
+    /// Sends what waits; the starts of queued writes that went with it are told to `went`.
+    pub fn flush(&mut self, life: Life, mut went: impl FnMut(u64)) {
+        let mut sent = 0;
+        let Some(socket) = self.live(life) else {
+            return;
+        };
+        let mut failure = None;
+        while socket.unsent_from < socket.unsent.len() {
+            let at_ns = monotonic_ns();
+            match socket.stream.write(&socket.unsent[socket.unsent_from..]) {
+                Ok(count) => {
+                    let from = socket.unsent_from;
+                    socket.unsent_from += count;
+                    sent += count as u64;
+                    let gone = socket
+                        .starts
+                        .iter()
+                        .take_while(|&&start| start < from + count)
+                        .count();
+                    for _ in socket.starts.drain(..gone) {
+                        went(at_ns);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    failure = Some(Closed::from_io(&error));
+                    break;
+                }
+            }
+        }
+        if socket.unsent_from == socket.unsent.len() {
+            socket.unsent.clear();
+            socket.unsent_from = 0;
+        }
+        self.bytes_sent += sent;
+        if let Some(why) = failure {
+            self.failed.push((life, why));
+        }
+    }
+
+    /// Receives into a buffer; see [`sys::receive`].
+    #[inline]
+    pub fn receive(
+        &mut self,
+        life: Life,
+        buffer: &mut [u8],
+    ) -> Option<(io::Result<sys::Received>, u64)> {
+        let socket = self.live(life)?;
+        let written_ns = socket.written_ns;
+        Some((sys::receive(socket.stream.as_fd(), buffer), written_ns))
+    }
+
+    /// Settles an attempt to connect after its event: `None` while it is undecided.
+    pub fn settle(&mut self, life: Life) -> Option<Result<(), Closed>> {
+        let socket = self.live(life)?;
+        match socket.stream.take_error() {
+            Ok(None) => {}
+            Ok(Some(error)) | Err(error) => return Some(Err(Closed::from_io(&error))),
+        }
+        match socket.stream.peer_addr() {
+            Ok(_) => {
+                socket.connecting = false;
+                Some(Ok(()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
+            Err(error) => Some(Err(Closed::from_io(&error))),
+        }
+    }
+
+    fn begin(&mut self, life: Life, address: SocketAddr) -> io::Result<Socket> {
+        let mut stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        // A kernel without stamps is no failure: answers are then stamped by our clock, and counted so.
+        let _ = sys::stamp_arrivals(stream.as_fd());
+        self.registry.register(
+            &mut stream,
+            life.token(),
+            Interest::READABLE | Interest::WRITABLE,
+        )?;
+        Ok(Socket {
+            stream,
+            connecting: true,
+            unsent: Vec::new(),
+            unsent_from: 0,
+            starts: Vec::new(),
+            written_ns: 0,
+        })
+    }
+
+    fn life(&self, conn: ConnId) -> Life {
+        let generation = self
+            .slots
+            .get(conn.0 as usize)
+            .map_or(0, |slot| slot.generation);
+        Life { conn, generation }
+    }
+
+    fn drop_socket(&mut self, conn: ConnId) {
+        if let Some(slot) = self.slots.get_mut(conn.0 as usize) {
+            // Closing the descriptor takes it out of epoll.
+            slot.socket = None;
+            slot.generation = slot.generation.wrapping_add(1);
+        }
+    }
+}
+
+impl Socket {
+    /// Whether bytes wait for room in the kernel.
+    #[inline]
+    #[must_use]
+    pub fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+}
+
+impl Life {
+    /// As a token of mio.
+    #[must_use]
+    pub fn token(self) -> Token {
+        Token((self.generation as usize) << 32 | self.conn.0 as usize)
+    }
+
+    /// From the data of an event.
+    #[inline]
+    #[must_use]
+    pub fn from_data(data: u64) -> Self {
+        Self {
+            conn: ConnId(data as u32),
+            generation: (data >> 32) as u32,
+        }
+    }
+}
+
+impl Wire for Sockets {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        let at = conn.0 as usize;
+        if at >= self.slots.len() {
+            self.slots.resize_with(at + 1, Slot::default);
+        }
+        let life = self.life(conn);
+        match self.begin(life, address) {
+            Ok(socket) => self.slots[at].socket = Some(socket),
+            Err(error) => self.failed.push((life, Closed::from_io(&error))),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
+        let life = self.life(conn);
+        let Some(socket) = self.live(life) else {
+            return Written::Queued;
+        };
+        let at_ns = monotonic_ns();
+        socket.written_ns = at_ns;
+        if !socket.unsent.is_empty() {
+            socket.starts.push(socket.unsent.len());
+            socket.unsent.extend_from_slice(bytes);
+            return Written::Queued;
+        }
+        match socket.stream.write(bytes) {
+            Ok(count) => {
+                if count < bytes.len() {
+                    socket.unsent.extend_from_slice(&bytes[count..]);
+                }
+                self.bytes_sent += count as u64;
+                Written::Sent(at_ns)
+            }
+            Err(error) => {
+                if error.kind() == io::ErrorKind::WouldBlock {
+                    socket.starts.push(0);
+                    socket.unsent.extend_from_slice(bytes);
+                } else {
+                    self.failed.push((life, Closed::from_io(&error)));
+                }
+                Written::Queued
+            }
+        }
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        self.drop_socket(conn);
+    }
+}

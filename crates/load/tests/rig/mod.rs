@@ -1,0 +1,172 @@
+//! Plans, and small servers written by hand that misbehave in one way each.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
+use tare_schema::FORMAT_VERSION;
+use tare_schema::load::{
+    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
+    RequestSpec, Spin, Stop, Transport,
+};
+
+pub const MS: u64 = 1_000_000;
+
+/// A plan of 100 exchanges at 1000/s over two connections; tests change what they are about.
+pub fn plan(address: SocketAddr) -> LoadPlan {
+    LoadPlan {
+        version: FORMAT_VERSION,
+        role: "client".into(),
+        start_at_unix_us: None,
+        seed: 1,
+        endpoint: Endpoint {
+            addresses: vec![address],
+            host: "test".into(),
+        },
+        load: LoadSpec {
+            pacing: Pacing::Constant { rate_per_s: 1000.0 },
+            stop: Stop::Count { exchanges: 100 },
+            warmup_ns: 0,
+            timeout_ns: 5000 * MS,
+            workers: 1,
+            spin: Spin::Off,
+            sample_every_ns: 1000 * MS,
+            transport: Transport::Tcp,
+            client: ClientSpec::Http1 { connections: 2 },
+            requests: vec![request("root", "/")],
+        },
+    }
+}
+
+pub fn request(name: &str, path: &str) -> RequestSpec {
+    RequestSpec {
+        name: name.into(),
+        weight: 1.0,
+        method: "GET".into(),
+        path: path.into(),
+        headers: Vec::new(),
+        body: Body::None,
+        expect: Expect {
+            status: ExpectStatus::Success,
+            body: ExpectBody::Any,
+        },
+    }
+}
+
+pub fn measure(plan: &LoadPlan) -> Outcome {
+    try_measure(plan).unwrap()
+}
+
+pub fn try_measure(plan: &LoadPlan) -> Result<Outcome, LoadError> {
+    run(plan, &StopHandle::new(), &mut |_: Progress| {
+        ControlFlow::Continue(())
+    })
+}
+
+/// How many exchanges ended in a class.
+pub fn count(outcome: &Outcome, class: &str) -> u64 {
+    let of = |o: &&tare_schema::agent::OutcomeCount| o.class == class;
+    outcome
+        .result
+        .outcomes
+        .iter()
+        .filter(of)
+        .map(|o| o.count)
+        .sum()
+}
+
+/// A server on a port of its own: each connection is handed to `serve` on its own thread.
+pub struct Server {
+    pub address: SocketAddr,
+    pub connections: Arc<AtomicU64>,
+    pub requests: Arc<AtomicU64>,
+}
+
+impl Server {
+    pub fn start(serve: impl Fn(&mut Conn) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            connections: Arc::default(),
+            requests: Arc::default(),
+        };
+        let (connections, requests) = (
+            Arc::clone(&server.connections),
+            Arc::clone(&server.requests),
+        );
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let number = connections.fetch_add(1, Ordering::SeqCst);
+                let mut conn = Conn {
+                    stream,
+                    number,
+                    requests: Arc::clone(&requests),
+                    text: Vec::new(),
+                };
+                let serve = Arc::clone(&serve);
+                std::thread::spawn(move || serve(&mut conn));
+            }
+        });
+        server
+    }
+
+    /// Answers every request with the same bytes.
+    pub fn answering(answer: &'static [u8]) -> Self {
+        Self::start(move |conn| while conn.request().is_some() && conn.send(answer) {})
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+/// The server's side of one connection.
+pub struct Conn {
+    pub stream: TcpStream,
+    /// Number of the connection, from 0.
+    pub number: u64,
+    requests: Arc<AtomicU64>,
+    text: Vec<u8>,
+}
+
+impl Conn {
+    /// Reads one request without a body; its head, or `None` when the client has gone.
+    pub fn request(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.text.windows(4).position(|w| w == b"\r\n\r\n") {
+                let head: Vec<u8> = self.text.drain(..end + 4).collect();
+                self.requests.fetch_add(1, Ordering::SeqCst);
+                return Some(String::from_utf8(head).unwrap());
+            }
+            let mut part = [0; 4096];
+            match self.stream.read(&mut part) {
+                Ok(count) if count > 0 => self.text.extend_from_slice(&part[..count]),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Sends; false when the client has gone.
+    pub fn send(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    /// Keeps the connection open without a word until the client closes it.
+    pub fn hold(&mut self) {
+        let mut sink = [0; 4096];
+        self.stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        while matches!(self.stream.read(&mut sink), Ok(count) if count > 0) {}
+    }
+}
+
+pub const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
