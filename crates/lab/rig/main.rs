@@ -7,11 +7,12 @@
     reason = "a test program: it fails loudly and tells its caller by standard output"
 )]
 
-use std::io::{Read, Write};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tare_lab::keeper::{Keeper, Spawn, keeper_main};
 
@@ -28,17 +29,23 @@ fn main() {
         }
         ["sleep", _, how] => sleep(how),
         ["flood"] => flood(),
-        ["burn", milliseconds] => burn(milliseconds.parse().unwrap()),
-        ["burn-in-child", milliseconds] => {
-            let mut child = Command::new(me())
-                .args(["burn-once", milliseconds])
-                .spawn()
-                .unwrap();
-            child.wait().unwrap();
-            rest();
+        ["burn", milliseconds, file] => {
+            burn_at_sight(file, || burn(milliseconds.parse().unwrap()));
         }
-        ["burn-once", milliseconds] => burn_threads(milliseconds.parse().unwrap()),
+        ["burn-in-child", milliseconds, file] => burn_at_sight(file, || {
+            run_to_end(&["burn-once", milliseconds]);
+        }),
+        ["burn-once", milliseconds] => {
+            burn(milliseconds.parse().unwrap());
+            println!("burnt {}", own_cpu_ns());
+        }
+        ["--version"] => println!("rig 1.2.3"),
         ["serve", address] => serve(address),
+        ["relay", address, upstream] => relay(address, upstream),
+        ["count", file] => {
+            let count = std::fs::read_to_string(file).map_or(0, |text| text.len());
+            std::fs::write(file, "x".repeat(count + 1)).unwrap();
+        }
         ["agent", "--plan", plan, "--connect", place] => agent(plan, place),
         other => panic!("unknown words {other:?}"),
     }
@@ -123,14 +130,24 @@ fn flood() {
     writeln!(out, "flood over").unwrap();
 }
 
-fn burn(milliseconds: u64) {
-    // Waits for a line, so that the observer is there before the work begins.
-    burn_threads(milliseconds);
-    println!("burnt {}", own_cpu_ns());
+/// Works when a file appears, so that an observer can be there before, and says what it took.
+fn burn_at_sight(file: &str, work: impl FnOnce()) {
+    while !std::path::Path::new(file).exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let before = own_cpu_ns();
+    work();
+    println!("burnt {}", own_cpu_ns() - before);
     rest();
 }
 
-fn burn_threads(milliseconds: u64) {
+fn run_to_end(words: &[&str]) {
+    let status = Command::new(me()).args(words).status().unwrap();
+    assert!(status.success());
+}
+
+/// Works in two threads that end.
+fn burn(milliseconds: u64) {
     let workers: Vec<_> = (0..2)
         .map(|_| std::thread::spawn(move || burn_this_thread(milliseconds / 2)))
         .collect();
@@ -162,14 +179,35 @@ fn own_cpu_ns() -> u128 {
     .as_nanos()
 }
 
+/// Sends back what it is sent, on several connections.
 fn serve(address: &str) {
-    let listener = std::net::TcpListener::bind(address).unwrap();
+    let listener = TcpListener::bind(address).unwrap();
     println!("listening on {address}");
     for stream in listener.incoming() {
         let mut stream = stream.unwrap();
-        let mut buffer = [0u8; 4096];
-        let count = stream.read(&mut buffer).unwrap_or(0);
-        let _ = stream.write_all(&buffer[..count]);
+        std::thread::spawn(move || {
+            let mut copy = stream.try_clone().unwrap();
+            std::io::copy(&mut stream, &mut copy)
+        });
+    }
+}
+
+/// Passes each connection on, both ways.
+fn relay(address: &str, upstream: &str) {
+    let listener = TcpListener::bind(address).unwrap();
+    let upstream = upstream.to_owned();
+    for near in listener.incoming() {
+        let near = near.unwrap();
+        let far = TcpStream::connect(&upstream).unwrap();
+        for (mut from, mut to) in [
+            (near.try_clone().unwrap(), far.try_clone().unwrap()),
+            (far, near),
+        ] {
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                to.shutdown(std::net::Shutdown::Write)
+            });
+        }
     }
 }
 
@@ -178,29 +216,28 @@ fn agent(plan: &str, place: &str) {
     let text = std::fs::read_to_string(plan).unwrap();
     let plan: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut stream = UnixStream::connect(place.strip_prefix("unix:").unwrap()).unwrap();
+    let mut say = |line: &str| writeln!(stream, "{line}").unwrap();
     let pid = std::process::id();
-    let hello = format!("{{\"message\":\"hello\",\"version\":1,\"pid\":{pid}}}\n");
-    stream.write_all(hello.as_bytes()).unwrap();
+    say(&format!(
+        "{{\"message\":\"hello\",\"version\":1,\"pid\":{pid}}}"
+    ));
     match plan["role"].as_str().unwrap() {
         "dies" => {
-            eprintln_tail();
+            println!("about to die");
             std::process::abort();
         }
-        "rubbish" => stream.write_all(b"this is no message\n").unwrap(),
+        "rubbish" => {
+            say("this is no message");
+            rest();
+        }
+        "leaves" => {}
+        "waits" => {
+            say("{\"message\":\"ready\",\"connections\":3,\"start_unix_us\":5}");
+            rest();
+        }
         _ => {
-            let ready = b"{\"message\":\"ready\",\"connections\":3,\"start_unix_us\":5}\n";
-            stream.write_all(ready).unwrap();
-            let start = Instant::now();
-            // The default action of SIGTERM is the end; an honest agent reports before.
-            while start.elapsed() < Duration::from_millis(50) {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            let failed = b"{\"message\":\"failed\",\"error\":\"as planned\"}\n";
-            stream.write_all(failed).unwrap();
+            say("{\"message\":\"ready\",\"connections\":3,\"start_unix_us\":5}");
+            say("{\"message\":\"failed\",\"error\":\"as planned\"}");
         }
     }
-}
-
-fn eprintln_tail() {
-    println!("about to die");
 }

@@ -3,10 +3,13 @@
 pub mod catalogue;
 pub mod certificates;
 pub mod counters;
+pub mod doctor;
 pub mod environment;
 pub mod error;
 pub mod fetch;
 pub mod keeper;
+pub mod local;
+pub mod observe;
 mod page;
 pub mod probe;
 pub mod process;

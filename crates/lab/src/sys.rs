@@ -6,6 +6,8 @@
 )]
 
 use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
@@ -108,4 +110,66 @@ pub(crate) fn process_cpu(pid: u32) -> Option<Duration> {
         u64::try_from(time.tv_sec).ok()?,
         u32::try_from(time.tv_nsec).ok()?,
     ))
+}
+
+/// Asks the kernel to stamp what arrives at this socket.
+pub(crate) fn want_stamps(stream: &TcpStream) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let length = libc::socklen_t::try_from(size_of_val(&on)).unwrap_or_default();
+    // SAFETY: the pointer and the length describe `on`.
+    let result = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPNS,
+            (&raw const on).cast(),
+            length,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Receives a few bytes and returns the kernel's stamp of their arrival (realtime clock), if it gave one.
+pub(crate) fn receive_stamp(stream: &TcpStream) -> io::Result<Option<Duration>> {
+    let mut data = [0_u8; 16];
+    // Aligned as control messages must be.
+    let mut control = [0_u64; 16];
+    let mut part = libc::iovec {
+        iov_base: data.as_mut_ptr().cast(),
+        iov_len: data.len(),
+    };
+    // SAFETY: all-zero bytes are a valid empty message header.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    // SAFETY: the header points to living buffers with their true lengths.
+    if unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel filled the header and the control buffer.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: the header is not null and lies in the control buffer.
+        let (level, kind) = unsafe { ((*header).cmsg_level, (*header).cmsg_type) };
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
+            // SAFETY: a message of this kind carries a timespec, perhaps unaligned.
+            let time = unsafe {
+                libc::CMSG_DATA(header)
+                    .cast::<libc::timespec>()
+                    .read_unaligned()
+            };
+            let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+            let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+            return Ok(Some(Duration::new(seconds, nanoseconds)));
+        }
+        // SAFETY: the message and the header are those of the call above.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Ok(None)
 }

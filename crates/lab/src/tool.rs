@@ -5,6 +5,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::sys::{self, ChildSetup, Session};
+
 /// So much of each stream is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// Between looks at the program.
@@ -46,12 +48,24 @@ pub(crate) fn run(
     within: Duration,
 ) -> Result<Output, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .envs(env.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It is not under the keeper, but must not outlive us either.
+    sys::prepare_child(
+        &mut command,
+        ChildSetup {
+            parent: rustix::process::getpid(),
+            session: Session::Parents,
+            cpus: None,
+            nofile: None,
+        },
+    );
+    let mut child = command
         .spawn()
         .map_err(|error| format!("cannot run {program}: {error}"))?;
     let stdout = drain(child.stdout.take());

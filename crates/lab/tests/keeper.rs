@@ -1,5 +1,11 @@
 //! The keeper with real processes: whatever happens to Tare, nothing of it stays.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,7 +58,7 @@ fn children_that_fork_twice_or_change_session_are_found_by_a_stop() {
             .contains(&String::from("tree stands"))
     });
     assert!(stands);
-    keeper.stop("tree", Duration::from_millis(50)).unwrap();
+    keeper.stop("tree", 15, Duration::from_millis(50)).unwrap();
     // One cleared its environment and left the session: it belongs to nobody until the keeper ends.
     assert!(carrying(&token).len() <= 1, "{:?}", carrying(&token));
     drop(keeper);
@@ -112,7 +118,7 @@ fn an_ending_is_told_with_its_cause_and_last_words() {
     let exit = ending_of(&mut keeper, "shell");
     assert_eq!(exit.how, Ending::Code(7));
     assert_eq!(exit.tail, ["tired"]);
-    keeper.stop("shell", Duration::ZERO).unwrap();
+    keeper.stop("shell", 15, Duration::ZERO).unwrap();
 
     shell.argv[2] = String::from("kill -SEGV $$");
     keeper.spawn(&shell).unwrap();

@@ -124,13 +124,14 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
-    /// Ends a process: SIGTERM, and after the grace SIGKILL for all that belongs to it. Returns when it is gone.
+    /// Ends a process: the signal, and after the grace SIGKILL for all that belongs to it. Returns when it is gone.
     ///
     /// # Errors
     /// When it is not kept, or hangs in the kernel.
-    pub fn stop(&mut self, name: &str, grace: Duration) -> Result<(), LabError> {
+    pub fn stop(&mut self, name: &str, signal: i32, grace: Duration) -> Result<(), LabError> {
         let order = Order::Stop {
             name: name.to_owned(),
+            signal,
             grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
         };
         let result = self.ask(order, grace + ANSWER_LIMIT)?;

@@ -45,8 +45,12 @@ pub(crate) enum Order {
     Spawn { spawn: Spawn },
     /// Send a signal to one process.
     Signal { name: String, signal: i32 },
-    /// Ask to end, and after the grace kill all of it, children and grandchildren; then forget the name.
-    Stop { name: String, grace_ms: u64 },
+    /// Ask to end by a signal, and after the grace kill all of it, children and grandchildren; then forget the name.
+    Stop {
+        name: String,
+        signal: i32,
+        grace_ms: u64,
+    },
     /// Say what it wrote last.
     Tail { name: String },
     /// Run the keeper itself on these cores.

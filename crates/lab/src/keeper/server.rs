@@ -121,10 +121,9 @@ impl<'a> Server<'a> {
         }
         self.tell_endings();
         self.advance_stops();
-        if socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
-            if let After::End = self.listen() {
-                return After::End;
-            }
+        let heard = socket.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        if heard && let After::End = self.listen() {
+            return After::End;
         }
         self.flush()
     }
@@ -202,7 +201,11 @@ impl<'a> Server<'a> {
                     .map(|pid| (Some(pid), Vec::new()))
             }
             Order::Signal { name, signal } => self.signal(&name, signal),
-            Order::Stop { name, grace_ms } => return self.begin_stop(id, name, grace_ms),
+            Order::Stop {
+                name,
+                signal,
+                grace_ms,
+            } => return self.begin_stop(id, name, signal, grace_ms),
             Order::Tail { name } => self.tail(&name),
             Order::Pin { cpus } => pin(&cpus),
             Order::Shutdown => return After::End,
@@ -235,7 +238,7 @@ impl<'a> Server<'a> {
         Ok((None, child.output.tail()))
     }
 
-    fn begin_stop(&mut self, id: u64, name: String, grace_ms: u64) -> After {
+    fn begin_stop(&mut self, id: u64, name: String, signal: i32, grace_ms: u64) -> After {
         let Some(child) = self.children.by_name.get(&name) else {
             let error = format!("no process named {name} is kept");
             self.say(&Event::Refused { id, error });
@@ -243,7 +246,8 @@ impl<'a> Server<'a> {
         };
         if child.ending.is_none() {
             // To the leader only: most servers tell their workers themselves, in their own order.
-            let _ = rustix::process::kill_process(child.pid, Signal::TERM);
+            let signal = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
+            let _ = rustix::process::kill_process(child.pid, signal);
         }
         self.stops.push(Stopping {
             id,

@@ -1,0 +1,107 @@
+//! The disk under the runs: is there room, and how fast is it written.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tare_schema::record::{Check, Grade};
+
+use super::{but, check, figure};
+
+/// What is written at most …
+const TRIAL_BYTES: usize = 64_000_000;
+/// … in pieces of this size, each synced, …
+const PIECE_BYTES: usize = 4_000_000;
+/// … and not longer than this.
+const TRIAL_LIMIT: Duration = Duration::from_millis(900);
+/// Records are small, but a disk slower than this stalls every part that writes a log.
+const SPEED_MIN: f64 = 50.0;
+/// A run takes a few MB to a few hundred.
+const SPACE_NEEDED_MB: f64 = 200.0;
+const SPACE_WANTED_MB: f64 = 2000.0;
+
+/// Room in the folder of the runs.
+pub(crate) fn space(out: &Path) -> Check {
+    let folder = existing(out);
+    let stat = match rustix::fs::statvfs(&folder) {
+        Ok(stat) => stat,
+        Err(error) => return check("space", format!("not known: {error}")),
+    };
+    let free_mb = (stat.f_bavail.saturating_mul(stat.f_frsize)) as f64 / 1e6;
+    let found = format!("{:.1} GB free in {}", free_mb / 1000.0, folder.display());
+    let result = figure("space", found, free_mb, "MB");
+    if free_mb < SPACE_NEEDED_MB {
+        let advice = format!(
+            "a run needs {SPACE_NEEDED_MB:.0} MB: free some or choose another folder (--out DIR)"
+        );
+        but(result, Grade::Prevents, advice)
+    } else if free_mb < SPACE_WANTED_MB {
+        but(
+            result,
+            Grade::Limits,
+            "long runs with many levels may fill the disk: free some",
+        )
+    } else {
+        result
+    }
+}
+
+/// How fast the folder of the runs is written, synced.
+pub(crate) fn speed(out: &Path) -> Check {
+    let folder = existing(out);
+    match try_writing(&folder) {
+        Err(error) => but(
+            check(
+                "disk",
+                format!("cannot write in {}: {error}", folder.display()),
+            ),
+            Grade::Prevents,
+            "records are written there: correct the permissions or choose another folder (--out DIR)",
+        ),
+        Ok(speed) => {
+            let result = figure("disk", format!("{speed:.0} MB/s, synced"), speed, "MB/s");
+            if speed >= SPEED_MIN {
+                return result;
+            }
+            but(
+                result,
+                Grade::Limits,
+                "targets that write to disk are limited by it: choose a faster one (--out DIR), stop other writers",
+            )
+        }
+    }
+}
+
+fn try_writing(folder: &Path) -> std::io::Result<f64> {
+    let path = folder.join(format!(".tare-disk-{}", std::process::id()));
+    let written = write_pieces(&path);
+    let removed = fs::remove_file(&path);
+    let speed = written?;
+    removed?;
+    Ok(speed)
+}
+
+fn write_pieces(path: &Path) -> std::io::Result<f64> {
+    // Not all zeros: some file systems store those as holes.
+    let piece: Vec<u8> = (0..PIECE_BYTES).map(|i| (i * 31 % 251) as u8).collect();
+    let mut file = File::create(path)?;
+    let start = Instant::now();
+    let mut written = 0;
+    while written < TRIAL_BYTES && start.elapsed() < TRIAL_LIMIT {
+        file.write_all(&piece)?;
+        file.sync_data()?;
+        written += PIECE_BYTES;
+    }
+    Ok(written as f64 / 1e6 / start.elapsed().as_secs_f64())
+}
+
+/// The folder, or the nearest above it that exists: runs make theirs when they start.
+fn existing(out: &Path) -> PathBuf {
+    let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
+    absolute
+        .ancestors()
+        .find(|folder| folder.is_dir())
+        .unwrap_or(Path::new("/"))
+        .to_owned()
+}

@@ -1,0 +1,275 @@
+//! Checks by reading: cores, limits, clock, memory, what may be observed.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+
+use rustix::process::Resource;
+use tare_schema::record::{Check, Grade};
+
+use super::{Tool, but, check, figure};
+use crate::fetch::locate;
+use crate::observe::field;
+
+/// Descriptors for ten thousand connections, in and out.
+const DESCRIPTORS_WANTED: u64 = 20_000;
+/// Below this not even a modest load with proxies can open its connections.
+const DESCRIPTORS_NEEDED: u64 = 256;
+const MEMORY_WANTED_MB: f64 = 1000.0;
+const MEMORY_NEEDED_MB: f64 = 200.0;
+
+/// Cores that this process may use.
+pub(crate) fn cores() -> Check {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let result = figure("cores", format!("{cores} usable"), cores as f64, "cores");
+    match cores {
+        1 => but(
+            result,
+            Grade::Limits,
+            "the load agent shares the core with what it measures: expect trials to be unfit; use two or more",
+        ),
+        2 | 3 => but(
+            result,
+            Grade::Limits,
+            "the agent has one core, all parts share the rest: they saturate early, so compare at modest rates",
+        ),
+        _ => result,
+    }
+}
+
+/// A bandwidth limit of the control group this process is in.
+pub(crate) fn quota() -> Check {
+    match (cpu_quota(), memory_quota()) {
+        (Some(cores), _) => but(
+            figure(
+                "quota",
+                format!("the control group allows {cores:.2} cores"),
+                cores,
+                "cores",
+            ),
+            Grade::Limits,
+            "parts are stopped in the middle when it is used up: remove the CPU limit of the container",
+        ),
+        (None, Some(bytes)) => figure(
+            "quota",
+            format!(
+                "no limit of cores; the control group allows {:.1} GB",
+                bytes as f64 / 1e9
+            ),
+            bytes as f64 / 1e6,
+            "MB",
+        ),
+        (None, None) => check("quota", "no limit of cores or memory by a control group"),
+    }
+}
+
+/// Cores that the control group (either version) allows.
+fn cpu_quota() -> Option<f64> {
+    let parse = |quota: &str, period: &str| -> Option<f64> {
+        Some(quota.trim().parse::<f64>().ok()? / period.trim().parse::<f64>().ok()?)
+    };
+    let two = groups("0::").into_iter().filter_map(|group| {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup{group}/cpu.max")).ok()?;
+        let (quota, period) = text.trim().split_once(' ')?;
+        parse(quota, period)
+    });
+    let one = fs::read_to_string("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+        .ok()
+        .zip(fs::read_to_string("/sys/fs/cgroup/cpu/cpu.cfs_period_us").ok())
+        .and_then(|(quota, period)| parse(&quota, &period))
+        .filter(|cores| *cores > 0.0);
+    two.chain(one).min_by(f64::total_cmp)
+}
+
+fn memory_quota() -> Option<u64> {
+    groups("0::")
+        .into_iter()
+        .filter_map(|group| {
+            let text = fs::read_to_string(format!("/sys/fs/cgroup{group}/memory.max")).ok()?;
+            text.trim().parse().ok()
+        })
+        .min()
+}
+
+/// The control group of this process and all above it, each beginning with a slash or empty.
+fn groups(prefix: &str) -> Vec<String> {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let Some(group) = text.lines().find_map(|line| line.strip_prefix(prefix)) else {
+        return Vec::new();
+    };
+    std::path::Path::new(group)
+        .ancestors()
+        .map(|path| path.display().to_string().trim_end_matches('/').to_owned())
+        .collect()
+}
+
+/// Who decides how fast the cores run.
+pub(crate) fn governor() -> Check {
+    let Ok(entries) = fs::read_dir("/sys/devices/system/cpu") else {
+        return check("governor", "not shown by this kernel");
+    };
+    let mut found: Vec<String> = entries
+        .flatten()
+        .filter_map(|cpu| fs::read_to_string(cpu.path().join("cpufreq/scaling_governor")).ok())
+        .map(|text| text.trim().to_owned())
+        .collect();
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [] => check(
+            "governor",
+            "none (the host or the firmware sets the frequency)",
+        ),
+        [one] if one == "performance" => check("governor", "performance"),
+        several => but(
+            check("governor", several.join(", ")),
+            Grade::Limits,
+            "the frequency follows the load, so a light load looks slow: cpupower frequency-set -g performance",
+        ),
+    }
+}
+
+/// The clock that all times come from.
+pub(crate) fn clock_source() -> Check {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let Ok(source) = fs::read_to_string(path) else {
+        return check("clock", "not shown by this kernel");
+    };
+    let source = source.trim();
+    match source {
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => but(
+            check("clock", source),
+            Grade::Limits,
+            "reading this clock costs a microsecond or more each time: boot with clocksource=tsc if the processor has a stable one",
+        ),
+        _ => check("clock", source),
+    }
+}
+
+/// Whether pods can have addresses of their own, and callers enough ports.
+pub(crate) fn addresses() -> Check {
+    let pod = IpAddr::from(Ipv4Addr::new(127, 77, 0, 1));
+    if let Err(error) = TcpListener::bind((pod, 0)) {
+        return but(
+            check("addresses", format!("{pod} cannot be used: {error}")),
+            Grade::Prevents,
+            "every pod needs an address of 127.0.0.0/8: give the device lo the address 127.0.0.1/8",
+        );
+    }
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_ascii_whitespace().map(str::parse::<u32>);
+    let (Some(Ok(low)), Some(Ok(high))) = (ends.next(), ends.next()) else {
+        return check("addresses", "127.0.0.0/8 is usable");
+    };
+    let ports = high.saturating_sub(low) + 1;
+    let found = format!("127.0.0.0/8 is usable, {ports} ports for callers");
+    let result = figure("addresses", found, f64::from(ports), "ports");
+    if ports >= 20_000 {
+        return result;
+    }
+    but(
+        result,
+        Grade::Limits,
+        "many connections use up the ports: sysctl -w net.ipv4.ip_local_port_range='32768 60999'",
+    )
+}
+
+/// How many files and connections a process may have.
+pub(crate) fn descriptors() -> Check {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    // Targets and agents raise their own limit up to the hard one.
+    let Some(hard) = limit.maximum else {
+        return check("descriptors", "no limit");
+    };
+    let soft = limit.current.unwrap_or(hard);
+    let found = format!("{hard} per process (soft limit {soft}; Tare raises it)");
+    let result = figure("descriptors", found, hard as f64, "files");
+    if hard < DESCRIPTORS_NEEDED {
+        but(
+            result,
+            Grade::Prevents,
+            "raise the hard limit: ulimit -Hn 20000",
+        )
+    } else if hard < DESCRIPTORS_WANTED {
+        but(
+            result,
+            Grade::Limits,
+            "loads with thousands of connections need more: ulimit -Hn 20000, or LimitNOFILE of the service",
+        )
+    } else {
+        result
+    }
+}
+
+/// Memory that is free for use.
+pub(crate) fn memory() -> Check {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let Some(available) = field(&text, "MemAvailable") else {
+        return check("memory", "not shown by this kernel");
+    };
+    let mb = (available * 1024) as f64 / 1e6;
+    let result = figure(
+        "memory",
+        format!("{:.1} GB available", mb / 1000.0),
+        mb,
+        "MB",
+    );
+    if mb < MEMORY_NEEDED_MB {
+        but(
+            result,
+            Grade::Prevents,
+            "proxies and histograms need more: free some memory",
+        )
+    } else if mb < MEMORY_WANTED_MB {
+        but(
+            result,
+            Grade::Limits,
+            "larger targets may be killed for want of memory: free some",
+        )
+    } else {
+        result
+    }
+}
+
+/// Whether processes can be observed as closely as records have room for.
+pub(crate) fn observation() -> Check {
+    let mut missing = Vec::new();
+    let schedstat = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    if crate::observe::queued(&schedstat).is_none() {
+        missing.push("time on run queues (kernel without CONFIG_SCHED_INFO)");
+    }
+    if fs::write("/proc/self/clear_refs", "5").is_err() {
+        missing.push("peak memory per trial (/proc/PID/clear_refs is closed)");
+    }
+    if fs::read_to_string("/proc/self/io").is_err() {
+        missing.push("disk bytes (/proc/PID/io is closed)");
+    }
+    if missing.is_empty() {
+        return check(
+            "observation",
+            "CPU, queues, memory and disk of every process can be read",
+        );
+    }
+    but(
+        check(
+            "observation",
+            format!("not to be had: {}", missing.join(", ")),
+        ),
+        Grade::Limits,
+        "those figures are shown as –",
+    )
+}
+
+/// Whether a program is there.
+pub(crate) fn tool(tool: &Tool) -> Check {
+    match locate(&tool.program) {
+        Some(path) => check(&tool.program, path.display().to_string()),
+        None => but(
+            check(&tool.program, "missing"),
+            Grade::Limits,
+            format!(
+                "needed for {}: apt-get install {}",
+                tool.needed_for, tool.package
+            ),
+        ),
+    }
+}

@@ -1,0 +1,208 @@
+//! Checks by trying: how late a sleep ends, how long a round trip takes, whether the kernel stamps arrivals.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, Timespec};
+use tare_schema::record::{Check, Grade};
+
+use super::{but, check, figure};
+use crate::sys;
+
+/// Length of each of the two trials.
+const TRIAL: Duration = Duration::from_millis(300);
+/// Between two sleeps: 1200 in all, so that twelve lie beyond the 99th percentile.
+const STEP: Duration = Duration::from_micros(250);
+/// The generator promises this lateness; a timer that is worse makes trials unfit.
+const LATENESS_P99_MAX: Duration = Duration::from_micros(100);
+/// A loopback round trip takes 10 to 40 µs; more comes from deep sleep states or a busy machine.
+const ROUND_TRIP_P50_MAX: Duration = Duration::from_micros(100);
+/// A stalled loopback must not stall the doctor.
+const SOCKET_LIMIT: Duration = Duration::from_secs(1);
+
+/// How late absolute sleeps end.
+pub(crate) fn timer() -> Check {
+    // A thread of its own: the timer slack that is set here goes with it.
+    let Ok(late) = std::thread::spawn(sleep_lateness).join() else {
+        return but(
+            check("timer", "not measured"),
+            Grade::Limits,
+            "the measuring thread failed",
+        );
+    };
+    let Some(spread) = Spread::of(late) else {
+        return but(
+            check("timer", "not measured"),
+            Grade::Limits,
+            "the clock could not be read",
+        );
+    };
+    let found = format!("sleeps end late by {spread}");
+    let tail = spread.p99.unwrap_or(spread.max);
+    let result = figure("timer", found, micros(tail), "µs");
+    if tail <= LATENESS_P99_MAX {
+        return result;
+    }
+    but(
+        result,
+        Grade::Limits,
+        "exchanges start late and trials may be unfit: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
+    )
+}
+
+fn sleep_lateness() -> Vec<Duration> {
+    // The default slack of 50 µs would be measured instead of the timer.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let mut late = Vec::with_capacity(1300);
+    let start = now();
+    let mut next = start;
+    while next < start + TRIAL {
+        next += STEP;
+        let at = Timespec {
+            tv_sec: next.as_secs().cast_signed(),
+            tv_nsec: next.subsec_nanos().into(),
+        };
+        while rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &at).is_err() {
+            if now() > next {
+                break;
+            }
+        }
+        late.push(now().saturating_sub(next));
+        // After a long stall the missed ones would only say the same again.
+        next = next.max(now());
+    }
+    late
+}
+
+fn now() -> Duration {
+    let time = rustix::time::clock_gettime(ClockId::Monotonic);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
+
+/// How long a byte takes to another thread and back over TCP.
+pub(crate) fn loopback() -> Check {
+    match round_trips() {
+        Err(error) => but(
+            check("loopback", format!("no round trip: {error}")),
+            Grade::Prevents,
+            "TCP over 127.0.0.1 must work: look at firewall and container settings",
+        ),
+        Ok(trips) => {
+            let Some(spread) = Spread::of(trips) else {
+                return but(
+                    check("loopback", "no round trip in time"),
+                    Grade::Limits,
+                    "the machine is too busy: stop other work",
+                );
+            };
+            let result = figure(
+                "loopback",
+                format!("round trip {spread}"),
+                micros(spread.p50),
+                "µs",
+            );
+            if spread.p50 <= ROUND_TRIP_P50_MAX {
+                return result;
+            }
+            but(
+                result,
+                Grade::Limits,
+                "small differences drown in this: stop other work, forbid deep sleep",
+            )
+        }
+    }
+}
+
+fn round_trips() -> std::io::Result<Vec<Duration>> {
+    let (mut near, mut far) = connected()?;
+    let echo = std::thread::spawn(move || {
+        let mut byte = [0_u8; 1];
+        while far.read_exact(&mut byte).is_ok() && far.write_all(&byte).is_ok() {}
+    });
+    let mut trips = Vec::with_capacity(1 << 14);
+    let start = Instant::now();
+    let mut byte = [7_u8; 1];
+    while start.elapsed() < TRIAL {
+        let sent = Instant::now();
+        near.write_all(&byte)?;
+        near.read_exact(&mut byte)?;
+        trips.push(sent.elapsed());
+    }
+    drop(near);
+    // It has ended by now: its read met the end of the connection.
+    let _ = echo.join();
+    Ok(trips)
+}
+
+fn connected() -> std::io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))?;
+    let near = TcpStream::connect(listener.local_addr()?)?;
+    let (far, _) = listener.accept()?;
+    for stream in [&near, &far] {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(SOCKET_LIMIT))?;
+    }
+    Ok((near, far))
+}
+
+/// Whether the kernel says when a segment arrived.
+pub(crate) fn stamps() -> Check {
+    let stamped = connected().and_then(|(mut near, far)| {
+        sys::want_stamps(&far)?;
+        near.write_all(b"?")?;
+        sys::receive_stamp(&far)
+    });
+    match stamped {
+        Ok(Some(_)) => check("stamps", "the kernel stamps arrivals"),
+        Ok(None) => but(
+            check("stamps", "the kernel does not stamp arrivals of TCP"),
+            Grade::Limits,
+            "arrival is taken from Tare's own clock and has its delays in it; a kernel from 4.17 on stamps",
+        ),
+        Err(error) => but(
+            check("stamps", format!("not to be had: {error}")),
+            Grade::Limits,
+            "arrival is taken from Tare's own clock and has its delays in it",
+        ),
+    }
+}
+
+/// What a trial gave.
+struct Spread {
+    p50: Duration,
+    /// Only when ten values lie beyond it: a machine that stood still gives fewer.
+    p99: Option<Duration>,
+    max: Duration,
+}
+
+impl Spread {
+    /// `None` when there are no values.
+    fn of(mut values: Vec<Duration>) -> Option<Spread> {
+        values.sort_unstable();
+        let max = *values.last()?;
+        Some(Spread {
+            p50: values[values.len() / 2],
+            p99: (values.len() >= 1000).then(|| values[values.len() * 99 / 100]),
+            max,
+        })
+    }
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let p99 = self
+            .p99
+            .map_or_else(|| String::from("–"), |p99| format!("{:.0} µs", micros(p99)));
+        let (p50, max) = (micros(self.p50), micros(self.max));
+        write!(f, "{p50:.0} µs (median), {p99} (p99), {max:.0} µs (max)")
+    }
+}
+
+fn micros(length: Duration) -> f64 {
+    length.as_secs_f64() * 1e6
+}

@@ -1,0 +1,245 @@
+//! The environment `local` with loopback addressing: every instance a process of this host, every pod
+//! an address of 127.0.0.0/8.
+
+mod addresses;
+mod agent;
+mod bed;
+mod collect;
+mod layout;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tare_schema::plan::{Addressing, Limits};
+use tare_schema::record::EnvironmentRecord;
+
+use crate::LabError;
+use crate::catalogue::Catalogue;
+use crate::certificates::Authority;
+use crate::doctor;
+use crate::environment::{Bed, BedPlan, Environment};
+use crate::fetch::{Fetcher, Software};
+use crate::keeper::{Keeper, cpu_set};
+use crate::process;
+use crate::render;
+use addresses::Addresses;
+use bed::LocalBed;
+
+/// Target that is no folder: the load agent, Tare itself.
+pub(crate) const AGENT: &str = "agent";
+/// File in an instance's folder that takes its output.
+const LOG: &str = "output.log";
+
+/// What a local environment is made from.
+#[derive(Debug, Clone)]
+pub struct LocalOptions {
+    /// Tare's own program: keeper, agent and `origin` are started from it.
+    pub tare: PathBuf,
+    /// How pods get their addresses.
+    pub addressing: Addressing,
+    /// The targets there are.
+    pub catalogue: Catalogue,
+    /// How their software is had.
+    pub fetcher: Fetcher,
+    /// Folder in which runs are written: its disk is examined.
+    pub out: PathBuf,
+    /// Folder for the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
+    pub base: Option<PathBuf>,
+}
+
+/// A keeper used by an environment, its beds and their agents.
+type SharedKeeper = Arc<Mutex<Keeper>>;
+
+/// Targets as processes of this host.
+pub struct Local {
+    options: LocalOptions,
+    keeper: SharedKeeper,
+    /// The keeper's private folder and, by its last word, the run's name in identities.
+    folder: PathBuf,
+    run: String,
+    authority: Authority,
+    addresses: Addresses,
+    software: BTreeMap<String, Software>,
+    beds: u32,
+}
+
+impl Local {
+    /// Starts the keeper and takes a range of addresses.
+    ///
+    /// # Errors
+    /// Another addressing than loopback; what could not be started.
+    pub fn new(options: LocalOptions) -> Result<Local, LabError> {
+        if options.addressing != Addressing::Loopback {
+            return Err(LabError::Unsupported {
+                what: String::from("namespaces as addressing"),
+                environment: String::from("this version of the environment `local`"),
+                next: String::from("use `addressing: loopback` with explicit interception"),
+            });
+        }
+        let keeper = Keeper::start(&options.tare, options.base.as_deref())?;
+        let folder = keeper.folder().to_owned();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let run = name.rsplit('-').next().unwrap_or_default().to_owned();
+        Ok(Local {
+            authority: Authority::new(&run)?,
+            addresses: Addresses::reserve()?,
+            keeper: Arc::new(Mutex::new(keeper)),
+            folder,
+            run,
+            software: BTreeMap::new(),
+            beds: 0,
+            options,
+        })
+    }
+
+    /// Process id of the keeper.
+    #[must_use]
+    pub fn keeper_pid(&self) -> u32 {
+        lock(&self.keeper).pid()
+    }
+
+    /// The programs of all targets of a plan.
+    fn programs(&mut self, plan: &BedPlan) -> Result<BTreeMap<String, PathBuf>, LabError> {
+        let wanted: Vec<String> = layout::parts(&plan.topology)
+            .map(|instance| instance.target.clone())
+            .collect();
+        self.provide(&wanted, &mut |_| {})?;
+        let programs = self.software.iter();
+        Ok(programs
+            .map(|(name, s)| (name.clone(), s.bin.clone()))
+            .collect())
+    }
+
+    fn pod_addresses(&mut self, plan: &BedPlan) -> BTreeMap<String, IpAddr> {
+        let pods = plan.topology.pods.iter();
+        pods.map(|pod| (pod.name.clone(), IpAddr::from(self.addresses.next())))
+            .collect()
+    }
+}
+
+impl Environment for Local {
+    fn provide(
+        &mut self,
+        targets: &[String],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(), LabError> {
+        for name in targets.iter().filter(|name| *name != AGENT) {
+            if !self.software.contains_key(name) {
+                let target = self.options.catalogue.get(name)?;
+                let software = self.options.fetcher.provide(target, progress)?;
+                self.software.insert(name.clone(), software);
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
+        let checks = doctor::examine(&self.options.out, &[]);
+        let targets = self.software.iter();
+        Ok(EnvironmentRecord {
+            targets: targets
+                .map(|(n, s)| (n.clone(), s.version.clone()))
+                .collect(),
+            ..doctor::describe("local", "loopback", checks)
+        })
+    }
+
+    fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
+        no_limits(&plan.limits)?;
+        let programs = self.programs(plan)?;
+        lock(&self.keeper).pin(&plan.placement.part_cpus)?;
+        pin_this_process(&plan.placement.part_cpus)?;
+        self.beds += 1;
+        let name = format!("{}-{}", self.beds, plan.name);
+        let folder = self.folder.join(&name);
+        make_folder(&folder)?;
+        let addresses = self.pod_addresses(plan);
+        let mut given = BTreeSet::new();
+        let mut ground = layout::Ground {
+            addresses: &addresses,
+            port: &mut |address| addresses::free_port(address, &mut given),
+            programs: &programs,
+            folder: &folder,
+            run: &self.run,
+        };
+        let mut layout = layout::lay_out(plan, &mut ground)?;
+        let mut rendered = Vec::new();
+        for context in &mut layout.contexts {
+            make_folder(&context.dir)?;
+            if layout.identified.contains(&context.name) {
+                let keys = folder.join(format!("{}.keys", context.name));
+                make_folder(&keys)?;
+                let addresses = [context.address];
+                context.identity = Some(self.authority.issue(&context.name, &addresses, &keys)?);
+            }
+        }
+        for (context, instance) in layout.contexts.iter().zip(layout::parts(&plan.topology)) {
+            let target = self.options.catalogue.get(&instance.target)?;
+            let one = render::render(target, context)?;
+            one.write()?;
+            rendered.push(one);
+        }
+        let software = self.software.iter();
+        Ok(Box::new(LocalBed::new(bed::Placed {
+            keeper: Arc::clone(&self.keeper),
+            name,
+            folder,
+            plan: plan.clone(),
+            layout,
+            rendered,
+            software: software
+                .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
+                .collect(),
+            tare: self.options.tare.clone(),
+        })))
+    }
+}
+
+/// Limits per instance need cgroups of their own, which loopback beds do not have.
+fn no_limits(limits: &BTreeMap<String, Limits>) -> Result<(), LabError> {
+    let set = |limits: &Limits| limits.cpu.is_some() || limits.memory_bytes.is_some();
+    match limits.iter().find(|(_, limits)| set(limits)) {
+        None => Ok(()),
+        Some((instance, _)) => Err(LabError::Unsupported {
+            what: format!("a limit of CPU or memory for {instance}"),
+            environment: String::from("local with loopback addressing"),
+            next: String::from("remove `limits`, or bound the cores of all parts by `placement`"),
+        }),
+    }
+}
+
+/// Puts all threads of this process on these cores; later ones inherit it.
+fn pin_this_process(cpus: &[u32]) -> Result<(), LabError> {
+    let Some(set) = cpu_set(cpus) else {
+        return Ok(());
+    };
+    let threads = std::fs::read_dir("/proc/self/task")
+        .map_err(LabError::io("list the threads of Tare itself"))?;
+    for thread in threads.flatten() {
+        let id = thread
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if let Some(id) = id.and_then(process::raw_pid) {
+            rustix::thread::sched_setaffinity(Some(id), &set).map_err(LabError::io(format!(
+                "run on the cores {cpus:?} (see `placement:`)"
+            )))?;
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(path: &Path) -> Result<(), LabError> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new()
+        .mode(0o700)
+        .create(path)
+        .map_err(LabError::io(format!("make the folder {}", path.display())))
+}
+
+/// The keeper, also after a thread panicked while it had it: its state is on the other side of a socket.
+fn lock(keeper: &SharedKeeper) -> MutexGuard<'_, Keeper> {
+    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+}

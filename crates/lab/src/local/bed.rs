@@ -1,0 +1,443 @@
+//! One arm set up on this host: started in order, probed, watched, stopped in reverse order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tare_schema::load::{Endpoint, LoadPlan};
+use tare_schema::target::StopSignal;
+use tare_schema::topology::InstanceRole;
+
+use super::agent::LocalAgent;
+use super::layout::Layout;
+use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock};
+use crate::LabError;
+use crate::counters::CounterReader;
+use crate::environment::{Agent, Bed, BedPlan, Death, InstanceCounters, Observation};
+use crate::keeper::{Exit, Spawn};
+use crate::observe::{LocalObservation, Watched};
+use crate::probe::{Life, Waited};
+use crate::process;
+use crate::render::{Rendered, Step};
+
+/// Longest log of one process.
+const LOG_BYTES_MAX: u64 = 16 << 20;
+/// Open files for every process: connections must not run into a shell's 1024.
+const FILES_MAX: u64 = 1 << 20;
+/// Between looks at a step that runs.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What a bed is made from.
+pub(crate) struct Placed {
+    pub keeper: SharedKeeper,
+    /// Unique within the run; also the folder's name.
+    pub name: String,
+    pub folder: PathBuf,
+    pub plan: BedPlan,
+    pub layout: Layout,
+    /// One per context, in the same order.
+    pub rendered: Vec<Rendered>,
+    /// Target → `envoy 1.40.0`.
+    pub software: BTreeMap<String, String>,
+    pub tare: PathBuf,
+}
+
+/// A running (or not yet running) arm.
+pub(crate) struct LocalBed {
+    placed: Placed,
+    readers: Vec<CounterReader>,
+    /// Instances that were started, with their process ids, in that order.
+    started: Vec<(String, u32)>,
+    /// The agent process of each agent instance that was started last.
+    agents: BTreeMap<String, (String, u32)>,
+    agents_started: u32,
+    reported_dead: BTreeSet<String>,
+}
+
+impl LocalBed {
+    pub(crate) fn new(placed: Placed) -> LocalBed {
+        LocalBed {
+            readers: placed.rendered.iter().map(CounterReader::new).collect(),
+            placed,
+            started: Vec::new(),
+            agents: BTreeMap::new(),
+            agents_started: 0,
+            reported_dead: BTreeSet::new(),
+        }
+    }
+
+    /// Name under which the keeper knows a process of this bed.
+    fn kept_name(&self, what: &str) -> String {
+        format!("{}/{what}", self.placed.name)
+    }
+
+    fn spawn(&self, what: &str, argv: &[String], dir: &Path, log: &str) -> Spawn {
+        Spawn {
+            name: self.kept_name(what),
+            argv: argv.to_vec(),
+            env: base_environment(dir),
+            cwd: dir.to_owned(),
+            cpus: self.placed.plan.placement.part_cpus.clone(),
+            output: dir.join(log),
+            output_bytes_max: LOG_BYTES_MAX,
+            nofile: Some(FILES_MAX),
+        }
+    }
+
+    fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
+        let rendered = self.placed.rendered[index].clone();
+        for step in &rendered.prepare {
+            self.run_step(&rendered, step)?;
+        }
+        let name = &rendered.instance;
+        let mut spawn = self.spawn(name, &rendered.start, &rendered.dir, LOG);
+        spawn.env.extend(rendered.env.clone());
+        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        self.started.push((name.clone(), pid));
+        self.readers[index] = CounterReader::new(&rendered);
+        Ok(())
+    }
+
+    /// Runs a command before the start to its good end.
+    fn run_step(&self, rendered: &Rendered, step: &Step) -> Result<(), LabError> {
+        let what = format!("{} ({})", rendered.instance, step.name);
+        let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
+        let spawn = self.spawn(&what, &step.command, &rendered.dir, &log);
+        lock(&self.placed.keeper).spawn(&spawn)?;
+        let deadline = Instant::now() + step.within;
+        let exit = loop {
+            if let Some(exit) = lock(&self.placed.keeper).exit_of(&spawn.name)? {
+                break Some(exit);
+            }
+            if Instant::now() >= deadline {
+                break None;
+            }
+            process::pause(PAUSE);
+        };
+        let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
+        lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
+        match exit {
+            Some(exit) if exit.how == crate::keeper::Ending::Code(0) => Ok(()),
+            Some(exit) => Err(LabError::Died {
+                instance: what,
+                how: exit.how.to_string(),
+                log_tail: exit.tail,
+            }),
+            None => Err(LabError::NotReady {
+                instance: what,
+                probe: String::from("it did not end"),
+                waited: step.within,
+                log_tail: tail,
+            }),
+        }
+    }
+
+    fn wait_ready(&self, index: usize) -> Result<(), LabError> {
+        let rendered = &self.placed.rendered[index];
+        let kept = self.kept_name(&rendered.instance);
+        let mut failure: Option<LabError> = None;
+        let mut exit: Option<Exit> = None;
+        let waited =
+            rendered.probe.wait(
+                rendered.ready_within,
+                &mut || match lock(&self.placed.keeper).exit_of(&kept) {
+                    Ok(None) => Life::Running,
+                    Ok(found) => {
+                        exit = found;
+                        Life::Ended
+                    }
+                    Err(error) => {
+                        failure = Some(error);
+                        Life::Ended
+                    }
+                },
+            );
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let instance = rendered.instance.clone();
+        match waited {
+            Waited::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
+            Waited::Gone => Err(self.conflict(index).unwrap_or_else(|| LabError::Died {
+                instance,
+                how: exit
+                    .as_ref()
+                    .map_or_else(|| String::from("it is gone"), |e| e.how.to_string()),
+                log_tail: exit.map(|exit| exit.tail).unwrap_or_default(),
+            })),
+            Waited::NotReady { waited, answer } => {
+                let log_tail = lock(&self.placed.keeper).tail(&kept).unwrap_or_default();
+                Err(self.conflict(index).unwrap_or(LabError::NotReady {
+                    instance,
+                    probe: answer,
+                    waited,
+                    log_tail,
+                }))
+            }
+        }
+    }
+
+    /// A port of the instance that somebody else has taken since it was chosen.
+    ///
+    /// Asked after a good probe, too: it may have been answered by the wrong one.
+    fn conflict(&self, index: usize) -> Option<LabError> {
+        let context = &self.placed.layout.contexts[index];
+        let all = process::snapshot();
+        let own =
+            process::with_descendants(&all, &self.pid_of(&context.name).into_iter().collect());
+        let listens = context
+            .routes
+            .iter()
+            .filter_map(|route| route.listen.as_ref());
+        let mut places = listens
+            .map(|listen| SocketAddr::from((listen.address, listen.port)))
+            .chain([context.admin]);
+        let taken = places.find(|at| addresses::is_held_by_others(*at, &own))?;
+        Some(LabError::PortInUse {
+            address: taken.to_string(),
+            holder: addresses::holder(taken),
+        })
+    }
+
+    fn pid_of(&self, instance: &str) -> Option<u32> {
+        let found = self.started.iter().find(|(name, _)| name == instance);
+        found.map(|(_, pid)| *pid)
+    }
+
+    fn stop_instance(&self, name: &str) -> Result<(), LabError> {
+        let rendered = self.placed.rendered.iter().find(|r| r.instance == name);
+        let (signal, grace) = rendered.map_or((libc::SIGTERM, Duration::ZERO), |rendered| {
+            let signal = match rendered.stop.signal {
+                StopSignal::Term => libc::SIGTERM,
+                StopSignal::Int => libc::SIGINT,
+                StopSignal::Quit => libc::SIGQUIT,
+                StopSignal::Kill => libc::SIGKILL,
+            };
+            (signal, rendered.stop.grace)
+        });
+        lock(&self.placed.keeper).stop(&self.kept_name(name), signal, grace)
+    }
+
+    fn watched(&self) -> Vec<Watched> {
+        let instances = &self.placed.plan.topology.instances;
+        let mut all = Vec::new();
+        for instance in instances {
+            let agent = self.agents.get(&instance.name);
+            let (kept, pid, software) = match (agent, self.pid_of(&instance.name)) {
+                (Some((kept, pid)), _) => (
+                    kept.clone(),
+                    *pid,
+                    format!("tare {}", env!("CARGO_PKG_VERSION")),
+                ),
+                (None, Some(pid)) => (
+                    self.kept_name(&instance.name),
+                    pid,
+                    self.placed
+                        .software
+                        .get(&instance.target)
+                        .cloned()
+                        .unwrap_or_default(),
+                ),
+                (None, None) => continue,
+            };
+            all.push(Watched::tree(
+                &instance.name,
+                role_word(instance.role),
+                &software,
+                pid,
+                &format!("{}={kept}", crate::keeper::INSTANCE_MARK),
+            ));
+        }
+        let keeper = lock(&self.placed.keeper).pid();
+        all.push(Watched::conductor(keeper));
+        all
+    }
+}
+
+impl Bed for LocalBed {
+    fn start(&mut self) -> Result<(), LabError> {
+        let mut unready: Vec<usize> = Vec::new();
+        for index in 0..self.placed.rendered.len() {
+            // An app may call as soon as it starts: all that stands between must serve. Proxies do not
+            // wait for each other.
+            let is_app = self.placed.layout.contexts[index].role == InstanceRole::App;
+            if is_app {
+                for index in unready.drain(..) {
+                    self.wait_ready(index)?;
+                }
+            }
+            self.start_instance(index)?;
+            if is_app {
+                self.wait_ready(index)?;
+            } else {
+                unready.push(index);
+            }
+        }
+        for index in unready {
+            self.wait_ready(index)?;
+        }
+        Ok(())
+    }
+
+    fn endpoint(&self, edge: &str) -> Result<Endpoint, LabError> {
+        let endpoints = &self.placed.layout.endpoints;
+        endpoints.get(edge).cloned().ok_or_else(|| {
+            let known: Vec<&str> = endpoints.keys().map(String::as_str).collect();
+            LabError::Plan(format!(
+                "there is no edge `{edge}` in the topology (there are {})",
+                known.join(", ")
+            ))
+        })
+    }
+
+    fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
+        let mut agents = self.placed.plan.topology.instances.iter();
+        if !agents.any(|i| i.name == instance && i.target == AGENT) {
+            return Err(LabError::Plan(format!(
+                "there is no agent `{instance}` in the topology"
+            )));
+        }
+        self.agents_started += 1;
+        let number = self.agents_started;
+        let dir = self.placed.folder.clone();
+        let file = dir.join(format!("{instance}-{number}.plan.json"));
+        let text = serde_json::to_vec_pretty(plan)
+            .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
+        std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
+        let name = self.kept_name(&format!("{instance}#{number}"));
+        // A socket's path has at most 107 bytes: directly in the keeper's folder, under a short name.
+        let place = dir
+            .parent()
+            .unwrap_or(&dir)
+            .join(format!("{}.{number}", self.bed_number()));
+        let keeper = Arc::clone(&self.placed.keeper);
+        let agent = LocalAgent::new(keeper, instance, name.clone(), place.clone())?;
+        let argv = [
+            self.placed.tare.display().to_string(),
+            AGENT.to_owned(),
+            String::from("--plan"),
+            file.display().to_string(),
+            String::from("--connect"),
+            format!("unix:{}", place.display()),
+        ];
+        let mut spawn = self.spawn("", &argv, &dir, &format!("{instance}-{number}.log"));
+        spawn.name.clone_from(&name);
+        spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
+        let pid = lock(&self.placed.keeper).spawn(&spawn)?;
+        self.agents.insert(instance.to_owned(), (name, pid));
+        Ok(Box::new(agent))
+    }
+
+    fn counters(&mut self) -> Result<Vec<InstanceCounters>, LabError> {
+        let started: BTreeSet<&str> = self.started.iter().map(|(name, _)| name.as_str()).collect();
+        let mut all = Vec::new();
+        for (reader, rendered) in self.readers.iter_mut().zip(&self.placed.rendered) {
+            if started.contains(rendered.instance.as_str()) && !rendered.counters.is_empty() {
+                all.push(reader.read()?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
+        Ok(Box::new(LocalObservation::start(self.watched())?))
+    }
+
+    fn deaths(&mut self) -> Vec<Death> {
+        let mut deaths = Vec::new();
+        for (name, _) in &self.started {
+            let exit = lock(&self.placed.keeper).exit_of(&format!("{}/{name}", self.placed.name));
+            let death = match exit {
+                Ok(None) => continue,
+                Ok(Some(exit)) => Death {
+                    instance: name.clone(),
+                    how: exit.how.to_string(),
+                    log_tail: exit.tail,
+                },
+                Err(error) => Death {
+                    instance: name.clone(),
+                    how: error.to_string(),
+                    log_tail: Vec::new(),
+                },
+            };
+            if self.reported_dead.insert(name.clone()) {
+                deaths.push(death);
+            }
+        }
+        deaths
+    }
+
+    fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError> {
+        collect::collect(&self.placed.folder, &self.placed.rendered, into)
+    }
+
+    fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let rendered = self.placed.rendered.iter();
+        rendered.map(|r| (r.instance.clone(), by_hand(r))).collect()
+    }
+
+    fn stop(&mut self) -> Result<(), LabError> {
+        let mut first = Ok(());
+        while let Some((name, _)) = self.started.pop() {
+            let stopped = self.stop_instance(&name);
+            if first.is_ok() {
+                first = stopped;
+            }
+        }
+        first
+    }
+}
+
+impl Drop for LocalBed {
+    fn drop(&mut self) {
+        // What would not stop dies with the keeper at the latest.
+        let _ = self.stop();
+        let _ = std::fs::remove_dir_all(&self.placed.folder);
+    }
+}
+
+impl LocalBed {
+    fn bed_number(&self) -> &str {
+        self.placed.name.split('-').next().unwrap_or_default()
+    }
+}
+
+/// A command with its environment and folder, as it can be typed into `env`.
+fn by_hand(rendered: &Rendered) -> Vec<String> {
+    let mut words = vec![
+        String::from("env"),
+        format!("--chdir={}", rendered.dir.display()),
+    ];
+    words.extend(
+        rendered
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    words.extend(rendered.start.clone());
+    words
+}
+
+/// What every process sees of our environment: enough to run, nothing that could change a result.
+fn base_environment(dir: &Path) -> Vec<(String, String)> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
+    vec![
+        (String::from("PATH"), format!("{path}:{sbin}")),
+        (String::from("HOME"), dir.display().to_string()),
+        (String::from("LANG"), String::from("C.UTF-8")),
+    ]
+}
+
+fn role_word(role: InstanceRole) -> &'static str {
+    match role {
+        InstanceRole::App => "app",
+        InstanceRole::Agent => "agent",
+        InstanceRole::Sidecar => "sidecar",
+        InstanceRole::Gateway => "gateway",
+        InstanceRole::Sni => "sni",
+        InstanceRole::Ingress => "ingress",
+    }
+}

@@ -1,0 +1,126 @@
+//! Copies what a bed leaves to the run's folder: logs and rendered files up to a limit, never a key.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::LabError;
+use crate::render::Rendered;
+
+/// So much of one file is copied.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// So many files of one bed are copied.
+const FILES_MAX: usize = 500;
+/// What gives away a private key in PEM form, whatever the file is called.
+const KEY_WORDS: &[u8] = b"PRIVATE KEY-----";
+
+/// Copies logs and rendered files of all instances to `into/<instance>/`, and the agents' logs and plans to `into/`.
+pub(crate) fn collect(
+    folder: &Path,
+    rendered: &[Rendered],
+    into: &Path,
+) -> Result<Vec<PathBuf>, LabError> {
+    let mut copied = Vec::new();
+    copy_plain_files(folder, into, &|_| true, &mut copied)?;
+    for one in rendered {
+        let into = into.join(&one.instance);
+        let is_log = |name: &str| Path::new(name).extension().is_some_and(|e| e == "log");
+        copy_plain_files(&one.dir, &into, &is_log, &mut copied)?;
+        for file in &one.files {
+            copy_into(
+                &one.dir.join(&file.name),
+                &into.join(&file.name),
+                &mut copied,
+            )?;
+        }
+    }
+    Ok(copied)
+}
+
+fn copy_plain_files(
+    from: &Path,
+    into: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+    copied: &mut Vec<PathBuf>,
+) -> Result<(), LabError> {
+    let entries = fs::read_dir(from).map_err(LabError::io(format!("read {}", from.display())))?;
+    let mut files: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|entry| wanted(&entry.file_name().to_string_lossy()))
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    for file in files {
+        let Some(name) = file.file_name() else {
+            continue;
+        };
+        copy_into(&file, &into.join(name), copied)?;
+    }
+    Ok(())
+}
+
+fn copy_into(from: &Path, to: &Path, copied: &mut Vec<PathBuf>) -> Result<(), LabError> {
+    if copied.len() >= FILES_MAX {
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(LabError::io(format!("make {}", folder.display())))?;
+    }
+    if copy(from, to)? == Copied::Yes {
+        copied.push(to.to_owned());
+    }
+    Ok(())
+}
+
+#[derive(PartialEq, Eq)]
+enum Copied {
+    Yes,
+    /// It holds a private key.
+    Withheld,
+}
+
+fn copy(from: &Path, to: &Path) -> Result<Copied, LabError> {
+    let mut bytes = Vec::new();
+    let file = File::open(from).map_err(LabError::io(format!("read {}", from.display())))?;
+    let size = file.metadata().map(|meta| meta.len()).unwrap_or_default();
+    file.take(FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)
+        .map_err(LabError::io(format!("read {}", from.display())))?;
+    if bytes.windows(KEY_WORDS.len()).any(|part| part == KEY_WORDS) {
+        return Ok(Copied::Withheld);
+    }
+    if size > FILE_BYTES_MAX {
+        bytes.extend_from_slice(
+            format!("\n[cut here: {size} bytes in all, the limit is {FILE_BYTES_MAX}]\n")
+                .as_bytes(),
+        );
+    }
+    let what = || format!("write {} (is the disk full?)", to.display());
+    File::create(to)
+        .and_then(|mut file| file.write_all(&bytes))
+        .map_err(LabError::io(what()))?;
+    Ok(Copied::Yes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_files_are_cut_and_keys_are_withheld() {
+        let base = std::env::temp_dir().join(format!("lab-collect-{}", std::process::id()));
+        let (from, into) = (base.join("from"), base.join("into"));
+        fs::create_dir_all(&from).unwrap();
+        fs::write(from.join("long.log"), vec![b'x'; 3 << 20]).unwrap();
+        fs::write(from.join("proxy.cfg"), "listen 1").unwrap();
+        fs::write(from.join("inline.cfg"), "-----BEGIN PRIVATE KEY-----\nMII").unwrap();
+        let mut copied = Vec::new();
+        copy_plain_files(&from, &into, &|_| true, &mut copied).unwrap();
+        assert_eq!(copied, [into.join("long.log"), into.join("proxy.cfg")]);
+        let length = fs::metadata(into.join("long.log")).unwrap().len();
+        assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 200).contains(&length));
+        assert!(!into.join("inline.cfg").exists());
+        fs::remove_dir_all(&base).unwrap();
+    }
+}

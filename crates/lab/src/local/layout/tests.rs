@@ -1,0 +1,210 @@
+//! Places, worked out without touching the machine.
+
+use serde_json::json;
+
+use super::*;
+
+/// client → client-sidecar → (mtls) server-sidecar → server, and metrics → server directly.
+fn plan() -> BedPlan {
+    let plain = json!({"security": "plaintext", "interception": "explicit"});
+    let mtls = json!({"security": "mtls", "interception": "explicit"});
+    let instance = |name: &str, pod: &str, target: &str, role: &str| json!({"name": name, "pod": pod, "target": target, "role": role, "settings": {}});
+    let topology = serde_json::from_value(json!({
+        "pods": [{"name": "server", "site": "a"}, {"name": "client", "site": "a"}, {"name": "metrics", "site": "a"}],
+        "instances": [
+            instance("server", "server", "echo", "app"),
+            instance("server-sidecar", "server", "proxy", "sidecar"),
+            instance("metrics", "metrics", "echo", "app"),
+            instance("client-sidecar", "client", "proxy", "sidecar"),
+            instance("client", "client", "agent", "agent"),
+        ],
+        "routes": [
+            {"edge": "client->server", "from": "client", "to": "server", "protocol": "http1", "own": "plaintext",
+             "stops": ["client-sidecar", "server-sidecar"], "links": [plain, mtls, plain]},
+            {"edge": "metrics->server", "from": "metrics", "to": "server", "protocol": "http1", "own": "plaintext",
+             "stops": [], "links": [plain]},
+        ],
+    }))
+    .unwrap();
+    BedPlan {
+        name: String::from("bed"),
+        topology,
+        workload: BTreeMap::from([(String::from("payload"), json!(100))]),
+        targets: BTreeMap::from([(
+            String::from("proxy"),
+            BTreeMap::from([
+                (String::from("workers"), json!(1)),
+                (String::from("log"), json!(true)),
+            ]),
+        )]),
+        placement: tare_schema::plan::Placement {
+            agent_cpus: vec![1],
+            part_cpus: vec![0],
+        },
+        limits: BTreeMap::new(),
+    }
+}
+
+fn placed(plan: &BedPlan) -> Result<Layout, LabError> {
+    let pods = plan.topology.pods.iter().zip(1..);
+    let addresses = pods
+        .map(|(pod, n)| (pod.name.clone(), IpAddr::from([127, 9, 0, n])))
+        .collect();
+    let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
+    let mut next = BTreeMap::new();
+    lay_out(
+        plan,
+        &mut Ground {
+            addresses: &addresses,
+            port: &mut |address| {
+                let port = next.entry(address).or_insert(20_000);
+                *port += 1;
+                Ok(*port)
+            },
+            programs: &programs.into(),
+            folder: Path::new("/bed"),
+            run: "r1",
+        },
+    )
+}
+
+fn of<'a>(layout: &'a Layout, name: &str) -> &'a Context {
+    layout.contexts.iter().find(|c| c.name == name).unwrap()
+}
+
+#[test]
+fn each_stop_calls_where_the_next_one_listens() {
+    let layout = placed(&plan()).unwrap();
+    let edge = |name: &str| of(&layout, name).routes[0].clone();
+    let mut way = layout.endpoints["client->server"].addresses[0];
+    for stop in ["client-sidecar", "server-sidecar"] {
+        let route = edge(stop);
+        let listen = route.listen.unwrap();
+        assert_eq!(
+            way,
+            SocketAddr::from((listen.address, listen.port)),
+            "{stop}"
+        );
+        let upstream = route.upstream.unwrap();
+        way = SocketAddr::from((upstream.address, upstream.port));
+    }
+    let last = edge("server");
+    let listen = last.listen.unwrap();
+    assert_eq!(way, SocketAddr::from((listen.address, listen.port)));
+    assert_eq!(last.upstream, None);
+    assert_eq!(layout.endpoints["client->server"].host, "server");
+}
+
+#[test]
+fn a_mutual_link_names_both_ends_and_only_they_get_certificates() {
+    let layout = placed(&plan()).unwrap();
+    let near = of(&layout, "client-sidecar").routes[0].clone();
+    let far = of(&layout, "server-sidecar").routes[0].clone();
+    let upstream = near.upstream.unwrap();
+    assert_eq!(upstream.peer.unwrap(), spiffe("r1", "server-sidecar"));
+    assert_eq!(upstream.peer_host.unwrap(), "server-sidecar");
+    assert_eq!(
+        far.listen.unwrap().peer.unwrap(),
+        spiffe("r1", "client-sidecar")
+    );
+    assert_eq!(far.upstream.unwrap().peer, None);
+    let names: Vec<&str> = layout.identified.iter().map(String::as_str).collect();
+    assert_eq!(names, ["client-sidecar", "server-sidecar"]);
+}
+
+#[test]
+fn a_part_listens_once_for_callers_that_speak_alike() {
+    let layout = placed(&plan()).unwrap();
+    let server = of(&layout, "server");
+    assert_eq!(server.routes.len(), 2);
+    assert_eq!(server.routes[0].listen, server.routes[1].listen);
+    let calling = of(&layout, "metrics").routes[0].upstream.clone().unwrap();
+    assert_eq!(
+        Some(calling.port),
+        server.routes[0].listen.as_ref().map(|l| l.port)
+    );
+}
+
+#[test]
+fn no_two_listeners_share_an_address_and_port() {
+    let layout = placed(&plan()).unwrap();
+    let mut places = Vec::new();
+    for context in &layout.contexts {
+        places.push(context.admin);
+        let mut own: Vec<SocketAddr> = context
+            .routes
+            .iter()
+            .filter_map(|r| r.listen.as_ref())
+            .map(|l| SocketAddr::from((l.address, l.port)))
+            .collect();
+        own.dedup();
+        places.extend(own);
+    }
+    let unique: BTreeSet<_> = places.iter().collect();
+    assert_eq!(unique.len(), places.len());
+}
+
+#[test]
+fn settings_of_the_instance_lie_over_those_of_the_target() {
+    let mut plan = plan();
+    let sidecar = &mut plan.topology.instances[1];
+    sidecar.settings.insert(String::from("workers"), json!(4));
+    let layout = placed(&plan).unwrap();
+    assert_eq!(of(&layout, "server-sidecar").settings["workers"], json!(4));
+    assert_eq!(of(&layout, "server-sidecar").settings["log"], json!(true));
+    assert_eq!(of(&layout, "client-sidecar").settings["workers"], json!(1));
+    assert_eq!(of(&layout, "server").workload["payload"], json!(100));
+}
+
+#[test]
+fn numbered_instances_of_one_target_know_each_other_in_one_order() {
+    let mut plan = plan();
+    plan.topology.instances[0].name = String::from("echo-1");
+    plan.topology.instances[2].name = String::from("echo-2");
+    for route in &mut plan.topology.routes {
+        route.to = String::from("echo-1");
+        if route.from == "metrics" {
+            route.from = String::from("echo-2");
+        }
+    }
+    let layout = placed(&plan).unwrap();
+    for name in ["echo-1", "echo-2"] {
+        let peers = &of(&layout, name).peers;
+        let found: Vec<_> = peers.iter().map(|p| (p.index, p.name.as_str())).collect();
+        assert_eq!(found, [(0, "echo-1"), (1, "echo-2")]);
+    }
+    assert_eq!(of(&layout, "client-sidecar").peers.len(), 1);
+}
+
+#[test]
+fn redirection_is_refused_with_the_way_to_have_it() {
+    let mut plan = plan();
+    plan.topology.routes[0].links[1].interception = Interception::Redirect;
+    let error = placed(&plan).unwrap_err().to_string();
+    assert!(
+        error.contains("client->server") && error.contains("namespaces"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_topology_that_contradicts_itself_is_refused_by_name() {
+    let broken: [(&str, fn(&mut BedPlan)); 4] = [
+        ("ghost", |p| {
+            p.topology.routes[0].stops[0] = String::from("ghost")
+        }),
+        ("attic", |p| {
+            p.topology.instances[1].pod = String::from("attic")
+        }),
+        ("client->server", |p| drop(p.topology.routes[0].links.pop())),
+        ("sidecar", |p| {
+            p.topology.routes[0].links[0].security = Security::Mtls
+        }),
+    ];
+    for (word, breaking) in broken {
+        let mut plan = plan();
+        breaking(&mut plan);
+        let error = placed(&plan).unwrap_err().to_string();
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}

@@ -1,0 +1,166 @@
+//! One reading of one process from /proc and its CPU clock.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::process;
+use crate::sys;
+
+/// What one process had consumed at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProcessReading {
+    own_cpu_ns: Option<u64>,
+    user_ticks: u64,
+    system_ticks: u64,
+    children_user_ticks: u64,
+    children_system_ticks: u64,
+    /// Thread → time runnable but not running.
+    pub queued_ns: Option<BTreeMap<u32, u64>>,
+    /// Thread → voluntary context switches.
+    pub voluntary: Option<BTreeMap<u32, u64>>,
+    /// Thread → involuntary context switches.
+    pub involuntary: Option<BTreeMap<u32, u64>>,
+    pub disk_read_bytes: Option<u64>,
+    pub disk_write_bytes: Option<u64>,
+    pub peak_bytes: Option<u64>,
+    pub thread_count: Option<u32>,
+    pub throttled_ns: Option<u64>,
+}
+
+impl ProcessReading {
+    /// Reads a process; `None` when it is gone. `own_cgroup` is Tare's: throttling there is nobody's own.
+    pub(crate) fn take(pid: u32, own_cgroup: Option<&str>) -> Option<ProcessReading> {
+        let stat = process::stat(pid)?;
+        let io = fs::read_to_string(format!("/proc/{pid}/io")).ok();
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok();
+        let threads = thread_ids(pid);
+        let of_threads = |value: &dyn Fn(u32) -> Option<u64>| {
+            let threads = threads.as_ref()?;
+            // A thread that ended between listing and reading is left out.
+            let found: BTreeMap<u32, u64> = threads
+                .iter()
+                .filter_map(|t| Some((*t, value(*t)?)))
+                .collect();
+            (!found.is_empty()).then_some(found)
+        };
+        let statuses: BTreeMap<u32, String> = threads
+            .iter()
+            .flatten()
+            .filter_map(|t| {
+                let text = fs::read_to_string(format!("/proc/{pid}/task/{t}/status"));
+                Some((*t, text.ok()?))
+            })
+            .collect();
+        let switches = |key: &str| of_threads(&|thread| field(statuses.get(&thread)?, key));
+        Some(ProcessReading {
+            own_cpu_ns: sys::process_cpu(pid).and_then(|d| u64::try_from(d.as_nanos()).ok()),
+            user_ticks: stat.user_ticks,
+            system_ticks: stat.system_ticks,
+            children_user_ticks: stat.children_user_ticks,
+            children_system_ticks: stat.children_system_ticks,
+            queued_ns: of_threads(&|thread| {
+                let path = format!("/proc/{pid}/task/{thread}/schedstat");
+                queued(&fs::read_to_string(path).ok()?)
+            }),
+            voluntary: switches("voluntary_ctxt_switches"),
+            involuntary: switches("nonvoluntary_ctxt_switches"),
+            disk_read_bytes: io.as_deref().and_then(|io| field(io, "read_bytes")),
+            disk_write_bytes: io.as_deref().and_then(|io| field(io, "write_bytes")),
+            peak_bytes: status
+                .as_deref()
+                .and_then(|status| field(status, "VmHWM"))
+                .map(|kib| kib * 1024),
+            thread_count: Some(stat.threads),
+            throttled_ns: throttled(pid, own_cgroup),
+        })
+    }
+
+    /// CPU time, with that of reaped children if asked for.
+    pub(crate) fn cpu_ns(&self, with_children: bool) -> Option<u64> {
+        let children = self.children_user_ticks + self.children_system_ticks;
+        Some(self.own_cpu_ns? + if with_children { ticks_ns(children) } else { 0 })
+    }
+
+    /// CPU time in user mode.
+    pub(crate) fn user_ns(&self, with_children: bool) -> Option<u64> {
+        let children = if with_children {
+            self.children_user_ticks
+        } else {
+            0
+        };
+        Some(ticks_ns(self.user_ticks + children))
+    }
+
+    /// CPU time in the kernel.
+    pub(crate) fn system_ns(&self, with_children: bool) -> Option<u64> {
+        let children = if with_children {
+            self.children_system_ticks
+        } else {
+            0
+        };
+        Some(ticks_ns(self.system_ticks + children))
+    }
+}
+
+/// Sets the high-water mark of resident memory back to what is resident now. (`proc_pid_clear_refs(5)`)
+pub(crate) fn reset_peak(pid: u32) -> bool {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").is_ok()
+}
+
+/// Resident memory now.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
+}
+
+/// The cgroup (version 2) of a process.
+pub(crate) fn cgroup_of(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("0::"));
+    line.map(str::to_owned)
+}
+
+fn throttled(pid: u32, own_cgroup: Option<&str>) -> Option<u64> {
+    let group = cgroup_of(pid).filter(|group| Some(group.as_str()) != own_cgroup)?;
+    let path = format!("/sys/fs/cgroup{group}/cpu.stat");
+    let text = fs::read_to_string(path).ok()?;
+    field(&text, "throttled_usec").map(|us| us * 1000)
+}
+
+fn thread_ids(pid: u32) -> Option<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let names = entries.flatten().map(|entry| entry.file_name());
+    Some(
+        names
+            .filter_map(|name| name.to_str()?.parse().ok())
+            .collect(),
+    )
+}
+
+/// The number after `key:` (or `key `) at the start of a line.
+pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let rest = line.strip_prefix(key)?;
+        let rest = rest.strip_prefix(':').or_else(|| rest.strip_prefix(' '))?;
+        rest.split_ascii_whitespace().next()?.parse().ok()
+    })
+}
+
+/// Second field of schedstat: time spent waiting on a run queue, ns. (`sched-stats.rst`)
+///
+/// The third counts time slices: a kernel without these statistics gives three zeros.
+pub(crate) fn queued(schedstat: &str) -> Option<u64> {
+    let mut fields = schedstat.split_ascii_whitespace().map(str::parse::<u64>);
+    let (ran, waited, slices) = (
+        fields.next()?.ok()?,
+        fields.next()?.ok()?,
+        fields.next()?.ok()?,
+    );
+    (ran > 0 || waited > 0 || slices > 0).then_some(waited)
+}
+
+fn ticks_ns(ticks: u64) -> u64 {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    ticks * (1_000_000_000 / per_second)
+}

@@ -1,0 +1,105 @@
+//! Parsing of what the kernel shows, and sums over processes.
+
+use super::machine::{CoreTicks, first_number, loopback_packets, parse_stat};
+use super::*;
+
+const STAT: &str = "cpu  100 1 20 800 5 2 7 3 50 0\ncpu0 60 1 10 400 5 2 7 1 50 0\ncpu1 40 0 10 400 0 0 0 2 0 0\nintr 12345 0\nctxt 99\n";
+
+#[test]
+fn busy_time_has_softirq_in_it_and_leaves_steal_and_guests_out() {
+    let (all, cores) = parse_stat(STAT).unwrap();
+    let expected = CoreTicks {
+        busy: 130,
+        idle: 805,
+        softirq: 7,
+        steal: 3,
+    };
+    assert_eq!(all, expected);
+    assert_eq!(cores.len(), 2);
+    assert_eq!(
+        cores[1],
+        CoreTicks {
+            busy: 50,
+            idle: 400,
+            softirq: 0,
+            steal: 2
+        }
+    );
+}
+
+#[test]
+fn a_table_that_is_not_there_is_nothing_not_zero() {
+    assert_eq!(parse_stat("intr 1 2 3\n"), None);
+    assert_eq!(parse_stat("cpu  1 2 3\n"), None);
+    assert_eq!(loopback_packets("  eth0: 1 2 3 4\n"), None);
+    assert_eq!(field("VmRSS:\t 12 kB\n", "VmHWM"), None);
+    assert_eq!(first_number(""), None);
+}
+
+#[test]
+fn packets_of_the_loopback_device_are_found_among_others() {
+    let text = "Inter-|   Receive\n face |bytes    packets errs\n  eth0: 999 888 0 0\n    lo: 5000 42 0 0 0 0 0 0 5000 42 0 0\n";
+    assert_eq!(loopback_packets(text), Some(42));
+}
+
+#[test]
+fn a_kernel_without_queue_statistics_is_told_from_a_thread_that_never_waited() {
+    assert_eq!(queued("0 0 0\n"), None);
+    assert_eq!(queued("1200 0 3\n"), Some(0));
+    assert_eq!(queued("1200 77 3\n"), Some(77));
+    assert_eq!(queued("1200\n"), None);
+}
+
+#[test]
+fn a_field_is_not_taken_for_another_with_the_same_beginning() {
+    let text = "read_bytes_other: 1\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t9\nread_bytes: 4096\nthrottled_usec 12\n";
+    assert_eq!(field(text, "read_bytes"), Some(4096));
+    assert_eq!(field(text, "voluntary_ctxt_switches"), Some(5));
+    assert_eq!(field(text, "nonvoluntary_ctxt_switches"), Some(9));
+    assert_eq!(field(text, "throttled_usec"), Some(12));
+}
+
+#[test]
+fn foreign_work_is_what_is_busy_and_not_ours() {
+    let first = MachineReading::take().unwrap();
+    let mut last = first.clone();
+    last.add_for_test(100, 60);
+    let usage = last.since(&first, 1_000_000_000, Some(300_000_000));
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!(usage.foreign_cpu_ns, Some(100 * tick - 300_000_000));
+    let unknown = last.since(&first, 1_000_000_000, None);
+    assert_eq!(unknown.foreign_cpu_ns, None);
+    // Our clock is finer than the machine's ticks: never below nothing.
+    let all_ours = last.since(&first, 1_000_000_000, Some(u64::MAX));
+    assert_eq!(all_ours.foreign_cpu_ns, Some(0));
+}
+
+#[test]
+fn this_process_has_memory_threads_and_processor_time() {
+    let me = Watched {
+        instance: String::from("me"),
+        role: String::from("app"),
+        software: String::from("test"),
+        scope: Scope::Only(vec![std::process::id()]),
+    };
+    let mut observation = Box::new(LocalObservation::start(vec![me]).unwrap());
+    let block = std::hint::black_box(vec![1_u8; 64 << 20]);
+    observation.tick();
+    drop(block);
+    let (parts, machine) = observation.finish().unwrap();
+    let part = &parts[0];
+    assert_eq!(part.processes, 1);
+    assert!(part.cpu_ns.unwrap() > 0);
+    assert!(part.threads.unwrap() >= 1);
+    // The peak outlives the block, the mean has it in one of two readings.
+    assert!(part.rss_peak_bytes.unwrap() >= 64 << 20);
+    assert!(part.rss_mean_bytes.unwrap() >= 32 << 20);
+    assert_eq!(part.packets, None);
+    assert!(machine.window_ns > 0);
+}
+
+#[test]
+fn a_part_that_is_not_there_cannot_be_observed() {
+    let gone = Watched::tree("server", "app", "x 1", 99_999_999, "TARE_INSTANCE=none");
+    assert!(LocalObservation::start(vec![gone]).is_err());
+}

@@ -1,0 +1,432 @@
+//! The local environment with real processes: an arm stands, is watched, and is gone afterwards.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tare_lab::LabError;
+use tare_lab::catalogue::Catalogue;
+use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_lab::fetch::Fetcher;
+use tare_lab::local::{Local, LocalOptions};
+use tare_schema::agent::AgentMessage;
+use tare_schema::load::LoadPlan;
+use tare_schema::plan::{Addressing, Placement};
+
+const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&through_relay()).unwrap();
+    bed.start().unwrap();
+    assert_eq!(echo(bed.as_ref()), "hello");
+
+    let mut observation = bed.observe().unwrap();
+    // The machine's own figures are counted in ticks of 10 ms.
+    let uptime = || std::fs::read_to_string("/proc/uptime").unwrap();
+    let seconds = |text: String| text.split(' ').next().unwrap().parse::<f64>().unwrap();
+    let start = seconds(uptime());
+    until(|| seconds(uptime()) > start + 0.05);
+    observation.tick();
+    let (parts, machine) = observation.finish().unwrap();
+    let names: Vec<(&str, &str)> = parts.iter().map(|p| (&*p.instance, &*p.role)).collect();
+    assert_eq!(
+        names,
+        [
+            ("server", "app"),
+            ("server-sidecar", "sidecar"),
+            ("conductor", "conductor")
+        ]
+    );
+    assert_eq!(parts[0].software, "echo 1.2.3");
+    assert_eq!((parts[0].processes, parts[2].processes), (1, 2));
+    assert!(
+        parts
+            .iter()
+            .all(|p| p.cpu_ns.is_some() && p.rss_mean_bytes.unwrap() > 0)
+    );
+    assert!(!machine.core_busy.is_empty());
+
+    let into = rig.path("collected");
+    let copied = bed.collect(&into).unwrap();
+    let log = std::fs::read_to_string(into.join("server/output.log")).unwrap();
+    assert!(log.starts_with("listening on 127."), "{log}");
+    assert!(copied.contains(&into.join("server/note.txt")));
+    let commands = bed.commands();
+    assert_eq!(commands[0].0, "server");
+    assert!(commands[0].1.contains(&String::from("serve")));
+    assert!(bed.deaths().is_empty());
+
+    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    bed.stop().unwrap();
+    assert!(TcpStream::connect(at).is_err());
+    drop(bed);
+    drop(local);
+    assert_eq!(std::fs::read_dir(rig.path("base")).unwrap().count(), 0);
+}
+
+#[test]
+fn dropping_a_bed_stops_it() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&through_relay()).unwrap();
+    bed.start().unwrap();
+    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    assert!(TcpStream::connect(at).is_ok());
+    drop(bed);
+    assert!(TcpStream::connect(at).is_err());
+    // The next bed has addresses of its own: nothing of the first can be in its way.
+    let next = local.place(&through_relay()).unwrap();
+    assert_ne!(
+        next.endpoint("client->server").unwrap().addresses[0].ip(),
+        at.ip()
+    );
+}
+
+#[test]
+fn a_part_that_dies_is_told_with_its_last_words() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&server("mortal")).unwrap();
+    bed.start().unwrap();
+    let mut deaths = Vec::new();
+    until(|| {
+        deaths.extend(bed.deaths());
+        !deaths.is_empty()
+    });
+    assert_eq!(deaths[0].instance, "server");
+    assert_eq!(deaths[0].how, "exit code 4");
+    assert_eq!(deaths[0].log_tail.last().unwrap(), "out of luck");
+    // Told once.
+    assert!(bed.deaths().is_empty());
+}
+
+#[test]
+fn a_part_that_dies_before_it_serves_is_not_waited_for() {
+    let rig = Rig::new();
+    let error = rig
+        .local()
+        .place(&server("stillborn"))
+        .unwrap()
+        .start()
+        .unwrap_err();
+    match error {
+        LabError::Died {
+            instance,
+            how,
+            log_tail,
+        } => {
+            assert_eq!((instance.as_str(), how.as_str()), ("server", "exit code 5"));
+            assert_eq!(log_tail, ["bad configuration"]);
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_part_that_never_serves_is_told_with_its_probe_and_its_log() {
+    let rig = Rig::new();
+    let error = rig
+        .local()
+        .place(&server("mute"))
+        .unwrap()
+        .start()
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, LabError::NotReady { .. }), "{text}");
+    assert!(
+        text.contains("no connection to 127.") && text.contains("thinking"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_step_before_the_start_that_fails_is_named() {
+    let rig = Rig::new();
+    let error = rig
+        .local()
+        .place(&server("unprepared"))
+        .unwrap()
+        .start()
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("server (format)") && text.contains("exit code 9"),
+        "{text}"
+    );
+}
+
+#[test]
+fn whoever_took_a_port_meanwhile_is_named() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&server("echo")).unwrap();
+    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let _thief = TcpListener::bind(at).unwrap();
+    let text = bed.start().unwrap_err().to_string();
+    let me = format!("(pid {})", std::process::id());
+    assert!(
+        text.contains(&at.to_string()) && text.contains(&me),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_agent_reports_over_its_socket_until_it_has_ended() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&server("echo")).unwrap();
+    bed.start().unwrap();
+    let mut agent = bed.start_agent("client", &load("reports")).unwrap();
+    let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
+    assert!(matches!(
+        messages[0],
+        AgentMessage::Hello { version: 1, .. }
+    ));
+    assert!(matches!(
+        messages[1],
+        AgentMessage::Ready { connections: 3, .. }
+    ));
+    assert!(matches!(&messages[2], AgentMessage::Failed { error } if error == "as planned"));
+    assert_eq!(messages.len(), 3);
+    let parts = {
+        let waiting = bed.start_agent("client", &load("waits")).unwrap();
+        let parts = bed.observe().unwrap().finish().unwrap().0;
+        drop(waiting);
+        parts
+    };
+    let found = parts.iter().find(|part| part.instance == "client").unwrap();
+    assert_eq!((found.role.as_str(), found.processes), ("agent", 1));
+}
+
+#[test]
+fn an_agent_that_dies_or_talks_nonsense_is_told_with_its_last_words() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&server("echo")).unwrap();
+    let mut said = |role: &str| {
+        let mut agent = bed.start_agent("client", &load(role)).unwrap();
+        loop {
+            match agent.next(LIMIT) {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("{role} is no good end"),
+                Err(error) => return error.to_string(),
+            }
+        }
+    };
+    let text = said("dies");
+    assert!(
+        text.contains("signal 6") && text.contains("about to die"),
+        "{text}"
+    );
+    let text = said("rubbish");
+    assert!(
+        text.contains("no message") && text.contains("this is no message"),
+        "{text}"
+    );
+    let text = said("leaves");
+    assert!(text.contains("exit code 0, without a result"), "{text}");
+}
+
+#[test]
+fn an_agent_can_be_interrupted_and_a_silent_one_does_not_hold_us() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    let mut bed = local.place(&server("echo")).unwrap();
+    let mut agent = bed.start_agent("client", &load("waits")).unwrap();
+    for _ in 0..2 {
+        assert!(agent.next(LIMIT).unwrap().is_some());
+    }
+    assert_eq!(agent.next(Duration::from_millis(20)).unwrap(), None);
+    agent.interrupt().unwrap();
+    // The rig has no handler: the signal ends it.
+    let text = agent.next(LIMIT).unwrap_err().to_string();
+    assert!(text.contains("SIGTERM"), "{text}");
+}
+
+#[test]
+fn what_loopback_cannot_do_is_refused_with_the_next_step() {
+    let rig = Rig::new();
+    let mut plan = through_relay();
+    let limits = tare_schema::plan::Limits {
+        cpu: Some(1.0),
+        memory_bytes: None,
+    };
+    plan.limits.insert(String::from("server"), limits);
+    let text = rig.local().place(&plan).err().unwrap().to_string();
+    assert!(
+        text.contains("server") && text.contains("placement"),
+        "{text}"
+    );
+    let mut options = rig.options();
+    options.addressing = Addressing::Namespaces;
+    let text = Local::new(options).err().unwrap().to_string();
+    assert!(text.contains("loopback"), "{text}");
+}
+
+#[test]
+fn the_environment_describes_the_machine_and_the_software() {
+    let rig = Rig::new();
+    let mut local = rig.local();
+    local
+        .provide(&[String::from("echo"), String::from("agent")], &mut |_| {})
+        .unwrap();
+    let record = local.describe().unwrap();
+    assert_eq!(record.targets["echo"].version, "1.2.3");
+    assert_eq!(record.targets["echo"].path, RIG);
+    assert_eq!(
+        (record.environment.as_str(), record.addressing.as_str()),
+        ("local", "loopback")
+    );
+    assert!(record.memory_bytes > 0 && record.cores > 0 && !record.boot_id.is_empty());
+    assert!(!record.checks.is_empty());
+}
+
+/// Sends a word along the edge and returns what comes back.
+fn echo(bed: &dyn Bed) -> String {
+    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.write_all(b"hello").unwrap();
+    let mut back = [0_u8; 5];
+    stream.read_exact(&mut back).unwrap();
+    String::from_utf8(back.to_vec()).unwrap()
+}
+
+fn until(mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + LIMIT;
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn through_relay() -> BedPlan {
+    plan("echo", &["server-sidecar"])
+}
+
+fn server(target: &str) -> BedPlan {
+    plan(target, &[])
+}
+
+fn plan(target: &str, stops: &[&str]) -> BedPlan {
+    let mut instances = vec![instance("server", "server", target, "app")];
+    instances.extend(
+        stops
+            .iter()
+            .map(|name| instance(name, "server", "relay", "sidecar")),
+    );
+    instances.push(instance("client", "client", "agent", "agent"));
+    let link = json!({"security": "plaintext", "interception": "explicit"});
+    BedPlan {
+        name: String::from("b1-arm"),
+        topology: serde_json::from_value(json!({
+            "pods": [{"name": "server", "site": "a"}, {"name": "client", "site": "a"}],
+            "instances": instances,
+            "routes": [{
+                "edge": "client->server", "from": "client", "to": "server", "protocol": "tcp",
+                "own": "plaintext", "stops": stops, "links": vec![link; stops.len() + 1],
+            }],
+        }))
+        .unwrap(),
+        workload: BTreeMap::new(),
+        targets: BTreeMap::new(),
+        placement: Placement {
+            agent_cpus: Vec::new(),
+            part_cpus: Vec::new(),
+        },
+        limits: BTreeMap::new(),
+    }
+}
+
+fn instance(name: &str, pod: &str, target: &str, role: &str) -> Value {
+    json!({"name": name, "pod": pod, "target": target, "role": role, "settings": {}})
+}
+
+fn load(role: &str) -> LoadPlan {
+    serde_json::from_value(json!({
+        "version": 1, "role": role, "start_at_unix_us": null, "seed": 1,
+        "endpoint": {"addresses": ["127.0.0.1:1"], "host": "server"},
+        "load": {
+            "pacing": {"model": "max"}, "stop": {"stop": "interrupted"}, "warmup_ns": 0,
+            "timeout_ns": 1, "workers": 1, "spin": "off", "sample_every_ns": 1,
+            "transport": {"transport": "tcp"},
+            "client": {"protocol": "http1", "connections": 1}, "requests": [],
+        },
+    }))
+    .unwrap()
+}
+
+/// A folder with targets made of the rig.
+struct Rig(tempfile::TempDir);
+
+impl Rig {
+    fn new() -> Rig {
+        let rig = Rig(tempfile::tempdir().unwrap());
+        std::fs::create_dir(rig.path("base")).unwrap();
+        let serve = r#"["{{ bin }}", serve, "{{ listen }}"]"#;
+        let tcp = r#"{tcp: "{{ listen }}", within: 5s}"#;
+        rig.target("echo", "render: {note.txt: note.j2}\n", serve, tcp);
+        let upstream = "{{ routes[0].upstream.address }}:{{ routes[0].upstream.port }}";
+        let relay = format!(r#"["{{{{ bin }}}}", relay, "{{{{ listen }}}}", "{upstream}"]"#);
+        rig.target("relay", "", &relay, tcp);
+        let log = |line: &str| format!("{{log: {line}, within: 5s}}");
+        let sh = |script: &str| format!(r#"[/bin/sh, -c, "{script}"]"#);
+        rig.target(
+            "mortal",
+            "",
+            &sh("echo up; sleep 0.2; echo out of luck; exit 4"),
+            &log("up"),
+        );
+        rig.target("stillborn", "", &sh("echo bad configuration; exit 5"), tcp);
+        let soon = r#"{tcp: "{{ listen }}", within: 300ms}"#;
+        rig.target("mute", "", &sh("echo thinking; sleep 60"), soon);
+        let step = "prepare: [{name: format, command: [/bin/sh, -c, 'exit 9']}]\n";
+        rig.target("unprepared", step, serve, tcp);
+        rig
+    }
+
+    fn target(&self, name: &str, more: &str, start: &str, ready: &str) {
+        let folder = self.path("targets").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            "target: {name}\nabout: of the rig\nget: [self]\nversion: {{command: ['{{{{ bin }}}}', --version], pattern: 'rig (\\S+)'}}\nroles: [app, sidecar]\nspeaks: [tcp]\n{more}start: {start}\nready: {ready}\n"
+        );
+        std::fs::write(folder.join("target.yaml"), text).unwrap();
+        std::fs::write(folder.join("note.j2"), "I am {{ name }}").unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn options(&self) -> LocalOptions {
+        LocalOptions {
+            tare: PathBuf::from(RIG),
+            addressing: Addressing::Loopback,
+            catalogue: Catalogue::load(&self.path("targets"), &[]).unwrap(),
+            fetcher: Fetcher {
+                cache: self.path("cache"),
+                own: PathBuf::from(RIG),
+                chosen: Vec::new(),
+            },
+            out: self.path("runs"),
+            base: Some(self.path("base")),
+        }
+    }
+
+    fn local(&self) -> Local {
+        Local::new(self.options()).unwrap()
+    }
+}
