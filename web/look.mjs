@@ -26,6 +26,9 @@ const browser = spawn(process.env.CHROMIUM ?? "/usr/bin/chromium", [
   "--remote-debugging-port=0", "about:blank",
 ], { stdio: ["ignore", "ignore", "pipe"] });
 
+/** Chromium never answers when it is asked for a much taller picture. */
+const TALLEST = 16_000;
+
 function address() {
   return new Promise((done, fail) => {
     let text = "";
@@ -63,11 +66,26 @@ async function connect(url) {
   const send = (method, params = {}, sessionId) =>
     new Promise((done, fail) => {
       const id = ++next;
-      waiting.set(id, { done, fail });
+      const late = setTimeout(() => waiting.get(id)?.fail(new Error(`${method} took more than 60 s`)), 60_000);
+      waiting.set(id, {
+        done: (result) => (clearTimeout(late), done(result)),
+        fail: (error) => (clearTimeout(late), fail(error)),
+      });
       socket.send(JSON.stringify({ id, method, params, sessionId }));
     });
   return { send, listen: (listener) => listeners.push(listener), close: () => socket.close() };
 }
+
+// Runs in the page: waits, at most 10 s, until every picture that has room is drawn.
+const drawn = `new Promise((done) => {
+  const until = performance.now() + 10000;
+  const look = () => {
+    const missing = [...document.querySelectorAll(".holder")].filter((holder) => holder.clientWidth > 0 && !holder.querySelector("svg"));
+    if (document.querySelector("h1") && missing.length === 0 || performance.now() > until) requestAnimationFrame(() => done());
+    else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})`;
 
 // Runs in the page: what is wrong with what is shown.
 const examine = `(() => {
@@ -83,8 +101,9 @@ const examine = `(() => {
       if (at.left < box.left - 1 || at.right > box.right + 1 || at.top < box.top - 1 || at.bottom > box.bottom + 1)
         problems.push(title + ": cut off: " + text.textContent);
     }
+    const boxes = texts.map((text) => text.getBoundingClientRect());
     for (let i = 0; i < texts.length; i += 1) for (let j = i + 1; j < texts.length; j += 1) {
-      const [a, b] = [texts[i].getBoundingClientRect(), texts[j].getBoundingClientRect()];
+      const [a, b] = [boxes[i], boxes[j]];
       const x = Math.min(a.right, b.right) - Math.max(a.left, b.left), y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
       if (x > 1 && y > 3) problems.push(title + ": overlap: " + texts[i].textContent + " / " + texts[j].textContent);
     }
@@ -109,18 +128,20 @@ try {
   for (const width of widths.length === 0 ? [1280, 420] : widths.map(Number)) {
     for (const theme of ["light", "dark"]) {
       await send("Emulation.setDeviceMetricsOverride", { width, height: 1000, deviceScaleFactor: 1, mobile: false }, sessionId);
-      await send("Page.navigate", { url: "about:blank" }, sessionId);
-      const ready = new Promise((done) => { loaded = done; });
-      await send("Page.navigate", { url: `${pathToFileURL(resolve(page))}#theme=${theme}` }, sessionId);
-      await ready;
+      // A change of the hash alone would not load the page again.
+      for (const url of ["about:blank", `${pathToFileURL(resolve(page))}#theme=${theme}`]) {
+        const ready = new Promise((done) => { loaded = done; });
+        await send("Page.navigate", { url }, sessionId);
+        await ready;
+      }
       const evaluate = async (expression) =>
         (await send("Runtime.evaluate", { expression, returnByValue: true, awaitPromise: true }, sessionId)).result.value;
       if (process.env.OPEN) await evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })");
       if (process.env.CLICK) await evaluate(`document.querySelectorAll(${JSON.stringify(process.env.CLICK)}).forEach((b) => b.click())`);
-      await evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))");
+      await evaluate(drawn);
       const seen = await evaluate(examine);
       if (process.env.EVAL) console.log(await evaluate(process.env.EVAL));
-      const clip = { x: 0, y: 0, width, height: seen.height, scale: 1 };
+      const clip = { x: 0, y: 0, width, height: Math.min(seen.height, TALLEST), scale: 1 };
       const shot = await send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, clip }, sessionId);
       writeFileSync(join(out, `${name}-${width}-${theme}.png`), Buffer.from(shot.data, "base64"));
       const problems = [...trouble.splice(0), ...seen.problems];
