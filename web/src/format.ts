@@ -47,7 +47,18 @@ export interface Scale {
   per: number;
 }
 
-/** The unit in which `largest` (in the base unit of `unit`) reads best. */
+/** The unit in which a value reads best; it changes where the texts of the view change it. */
+function reading(unit: Unit, value: number): Scale {
+  const size = Math.abs(value);
+  if (unit === "nanoseconds" && size < 1e3) return { label: "ns", per: 1 };
+  if (unit === "nanoseconds" && size < 99_950) return { label: "µs", per: 1e3 };
+  if (unit === "nanoseconds") return size < 999_500_000 ? { label: "ms", per: 1e6 } : { label: "s", per: 1e9 };
+  if (unit === "bytes" && size < 999_500) return { label: "kB", per: 1e3 };
+  if (unit === "bytes") return size < 999_500_000 ? { label: "MB", per: 1e6 } : { label: "GB", per: 1e9 };
+  return { label: unit === "per-second" ? "/s" : "s", per: 1 };
+}
+
+/** The unit of an axis that ends at `largest`, in the base unit of `unit`; an axis begins far below its end. */
 export function scaleFor(unit: Unit, largest: Maybe): Scale {
   const size = Math.abs(largest ?? 0);
   switch (unit) {
@@ -69,7 +80,7 @@ export function scaleFor(unit: Unit, largest: Maybe): Scale {
 /** A length of time in nanoseconds with its unit. */
 export function time(ns: Maybe, digits = 3): string {
   if (!present(ns)) return MISSING;
-  const scale = scaleFor("nanoseconds", ns);
+  const scale = reading("nanoseconds", ns);
   return `${significant(ns / scale.per, digits)}${NARROW_SPACE}${scale.label}`;
 }
 
@@ -88,20 +99,18 @@ export function clock(ns: Maybe): string {
 /** A value in the base unit of `unit`, with the unit that reads best. */
 export function quantity(value: Maybe, unit: Unit): string {
   if (!present(value)) return MISSING;
-  const scale = scaleFor(unit, value);
-  const short = unit === "cpu-seconds-per1000" ? "s" : scale.label;
+  const scale = reading(unit, value);
   const gap = unit === "per-second" ? "" : NARROW_SPACE;
-  return `${significant(value / scale.per)}${gap}${short}`;
+  return `${significant(value / scale.per)}${gap}${scale.label}`;
 }
 
 /** Lowest to highest in one unit: `0.29–0.33 ms`; once if they read alike; a dash alone if either is missing. */
 export function range(low: Maybe, high: Maybe, unit: Unit): string {
   if (!present(low) || !present(high)) return MISSING;
-  const scale = scaleFor(unit, Math.max(Math.abs(low), Math.abs(high)));
+  const scale = reading(unit, Math.max(Math.abs(low), Math.abs(high)));
   const gap = unit === "per-second" ? "" : NARROW_SPACE;
-  const short = unit === "cpu-seconds-per1000" ? "s" : scale.label;
   const [from, to] = [significant(low / scale.per), significant(high / scale.per)];
-  return `${from === to ? from : `${from}–${to}`}${gap}${short}`;
+  return `${from === to ? from : `${from}–${to}`}${gap}${scale.label}`;
 }
 
 /** A share (0 to 1) in per cent. */

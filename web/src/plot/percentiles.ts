@@ -121,10 +121,12 @@ function endLabels(
   });
   const [low, high] = axes.y;
   const pixel = (value: number) => (inner * Math.log(high / value)) / Math.log(high / low);
+  // Beside the longest curve: beside a shorter one, its label would lie on the others.
+  const right = Math.max(...ends.map((end) => end.last.x));
   const placed = spread(ends.map((end) => pixel(end.last.y)), 14, 4, inner - 4);
   return ends.map(({ series, last }, index) =>
     Plot.text([last], {
-      x: "x",
+      x: () => right,
       y: "y",
       dx: 8,
       dy: (placed[index] ?? 0) - pixel(last.y),
