@@ -48,7 +48,9 @@ export function linearTicks(low: number, high: number, count: number): number[] 
   if (!(span > 0) || !Number.isFinite(span) || count < 1) return [];
   const raw = span / count;
   const decade = 10 ** Math.floor(Math.log10(raw));
-  const step = decade * ([1, 2, 5, 10].find((factor) => factor * decade >= raw * 0.999) ?? 10);
+  // The nearest of 1, 2, 5 and 10 by ratio.
+  const factor = raw / decade;
+  const step = decade * (factor < Math.SQRT2 ? 1 : factor < Math.sqrt(10) ? 2 : factor < Math.sqrt(50) ? 5 : 10);
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
   return Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(12)));
