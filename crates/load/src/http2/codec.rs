@@ -1,0 +1,478 @@
+//! The client's side of one HTTP/2 connection as frames, without I/O: bytes in, events out.
+//!
+//! It checks what can be known without the state of streams: sizes, which frame may stand where, header blocks, floods.
+//! Body slices are borrowed from the input; a frame that arrives whole is read in place, and only one in pieces is gathered.
+//! Apart from where body slices are cut, neither the events nor the error depend on how the bytes were split.
+
+pub mod event;
+pub mod frame;
+mod fuzz;
+#[cfg(test)]
+mod properties;
+pub mod section;
+#[cfg(test)]
+pub(super) mod tests;
+
+pub use event::{Event, Limits, SettingsChange, StreamEnd};
+pub use fuzz::fuzz_entry;
+pub use section::{ContentType, GrpcStatus, Section};
+
+use super::error::{CodecError, ErrorCode};
+use frame::{ACK, END_HEADERS, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED, PRIORITY};
+use section::Sections;
+
+/// The header table that a server may use: the size without a setting.
+const TABLE_BYTES: usize = 4096;
+
+/// A carry buffer larger than this is given back when the connection is reset.
+const KEEP_BYTES: usize = 4096;
+
+/// One connection's frames. See the module for the rules.
+#[derive(Debug)]
+pub struct Codec {
+    limits: Limits,
+    state: State,
+    /// The head or payload that arrives in pieces.
+    carry: Vec<u8>,
+    sections: Sections,
+    /// A header block over several frames.
+    block: Vec<u8>,
+    block_of: Option<BlockOf>,
+    greeted: bool,
+    /// Frames since the last progress, by [`Idle`].
+    idle: [u32; 3],
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Head,
+    Payload(FrameHead),
+    Data(Data),
+    Skip { left: u32 },
+    Failed(CodecError),
+}
+
+/// Where in a DATA frame the next byte stands.
+#[derive(Debug, Clone, Copy)]
+struct Data {
+    stream: u32,
+    end: StreamEnd,
+    /// Not yet told.
+    window_bytes: u32,
+    /// Bytes of body left; until the padding's length is read, of everything behind it.
+    left: u32,
+    padding: Padding,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Padding {
+    Unread,
+    Left(u32),
+}
+
+/// A header block that is not complete.
+#[derive(Debug, Clone, Copy)]
+struct BlockOf {
+    stream: u32,
+    end: StreamEnd,
+    frames: u32,
+}
+
+/// Frames that a server can send without end and without progress.
+#[derive(Debug, Clone, Copy)]
+enum Idle {
+    /// PING and SETTINGS: each costs an answer.
+    Answered,
+    /// Others that cost no more than reading them.
+    Ignored,
+    /// WINDOW_UPDATE: many are right while a large body is sent.
+    Window,
+}
+
+impl Codec {
+    /// A fresh connection.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            state: State::Head,
+            carry: Vec::new(),
+            sections: Sections::new(TABLE_BYTES, limits.list),
+            block: Vec::new(),
+            block_of: None,
+            greeted: false,
+            idle: [0; 3],
+        }
+    }
+
+    /// Back to a fresh connection, keeping buffers.
+    pub fn reset(&mut self) {
+        self.state = State::Head;
+        self.carry.clear();
+        self.carry.shrink_to(KEEP_BYTES);
+        self.sections.reset();
+        self.block.clear();
+        self.block.shrink_to(KEEP_BYTES);
+        self.block_of = None;
+        self.greeted = false;
+        self.idle = [0; 3];
+    }
+
+    /// The `grpc-message` of the last header block, as sent.
+    #[must_use]
+    pub fn message(&self) -> &[u8] {
+        self.sections.message()
+    }
+
+    /// An exchange came nearer to its end by what we sent: frames that only repeat are counted anew.
+    pub fn progressed(&mut self) {
+        self.idle = [0; 3];
+    }
+
+    /// Reads the next event from the input, which it shortens; `None` when more input is needed.
+    ///
+    /// # Errors
+    /// When the connection has to end. After that every call gives the same error.
+    #[inline]
+    pub fn next<'b>(&mut self, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+        let next = self.step(input);
+        if let Err(error) = next {
+            self.state = State::Failed(error);
+        }
+        next
+    }
+
+    #[inline]
+    fn step<'b>(&mut self, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+        loop {
+            let event = match self.state {
+                State::Failed(error) => return Err(error),
+                State::Head => {
+                    let Some(head) = self.head(input)? else { return Ok(None) };
+                    self.begin(head)?
+                }
+                State::Payload(head) => {
+                    if !self.carry.is_empty() || input.len() < head.length as usize {
+                        return self.gather(head, input);
+                    }
+                    let payload = take_front(input, head.length as usize);
+                    self.state = State::Head;
+                    self.payload(head, payload)?
+                }
+                State::Data(data) => match self.data(data, input)? {
+                    None if input.is_empty() => return Ok(None),
+                    event => event,
+                },
+                State::Skip { left } => {
+                    let left = left - take_front(input, input.len().min(left as usize)).len() as u32;
+                    self.state = if left == 0 { State::Head } else { State::Skip { left } };
+                    if left > 0 {
+                        return Ok(None);
+                    }
+                    None
+                }
+            };
+            if event.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    fn head(&mut self, input: &mut &[u8]) -> Result<Option<FrameHead>, CodecError> {
+        let bytes = match input.first_chunk::<HEAD_BYTES>() {
+            Some(&bytes) if self.carry.is_empty() => {
+                *input = &input[HEAD_BYTES..];
+                bytes
+            }
+            _ => {
+                let missing = HEAD_BYTES - self.carry.len();
+                self.carry.extend_from_slice(take_front(input, missing.min(input.len())));
+                let Some(&bytes) = self.carry.first_chunk::<HEAD_BYTES>() else {
+                    return Ok(None);
+                };
+                self.carry.clear();
+                bytes
+            }
+        };
+        if !self.greeted {
+            return self.greet(bytes).map(Some);
+        }
+        Ok(Some(FrameHead::parse(bytes)))
+    }
+
+    /// The first frame must be SETTINGS (RFC 9113 §3.4).
+    #[cold]
+    fn greet(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, CodecError> {
+        let head = FrameHead::parse(bytes);
+        if bytes.starts_with(b"HTTP/1") {
+            return Err(CodecError::SpeaksHttp1);
+        }
+        if head.kind != Kind::Settings || head.has(ACK) {
+            return Err(CodecError::NoSettingsFirst);
+        }
+        self.greeted = true;
+        Ok(head)
+    }
+
+    /// Decides what the payload of a frame is to be read as.
+    #[inline]
+    fn begin(&mut self, head: FrameHead) -> Result<Option<Event<'static>>, CodecError> {
+        let max_bytes = self.limits.frame_bytes_max;
+        if head.length > max_bytes {
+            return Err(CodecError::FrameTooLarge { size_bytes: head.length, max_bytes });
+        }
+        head.check()?;
+        match (self.block_of, head.kind) {
+            (Some(block), Kind::Continuation) if block.stream == head.stream => {}
+            (Some(_), kind) => return Err(CodecError::BrokenHeaderBlock { frame: kind.name() }),
+            (None, Kind::Continuation) => return Err(CodecError::StrayContinuation),
+            (None, _) => {}
+        }
+        match head.kind {
+            Kind::Data => {
+                self.state = State::Data(Data {
+                    stream: head.stream,
+                    end: StreamEnd::of(&head),
+                    window_bytes: head.length,
+                    left: head.length,
+                    padding: if head.has(PADDED) { Padding::Unread } else { Padding::Left(0) },
+                });
+                if head.length > 0 || head.has(END_STREAM) {
+                    self.progressed();
+                } else {
+                    self.count(Idle::Ignored, Kind::Data)?;
+                }
+                if head.length == 0 && head.has(PADDED) {
+                    return Err(CodecError::PaddingTooLong { frame: Kind::Data.name() });
+                }
+            }
+            Kind::Priority | Kind::Unknown => {
+                self.count(Idle::Ignored, head.kind)?;
+                self.state = State::Skip { left: head.length };
+                if head.kind == Kind::Priority && head.length != 5 {
+                    let error = CodecError::PrioritySize { size_bytes: head.length };
+                    return Ok(Some(Event::StreamFault { stream: head.stream, error }));
+                }
+            }
+            _ => self.state = State::Payload(head),
+        }
+        Ok(None)
+    }
+
+    /// Takes a payload that arrives in pieces.
+    #[cold]
+    fn gather<'b>(&mut self, head: FrameHead, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+        let missing = head.length as usize - self.carry.len();
+        let piece = take_front(input, missing.min(input.len()));
+        self.carry.extend_from_slice(piece);
+        if piece.len() < missing {
+            return Ok(None);
+        }
+        self.state = State::Head;
+        let mut carry = std::mem::take(&mut self.carry);
+        let event = self.payload(head, &carry);
+        carry.clear();
+        self.carry = carry;
+        match event? {
+            Some(event) => Ok(Some(event)),
+            None => self.step(input),
+        }
+    }
+
+    /// Reads a whole payload of any type but DATA.
+    #[inline]
+    fn payload(&mut self, head: FrameHead, payload: &[u8]) -> Result<Option<Event<'static>>, CodecError> {
+        let stream = head.stream;
+        Ok(Some(match head.kind {
+            Kind::Headers => {
+                let block = block_of(&head, payload)?;
+                let of = BlockOf { stream, end: StreamEnd::of(&head), frames: 1 };
+                if !head.has(END_HEADERS) {
+                    self.block.clear();
+                    self.block_of = Some(of);
+                    return self.add_to_block(block).map(|()| None);
+                }
+                let section = self.sections.read(block)?;
+                self.headers(of, section)?
+            }
+            Kind::Continuation => {
+                self.add_to_block(payload)?;
+                let Some(of) = self.block_of.take_if(|_| head.has(END_HEADERS)) else {
+                    return Ok(None);
+                };
+                let section = self.sections.read(&self.block)?;
+                self.headers(of, section)?
+            }
+            Kind::RstStream => {
+                self.count(Idle::Ignored, head.kind)?;
+                Event::Reset { stream, code: ErrorCode(number(payload)) }
+            }
+            Kind::Settings if head.has(ACK) => {
+                self.count(Idle::Ignored, head.kind)?;
+                Event::SettingsAck
+            }
+            Kind::Settings => {
+                self.count(Idle::Answered, head.kind)?;
+                Event::Settings(read_settings(payload)?)
+            }
+            Kind::Ping => {
+                self.count(Idle::Answered, head.kind)?;
+                match payload.first_chunk() {
+                    Some(&payload) if !head.has(ACK) => Event::Ping(payload),
+                    // We send none, so this answers nothing.
+                    _ => return Ok(None),
+                }
+            }
+            Kind::GoAway => {
+                self.count(Idle::Ignored, head.kind)?;
+                let code = ErrorCode(number(payload.get(4..).unwrap_or_default()));
+                Event::GoAway { last_stream: number(payload) & 0x7fff_ffff, code }
+            }
+            Kind::WindowUpdate => {
+                self.count(Idle::Window, head.kind)?;
+                match (stream, number(payload) & 0x7fff_ffff) {
+                    (0, 0) => return Err(CodecError::ZeroIncrement),
+                    (_, 0) => Event::StreamFault { stream, error: CodecError::ZeroStreamIncrement },
+                    (_, increment) => Event::WindowUpdate { stream, increment },
+                }
+            }
+            Kind::Data | Kind::Priority | Kind::PushPromise | Kind::Unknown => return Ok(None),
+        }))
+    }
+
+    fn headers(&mut self, of: BlockOf, section: Section) -> Result<Event<'static>, CodecError> {
+        match of.end {
+            StreamEnd::Last => self.progressed(),
+            StreamEnd::Open => self.count(Idle::Ignored, Kind::Headers)?,
+        }
+        Ok(Event::Headers { stream: of.stream, end: of.end, section })
+    }
+
+    fn add_to_block(&mut self, piece: &[u8]) -> Result<(), CodecError> {
+        let max_bytes = self.limits.block_bytes_max;
+        let max_frames = self.limits.block_frames_max;
+        self.block.extend_from_slice(piece);
+        let Some(of) = &mut self.block_of else { return Ok(()) };
+        of.frames += 1;
+        if self.block.len() > max_bytes || of.frames > max_frames {
+            return Err(CodecError::BlockTooLarge { max_bytes, max_frames });
+        }
+        Ok(())
+    }
+
+    /// The next slice of a DATA frame; `None` when more input is needed or only padding was read.
+    #[inline]
+    fn data<'b>(&mut self, mut data: Data, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+        let mut slice: &[u8] = &[];
+        if let Padding::Unread = data.padding {
+            let Some(&length) = take_front(input, input.len().min(1)).first() else {
+                return Ok(None);
+            };
+            let length = u32::from(length);
+            let Some(left) = (data.left - 1).checked_sub(length) else {
+                return Err(CodecError::PaddingTooLong { frame: Kind::Data.name() });
+            };
+            data.padding = Padding::Left(length);
+            data.left = left;
+        }
+        if data.left > 0 {
+            slice = take_front(input, input.len().min(data.left as usize));
+            data.left -= slice.len() as u32;
+        }
+        if let (0, Padding::Left(left)) = (data.left, &mut data.padding) {
+            *left -= take_front(input, input.len().min(*left as usize)).len() as u32;
+        }
+        let is_over = data.left == 0 && matches!(data.padding, Padding::Left(0));
+        let window_bytes = data.window_bytes;
+        let Data { stream, end, .. } = data;
+        if is_over {
+            self.state = State::Head;
+            return Ok(Some(Event::Data { stream, slice, window_bytes, end }));
+        }
+        if slice.is_empty() {
+            self.state = State::Data(data);
+            return Ok(None);
+        }
+        data.window_bytes = 0;
+        self.state = State::Data(data);
+        Ok(Some(Event::Data { stream, slice, window_bytes, end: StreamEnd::Open }))
+    }
+
+    #[inline]
+    fn count(&mut self, idle: Idle, kind: Kind) -> Result<(), CodecError> {
+        let max = match idle {
+            Idle::Answered => self.limits.answered_max,
+            Idle::Ignored => self.limits.idle_max,
+            Idle::Window => self.limits.idle_max.saturating_mul(10),
+        };
+        let count = &mut self.idle[idle as usize];
+        *count += 1;
+        if *count > max {
+            return Err(CodecError::Flood { frame: kind.name(), max });
+        }
+        Ok(())
+    }
+}
+
+/// The block of a HEADERS frame without padding and priority.
+fn block_of<'p>(head: &FrameHead, payload: &'p [u8]) -> Result<&'p [u8], CodecError> {
+    let too_long = CodecError::PaddingTooLong { frame: head.kind.name() };
+    let mut block = payload;
+    if head.has(PADDED) {
+        let (&padding, rest) = block.split_first().ok_or(too_long)?;
+        let end = rest.len().checked_sub(usize::from(padding)).ok_or(too_long)?;
+        block = &rest[..end];
+    }
+    if head.has(PRIORITY) {
+        let size_bytes = head.length;
+        let wrong_size = CodecError::FrameSize { frame: head.kind.name(), size_bytes };
+        block = block.get(5..).ok_or(wrong_size)?;
+    }
+    Ok(block)
+}
+
+/// The big-endian number in the first four bytes.
+fn number(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |&bytes| u32::from_be_bytes(bytes))
+}
+
+/// Reads the settings that matter to a client (RFC 9113 §6.5.2); the last of several counts.
+fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
+    let mut change = SettingsChange::default();
+    for entry in payload.chunks_exact(6) {
+        let setting = u16::from_be_bytes([entry[0], entry[1]]);
+        let value = number(&entry[2..]);
+        let allowed = match setting {
+            0x1 => {
+                let smallest = change.header_table_bytes.unwrap_or(u32::MAX).min(value);
+                change.header_table_bytes = Some(smallest);
+                true
+            }
+            // A server cannot take pushes, only say so.
+            0x2 => value == 0,
+            0x3 => {
+                change.streams_max = Some(value);
+                true
+            }
+            0x4 => {
+                change.initial_window_bytes = Some(value);
+                value <= 0x7fff_ffff
+            }
+            0x5 => {
+                change.frame_bytes_max = Some(value);
+                (16_384..=16_777_215).contains(&value)
+            }
+            _ => true,
+        };
+        if !allowed {
+            return Err(CodecError::BadSetting { setting, value });
+        }
+    }
+    Ok(change)
+}
+
+fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {
+    let (front, rest) = input.split_at(count);
+    *input = rest;
+    front
+}

@@ -1,0 +1,225 @@
+//! Frame heads, their types and flags (RFC 9113 §4 and §6), and writing the frames a client sends.
+
+use super::super::error::{CodecError, ErrorCode};
+
+/// Bytes of a frame's head.
+pub const HEAD_BYTES: usize = 9;
+
+/// The largest frame that is allowed without a setting: what we allow, and what a server starts with.
+pub const FRAME_BYTES_DEFAULT: u32 = 16_384;
+
+/// What a client sends first (RFC 9113 §3.4).
+pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The flag ACK of SETTINGS and PING.
+pub const ACK: u8 = 0x1;
+/// The flag END_STREAM of DATA and HEADERS.
+pub const END_STREAM: u8 = 0x1;
+/// The flag END_HEADERS of HEADERS and CONTINUATION.
+pub const END_HEADERS: u8 = 0x4;
+/// The flag PADDED of DATA and HEADERS.
+pub const PADDED: u8 = 0x8;
+/// The flag PRIORITY of HEADERS.
+pub const PRIORITY: u8 = 0x20;
+
+/// Types of frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Body bytes.
+    Data,
+    /// A header block begins.
+    Headers,
+    /// Advice, which is ignored.
+    Priority,
+    /// The end of a stream by error.
+    RstStream,
+    /// Parameters.
+    Settings,
+    /// A pushed request.
+    PushPromise,
+    /// Are you there?
+    Ping,
+    /// The end of a connection.
+    GoAway,
+    /// Room for more data.
+    WindowUpdate,
+    /// A header block goes on.
+    Continuation,
+    /// Any other: to be ignored.
+    Unknown,
+}
+
+impl Kind {
+    /// Its name in the standard.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Data => "DATA",
+            Kind::Headers => "HEADERS",
+            Kind::Priority => "PRIORITY",
+            Kind::RstStream => "RST_STREAM",
+            Kind::Settings => "SETTINGS",
+            Kind::PushPromise => "PUSH_PROMISE",
+            Kind::Ping => "PING",
+            Kind::GoAway => "GOAWAY",
+            Kind::WindowUpdate => "WINDOW_UPDATE",
+            Kind::Continuation => "CONTINUATION",
+            Kind::Unknown => "unknown",
+        }
+    }
+
+    fn from_byte(byte: u8) -> Self {
+        match byte {
+            0x0 => Kind::Data,
+            0x1 => Kind::Headers,
+            0x2 => Kind::Priority,
+            0x3 => Kind::RstStream,
+            0x4 => Kind::Settings,
+            0x5 => Kind::PushPromise,
+            0x6 => Kind::Ping,
+            0x7 => Kind::GoAway,
+            0x8 => Kind::WindowUpdate,
+            0x9 => Kind::Continuation,
+            _ => Kind::Unknown,
+        }
+    }
+
+    fn byte(self) -> u8 {
+        match self {
+            Kind::Data => 0x0,
+            Kind::Headers => 0x1,
+            Kind::Priority => 0x2,
+            Kind::RstStream => 0x3,
+            Kind::Settings => 0x4,
+            Kind::PushPromise => 0x5,
+            Kind::Ping => 0x6,
+            Kind::GoAway => 0x7,
+            Kind::WindowUpdate => 0x8,
+            Kind::Continuation => 0x9,
+            Kind::Unknown => 0xff,
+        }
+    }
+}
+
+/// The head of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FrameHead {
+    /// Bytes of the payload.
+    pub length: u32,
+    /// Type.
+    pub kind: Kind,
+    /// Flags, of which each type knows its own.
+    pub flags: u8,
+    /// Stream, 0 for the connection.
+    pub stream: u32,
+}
+
+impl FrameHead {
+    /// Reads the nine bytes.
+    #[must_use]
+    pub fn parse(bytes: [u8; HEAD_BYTES]) -> Self {
+        let [a, b, c, kind, flags, w, x, y, z] = bytes;
+        Self {
+            length: u32::from_be_bytes([0, a, b, c]),
+            kind: Kind::from_byte(kind),
+            flags,
+            stream: u32::from_be_bytes([w, x, y, z]) & 0x7fff_ffff,
+        }
+    }
+
+    /// Whether a flag is set.
+    #[must_use]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Checks what can be known before the payload (RFC 9113 §6).
+    ///
+    /// # Errors
+    /// When the type does not allow the stream or the length. A wrong PRIORITY is an error of its stream only.
+    pub fn check(&self) -> Result<(), CodecError> {
+        let frame = self.kind.name();
+        let size_bytes = self.length;
+        let wrong_size = CodecError::FrameSize { frame, size_bytes };
+        // Streams of even numbers are the server's, and it may open none.
+        let on_stream = self.stream % 2 == 1;
+        let (stream_fits, size_fits) = match self.kind {
+            Kind::Data | Kind::Headers | Kind::Continuation => (on_stream, true),
+            Kind::Priority => (self.stream != 0, true),
+            Kind::RstStream => (on_stream, self.length == 4),
+            Kind::Settings if self.has(ACK) => (self.stream == 0, self.length == 0),
+            Kind::Settings => (self.stream == 0, self.length.is_multiple_of(6)),
+            Kind::PushPromise => return Err(CodecError::Push),
+            Kind::Ping => (self.stream == 0, self.length == 8),
+            Kind::GoAway => (self.stream == 0, self.length >= 8),
+            Kind::WindowUpdate => (self.stream == 0 || on_stream, self.length == 4),
+            Kind::Unknown => (true, true),
+        };
+        match (stream_fits, size_fits) {
+            (false, _) => Err(CodecError::FrameOnWrongStream { frame, stream: self.stream }),
+            (true, false) => Err(wrong_size),
+            (true, true) => Ok(()),
+        }
+    }
+}
+
+/// Appends a frame's head.
+pub fn write_head(out: &mut Vec<u8>, length: usize, kind: Kind, flags: u8, stream: u32) {
+    let [_, a, b, c] = (length as u32).to_be_bytes();
+    let [w, x, y, z] = stream.to_be_bytes();
+    out.extend_from_slice(&[a, b, c, kind.byte(), flags, w, x, y, z]);
+}
+
+/// Appends a SETTINGS frame.
+pub fn write_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
+    write_head(out, settings.len() * 6, Kind::Settings, 0, 0);
+    for &(setting, value) in settings {
+        out.extend_from_slice(&setting.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
+/// Appends the acknowledgement of SETTINGS.
+pub fn write_settings_ack(out: &mut Vec<u8>) {
+    write_head(out, 0, Kind::Settings, ACK, 0);
+}
+
+/// Appends the answer to a PING.
+pub fn write_ping_ack(out: &mut Vec<u8>, payload: [u8; 8]) {
+    write_head(out, 8, Kind::Ping, ACK, 0);
+    out.extend_from_slice(&payload);
+}
+
+/// Appends a WINDOW_UPDATE.
+pub fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
+    write_head(out, 4, Kind::WindowUpdate, 0, stream);
+    out.extend_from_slice(&increment.to_be_bytes());
+}
+
+/// Appends a RST_STREAM.
+pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
+    write_head(out, 4, Kind::RstStream, 0, stream);
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// Appends a GOAWAY. No stream of the server's was ever processed.
+pub fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
+    write_head(out, 8, Kind::GoAway, 0, 0);
+    out.extend_from_slice(&0u32.to_be_bytes());
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// Appends a header block as HEADERS and as many CONTINUATIONs as its size needs.
+pub fn write_block(out: &mut Vec<u8>, stream: u32, prefix: &[u8], block: &[u8], flags: u8, frame_bytes_max: usize) {
+    let first = block.len().min(frame_bytes_max - prefix.len());
+    let (mut piece, mut rest) = block.split_at(first);
+    let end = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
+    write_head(out, prefix.len() + piece.len(), Kind::Headers, flags | end(rest), stream);
+    out.extend_from_slice(prefix);
+    out.extend_from_slice(piece);
+    while !rest.is_empty() {
+        (piece, rest) = rest.split_at(rest.len().min(frame_bytes_max));
+        write_head(out, piece.len(), Kind::Continuation, end(rest), stream);
+        out.extend_from_slice(piece);
+    }
+}

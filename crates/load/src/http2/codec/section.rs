@@ -1,0 +1,214 @@
+//! A decoded header block: what an exchange depends on is kept, everything is checked (RFC 9113 §8.2 and §8.3).
+
+use super::super::error::CodecError;
+use super::super::hpack::{Decoder, HpackError, ListLimits, TableUse};
+
+/// Bytes of a `grpc-message` kept for people.
+const MESSAGE_BYTES_MAX: usize = 256;
+
+/// Bytes of a block that is remembered; blocks beyond it are decoded each time.
+const REMEMBERED_BYTES_MAX: usize = 1024;
+
+/// What a header block of an answer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Section {
+    /// `:status`; trailers have none.
+    pub status: Option<u16>,
+    /// `content-length`.
+    pub content_length: Option<u64>,
+    /// `content-type`, as far as it matters.
+    pub content_type: ContentType,
+    /// `grpc-status`.
+    pub grpc_status: GrpcStatus,
+    /// The first thing wrong with it.
+    pub fault: Option<CodecError>,
+}
+
+/// A content type, as far as it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ContentType {
+    /// None is stated.
+    #[default]
+    Absent,
+    /// `application/grpc`, with or without a suffix.
+    Grpc,
+    /// Another one.
+    Other,
+}
+
+/// The status of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GrpcStatus {
+    /// None is stated.
+    #[default]
+    Absent,
+    /// Its code.
+    Code(u16),
+    /// Stated, but not a number.
+    Malformed,
+}
+
+/// Turns header blocks into sections.
+///
+/// A server's answers to one request are mostly byte for byte the same. As long as no block changes the dynamic table, equal
+/// bytes mean equal fields: the last block is remembered, and one equal to it costs a comparison.
+#[derive(Debug)]
+pub struct Sections {
+    decoder: Decoder,
+    message: Vec<u8>,
+    remembered: Vec<u8>,
+    section: Option<Section>,
+}
+
+impl Sections {
+    /// Of a fresh connection.
+    #[must_use]
+    pub fn new(table_bytes_max: usize, limits: ListLimits) -> Self {
+        Self {
+            decoder: Decoder::new(table_bytes_max, limits),
+            message: Vec::new(),
+            remembered: Vec::new(),
+            section: None,
+        }
+    }
+
+    /// Back to a fresh connection, keeping buffers.
+    pub fn reset(&mut self) {
+        self.decoder.reset();
+        self.section = None;
+    }
+
+    /// The `grpc-message` of the last section, as sent.
+    #[must_use]
+    pub fn message(&self) -> &[u8] {
+        &self.message
+    }
+
+    /// Reads one block.
+    ///
+    /// # Errors
+    /// When it cannot be decoded. What is wrong with the fields themselves stands in [`Section::fault`].
+    pub fn read(&mut self, block: &[u8]) -> Result<Section, HpackError> {
+        if let Some(section) = self.section
+            && self.remembered == block
+        {
+            return Ok(section);
+        }
+        let mut reading = Reading {
+            section: Section::default(),
+            message: &mut self.message,
+            ordinary_seen: false,
+        };
+        reading.message.clear();
+        let table_use = self.decoder.decode(block, |name, value| reading.field(name, value))?;
+        let section = reading.section;
+        self.section = None;
+        if table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
+            self.remembered.clear();
+            self.remembered.extend_from_slice(block);
+            self.section = Some(section);
+        }
+        Ok(section)
+    }
+}
+
+struct Reading<'m> {
+    section: Section,
+    message: &'m mut Vec<u8>,
+    ordinary_seen: bool,
+}
+
+impl Reading<'_> {
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        if self.section.fault.is_none() {
+            self.section.fault = self.read(name, value).err();
+        }
+    }
+
+    fn read(&mut self, name: &[u8], value: &[u8]) -> Result<(), CodecError> {
+        check_value(value)?;
+        if name.first() == Some(&b':') {
+            return self.pseudo(name, value);
+        }
+        self.ordinary_seen = true;
+        check_name(name)?;
+        match name {
+            b"content-length" => {
+                let bytes = decimal(value).ok_or(CodecError::BadContentLength)?;
+                if self.section.content_length.is_some_and(|before| before != bytes) {
+                    return Err(CodecError::BadContentLength);
+                }
+                self.section.content_length = Some(bytes);
+            }
+            b"content-type" => self.section.content_type = content_type(value),
+            b"grpc-status" => {
+                let code = decimal(value).and_then(|code| u16::try_from(code).ok());
+                self.section.grpc_status = code.map_or(GrpcStatus::Malformed, GrpcStatus::Code);
+            }
+            b"grpc-message" => {
+                self.message.clear();
+                self.message.extend_from_slice(&value[..value.len().min(MESSAGE_BYTES_MAX)]);
+            }
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+                return Err(CodecError::ConnectionHeader);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), CodecError> {
+        if name != b":status" || self.ordinary_seen {
+            return Err(CodecError::BadPseudoHeader);
+        }
+        let status = match value {
+            [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9'] => decimal(value),
+            _ => None,
+        };
+        let is_second = self.section.status.is_some();
+        match status.and_then(|status| u16::try_from(status).ok()) {
+            Some(status) if !is_second => {
+                self.section.status = Some(status);
+                Ok(())
+            }
+            _ => Err(CodecError::BadStatus),
+        }
+    }
+}
+
+fn content_type(value: &[u8]) -> ContentType {
+    match value.strip_prefix(b"application/grpc") {
+        Some([] | [b'+' | b';' | b' ', ..]) => ContentType::Grpc,
+        _ => ContentType::Other,
+    }
+}
+
+fn decimal(value: &[u8]) -> Option<u64> {
+    if value.is_empty() {
+        return None;
+    }
+    value.iter().try_fold(0u64, |sum, &byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// RFC 9113 §8.2.1: no control character, blank, upper-case letter, colon or byte beyond ASCII.
+fn check_name(name: &[u8]) -> Result<(), CodecError> {
+    let bad = |byte: u8| byte <= 0x20 || byte >= 0x7f || byte.is_ascii_uppercase() || byte == b':';
+    match name.iter().copied().find(|&byte| bad(byte)) {
+        Some(byte) => Err(CodecError::BadHeaderName { byte }),
+        None if name.is_empty() => Err(CodecError::BadHeaderName { byte: 0 }),
+        None => Ok(()),
+    }
+}
+
+/// RFC 9113 §8.2.1: no zero byte or line break, no blank at either end.
+fn check_value(value: &[u8]) -> Result<(), CodecError> {
+    let blank = |byte: Option<&u8>| byte.copied().filter(|byte| matches!(byte, b' ' | b'\t'));
+    let bad = value.iter().copied().find(|byte| matches!(byte, 0 | b'\r' | b'\n'));
+    match bad.or(blank(value.first())).or(blank(value.last())) {
+        Some(byte) => Err(CodecError::BadHeaderValue { byte }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,330 @@
+//! The error codes of HTTP/2 and what a server can get wrong: every variant is the target's fault.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::hpack::HpackError;
+
+/// An error code as RST_STREAM and GOAWAY carry it (RFC 9113 §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ErrorCode(pub u32);
+
+impl ErrorCode {
+    /// No error.
+    pub const NO_ERROR: ErrorCode = ErrorCode(0x0);
+    /// The peer broke the protocol.
+    pub const PROTOCOL_ERROR: ErrorCode = ErrorCode(0x1);
+    /// The peer overran a flow-control window.
+    pub const FLOW_CONTROL_ERROR: ErrorCode = ErrorCode(0x3);
+    /// A frame on a stream that is closed.
+    pub const STREAM_CLOSED: ErrorCode = ErrorCode(0x5);
+    /// A frame of a wrong size.
+    pub const FRAME_SIZE_ERROR: ErrorCode = ErrorCode(0x6);
+    /// The stream was not processed at all: it can be sent again.
+    pub const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
+    /// The stream is no longer wanted.
+    pub const CANCEL: ErrorCode = ErrorCode(0x8);
+    /// The header tables differ.
+    pub const COMPRESSION_ERROR: ErrorCode = ErrorCode(0x9);
+    /// The peer asks for more than is bearable.
+    pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(0xb);
+
+    /// Its name in the standard, in the form of a class: `refused-stream`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES.get(self.0 as usize).map_or("unknown-code", |names| names.plain)
+    }
+
+    /// The error class of a stream that a server reset with it.
+    #[must_use]
+    pub fn reset_class(self) -> &'static str {
+        NAMES.get(self.0 as usize).map_or("reset-unknown-code", |names| names.reset)
+    }
+
+    /// The error class of an exchange under way when a server ended the connection with it.
+    #[must_use]
+    pub fn goaway_class(self) -> &'static str {
+        NAMES.get(self.0 as usize).map_or("goaway-unknown-code", |names| names.goaway)
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:#x})", self.name(), self.0)
+    }
+}
+
+struct Names {
+    plain: &'static str,
+    reset: &'static str,
+    goaway: &'static str,
+}
+
+macro_rules! names {
+    ($($name:literal),*) => {
+        [$(Names { plain: $name, reset: concat!("reset-", $name), goaway: concat!("goaway-", $name) }),*]
+    };
+}
+
+/// By number, from 0.
+static NAMES: [Names; 14] = names![
+    "no-error",
+    "protocol-error",
+    "internal-error",
+    "flow-control-error",
+    "settings-timeout",
+    "stream-closed",
+    "frame-size-error",
+    "refused-stream",
+    "cancel",
+    "compression-error",
+    "connect-error",
+    "enhance-your-calm",
+    "inadequate-security",
+    "http-1-1-required"
+];
+
+/// What an error ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One stream: reset it, the others go on.
+    Stream,
+    /// The connection.
+    Connection,
+}
+
+/// A fault in what a server sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CodecError {
+    /// It speaks HTTP/1.
+    #[error("the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there")]
+    SpeaksHttp1,
+    /// Its first frame is another one.
+    #[error("the server's first frame is not SETTINGS; check the port's protocol")]
+    NoSettingsFirst,
+    /// A frame larger than we allow.
+    #[error("a frame of {size_bytes} bytes, at most {max_bytes} are allowed")]
+    FrameTooLarge {
+        /// As announced.
+        size_bytes: u32,
+        /// The limit.
+        max_bytes: u32,
+    },
+    /// A frame whose length its type does not allow.
+    #[error("a {frame} frame of {size_bytes} bytes, which its type does not allow")]
+    FrameSize {
+        /// Name of the type.
+        frame: &'static str,
+        /// As announced.
+        size_bytes: u32,
+    },
+    /// A PRIORITY frame that is not five bytes long.
+    #[error("a PRIORITY frame of {size_bytes} bytes instead of 5")]
+    PrioritySize {
+        /// As announced.
+        size_bytes: u32,
+    },
+    /// A frame on a stream where its type is not allowed.
+    #[error("a {frame} frame on stream {stream}, where its type is not allowed")]
+    FrameOnWrongStream {
+        /// Name of the type.
+        frame: &'static str,
+        /// As sent.
+        stream: u32,
+    },
+    /// Something else than CONTINUATION within a header block.
+    #[error("a {frame} frame within a header block, where only its CONTINUATION is allowed")]
+    BrokenHeaderBlock {
+        /// Name of the type.
+        frame: &'static str,
+    },
+    /// CONTINUATION of nothing.
+    #[error("a CONTINUATION frame without a header block to continue")]
+    StrayContinuation,
+    /// The padding does not fit in its frame.
+    #[error("the padding of a {frame} frame is longer than the frame")]
+    PaddingTooLong {
+        /// Name of the type.
+        frame: &'static str,
+    },
+    /// A push, which our SETTINGS forbid.
+    #[error("the server pushes although SETTINGS_ENABLE_PUSH is 0")]
+    Push,
+    /// A header block that cannot be read.
+    #[error(transparent)]
+    Hpack(#[from] HpackError),
+    /// A compressed header block over the limit.
+    #[error("a header block of more than {max_bytes} bytes or {max_frames} frames")]
+    BlockTooLarge {
+        /// Limit of its bytes.
+        max_bytes: usize,
+        /// Limit of its frames.
+        max_frames: u32,
+    },
+    /// A setting with a value that it cannot have.
+    #[error("setting {setting:#x} has the value {value}, which it cannot have")]
+    BadSetting {
+        /// Its identifier.
+        setting: u16,
+        /// As sent.
+        value: u32,
+    },
+    /// A window increment of zero for the connection.
+    #[error("a WINDOW_UPDATE of 0 for the connection")]
+    ZeroIncrement,
+    /// A window increment of zero for a stream.
+    #[error("a WINDOW_UPDATE of 0 for a stream")]
+    ZeroStreamIncrement,
+    /// The connection's window beyond 2³¹−1.
+    #[error("the server raised the connection's window beyond 2^31-1 bytes")]
+    WindowOverflow,
+    /// A stream's window beyond 2³¹−1, by an increment.
+    #[error("the server raised a stream's window beyond 2^31-1 bytes")]
+    StreamWindowOverflow,
+    /// More data than the connection's window allows.
+    #[error("the server sent more data than the connection's window allows")]
+    WindowExceeded,
+    /// More data than a stream's window allows.
+    #[error("the server sent more data than the stream's window allows")]
+    StreamWindowExceeded,
+    /// A frame on a stream that was never opened.
+    #[error("a {frame} frame on stream {stream}, which was never opened")]
+    IdleStream {
+        /// Name of the type.
+        frame: &'static str,
+        /// As sent.
+        stream: u32,
+    },
+    /// A frame behind the end of its stream.
+    #[error("a {frame} frame on stream {stream}, which the server had ended")]
+    ClosedStream {
+        /// Name of the type.
+        frame: &'static str,
+        /// As sent.
+        stream: u32,
+    },
+    /// Data before the head of the answer.
+    #[error("a DATA frame before the head of the answer")]
+    DataBeforeHead,
+    /// A second header block that does not end the stream.
+    #[error("a second header block that does not end the stream")]
+    TrailersWithoutEnd,
+    /// An interim answer that ends the stream.
+    #[error("an interim (1xx) answer ends the stream")]
+    InterimEnds,
+    /// Interim answers without end.
+    #[error("more than {max} interim (1xx) answers before the final one")]
+    TooManyInterim {
+        /// The limit.
+        max: u8,
+    },
+    /// The body is not as long as the head said.
+    #[error("the body has {got_bytes} bytes, its content-length says {stated_bytes}")]
+    ContentLength {
+        /// As stated.
+        stated_bytes: u64,
+        /// As received when it was certain.
+        got_bytes: u64,
+    },
+    /// A body where there can be none.
+    #[error("a body in the answer to a HEAD request, or in one of status 204 or 304")]
+    UnexpectedBody,
+    /// The body is over the limit.
+    #[error("the body of the answer is larger than {max_bytes} bytes; raise the body limit")]
+    BodyTooLarge {
+        /// The limit.
+        max_bytes: u64,
+    },
+    /// A head without `:status`, or with two.
+    #[error("the head of the answer has no single :status of three digits")]
+    BadStatus,
+    /// A pseudo-header field that an answer cannot have, or behind an ordinary one, or in trailers.
+    #[error("a pseudo-header field where the answer cannot have it")]
+    BadPseudoHeader,
+    /// A field name with an upper-case letter or another byte that it cannot have.
+    #[error("byte {byte:#04x} in a header name of the answer")]
+    BadHeaderName {
+        /// The offending byte, 0 if the name is empty.
+        byte: u8,
+    },
+    /// A field value with a line break or zero byte, or with blanks around it.
+    #[error("byte {byte:#04x} in a header value of the answer, where it is not allowed")]
+    BadHeaderValue {
+        /// The offending byte.
+        byte: u8,
+    },
+    /// A field that only HTTP/1 connections have.
+    #[error("a connection-specific header field, which http/2 forbids")]
+    ConnectionHeader,
+    /// Several content-lengths that differ, or one that is not a number.
+    #[error("the content-length of the answer is not one number of bytes")]
+    BadContentLength,
+    /// Frames that bring an exchange nowhere, without end.
+    #[error("more than {max} {frame} frames without any progress of an exchange")]
+    Flood {
+        /// Name of the type.
+        frame: &'static str,
+        /// The limit.
+        max: u32,
+    },
+    /// The last stream of a second GOAWAY is higher than that of the first.
+    #[error("a second GOAWAY raises the last stream from {before} to {after}")]
+    GoAwayRaised {
+        /// Of the first.
+        before: u32,
+        /// Of the second.
+        after: u32,
+    },
+}
+
+impl CodecError {
+    /// What it ends.
+    #[must_use]
+    pub fn scope(self) -> Scope {
+        match self {
+            CodecError::PrioritySize { .. }
+            | CodecError::ZeroStreamIncrement
+            | CodecError::StreamWindowOverflow
+            | CodecError::StreamWindowExceeded
+            | CodecError::DataBeforeHead
+            | CodecError::TrailersWithoutEnd
+            | CodecError::InterimEnds
+            | CodecError::TooManyInterim { .. }
+            | CodecError::ContentLength { .. }
+            | CodecError::UnexpectedBody
+            | CodecError::BodyTooLarge { .. }
+            | CodecError::BadStatus
+            | CodecError::BadPseudoHeader
+            | CodecError::BadHeaderName { .. }
+            | CodecError::BadHeaderValue { .. }
+            | CodecError::ConnectionHeader
+            | CodecError::BadContentLength => Scope::Stream,
+            _ => Scope::Connection,
+        }
+    }
+
+    /// The code to tell the server.
+    #[must_use]
+    pub fn code(self) -> ErrorCode {
+        match self {
+            CodecError::FrameTooLarge { .. }
+            | CodecError::FrameSize { .. }
+            | CodecError::PrioritySize { .. } => ErrorCode::FRAME_SIZE_ERROR,
+            // RFC 9113 §6.5.2: of the settings only the initial window has a code of its own.
+            CodecError::BadSetting { setting: 0x4, .. }
+            | CodecError::WindowOverflow
+            | CodecError::StreamWindowOverflow
+            | CodecError::WindowExceeded
+            | CodecError::StreamWindowExceeded => ErrorCode::FLOW_CONTROL_ERROR,
+            CodecError::Hpack(HpackError::ListTooLarge { .. } | HpackError::TooManyFields { .. })
+            | CodecError::BlockTooLarge { .. }
+            | CodecError::TooManyInterim { .. }
+            | CodecError::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            CodecError::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
+            CodecError::ClosedStream { .. } => ErrorCode::STREAM_CLOSED,
+            CodecError::BodyTooLarge { .. } => ErrorCode::CANCEL,
+            _ => ErrorCode::PROTOCOL_ERROR,
+        }
+    }
+}
