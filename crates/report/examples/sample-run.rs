@@ -1,4 +1,4 @@
-//! Writes a realistic run folder of known truth into a folder: `sample-run DIR [VIEW.json]`.
+//! Writes a realistic run folder of known truth into a folder and prints its path: `sample-run DIR [VIEW.json]`.
 
 #[allow(
     dead_code,
@@ -8,6 +8,7 @@
 mod fixture;
 
 use std::error::Error;
+use std::io::Write;
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,11 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = fixture::SampleRun::sidecar().write(Path::new(&parent))?;
     if let Some(path) = arguments.next() {
         let view = tare_report::view(&tare_report::read(&folder)?);
-        std::fs::write(path, serde_json::to_vec_pretty(&view)?)?;
+        std::fs::write(path, tare_report::json(&view)?)?;
     }
-    std::io::Write::write_all(
-        &mut std::io::stdout(),
-        format!("{}\n", folder.display()).as_bytes(),
-    )?;
+    writeln!(std::io::stdout(), "{}", folder.display())?;
     Ok(())
 }

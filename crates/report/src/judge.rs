@@ -328,6 +328,15 @@ impl Judge<'_> {
                 why: "unanswered exchanges reach into it".into(),
             };
         }
+        let unknown = |cell: &CellName| {
+            let trials = self.trials.cells.get(cell);
+            trials.is_some_and(|t| t.values().all(|t| !t.values.contains_key(&self.metric)))
+        };
+        if unknown(cell) || unknown(&self.group.base) {
+            return Outcome::None {
+                why: "too few observations, or not measured here".into(),
+            };
+        }
         match comparison.outcome {
             judged::Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete }) => Outcome::None {
                 why: too_few(complete),

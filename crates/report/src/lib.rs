@@ -1,19 +1,33 @@
 //! Records of a run → measures → judgement → one view model → terminal, Markdown, JSON, CSV and HTML.
 //!
-//! Everything here is a pure function of a run's folder: [`read::read`] takes what is there (a killed or damaged run
-//! too), [`view::view`] computes every figure and sentence once, and the renderers only lay the view out.
+//! Everything here is a pure function of a run's folder: [`read()`] takes what is there (a killed or damaged run
+//! too), [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
 
 mod cells;
+pub mod compare;
+pub mod csv;
 mod facts;
+mod grid;
+pub mod html;
 mod judge;
 pub mod latency;
+pub mod markdown;
 mod measure;
 pub mod quantity;
 pub mod read;
 mod steps;
+pub mod terminal;
 mod trials;
 mod verdict;
 pub mod view;
 
 pub use read::{ReadError, Run, read};
 pub use view::view;
+
+/// The view as JSON for people and programs.
+///
+/// # Errors
+/// When it cannot be written as JSON, which no view computed here is.
+pub fn json(view: &tare_schema::view::View) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(view)
+}

@@ -10,7 +10,7 @@ pub struct Step {
     pub arm: String,
     /// The smaller arm.
     pub from: String,
-    /// What was added, as a subject: `mTLS`, `server-sidecar`.
+    /// What was added, as a subject: `mTLS`, `the server-sidecar`.
     pub what: String,
 }
 
@@ -76,7 +76,7 @@ fn added(large: &Topology, small: &Topology) -> Option<String> {
                 .iter()
                 .all(|other| other.name != instance.name)
         })
-        .map(|instance| instance.name.clone())
+        .map(|instance| format!("the {}", instance.name))
         .collect();
     securities.sort();
     securities.dedup();

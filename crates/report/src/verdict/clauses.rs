@@ -1,7 +1,7 @@
 //! Overheads in words: who does what to which metric by how much.
 
 use tare_schema::metric::Metric;
-use tare_schema::view::{Outcome, Overhead};
+use tare_schema::view::{Family, Outcome, Overhead};
 
 use crate::quantity::{self, Sign};
 
@@ -196,6 +196,16 @@ fn difference(overhead: &Overhead, number: Number) -> Option<String> {
     Some(match overhead.metric {
         Metric::Throughput if grows => format!("{} throughput by {change}", verb(number, "raise")),
         Metric::Throughput => format!("{} throughput by {change}", verb(number, "lower")),
+        // On top of an arm that has its price already, the share tells more than the cores.
+        Metric::Cpu | Metric::CpuTotal if overhead.family == Family::Step => {
+            let whose = if overhead.metric == Metric::Cpu {
+                "CPU"
+            } else {
+                "CPU over all parts"
+            };
+            let more = if grows { "more" } else { "less" };
+            format!("{} {change} {more} {whose}", verb(number, "need"))
+        }
         Metric::Cpu | Metric::CpuTotal => {
             let cores = quantity::cores(&added, Sign::Spoken);
             let whose = if overhead.metric == Metric::Cpu {

@@ -4,7 +4,7 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
 
-use super::clauses::{Clauses, list, number, object, subject};
+use super::clauses::{Clauses, Number, list, number, object, subject};
 use super::{at_level, level_words, sentence};
 use crate::quantity;
 use crate::steps::steps;
@@ -106,21 +106,19 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
         if overheads.is_empty() {
             continue;
         }
-        let said: Vec<String> = overheads
-            .iter()
-            .map(|o| match &o.outcome {
-                Outcome::Differs { .. } => {
-                    format!("{} {}, {}", short(o.metric), o.ratio_text, o.added_text)
-                }
-                _ => format!("{} {}", short(o.metric), o.outcome_text),
-            })
-            .collect();
-        texts.push(format!(
-            "{} alone, on top of {}{at}: {}.",
-            subject(&step.what),
-            step.from,
-            said.join("; ")
-        ));
+        let number = if step.what.contains(" and ") {
+            Number::Plural
+        } else {
+            Number::Singular
+        };
+        let subject = format!("{} alone", subject(&step.what));
+        let at = format!("{at}, on top of {},", step.from);
+        let text = Clauses::of(overheads, number).sentence(&subject, &at, number);
+        texts.extend(text.map(|text| {
+            text.replace(",;", ";")
+                .replace(",.", ".")
+                .replace(",,", ",")
+        }));
     }
     texts
 }
@@ -160,7 +158,7 @@ fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
             let Some(base) = overheads.first().map(|o| o.against_level.clone()) else {
                 continue;
             };
-            let number = super::clauses::Number::Singular;
+            let number = Number::Singular;
             let of_arm = if view.arms.len() > 1 {
                 format!(" in {}", arm.name)
             } else {
@@ -171,6 +169,19 @@ fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
         }
     }
     texts
+}
+
+/// What was added, with CPU as cores at a rate.
+fn added(overhead: &Overhead) -> String {
+    match (overhead.metric, &overhead.added) {
+        (Metric::Cpu | Metric::CpuTotal, Some(added)) => {
+            format!(
+                "{} per 1000 requests/s",
+                quantity::cores(added, quantity::Sign::Shown)
+            )
+        }
+        _ => overhead.added_text.clone(),
+    }
 }
 
 /// Before three blocks: estimates only, said to be so.
@@ -197,7 +208,7 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
             let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
                 .iter()
                 .filter(|o| o.added.is_some())
-                .map(|o| format!("{} {}", short(o.metric), o.added_text))
+                .map(|o| format!("{} {}", short(o.metric), added(o)))
                 .collect();
             if !said.is_empty() {
                 let about = subject(about(view, &arm.name));

@@ -1,0 +1,91 @@
+//! What is not the same about two runs: what forbids a comparison, and what may explain a difference.
+
+use std::collections::BTreeSet;
+
+use tare_schema::record::EnvironmentRecord;
+
+use crate::read::Run;
+
+/// Differences that make figures incomparable: another machine, another question.
+pub fn that_forbid(before: &Run, after: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    let (a, b) = (&before.plan, &after.plan);
+    if a.experiment != b.experiment {
+        found.push(format!(
+            "they are runs of {} and of {}",
+            a.experiment, b.experiment
+        ));
+    } else if a.file_digest != b.file_digest {
+        found.push("the experiment's file was changed between them".into());
+    }
+    if a.form != b.form {
+        found.push("one is the quick form of the experiment".into());
+    }
+    match (&before.environment, &after.environment) {
+        (Some(a), Some(b)) if a.fingerprint != b.fingerprint => found.push(machines(a, b)),
+        (Some(_), Some(_)) => {}
+        _ => found.push("the machine of one of them is not recorded".into()),
+    }
+    found
+}
+
+fn machines(a: &EnvironmentRecord, b: &EnvironmentRecord) -> String {
+    let pairs = [
+        ("processor", a.cpu_model.clone(), b.cpu_model.clone()),
+        ("cores", a.cores.to_string(), b.cores.to_string()),
+        ("kernel", a.kernel.clone(), b.kernel.clone()),
+        ("addressing", a.addressing.clone(), b.addressing.clone()),
+    ];
+    let told: Vec<String> = pairs
+        .into_iter()
+        .filter(|(_, a, b)| a != b)
+        .map(|(name, a, b)| format!("{name} {a} against {b}"))
+        .collect();
+    let told = if told.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", told.join(", "))
+    };
+    format!(
+        "the machines differ: fingerprint {} against {}{told}",
+        a.fingerprint, b.fingerprint
+    )
+}
+
+/// Differences that may be the cause of what is found.
+pub fn that_matter(before: &Run, after: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    if before.plan.seed != after.plan.seed {
+        found.push(format!(
+            "the seed of the order, {} and {}",
+            before.plan.seed, after.plan.seed
+        ));
+    }
+    let (Some(a), Some(b)) = (&before.environment, &after.environment) else {
+        return found;
+    };
+    if a.tare != b.tare {
+        found.push(format!("tare, {} and {}", a.tare, b.tare));
+    }
+    if a.boot_id != b.boot_id {
+        found.push("the boot of the machine".into());
+    }
+    let names: BTreeSet<&String> = a.targets.keys().chain(b.targets.keys()).collect();
+    for name in names {
+        let version = |e: &EnvironmentRecord| {
+            e.targets.get(name).map_or_else(
+                || "absent".into(),
+                |v| format!("{} ({})", v.version, v.source),
+            )
+        };
+        if version(a) != version(b) {
+            found.push(format!("{name}, {} and {}", version(a), version(b)));
+        }
+    }
+    for (name, value) in &a.facts {
+        if let Some(other) = b.facts.get(name).filter(|other| *other != value) {
+            found.push(format!("{name}, {value} and {other}"));
+        }
+    }
+    found
+}

@@ -1,0 +1,369 @@
+//! Two runs of one experiment compared: what changed between them, and what their intervals do not contain.
+
+mod differences;
+mod text;
+
+use serde::Serialize;
+use tare_schema::metric::{Metric, Unit};
+use tare_schema::plan::Plan;
+use tare_schema::view::{Family, Interval, Outcome, Sentence, SentenceKind, View};
+use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
+use tare_stats::unpaired;
+
+use crate::judge::outcome_text;
+use crate::quantity::{self, Sign};
+use crate::read::Run;
+use crate::trials::{Trials, trials};
+
+pub use text::{markdown, terminal};
+
+/// What to do with runs that are not alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unlike {
+    /// Refuse.
+    Refuse,
+    /// Compare, and say what is not alike.
+    Compare,
+}
+
+/// Why two runs are not compared.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum CompareError {
+    /// They are not alike.
+    #[error("the runs are not comparable: {}; with --force they are compared all the same, and the differences are yours to explain", .0.join("; "))]
+    Unlike(Vec<String>),
+    /// They have no cell in common.
+    #[error("the runs have no arm and level in common: compare runs of one experiment")]
+    Nothing,
+}
+
+/// Two runs beside each other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// Format of this shape.
+    pub version: u32,
+    /// The reference.
+    pub before: RunName,
+    /// The other run.
+    pub after: RunName,
+    /// What was found, then what could mislead.
+    pub verdict: Vec<Sentence>,
+    /// What is not the same about the two runs, in words.
+    pub changed: Vec<String>,
+    /// Every figure of every cell that both have.
+    pub rows: Vec<Row>,
+}
+
+/// A run by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunName {
+    /// Folder name.
+    pub id: String,
+    /// Start, RFC 3339.
+    pub started: String,
+    /// Blocks behind its figures.
+    pub blocks: u32,
+}
+
+/// One metric of one cell in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Level.
+    pub level: String,
+    /// Arm.
+    pub arm: String,
+    /// Metric.
+    pub metric: Metric,
+    /// Unit.
+    pub unit: Unit,
+    /// Primary or descriptive.
+    pub family: Family,
+    /// Figure of the reference, in words.
+    pub before: String,
+    /// Figure of the other run, in words.
+    pub after: String,
+    /// Ratio of the two.
+    pub ratio: Option<Interval>,
+    /// Difference in the metric's unit.
+    pub added: Option<Interval>,
+    /// Relative difference that counts as none.
+    pub margin: Option<f64>,
+    /// Outcome.
+    pub outcome: Outcome,
+    /// The ratio in words.
+    pub ratio_text: String,
+    /// The outcome in words.
+    pub outcome_text: String,
+}
+
+/// Compares two runs.
+///
+/// # Errors
+/// When they are not alike and that is to be refused, or have nothing in common.
+pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunComparison, CompareError> {
+    let against = differences::that_forbid(before, after);
+    if unlike == Unlike::Refuse && !against.is_empty() {
+        return Err(CompareError::Unlike(against));
+    }
+    let views = (crate::view(before), crate::view(after));
+    let measured = (trials(before), trials(after));
+    let cells = shared(&before.plan, &after.plan);
+    if cells.is_empty() {
+        return Err(CompareError::Nothing);
+    }
+    let judge = Judge {
+        plan: &before.plan,
+        family: cells.len() * before.plan.primary.len(),
+        views: (&views.0, &views.1),
+        measured: (&measured.0, &measured.1),
+    };
+    let rows: Vec<Row> = cells
+        .iter()
+        .flat_map(|cell| {
+            Metric::ALL
+                .iter()
+                .filter_map(|metric| judge.row(cell, *metric))
+        })
+        .collect();
+    let mut changed = against;
+    changed.extend(differences::that_matter(before, after));
+    let verdict = verdict(&rows, &views, &changed);
+    Ok(RunComparison {
+        version: tare_schema::FORMAT_VERSION,
+        before: name(&views.0),
+        after: name(&views.1),
+        verdict,
+        changed,
+        rows,
+    })
+}
+
+fn name(view: &View) -> RunName {
+    let run = &view.run;
+    RunName {
+        id: run.id.clone(),
+        started: run.started.clone(),
+        blocks: run.blocks_complete,
+    }
+}
+
+/// Arms × levels that both plans have, in the order of the first: level, arm.
+fn shared(before: &Plan, after: &Plan) -> Vec<(String, String)> {
+    let has = |arm: &str, level: &str| after.cells.iter().any(|c| c.arm == arm && c.level == level);
+    let mut cells = Vec::new();
+    for level in &before.levels {
+        for arm in &before.arms {
+            if has(&arm.name, &level.name) {
+                cells.push((arm.name.clone(), level.name.clone()));
+            }
+        }
+    }
+    cells
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    family: usize,
+    views: (&'a View, &'a View),
+    measured: (&'a Trials<'a>, &'a Trials<'a>),
+}
+
+impl Judge<'_> {
+    fn row(&self, cell: &(String, String), metric: Metric) -> Option<Row> {
+        let before = values(self.measured.0, cell, metric);
+        let after = values(self.measured.1, cell, metric);
+        if before.is_empty() && after.is_empty() {
+            return None;
+        }
+        let is_primary = self.plan.primary.contains(&metric);
+        let margin = self.margin(cell, metric);
+        let question = unpaired::Question {
+            before: &before,
+            after: &after,
+            family: if is_primary { self.family } else { 1 },
+            margin,
+        };
+        let found = unpaired::compare(&question).ok()?;
+        let ends = found.deciding;
+        let ratio = found.ratio.map(|estimate| Interval {
+            estimate,
+            low: ends.map(|ends| ends.low),
+            high: ends.map(|ends| ends.high),
+        });
+        let added = found.difference.map(|difference| Interval {
+            estimate: difference.estimate,
+            low: Some(difference.low),
+            high: Some(difference.high),
+        });
+        let outcome = outcome(found.outcome, is_primary);
+        Some(Row {
+            level: cell.1.clone(),
+            arm: cell.0.clone(),
+            metric,
+            unit: metric.unit(),
+            family: if is_primary {
+                Family::Primary
+            } else {
+                Family::Descriptive
+            },
+            before: figure(self.views.0, cell, metric),
+            after: figure(self.views.1, cell, metric),
+            ratio_text: ratio.map_or_else(
+                || quantity::MISSING.into(),
+                |ratio| quantity::change(&ratio, Sign::Shown),
+            ),
+            outcome_text: outcome_text(&outcome, margin),
+            ratio,
+            added,
+            margin,
+            outcome,
+        })
+    }
+
+    /// The larger of the declared margin and the noise floors that both runs measured.
+    fn margin(&self, cell: &(String, String), metric: Metric) -> Option<f64> {
+        let floor = |view: &View| {
+            let noise = view
+                .noise
+                .iter()
+                .find(|n| n.level == cell.1 && n.metric == metric);
+            noise.and_then(|noise| noise.floor)
+        };
+        [
+            Some(self.plan.margin),
+            floor(self.views.0),
+            floor(self.views.1),
+        ]
+        .into_iter()
+        .flatten()
+        .filter(|margin| *margin > 0.0)
+        .reduce(f64::max)
+    }
+}
+
+/// Values of a cell, one per block; lower bounds cannot be compared.
+fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Vec<f64> {
+    let Some(measured) = trials.cells.get(cell) else {
+        return Vec::new();
+    };
+    measured
+        .iter()
+        .filter(|((_, copy), _)| *copy == 0)
+        .filter_map(|(_, measured)| measured.values.get(&metric))
+        .filter(|figured| !figured.at_least && figured.value > 0.0 && figured.value.is_finite())
+        .map(|figured| figured.value)
+        .collect()
+}
+
+fn figure(view: &View, cell: &(String, String), metric: Metric) -> String {
+    let level = view.levels.iter().find(|level| level.name == cell.1);
+    let found = level.and_then(|level| level.cells.iter().find(|c| c.arm == cell.0));
+    let figure = found.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
+    figure.map_or_else(|| quantity::MISSING.into(), |figure| figure.text.clone())
+}
+
+fn outcome(found: judged::Outcome, is_primary: bool) -> Outcome {
+    match found {
+        judged::Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete }) => {
+            let blocks = quantity::counted(complete as u64, "block", "blocks");
+            Outcome::None {
+                why: format!("only {blocks} in one of the runs; 3 are needed"),
+            }
+        }
+        judged::Outcome::NoVerdict(NoVerdict::TooManyReruns { share }) => Outcome::None {
+            why: format!("{} of the trials repeated", quantity::percent(share)),
+        },
+        _ if !is_primary => Outcome::Described,
+        judged::Outcome::Differs { extent, .. } => Outcome::Differs {
+            within_margin: extent == Extent::WithinMargin,
+        },
+        judged::Outcome::Same => Outcome::Same,
+        judged::Outcome::Undecided { more } => Outcome::Undecided {
+            more_blocks: match more {
+                MoreBlocks::About(more) => Some(more),
+                MoreBlocks::MoreThan(_) => None,
+            },
+        },
+    }
+}
+
+/// Most differences told one by one; the table has all.
+const TOLD: usize = 6;
+
+fn verdict(rows: &[Row], views: &(View, View), changed: &[String]) -> Vec<Sentence> {
+    let primary: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.family == Family::Primary)
+        .collect();
+    let of = |test: fn(&Outcome) -> bool| primary.iter().filter(|row| test(&row.outcome)).count();
+    let differing: Vec<&&Row> = primary
+        .iter()
+        .filter(|row| matches!(row.outcome, Outcome::Differs { .. }))
+        .collect();
+    let mut texts = Vec::new();
+    texts.push((
+        SentenceKind::Finding,
+        format!(
+            "Of {} primary figures, {} differ between the runs, {} are the same, {} are undecided and {} have no verdict.",
+            primary.len(),
+            differing.len(),
+            of(|o| matches!(o, Outcome::Same)),
+            of(|o| matches!(o, Outcome::Undecided { .. })),
+            of(|o| matches!(o, Outcome::None { .. })),
+        ),
+    ));
+    for row in differing.iter().take(TOLD) {
+        texts.push((
+            SentenceKind::Finding,
+            format!(
+                "{} at {}: {} went from {} to {}, {}.",
+                row.arm,
+                row.level,
+                row.metric.label(),
+                row.before,
+                row.after,
+                row.ratio_text
+            ),
+        ));
+    }
+    if differing.len() > TOLD {
+        let rest = differing.len() - TOLD;
+        texts.push((
+            SentenceKind::Finding,
+            format!("{rest} more differ: see the table."),
+        ));
+    }
+    for change in changed {
+        texts.push((
+            SentenceKind::Warning,
+            format!("Not the same in both runs: {change}."),
+        ));
+    }
+    for view in [&views.0, &views.1] {
+        let doubts = view
+            .verdict
+            .iter()
+            .filter(|s| s.kind == SentenceKind::Warning)
+            .count();
+        if doubts > 0 {
+            let warnings = quantity::counted(doubts as u64, "warning", "warnings");
+            texts.push((
+                SentenceKind::Warning,
+                format!(
+                    "{} has {warnings} of its own: read its report.",
+                    view.run.id
+                ),
+            ));
+        }
+    }
+    texts.push((
+        SentenceKind::Note,
+        "The intervals hold the scatter between the blocks of each run. They do not hold what changes from run to run: boot, \
+         placement in memory, temperature, neighbours on the machine. Only more runs of each show that."
+            .to_string(),
+    ));
+    texts
+        .into_iter()
+        .map(|(kind, text)| Sentence { kind, text })
+        .collect()
+}

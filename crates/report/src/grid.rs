@@ -1,0 +1,317 @@
+//! The tables of a report as plain text cells: one layout for terminal and Markdown.
+
+use tare_schema::metric::{Metric, Unit};
+use tare_schema::view::{CellView, Family, LevelView, Outcome, Overhead, PartView, View};
+
+use crate::latency::Figured;
+use crate::quantity::{self, MISSING};
+
+/// A table of text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grid {
+    /// Heads of the columns.
+    pub header: Vec<String>,
+    /// Rows, each as wide as the header.
+    pub rows: Vec<Vec<String>>,
+    /// Leading columns of names; the others are figures.
+    pub names: usize,
+}
+
+impl Grid {
+    fn new(header: &[&str], names: usize) -> Grid {
+        Grid {
+            header: header.iter().map(|h| (*h).to_string()).collect(),
+            rows: Vec::new(),
+            names,
+        }
+    }
+
+    /// The grid without the columns of these heads.
+    pub fn without(&self, heads: &[&str]) -> Grid {
+        let keep: Vec<usize> = (0..self.header.len())
+            .filter(|column| !heads.contains(&self.header[*column].as_str()))
+            .collect();
+        let pick = |row: &Vec<String>| keep.iter().map(|column| row[*column].clone()).collect();
+        Grid {
+            header: pick(&self.header),
+            rows: self.rows.iter().map(pick).collect(),
+            names: keep.iter().filter(|column| **column < self.names).count(),
+        }
+    }
+
+    /// What stands in a column of this head, if it is the same in every row that has anything there.
+    pub fn constant(&self, head: &str) -> Option<&str> {
+        let column = self.header.iter().position(|h| h == head)?;
+        let mut said = self
+            .rows
+            .iter()
+            .map(|row| row[column].as_str())
+            .filter(|t| !t.is_empty());
+        let first = said.next()?;
+        said.all(|text| text == first).then_some(first)
+    }
+}
+
+/// Metrics of the latency table with the heads of their columns.
+const COLUMNS: [(Metric, &str); 7] = [
+    (Metric::Median, "median"),
+    (Metric::P90, "p90"),
+    (Metric::P99, "p99"),
+    (Metric::P999, "p99.9"),
+    (Metric::Max, "max"),
+    (Metric::Throughput, "throughput"),
+    (Metric::Memory, "memory"),
+];
+
+/// Latency, throughput and memory of every arm at a level; a column without any value is left out.
+pub fn figures(view: &View, level: &LevelView) -> Grid {
+    let text = |cell: &CellView, metric: Metric| {
+        let figure = cell.figures.iter().find(|figure| figure.metric == metric);
+        figure.map_or_else(|| MISSING.to_string(), |figure| figure.text.clone())
+    };
+    let shown: Vec<&(Metric, &str)> = COLUMNS
+        .iter()
+        .filter(|(metric, _)| {
+            level
+                .cells
+                .iter()
+                .any(|cell| text(cell, *metric) != MISSING)
+        })
+        .collect();
+    let mut header = vec!["arm"];
+    header.extend(shown.iter().map(|(_, head)| *head));
+    let mut grid = Grid::new(&header, 1);
+    for cell in &level.cells {
+        let mut row = vec![arm_name(view, cell)];
+        for (metric, _) in &shown {
+            let mut value = text(cell, *metric);
+            if *metric == Metric::Throughput && !cell.rate_reached && cell.trials_fit > 0 {
+                value.push_str(" NOT REACHED");
+            }
+            row.push(value);
+        }
+        grid.rows.push(row);
+    }
+    grid
+}
+
+/// The arm's name, with a mark for what its figures must not be taken for.
+fn arm_name(view: &View, cell: &CellView) -> String {
+    let not_run = view
+        .arms
+        .iter()
+        .any(|arm| arm.name == cell.arm && arm.not_run.is_some());
+    if not_run {
+        format!("{} (not run)", cell.arm)
+    } else if cell.trials_fit == 0 {
+        format!("{} (no fit trial)", cell.arm)
+    } else if cell.trials_saturated > 0 {
+        format!("{} (saturated)", cell.arm)
+    } else {
+        cell.arm.clone()
+    }
+}
+
+fn cost(part: &PartView) -> (String, String) {
+    let unit = Unit::CpuSecondsPer1000;
+    let cpu = quantity::figure(unit, part.cpu_s_per_1000.map(Figured::exact));
+    let memory = part
+        .rss_peak_bytes
+        .map(|bytes| Figured::exact(bytes as f64));
+    (cpu, quantity::figure(Unit::Bytes, memory))
+}
+
+/// Which costs stand in a cell of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// CPU-seconds per 1000 requests.
+    Cpu,
+    /// Peak memory.
+    Memory,
+    /// Both.
+    Both,
+}
+
+impl Cost {
+    fn text(self, cpu: &str, memory: &str) -> String {
+        match self {
+            Cost::Cpu => cpu.to_string(),
+            Cost::Memory => memory.to_string(),
+            Cost::Both => pair(cpu, memory),
+        }
+    }
+}
+
+/// Costs of each part, a column per part and one for all that are under test.
+pub fn costs_wide(level: &LevelView, shown: Cost) -> Grid {
+    let mut instances: Vec<&str> = Vec::new();
+    for part in level.cells.iter().flat_map(|cell| &cell.parts) {
+        if !instances.contains(&part.instance.as_str()) {
+            instances.push(&part.instance);
+        }
+    }
+    let mut header = vec!["arm", "all"];
+    header.extend(&instances);
+    let mut grid = Grid::new(&header, 1);
+    for cell in &level.cells {
+        let total = |metric: Metric| {
+            let figure = cell.figures.iter().find(|figure| figure.metric == metric);
+            figure.map_or_else(|| MISSING.to_string(), |figure| figure.text.clone())
+        };
+        let all = shown.text(&total(Metric::Cpu), &total(Metric::Memory));
+        let mut row = vec![cell.arm.clone(), all];
+        for instance in &instances {
+            let part = cell
+                .parts
+                .iter()
+                .find(|part| part.instance == *instance)
+                .map(cost);
+            let text = part.map(|(cpu, memory)| shown.text(&cpu, &memory));
+            row.push(text.unwrap_or_else(|| MISSING.to_string()));
+        }
+        grid.rows.push(row);
+    }
+    grid
+}
+
+fn pair(cpu: &str, memory: &str) -> String {
+    if cpu == MISSING && memory == MISSING {
+        return MISSING.into();
+    }
+    format!("{cpu}, {memory}")
+}
+
+/// The same, a row per part.
+pub fn costs_long(level: &LevelView) -> Grid {
+    let mut grid = Grid::new(
+        &["arm", "part", "software", "CPU per 1000", "peak memory"],
+        3,
+    );
+    for cell in &level.cells {
+        for (place, part) in cell.parts.iter().enumerate() {
+            let (cpu, memory) = cost(part);
+            let arm = if place == 0 {
+                cell.arm.clone()
+            } else {
+                String::new()
+            };
+            grid.rows.push(vec![
+                arm,
+                part.instance.clone(),
+                part.software.clone(),
+                cpu,
+                memory,
+            ]);
+        }
+    }
+    grid
+}
+
+/// Overheads of one family at one level.
+pub fn overheads(view: &View, level: &LevelView, family: Family) -> Grid {
+    let chosen = |o: &&Overhead| o.level == level.name && o.family == family;
+    let mut grid = Grid::new(
+        &["arm", "against", "metric", "added", "relative", "outcome"],
+        3,
+    );
+    let mut order: Vec<(String, String)> = Vec::new();
+    for overhead in view.overheads.iter().filter(chosen) {
+        let pair = pair_of(overhead);
+        if !order.contains(&pair) {
+            order.push(pair);
+        }
+    }
+    // Overheads come metric by metric; people read them arm by arm.
+    for pair in order {
+        let rows = view
+            .overheads
+            .iter()
+            .filter(chosen)
+            .filter(|o| pair_of(o) == pair);
+        for (place, overhead) in rows.enumerate() {
+            let name = |text: &String| {
+                if place == 0 {
+                    text.clone()
+                } else {
+                    String::new()
+                }
+            };
+            grid.rows.push(vec![
+                name(&pair.0),
+                name(&pair.1),
+                overhead.metric.label().into(),
+                overhead.added_text.clone(),
+                overhead.ratio_text.clone(),
+                short_outcome(overhead),
+            ]);
+        }
+    }
+    grid
+}
+
+/// What is compared with what, in words.
+fn pair_of(overhead: &Overhead) -> (String, String) {
+    if overhead.level == overhead.against_level {
+        return (overhead.arm.clone(), overhead.against.clone());
+    }
+    (
+        format!("{} ({})", overhead.level, overhead.arm),
+        overhead.against_level.clone(),
+    )
+}
+
+/// Outcomes in a table leave the length of the story to the verdict.
+fn short_outcome(overhead: &Overhead) -> String {
+    match &overhead.outcome {
+        Outcome::Undecided {
+            more_blocks: Some(more),
+        } => format!("undecided (+{more} blocks)"),
+        Outcome::Undecided { more_blocks: None } => "undecided".into(),
+        Outcome::None { .. } => "no verdict".into(),
+        _ => overhead.outcome_text.clone(),
+    }
+}
+
+/// Published figures beside ours.
+pub fn published(view: &View) -> Grid {
+    let mut grid = Grid::new(
+        &[
+            "arm",
+            "against",
+            "level",
+            "metric",
+            "published",
+            "here",
+            "source",
+        ],
+        4,
+    );
+    for row in &view.published {
+        grid.rows.push(vec![
+            row.arm.clone(),
+            row.against.clone(),
+            row.level.clone().unwrap_or_else(|| MISSING.into()),
+            row.metric.label().into(),
+            row.theirs.clone(),
+            row.ours.clone(),
+            row.source.clone(),
+        ]);
+    }
+    grid
+}
+
+/// Trials that do not count, with the reason.
+pub fn left_out(view: &View) -> Grid {
+    let mut grid = Grid::new(&["trial", "block", "arm", "level", "status", "why"], 6);
+    for row in view.trials.iter().filter(|row| row.status != "fit") {
+        grid.rows.push(vec![
+            row.trial.to_string(),
+            row.block.to_string(),
+            row.arm.clone(),
+            row.level.clone(),
+            row.status.clone(),
+            row.why.join("; "),
+        ]);
+    }
+    grid
+}

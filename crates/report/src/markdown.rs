@@ -1,0 +1,156 @@
+//! A view as Markdown for a pull request or a README: the verdict first, then the tables.
+
+use std::fmt::Write as _;
+
+use tare_schema::view::{Family, SentenceKind, View, ViewState};
+
+use crate::grid::{self, Cost, Grid};
+use crate::quantity;
+
+/// The view as Markdown that ends with a line break.
+#[must_use]
+pub fn markdown(view: &View) -> String {
+    let run = &view.run;
+    let mut text = format!(
+        "## {}\n\n{}\n\n",
+        escape(&run.experiment),
+        escape(&run.question)
+    );
+    match run.state {
+        ViewState::Complete => {}
+        ViewState::Partial => text.push_str("**Partial**: more blocks are planned.\n\n"),
+        ViewState::Provisional => {
+            text.push_str(
+                "**Provisional**: fewer than 3 blocks, so no intervals and no verdict.\n\n",
+            );
+        }
+    }
+    for sentence in &view.verdict {
+        let line = escape(&sentence.text);
+        let line = match sentence.kind {
+            SentenceKind::Finding => format!("- {line}"),
+            SentenceKind::Warning => format!("- **Warning:** {line}"),
+            SentenceKind::Note => format!("- *{line}*"),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    for level in &view.levels {
+        section(&mut text, &level.name, &grid::figures(view, level));
+        let costs = format!(
+            "{}: CPU-seconds per 1000 requests and peak memory of each part; all: what is under test",
+            level.name
+        );
+        section(&mut text, &costs, &grid::costs_wide(level, Cost::Both));
+        for (family, title) in [
+            (Family::Primary, "overhead"),
+            (Family::Step, "what each step adds"),
+        ] {
+            let grid = grid::overheads(view, level, family);
+            section(&mut text, &format!("{}: {title}", level.name), &grid);
+        }
+    }
+    section(
+        &mut text,
+        "Published, beside what was measured here",
+        &grid::published(view),
+    );
+    section(&mut text, "Trials that do not count", &grid::left_out(view));
+    footer(&mut text, view);
+    text
+}
+
+fn section(text: &mut String, title: &str, grid: &Grid) {
+    if grid.rows.is_empty() {
+        return;
+    }
+    text.push_str(&format!("\n### {}\n\n", escape(title)));
+    text.push_str(&table(grid));
+}
+
+/// A grid as a Markdown table.
+pub(crate) fn table(grid: &Grid) -> String {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let rule: Vec<&str> = (0..grid.header.len())
+        .map(|place| if place < grid.names { "---" } else { "---:" })
+        .collect();
+    let mut text = row(&grid.header);
+    text.push_str(&format!("| {} |\n", rule.join(" | ")));
+    for cells in &grid.rows {
+        text.push_str(&row(cells));
+    }
+    text
+}
+
+fn footer(text: &mut String, view: &View) {
+    let run = &view.run;
+    let fact = |title: &str, name: &str| {
+        let group = view.facts.iter().find(|group| group.title == title)?;
+        group
+            .facts
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.clone())
+    };
+    let machine = [
+        fact("machine", "processor"),
+        fact("machine", "cores").map(|c| format!("{c} cores")),
+    ];
+    let machine: Vec<String> = machine.into_iter().flatten().collect();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "\n{} of {} blocks, {}, on {}; run `{}`, tare {}. Repeat it: `{}`",
+        run.blocks_complete,
+        run.blocks_planned,
+        quantity::span(run.took_ns),
+        if machine.is_empty() {
+            "an unknown machine".into()
+        } else {
+            escape(&machine.join(", "))
+        },
+        run.id,
+        run.tare,
+        run.command
+    );
+}
+
+/// Text that Markdown takes for nothing but text.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '~' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_cannot_break_out_of_its_table() {
+        let grid = Grid {
+            header: vec!["a|b".into()],
+            rows: vec![vec!["x\ny <b>*z*".into()]],
+            names: 1,
+        };
+        assert_eq!(
+            table(&grid),
+            "| a\\|b |\n| --- |\n| x y &lt;b&gt;\\*z\\* |\n"
+        );
+    }
+}

@@ -1,0 +1,312 @@
+//! A view for a terminal: tables that fit its width, the verdict last, where the eye is when a run ends.
+
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
+};
+use tare_schema::view::{Family, LevelView, SentenceKind, View, ViewState};
+
+use crate::grid::{self, Cost, Grid};
+use crate::quantity;
+
+/// Narrower than this tables cannot be; wider than that lines cannot be read.
+const WIDTH: (u16, u16) = (60, 200);
+
+/// Whether text is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// With escape sequences: a terminal, and `NO_COLOR` is not set.
+    On,
+    /// Plain text.
+    Off,
+}
+
+/// Where the text will stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    /// Columns.
+    pub width: u16,
+    /// Whether text is coloured.
+    pub colour: Colour,
+}
+
+/// The view as text that ends with a line break.
+#[must_use]
+pub fn terminal(view: &View, screen: Screen) -> String {
+    let screen = Screen {
+        width: screen.width.clamp(WIDTH.0, WIDTH.1),
+        ..screen
+    };
+    let mut page = Page {
+        screen,
+        text: String::new(),
+    };
+    page.head(view);
+    for level in &view.levels {
+        page.level(view, level);
+    }
+    let published = grid::published(view);
+    if !published.rows.is_empty() {
+        page.title("published, beside what was measured here");
+        let narrow = published.without(&["against"]);
+        page.grid(&[published, narrow]);
+    }
+    let left_out = grid::left_out(view);
+    if !left_out.rows.is_empty() {
+        page.title("trials that do not count");
+        page.grid(&[left_out]);
+    }
+    page.verdict(view);
+    page.text
+}
+
+/// A grid as a table of this width: the first form that fits, else the last one with its cells wrapped.
+#[must_use]
+pub(crate) fn table(forms: &[Grid], screen: Screen) -> String {
+    for form in forms {
+        let lines: Vec<String> = draw(form, screen, ContentArrangement::Disabled);
+        if lines
+            .iter()
+            .all(|line| visible(line) <= usize::from(screen.width))
+        {
+            return join(lines);
+        }
+    }
+    forms.last().map_or_else(String::new, |form| {
+        join(draw(form, screen, ContentArrangement::Dynamic))
+    })
+}
+
+fn join(lines: Vec<String>) -> String {
+    lines
+        .into_iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<String> {
+    let mut table = Table::new();
+    table
+        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+        .force_no_tty()
+        .set_width(screen.width)
+        .set_content_arrangement(arrangement);
+    if screen.colour == Colour::On {
+        table.enforce_styling();
+    }
+    table.set_header(
+        grid.header
+            .iter()
+            .map(|head| Cell::new(head).add_attribute(Attribute::Bold)),
+    );
+    for row in &grid.rows {
+        table.add_row(row);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((u16::from(place > 0), 1));
+        if place >= grid.names && is_figures(grid, place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().collect()
+}
+
+/// A column of short figures stands to the right; sentences do not.
+fn is_figures(grid: &Grid, place: usize) -> bool {
+    !["outcome", "source", "why"].contains(&grid.header[place].as_str())
+}
+
+/// Characters of a line without escape sequences; everything printed here is one column wide.
+fn visible(line: &str) -> usize {
+    let mut count = 0;
+    let mut escaped = false;
+    for c in line.trim_end().chars() {
+        match (escaped, c) {
+            (false, '\u{1b}') => escaped = true,
+            (false, _) => count += 1,
+            (true, 'm') => escaped = false,
+            (true, _) => {}
+        }
+    }
+    count
+}
+
+/// Breaks text into lines; `indent` stands before every line but the first.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.len() - 1;
+        let taken = lines[line].chars().count();
+        if taken > 0 && taken + 1 + word.chars().count() > width && lines[line].trim() != "" {
+            lines.push(format!("{indent}{word}"));
+        } else if taken > 0 {
+            lines[line].push(' ');
+            lines[line].push_str(word);
+        } else {
+            lines[line].push_str(word);
+        }
+    }
+    lines.join("\n")
+}
+
+struct Page {
+    screen: Screen,
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn styled(&mut self, text: &str, code: &str) {
+        match self.screen.colour {
+            Colour::On => self.line(&format!("\u{1b}[{code}m{text}\u{1b}[0m")),
+            Colour::Off => self.line(text),
+        }
+    }
+
+    fn title(&mut self, text: &str) {
+        self.line("");
+        let text = wrap(text, usize::from(self.screen.width), "");
+        self.styled(&text, "1");
+    }
+
+    fn wrapped(&mut self, text: &str) {
+        let text = wrap(text, usize::from(self.screen.width), "");
+        self.line(&text);
+    }
+
+    fn grid(&mut self, forms: &[Grid]) {
+        let text = table(forms, self.screen);
+        self.text.push_str(&text);
+    }
+
+    fn head(&mut self, view: &View) {
+        let run = &view.run;
+        self.styled(&run.experiment, "1");
+        self.wrapped(&run.question);
+        let blocks = u64::from(run.blocks_complete);
+        self.wrapped(&format!(
+            "{} of {} blocks, started {}, took {}, {} of it inside measuring windows",
+            blocks,
+            run.blocks_planned,
+            run.started,
+            quantity::span(run.took_ns),
+            quantity::percent(run.measuring_share),
+        ));
+        let state = match run.state {
+            ViewState::Complete => return,
+            ViewState::Partial => "PARTIAL: intervals from the blocks so far; more are planned",
+            ViewState::Provisional => {
+                "PROVISIONAL: fewer than 3 blocks, so no intervals and no verdict"
+            }
+        };
+        self.styled(state, "33");
+    }
+
+    fn level(&mut self, view: &View, level: &LevelView) {
+        let beyond = level.beyond_knee.as_ref();
+        let beyond = beyond
+            .map(|why| format!("  BEYOND THE KNEE: {why}"))
+            .unwrap_or_default();
+        let provisional = if view.run.state == ViewState::Provisional {
+            " (provisional)"
+        } else {
+            ""
+        };
+        let title = format!("{}{provisional}{beyond}", level.name);
+        self.title(&title);
+        let figures = grid::figures(view, level);
+        let narrow = figures.without(&["memory"]);
+        self.grid(&[
+            figures,
+            narrow.clone(),
+            narrow.without(&["p90"]),
+            narrow.without(&["p90", "p99.9"]),
+        ]);
+        if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
+            self.costs(level);
+        }
+        self.overheads(
+            &grid::overheads(view, level, Family::Primary),
+            &level.name,
+            "overhead",
+        );
+        let steps = grid::overheads(view, level, Family::Step);
+        self.overheads(&steps, &level.name, "what each step adds");
+    }
+
+    fn overheads(&mut self, overheads: &Grid, level: &str, title: &str) {
+        if overheads.rows.is_empty() {
+            return;
+        }
+        // One baseline for all is said once, in the title.
+        let (grid, against) = match overheads.constant("against") {
+            Some(against) => (
+                overheads.without(&["against"]),
+                format!(" against {against}"),
+            ),
+            None => (overheads.clone(), String::new()),
+        };
+        self.title(&format!("{level}: {title}{against}"));
+        let narrow = grid.without(&["relative"]);
+        self.grid(&[grid, narrow]);
+    }
+
+    fn costs(&mut self, level: &LevelView) {
+        // The conductor waits while it is measured: where room is scarce it goes first.
+        let spare = ["conductor"];
+        let both = grid::costs_wide(level, Cost::Both);
+        for form in [both.clone(), both.without(&spare)] {
+            if self.fits(&form) {
+                self.title(&format!(
+                    "{}: CPU-seconds per 1000 requests, peak memory; all: what is under test",
+                    level.name
+                ));
+                return self.grid(&[form]);
+            }
+        }
+        let cpu = grid::costs_wide(level, Cost::Cpu).without(&spare);
+        let memory = grid::costs_wide(level, Cost::Memory).without(&spare);
+        if self.fits(&cpu) && self.fits(&memory) {
+            self.title(&format!(
+                "{}: CPU-seconds per 1000 requests; all: what is under test",
+                level.name
+            ));
+            self.grid(&[cpu]);
+            self.title(&format!(
+                "{}: peak memory; all: what is under test",
+                level.name
+            ));
+            return self.grid(&[memory]);
+        }
+        self.title(&format!(
+            "{}: CPU-seconds per 1000 requests and peak memory of each part",
+            level.name
+        ));
+        self.grid(&[grid::costs_long(level)]);
+    }
+
+    fn fits(&self, form: &Grid) -> bool {
+        let width = usize::from(self.screen.width);
+        draw(form, self.screen, ContentArrangement::Disabled)
+            .iter()
+            .all(|line| visible(line) <= width)
+    }
+
+    fn verdict(&mut self, view: &View) {
+        self.title("verdict");
+        let width = usize::from(self.screen.width);
+        for sentence in &view.verdict {
+            let (mark, code) = match sentence.kind {
+                SentenceKind::Finding => ("", "0"),
+                SentenceKind::Warning => ("! ", "33"),
+                SentenceKind::Note => ("· ", "2"),
+            };
+            let indent = " ".repeat(mark.chars().count());
+            let text = wrap(&format!("{mark}{}", sentence.text), width, &indent);
+            self.styled(&text, code);
+        }
+    }
+}

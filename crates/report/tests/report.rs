@@ -1,0 +1,72 @@
+//! Runs of known truth, written as a conductor would, read back, judged and shown.
+//!
+//! - truth: the sentence says what was planted
+//! - damage: killed, resumed, half-written and foreign runs
+//! - shown: golden files of every renderer
+//! - two: two runs compared
+
+#![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
+
+#[path = "fixture/mod.rs"]
+mod fixture;
+
+#[path = "report/damage.rs"]
+mod damage;
+#[path = "report/shown.rs"]
+mod shown;
+#[path = "report/truth.rs"]
+mod truth;
+#[path = "report/two.rs"]
+mod two;
+
+use std::sync::LazyLock;
+
+use tare_schema::metric::Metric;
+use tare_schema::view::{CellView, Figure, Overhead, SentenceKind, View};
+
+/// The view of a synthetic run.
+fn view_of(run: &fixture::SampleRun) -> View {
+    let place = tempfile::tempdir().unwrap();
+    let folder = run.write(place.path()).unwrap();
+    tare_report::view(&tare_report::read(&folder).unwrap())
+}
+
+/// The view of the sidecar question as it was planted.
+fn sidecar() -> View {
+    static SIDECAR: LazyLock<View> = LazyLock::new(|| view_of(&fixture::SampleRun::sidecar()));
+    SIDECAR.clone()
+}
+
+fn cell<'a>(view: &'a View, arm: &str, level: &str) -> &'a CellView {
+    let level = view.levels.iter().find(|l| l.name == level).unwrap();
+    level.cells.iter().find(|c| c.arm == arm).unwrap()
+}
+
+fn figure<'a>(view: &'a View, arm: &str, level: &str, metric: Metric) -> &'a Figure {
+    cell(view, arm, level)
+        .figures
+        .iter()
+        .find(|f| f.metric == metric)
+        .unwrap()
+}
+
+fn overhead<'a>(
+    view: &'a View,
+    arm: &str,
+    against: &str,
+    level: &str,
+    metric: Metric,
+) -> &'a Overhead {
+    view.overheads
+        .iter()
+        .find(|o| o.arm == arm && o.against == against && o.level == level && o.metric == metric)
+        .unwrap()
+}
+
+fn sentences(view: &View, kind: SentenceKind) -> Vec<&str> {
+    view.verdict
+        .iter()
+        .filter(|s| s.kind == kind)
+        .map(|s| s.text.as_str())
+        .collect()
+}

@@ -1,0 +1,167 @@
+use std::fs;
+
+use tare_schema::metric::Metric;
+use tare_schema::record::RunProgress;
+use tare_schema::view::{SentenceKind, ViewState};
+
+use crate::fixture::SampleRun;
+use crate::{overhead, sentences, view_of};
+
+#[test]
+fn a_killed_run_reports_its_whole_blocks_as_if_it_had_never_been_killed() {
+    let place = tempfile::tempdir().unwrap();
+    let killed = SampleRun {
+        progress: RunProgress::Running,
+        ..SampleRun::sidecar()
+    };
+    let folder = killed.write(place.path()).unwrap();
+    // The kill came in the middle of block 5: its last trials are not there and one record is half-written.
+    for number in 46..=50 {
+        fs::remove_dir_all(folder.join(format!("trials/{number:04}"))).unwrap();
+    }
+    let half = folder.join("trials/0045/record.json");
+    let text = fs::read(&half).unwrap();
+    fs::write(&half, &text[..text.len() / 2]).unwrap();
+    let view = tare_report::view(&tare_report::read(&folder).unwrap());
+    let never = view_of(&SampleRun {
+        blocks: 4,
+        ..SampleRun::sidecar()
+    });
+    assert_eq!(
+        (view.run.blocks_complete, view.run.state),
+        (4, ViewState::Partial)
+    );
+    assert_eq!(view.levels, never.levels);
+    assert_eq!(view.overheads, never.overheads);
+    assert!(
+        view.skipped
+            .iter()
+            .any(|s| s.starts_with("trials/0045/record.json: ")),
+        "{:?}",
+        view.skipped
+    );
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings
+            .iter()
+            .any(|w| w.contains("not finished, or was killed: 4 of 5 blocks")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn trials_of_a_block_that_was_measured_again_do_not_count() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = SampleRun::sidecar().write(place.path()).unwrap();
+    let before = tare_report::view(&tare_report::read(&folder).unwrap());
+    // An absurd first attempt at block 3, superseded when the run was resumed.
+    let extra = folder.join("trials/0051");
+    fs::create_dir_all(&extra).unwrap();
+    for name in ["latency.hlog", "lateness.hlog"] {
+        fs::copy(folder.join("trials/0021").join(name), extra.join(name)).unwrap();
+    }
+    let text = fs::read_to_string(folder.join("trials/0021/record.json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    record["trial"] = 51.into();
+    record["superseded"] = true.into();
+    record["parts"][0]["cpu_ns"] = 1.into();
+    fs::write(extra.join("record.json"), record.to_string()).unwrap();
+    let after = tare_report::view(&tare_report::read(&folder).unwrap());
+    assert_eq!(after.overheads, before.overheads);
+    assert_eq!(after.levels, before.levels);
+    assert_eq!(after.trials.last().unwrap().status, "superseded");
+}
+
+#[test]
+fn broken_files_are_named_and_left_out_and_nothing_panics() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = SampleRun::sidecar().write(place.path()).unwrap();
+    fs::write(folder.join("trials/0001/latency.hlog"), b"\xff\x00 no log").unwrap();
+    fs::remove_file(folder.join("trials/0002/lateness.hlog")).unwrap();
+    fs::write(folder.join("trials/0003/record.json"), "").unwrap();
+    fs::write(folder.join("trials/0004/record.json"), "{\"version\": 99}").unwrap();
+    fs::remove_file(folder.join("environment.json")).unwrap();
+    fs::write(folder.join("run.json"), "[]").unwrap();
+    fs::write(folder.join("trials/notes.txt"), "a stray file").unwrap();
+    let view = tare_report::view(&tare_report::read(&folder).unwrap());
+    for start in [
+        "environment.json: ",
+        "run.json: ",
+        "trials/0003/record.json: ",
+        "trials/0004/record.json: written by a newer Tare",
+        "trials/0001/latency.hlog: ",
+        "trials/0002/lateness.hlog: ",
+    ] {
+        assert!(
+            view.skipped.iter().any(|s| s.starts_with(start)),
+            "{start} in {:?}",
+            view.skipped
+        );
+    }
+    assert_eq!(view.skipped.len(), 6, "{:?}", view.skipped);
+    assert!(
+        sentences(&view, SentenceKind::Warning)
+            .iter()
+            .any(|w| w.starts_with("6 files could not be read"))
+    );
+}
+
+#[test]
+fn every_prefix_of_a_run_has_a_view() {
+    let place = tempfile::tempdir().unwrap();
+    let run = SampleRun {
+        blocks: 3,
+        window_s: 3,
+        progress: RunProgress::Running,
+        ..SampleRun::sidecar()
+    };
+    let folder = run.write(place.path()).unwrap();
+    for number in (0..=30).rev() {
+        let view = tare_report::view(&tare_report::read(&folder).unwrap());
+        let whole = (number / 10).max(u32::from(number > 0));
+        assert_eq!(view.run.blocks_complete, whole, "after {number} trials");
+        assert!(!view.verdict.is_empty());
+        let trial = folder.join(format!("trials/{number:04}"));
+        if number > 0 {
+            fs::remove_dir_all(trial).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_a_plan_is_no_run_and_a_newer_plan_is_called_newer() {
+    let place = tempfile::tempdir().unwrap();
+    let error = tare_report::read(place.path()).unwrap_err().to_string();
+    assert!(error.contains("plan.json"), "{error}");
+    fs::write(place.path().join("plan.json"), "{\"version\": 7}").unwrap();
+    let error = tare_report::read(place.path()).unwrap_err().to_string();
+    assert!(error.contains("format version 7"), "{error}");
+    let error = tare_report::read(&place.path().join("none"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("latest"), "{error}");
+}
+
+#[test]
+fn an_arm_that_was_not_run_is_listed_as_such_and_harms_no_other() {
+    let run = SampleRun {
+        plan_edit: Some(|plan| {
+            let mut arm = plan.arms[3].clone();
+            arm.name = "redirected".into();
+            arm.needs = Some("network namespaces".into());
+            plan.arms.push(arm);
+        }),
+        ..SampleRun::sidecar()
+    };
+    let view = view_of(&run);
+    assert_eq!(
+        view.arms[4].not_run.as_deref(),
+        Some("it needs network namespaces")
+    );
+    assert!(view.overheads.iter().all(|o| o.arm != "redirected"));
+    assert_eq!(
+        overhead(&view, "both-sidecars", "direct", "2000/s", Metric::Cpu).pairs,
+        5
+    );
+    assert_eq!(view.run.blocks_complete, 5);
+}

@@ -1,0 +1,346 @@
+use tare_schema::metric::Metric;
+use tare_schema::plan::Compare;
+use tare_schema::record::TrialStatus;
+use tare_schema::view::{Family, Outcome, SentenceKind, ViewState};
+
+use crate::fixture::{SampleArm, SampleRun};
+use crate::{cell, figure, overhead, sentences, sidecar, view_of};
+
+#[test]
+fn a_planted_overhead_is_found_and_said_in_the_first_sentence() {
+    let view = sidecar();
+    let median = overhead(
+        &view,
+        "both-sidecars-mtls",
+        "direct",
+        "2000/s",
+        Metric::Median,
+    );
+    let added = median.added.unwrap();
+    assert!(
+        added.low.unwrap() < 310_000.0 && 310_000.0 < added.high.unwrap(),
+        "{added:?}"
+    );
+    assert_eq!(
+        median.outcome,
+        Outcome::Differs {
+            within_margin: false
+        }
+    );
+    let cpu = overhead(&view, "both-sidecars-mtls", "direct", "2000/s", Metric::Cpu)
+        .added
+        .unwrap();
+    assert!(
+        cpu.low.unwrap() < 0.42 && 0.42 < cpu.high.unwrap(),
+        "{cpu:?}"
+    );
+    let first = sentences(&view, SentenceKind::Finding)[0];
+    let told = median.added_text.trim_start_matches('+');
+    let start = format!(
+        "Envoy sidecars on client and server, mTLS between them, add {told} to the median and "
+    );
+    assert!(first.starts_with(&start), "{first}");
+    assert!(
+        first.contains(" at 2000 requests/s, and cost 0.42"),
+        "{first}"
+    );
+    assert_eq!(view.run.state, ViewState::Complete);
+}
+
+#[test]
+fn an_arm_that_extends_another_is_compared_with_it_too() {
+    let view = sidecar();
+    let steps: Vec<(&str, &str)> = view
+        .overheads
+        .iter()
+        .filter(|o| o.family == Family::Step && o.metric == Metric::Cpu && o.level == "400/s")
+        .map(|o| (o.arm.as_str(), o.against.as_str()))
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            ("both-sidecars", "client-sidecar"),
+            ("both-sidecars-mtls", "both-sidecars")
+        ]
+    );
+    // 30 + 2 × 210 µs against 30 + 2 × 180 µs: 15.4 % more.
+    let mtls = overhead(
+        &view,
+        "both-sidecars-mtls",
+        "both-sidecars",
+        "2000/s",
+        Metric::Cpu,
+    );
+    let ratio = mtls.ratio.unwrap();
+    assert!(
+        ratio.low.unwrap() < 450.0 / 390.0 && 450.0 / 390.0 < ratio.high.unwrap(),
+        "{ratio:?}"
+    );
+    assert!(
+        sentences(&view, SentenceKind::Finding)
+            .iter()
+            .any(|s| s.starts_with("mTLS alone "))
+    );
+}
+
+fn twins(added_us: f64) -> SampleRun {
+    let mut run = SampleRun::sidecar();
+    run.arms.truncate(1);
+    run.arms.push(SampleArm {
+        name: "twin",
+        about: "the same once more",
+        added_us,
+        ..run.arms[0].clone()
+    });
+    run.published.clear();
+    run
+}
+
+#[test]
+fn two_arms_that_are_alike_are_not_called_different() {
+    // A verdict of "differs" is allowed in 5 runs of 100; 12 seeds with none or one are well within that.
+    let mut called = 0;
+    for seed in 0..12 {
+        let view = view_of(&SampleRun {
+            seed,
+            rates_per_s: vec![400],
+            window_s: 3,
+            ..twins(0.0)
+        });
+        let differs = |o: &&tare_schema::view::Overhead| {
+            o.family == Family::Primary && matches!(o.outcome, Outcome::Differs { .. })
+        };
+        called += u32::from(view.overheads.iter().any(|o| differs(&o)));
+    }
+    assert!(
+        called <= 2,
+        "{called} of 12 runs without a difference called one"
+    );
+}
+
+#[test]
+fn a_missing_pair_costs_its_block_and_is_listed() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        if (record.arm.as_str(), record.level.as_str(), record.block)
+            == ("both-sidecars", "2000/s", 2)
+        {
+            record.status = TrialStatus::Failed {
+                reason: "server-sidecar ended with code 139".into(),
+                log_tail: vec!["segmentation fault".into()],
+            };
+        }
+    });
+    let view = view_of(&run);
+    assert_eq!(
+        overhead(&view, "both-sidecars", "direct", "2000/s", Metric::Median).pairs,
+        4
+    );
+    assert_eq!(
+        overhead(&view, "both-sidecars", "direct", "400/s", Metric::Median).pairs,
+        5
+    );
+    let figure = figure(&view, "both-sidecars", "2000/s", Metric::Median);
+    assert_eq!(figure.by_block.iter().filter(|v| v.is_none()).count(), 1);
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings
+            .iter()
+            .any(|w| w.contains("1 trial was failed") && w.contains("code 139")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn an_arm_whose_trials_were_mostly_unfit_has_no_verdict_and_says_so() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        if record.arm == "client-sidecar" && record.level == "2000/s" && record.block > 3 {
+            record.status = TrialStatus::Unfit {
+                reasons: vec!["lateness p99 212 µs > 100 µs".into()],
+            };
+        }
+    });
+    let view = view_of(&run);
+    let outcome = &overhead(&view, "client-sidecar", "direct", "2000/s", Metric::Median).outcome;
+    assert!(
+        matches!(outcome, Outcome::None { why } if why.contains("40 %")),
+        "{outcome:?}"
+    );
+    let other = &overhead(&view, "client-sidecar", "direct", "400/s", Metric::Median).outcome;
+    assert!(matches!(other, Outcome::Differs { .. }), "{other:?}");
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings.iter().any(|w| w.contains("2 trials were unfit")),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings
+            .iter()
+            .any(|w| w.starts_with("No verdict on client-sidecar at 2000/s")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
+    let run = SampleRun::sidecar().edit(|record, exchanges| {
+        if record.arm == "client-sidecar" && record.level == "2000/s" {
+            // 5 % of the exchanges were still open when the drain ended, 10 s old.
+            let felt = exchanges.tag("client.echo.felt");
+            let open = felt.len() / 20;
+            felt.truncate(felt.len() - open);
+            for _ in 0..open {
+                exchanges
+                    .tag("client.echo.felt.unfinished")
+                    .push((1, 10_000_000_000));
+            }
+            record.load[0].right -= open as u64;
+            record.load[0].unfinished += open as u64;
+        }
+    });
+    let view = view_of(&run);
+    let p99 = figure(&view, "client-sidecar", "2000/s", Metric::P99);
+    assert!(p99.at_least, "{p99:?}");
+    assert_eq!(p99.text, "> 10.00 s".replace(".00", ".0"));
+    let median = figure(&view, "client-sidecar", "2000/s", Metric::Median);
+    assert!(!median.at_least, "{median:?}");
+    let outcome = &overhead(&view, "client-sidecar", "direct", "2000/s", Metric::P99).outcome;
+    assert!(
+        matches!(outcome, Outcome::None { why } if why.contains("unanswered")),
+        "{outcome:?}"
+    );
+    let curve = &cell(&view, "client-sidecar", "2000/s").felt;
+    assert!(curve.last().unwrap().at_least && !curve[0].at_least);
+    // 5 % of what was offered never came: the rate was not carried, and that is said loudly.
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings
+            .iter()
+            .any(|w| w.starts_with("OFFERED RATE NOT REACHED: client-sidecar at 2000")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_quantile_without_ten_observations_beyond_it_is_not_shown() {
+    let view = view_of(&SampleRun {
+        rates_per_s: vec![400],
+        ..SampleRun::sidecar()
+    });
+    // 2400 exchanges a trial: p99 has 24 beyond it, p99.9 has 2.
+    assert!(
+        figure(&view, "direct", "400/s", Metric::P99)
+            .value
+            .is_some()
+    );
+    let p999 = figure(&view, "direct", "400/s", Metric::P999);
+    assert_eq!((p999.value, p999.text.as_str()), (None, "–"));
+}
+
+#[test]
+fn a_level_at_which_the_cores_were_saturated_is_beyond_the_knee_and_not_the_answer() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        record.saturated = record.level == "2000/s" && record.arm.starts_with("both-sidecars");
+    });
+    let view = view_of(&run);
+    assert!(view.levels[0].beyond_knee.is_none());
+    assert!(
+        view.levels[1]
+            .beyond_knee
+            .as_ref()
+            .unwrap()
+            .contains("saturated in 5 of 5 trials of both-sidecars")
+    );
+    let first = sentences(&view, SentenceKind::Finding)[0];
+    assert!(first.contains("at 400 requests/s"), "{first}");
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings
+            .iter()
+            .any(|w| w.starts_with("2000/s lies beyond the knee")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn before_the_third_block_there_are_estimates_and_no_verdict() {
+    let view = view_of(&SampleRun {
+        blocks: 2,
+        ..SampleRun::sidecar()
+    });
+    assert_eq!(view.run.state, ViewState::Provisional);
+    for overhead in &view.overheads {
+        assert!(
+            overhead
+                .ratio
+                .is_none_or(|r| r.low.is_none() && r.high.is_none())
+        );
+        assert!(
+            matches!(overhead.outcome, Outcome::None { .. }),
+            "{overhead:?}"
+        );
+    }
+    let findings = sentences(&view, SentenceKind::Finding);
+    assert!(
+        findings[0].starts_with("Provisional, after 2 blocks of 5"),
+        "{findings:?}"
+    );
+    assert!(findings[1].contains("median +0.3"), "{findings:?}");
+}
+
+#[test]
+fn levels_are_compared_when_the_experiment_asks_for_it() {
+    let mut run = SampleRun {
+        compare: Compare::Levels,
+        ..SampleRun::sidecar()
+    };
+    run.arms.truncate(1);
+    run.published.clear();
+    let view = view_of(&run);
+    assert!(view.arms.iter().all(|arm| !arm.baseline));
+    let median = overhead(&view, "direct", "direct", "2000/s", Metric::Median);
+    assert_eq!(median.against_level, "400/s");
+    assert_eq!(median.pairs, 5);
+    let throughput = overhead(&view, "direct", "direct", "2000/s", Metric::Throughput);
+    assert!((throughput.ratio.unwrap().estimate - 5.0).abs() < 1e-9);
+    let first = sentences(&view, SentenceKind::Finding)[0];
+    assert!(first.starts_with("2000/s instead of 400/s "), "{first}");
+}
+
+#[test]
+fn what_else_the_machine_did_is_said() {
+    let run = SampleRun::sidecar().edit(|record, _| {
+        if let Some(machine) = record.machine.as_mut() {
+            machine.foreign_cpu_ns = Some(machine.window_ns / 4);
+            machine.steal_share = Some(0.05);
+        }
+    });
+    let view = view_of(&run);
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        warnings.iter().any(|w| w.contains("25 % of a core")),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings.iter().any(|w| w.contains("took 5 % of the time")),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_published_figure_stands_beside_ours_with_its_caveat() {
+    let view = sidecar();
+    let row = &view.published[0];
+    assert_eq!((row.theirs.as_str(), view.published.len()), ("+10 ms", 1));
+    assert!(
+        row.ours.starts_with("+0.3") && row.ours.contains('('),
+        "{}",
+        row.ours
+    );
+    let notes = sentences(&view, SentenceKind::Note);
+    assert!(
+        notes
+            .iter()
+            .any(|n| n.contains("policy and telemetry service")),
+        "{notes:?}"
+    );
+}

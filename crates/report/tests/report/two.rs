@@ -1,0 +1,140 @@
+use tare_report::Run;
+use tare_report::compare::{CompareError, RunComparison, Unlike, compare, markdown, terminal};
+use tare_report::terminal::{Colour, Screen};
+use tare_schema::metric::Metric;
+use tare_schema::view::{Outcome, SentenceKind};
+
+use crate::fixture::SampleRun;
+
+fn read(run: &SampleRun, place: &tempfile::TempDir) -> Run {
+    tare_report::read(&run.write(place.path()).unwrap()).unwrap()
+}
+
+fn two(
+    before: &SampleRun,
+    after: &SampleRun,
+    unlike: Unlike,
+) -> Result<RunComparison, CompareError> {
+    let places = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    compare(&read(before, &places.0), &read(after, &places.1), unlike)
+}
+
+#[test]
+fn a_slower_run_is_found_and_only_where_it_is_slower() {
+    let mut slower = SampleRun {
+        seed: 11,
+        ..SampleRun::sidecar()
+    };
+    slower.arms[1].added_us = 230.0;
+    let found = two(&SampleRun::sidecar(), &slower, Unlike::Refuse).unwrap();
+    let row = |arm: &str| {
+        found
+            .rows
+            .iter()
+            .find(|r| r.arm == arm && r.level == "2000/s" && r.metric == Metric::Median)
+            .unwrap()
+    };
+    assert!(matches!(
+        row("client-sidecar").outcome,
+        Outcome::Differs {
+            within_margin: false
+        }
+    ));
+    // 400 + 230 µs against 400 + 150 µs.
+    let ratio = row("client-sidecar").ratio.unwrap();
+    assert!(
+        ratio.low.unwrap() < 630.0 / 550.0 && 630.0 / 550.0 < ratio.high.unwrap(),
+        "{ratio:?}"
+    );
+    assert!(!matches!(row("direct").outcome, Outcome::Differs { .. }));
+    let notes: Vec<_> = found
+        .verdict
+        .iter()
+        .filter(|s| s.kind == SentenceKind::Note)
+        .collect();
+    assert!(
+        notes[0]
+            .text
+            .contains("do not hold what changes from run to run")
+    );
+    let text = terminal(
+        &found,
+        Screen {
+            width: 100,
+            colour: Colour::Off,
+        },
+    );
+    assert!(text.lines().all(|line| line.chars().count() <= 100));
+    assert!(markdown(&found).contains("| client-sidecar |"));
+    assert!(
+        found.changed.iter().any(|c| c.starts_with("the seed")),
+        "{:?}",
+        found.changed
+    );
+}
+
+#[test]
+fn runs_of_two_machines_or_two_files_are_refused_unless_forced() {
+    let other = SampleRun {
+        environment_edit: Some(|environment| {
+            environment.fingerprint = "ffff0000".into();
+            environment.cores = 64;
+        }),
+        plan_edit: Some(|plan| plan.file_digest = "another".into()),
+        ..SampleRun::sidecar()
+    };
+    let error = two(&SampleRun::sidecar(), &other, Unlike::Refuse)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("fingerprint a1b2c3d4 against ffff0000 (cores 2 against 64)"),
+        "{error}"
+    );
+    assert!(
+        error.contains("file was changed") && error.contains("--force"),
+        "{error}"
+    );
+    let forced = two(&SampleRun::sidecar(), &other, Unlike::Compare).unwrap();
+    let warned = forced
+        .verdict
+        .iter()
+        .filter(|s| s.kind == SentenceKind::Warning);
+    assert_eq!(
+        warned
+            .filter(|s| s.text.starts_with("Not the same in both runs: "))
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_run_of_two_blocks_has_no_verdict_against_another() {
+    let short = SampleRun {
+        blocks: 2,
+        ..SampleRun::sidecar()
+    };
+    let found = two(&SampleRun::sidecar(), &short, Unlike::Refuse).unwrap();
+    assert!(
+        found
+            .rows
+            .iter()
+            .all(|row| matches!(row.outcome, Outcome::None { .. }))
+    );
+    assert!(
+        found.verdict[0].text.contains("24 have no verdict"),
+        "{}",
+        found.verdict[0].text
+    );
+}
+
+#[test]
+fn runs_without_a_common_cell_are_refused_even_by_force() {
+    let other = SampleRun {
+        rates_per_s: vec![777],
+        ..SampleRun::sidecar()
+    };
+    assert_eq!(
+        two(&SampleRun::sidecar(), &other, Unlike::Compare).unwrap_err(),
+        CompareError::Nothing
+    );
+}
