@@ -20,6 +20,7 @@ use tare_lab::local::{Local, LocalOptions};
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::LoadPlan;
 use tare_schema::plan::{Addressing, Placement};
+use tare_schema::topology::Security;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 const LIMIT: Duration = Duration::from_secs(10);
@@ -291,6 +292,71 @@ fn the_environment_describes_the_machine_and_the_software() {
     );
     assert!(record.memory_bytes > 0 && record.cores > 0 && !record.boot_id.is_empty());
     assert!(!record.checks.is_empty());
+}
+
+#[test]
+fn two_real_proxies_with_mutual_tls_between_them_serve_and_count() {
+    for proxy in ["envoy", "haproxy", "nginx"] {
+        let rig = Rig::new();
+        let builtin = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"));
+        let mut options = rig.options();
+        options.catalogue = Catalogue::load(&builtin, &[rig.path("targets")]).unwrap();
+        options.fetcher = Fetcher {
+            own: PathBuf::from(RIG),
+            ..Fetcher::from_env().unwrap()
+        };
+        let mut local = Local::new(options).unwrap();
+        let mut plan = through_relay();
+        let topology = &mut plan.topology;
+        topology.instances[1].target = String::from(proxy);
+        let mut near = topology.instances[1].clone();
+        near.name = String::from("client-sidecar");
+        near.pod = String::from("client");
+        topology.instances.insert(2, near);
+        let route = &mut topology.routes[0];
+        route.stops.insert(0, String::from("client-sidecar"));
+        let mut mutual = route.links[0];
+        mutual.security = Security::Mtls;
+        route.links.insert(1, mutual);
+        let mut bed = local.place(&plan).unwrap();
+        bed.start().unwrap();
+        let before = handshakes(bed.as_mut());
+        assert_eq!(echo(bed.as_ref()), "hello", "{proxy}");
+        let mut after = before;
+        until(|| {
+            after = handshakes(bed.as_mut());
+            after > before
+        });
+        assert_eq!(after - before, 1.0, "{proxy}");
+        let parts = bed.observe().unwrap().finish().unwrap().0;
+        assert_eq!(parts.len(), 4);
+        let into = rig.path("collected");
+        for file in bed.collect(&into).unwrap() {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(!text.contains("PRIVATE KEY"), "{}", file.display());
+        }
+        assert!(
+            std::fs::read_dir(into.join("server-sidecar"))
+                .unwrap()
+                .count()
+                >= 2
+        );
+        bed.stop().unwrap();
+    }
+}
+
+/// Handshakes that the server's sidecar has done.
+fn handshakes(bed: &mut dyn Bed) -> f64 {
+    let all = bed.counters().unwrap();
+    let server = all
+        .iter()
+        .find(|counters| counters.instance == "server-sidecar")
+        .unwrap();
+    let readings = server
+        .readings
+        .iter()
+        .filter(|reading| reading.name == "tls-handshakes");
+    readings.map(|reading| reading.value).sum()
 }
 
 /// Sends a word along the edge and returns what comes back.

@@ -146,7 +146,7 @@ impl Agent for LocalAgent {
                 return Err(self.died(exit));
             }
             if left.is_zero() {
-                return Ok(self.lines.next().map(|l| self.message(&l)).transpose()?);
+                return self.lines.next().map(|l| self.message(&l)).transpose();
             }
         }
     }
