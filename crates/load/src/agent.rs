@@ -2,7 +2,11 @@
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::thread;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::LoadPlan;
@@ -68,6 +72,35 @@ pub fn run_agent(
             Err(error.into())
         }
     }
+}
+
+/// Gives a load up as soon as nobody reads this pipe or socket any more, from a thread of its own that lives as long as the
+/// process: without it the next message finds out.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn abort_when_unread(stream: impl AsFd + Send + 'static, stop: StopHandle) -> io::Result<()> {
+    thread::Builder::new()
+        .name("reader watch".into())
+        .spawn(move || {
+            // No event is asked for: errors and hang-ups are always told.
+            let mut watched = [PollFd::new(&stream, PollFlags::empty())];
+            loop {
+                match poll(&mut watched, None) {
+                    Err(Errno::INTR) => {}
+                    Ok(_)
+                        if watched[0]
+                            .revents()
+                            .intersects(PollFlags::ERR | PollFlags::HUP) =>
+                    {
+                        return stop.abort();
+                    }
+                    // A file or terminal, which has no reader to lose.
+                    Ok(_) | Err(_) => return,
+                }
+            }
+        })
+        .map(drop)
 }
 
 struct Lines<W> {

@@ -17,7 +17,7 @@ mod sys;
 mod tally;
 mod worker;
 
-pub use agent::{AgentError, run_agent};
+pub use agent::{AgentError, abort_when_unread, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{LoadError, Observer, Outcome, PlanError, Progress, run};

@@ -9,6 +9,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use crate::control::StopHandle;
+
 /// Bytes received, and the kernel's stamp of the last of them in realtime nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
@@ -126,11 +128,31 @@ impl EndSignals {
         }
     }
 
+    /// Ends the window of a load at the first of them, and everything at the second, from a thread of its own that lives
+    /// as long as the process.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn end_load(self, stop: StopHandle) -> io::Result<()> {
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                while self.wait().is_ok() {
+                    if stop.is_ended() {
+                        stop.abort();
+                    } else {
+                        stop.end();
+                    }
+                }
+            })
+            .map(|_| ())
+    }
+
     /// Waits for one of them.
     ///
     /// # Errors
     /// As `sigwait`.
-    pub fn wait(&self) -> io::Result<()> {
+    fn wait(&self) -> io::Result<()> {
         let mut signal: libc::c_int = 0;
         // SAFETY: both pointers are to live values of the right type.
         match unsafe { libc::sigwait(&raw const self.0, &raw mut signal) } {

@@ -14,7 +14,7 @@ const FILLED_MAX: usize = SLOTS / 4 * 3;
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// What was observed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Quantity {
     /// `arrived − intended`.

@@ -2,14 +2,14 @@
 
 mod rig;
 
+use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use rig::{MS, OK, Server, count, measure, plan, request};
-use tare_load::{Progress, StopHandle, run, run_agent};
-use tare_schema::agent::{AgentMessage, Ended};
-use tare_schema::load::{Pacing, Stop};
+use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
+use tare_load::{AgentError, LoadError, Progress, StopHandle, abort_when_unread, run, run_agent};
+use tare_schema::agent::{AgentMessage, Ended, Fault};
+use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Spin, Stop};
 
 #[test]
 fn a_constant_rate_by_count_sends_exactly_that_many() {
@@ -31,8 +31,347 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
         result.instrument.stamped_by_kernel + result.instrument.stamped_by_us,
         100
     );
-    assert_eq!(outcome.totals["client.root.felt"].count(), 100);
-    assert_eq!(outcome.totals["client.root.service"].count(), 100);
-    assert_eq!(outcome.totals["client.lateness"].count(), 100);
     assert_eq!(result.bytes_received, 100 * OK.len() as u64);
+    for tag in [
+        "client.root.felt",
+        "client.root.service",
+        "client.lateness",
+        "client.lag",
+    ] {
+        assert_eq!(outcome.totals[tag].count(), 100, "{tag}");
+    }
+}
+
+#[test]
+fn two_workers_together_send_every_request_once_and_their_histograms_add_up() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.workers = 2;
+    plan.load.client = ClientSpec::Http1 { connections: 5 };
+    plan.load.stop = Stop::Count { exchanges: 301 };
+    plan.load.warmup_ns = 50 * MS;
+    let outcome = measure(&plan);
+    let result = &outcome.result;
+    assert_eq!((result.intended, result.right), (301, 301));
+    assert_eq!(result.requests_sent_total, 351, "50 of them in the warm-up");
+    assert_eq!(server.requests(), 351);
+    assert_eq!(server.connections.load(Ordering::SeqCst), 5);
+    assert_eq!(outcome.totals["client.root.felt"].count(), 301);
+    assert_eq!(result.instrument.worker_cpu_ns.len(), 2);
+    let text = result.latency_hlog.as_bytes();
+    let merged = tare_stats::hlog::read_merged(text, ..).unwrap();
+    assert_eq!(
+        merged["client.root.felt"], outcome.totals["client.root.felt"],
+        "the log holds the same, to the last count"
+    );
+}
+
+#[test]
+fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
+    for pacing in [
+        Pacing::Closed {
+            clients: 3,
+            think_ns: MS,
+        },
+        Pacing::Max,
+    ] {
+        let server = Server::answering(OK);
+        let mut plan = plan(server.address);
+        plan.load.pacing = pacing;
+        plan.load.workers = 2;
+        plan.load.client = ClientSpec::Http1 { connections: 4 };
+        plan.load.stop = Stop::Count { exchanges: 500 };
+        let outcome = measure(&plan);
+        assert_eq!(
+            (outcome.result.intended, outcome.result.right),
+            (500, 500),
+            "{pacing:?}"
+        );
+        assert_eq!(server.requests(), 500);
+        assert!(outcome.result.window_ns > 0);
+        assert_eq!(outcome.result.ended, Ended::Completed);
+    }
+}
+
+#[test]
+fn spinning_before_starts_changes_no_count() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.spin = Spin::Bounded;
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 100);
+    assert!(outcome.result.instrument.spun_ns <= outcome.result.instrument.cpu_ns.max(1));
+}
+
+#[test]
+fn requests_are_chosen_by_weight_from_the_seed() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.requests = vec![request("often", "/often"), request("seldom", "/seldom")];
+    plan.load.requests[0].weight = 3.0;
+    plan.load.stop = Stop::Count { exchanges: 400 };
+    plan.load.pacing = Pacing::Max;
+    let shares = |outcome: &tare_load::Outcome| {
+        ["often", "seldom"].map(|name| outcome.totals[&format!("client.{name}.felt")].count())
+    };
+    let first = shares(&measure(&plan));
+    assert_eq!(first[0] + first[1], 400);
+    assert!((260..=340).contains(&first[0]), "{first:?}");
+    assert_eq!(
+        shares(&measure(&plan)),
+        first,
+        "the same seed chooses the same"
+    );
+}
+
+fn messages(plan: &LoadPlan) -> (Vec<AgentMessage>, Result<(), AgentError>) {
+    let mut stream = Vec::new();
+    let ended = run_agent(plan, &mut stream, &StopHandle::new());
+    let text = String::from_utf8(stream).unwrap();
+    (
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+        ended,
+    )
+}
+
+#[test]
+fn an_agent_says_hello_ready_samples_and_the_result_in_this_order() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.sample_every_ns = 20 * MS;
+    let (messages, ended) = messages(&plan);
+    ended.unwrap();
+    assert!(matches!(messages[0], AgentMessage::Hello { .. }));
+    assert!(matches!(
+        messages[1],
+        AgentMessage::Ready { connections: 2, .. }
+    ));
+    let last = messages.len() - 1;
+    let mut right = 0;
+    let mut offset_ns = 0;
+    for message in &messages[2..last] {
+        let AgentMessage::Sample(sample) = message else {
+            panic!("{message:?}")
+        };
+        assert_eq!(
+            sample.offset_ns - sample.length_ns,
+            offset_ns,
+            "samples follow each other without a gap"
+        );
+        offset_ns = sample.offset_ns;
+        right += sample.right;
+    }
+    assert!(last - 2 >= 5, "{} samples", last - 2);
+    let AgentMessage::Result(result) = &messages[last] else {
+        panic!()
+    };
+    assert_eq!((right, result.right), (100, 100));
+}
+
+#[test]
+fn a_start_that_has_passed_shows_as_lateness() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    plan.start_at_unix_us = Some(now.as_micros() as u64 - 50_000);
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 100);
+    let late = outcome.result.instrument.lateness.max_ns.unwrap();
+    assert!(
+        late >= 50 * MS,
+        "the first exchange was 50 ms late at least: {late}"
+    );
+}
+
+#[test]
+fn without_a_server_an_agent_fails_and_says_what_to_do() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let (messages, ended) = messages(&plan(free));
+    assert!(matches!(
+        ended,
+        Err(AgentError::Load(LoadError::NoConnection { .. }))
+    ));
+    let Some(AgentMessage::Failed { error }) = messages.last() else {
+        panic!()
+    };
+    assert!(
+        error.contains("refused") && error.contains("start the server"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_order_to_end_cuts_the_window_and_keeps_what_was_measured() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.stop = Stop::Interrupted;
+    plan.load.sample_every_ns = 20 * MS;
+    plan.load.workers = 2;
+    let stop = StopHandle::new();
+    let mut samples = 0;
+    let outcome = run(&plan, &stop, &mut |progress| {
+        if let Progress::Sample(_) = progress {
+            samples += 1;
+            if samples == 5 {
+                stop.end();
+            }
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let result = &outcome.result;
+    assert_eq!(result.ended, Ended::Interrupted);
+    assert!(result.window_ns >= 100 * MS);
+    assert_eq!(result.intended, result.right);
+    let planned = result.window_ns.div_ceil(MS);
+    assert!(
+        result.intended.abs_diff(planned) <= 1,
+        "{} of {planned} arrivals",
+        result.intended
+    );
+}
+
+#[test]
+fn an_order_given_before_the_start_ends_the_load_with_nothing_measured() {
+    let server = Server::answering(OK);
+    let stop = StopHandle::new();
+    stop.end();
+    let outcome = run(&plan(server.address), &stop, &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(
+        (outcome.result.ended, outcome.result.intended),
+        (Ended::Interrupted, 0)
+    );
+}
+
+/// A reader that goes away after two lines.
+struct Leaving(u32);
+
+impl Write for Leaving {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_agent_whose_reader_has_gone_ends_at_once() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.stop = Stop::Interrupted;
+    plan.load.sample_every_ns = 20 * MS;
+    let ended = run_agent(&plan, Leaving(2), &StopHandle::new());
+    assert!(matches!(ended, Err(AgentError::Stream(_))), "{ended:?}");
+}
+
+#[test]
+fn an_agent_notices_at_once_that_its_pipe_has_no_reader() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.stop = Stop::Interrupted;
+    plan.load.sample_every_ns = 3600 * 1000 * MS;
+    let (reader, writer) = io::pipe().unwrap();
+    let stop = StopHandle::new();
+    abort_when_unread(writer.try_clone().unwrap(), stop.clone()).unwrap();
+    let agent = std::thread::spawn(move || run_agent(&plan, writer, &stop));
+    let mut lines = io::BufRead::lines(io::BufReader::new(reader));
+    assert!(lines.next().unwrap().unwrap().contains("hello"));
+    assert!(lines.next().unwrap().unwrap().contains("ready"));
+    drop(lines);
+    // No sample is due for an hour: only the watch can have ended it.
+    assert!(matches!(agent.join().unwrap(), Err(AgentError::Stream(_))));
+}
+
+#[test]
+fn an_order_to_give_up_while_connecting_ends_the_load() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut plan = plan(listener.local_addr().unwrap());
+    plan.load.client = ClientSpec::Http1 { connections: 64 };
+    plan.load.timeout_ns = 60_000 * MS;
+    let stop = StopHandle::new();
+    stop.abort();
+    let outcome = run(&plan, &stop, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(
+        (outcome.result.ended, outcome.result.intended),
+        (Ended::Interrupted, 0)
+    );
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_refused_before_anything_is_started() {
+    let server = Server::answering(OK);
+    let wrong = |change: &dyn Fn(&mut LoadPlan)| {
+        let mut plan = plan(server.address);
+        change(&mut plan);
+        match try_measure(&plan) {
+            Err(LoadError::Plan(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(wrong(&|p| p.load.pacing = Pacing::Constant { rate_per_s: 0.0 }).contains("rate"));
+    assert!(
+        wrong(&|p| p.load.pacing = Pacing::Constant {
+            rate_per_s: f64::NAN
+        })
+        .contains("rate")
+    );
+    assert!(wrong(&|p| p.load.requests.clear()).contains("requests"));
+    assert!(wrong(&|p| p.load.requests.push(request("root", "/"))).contains("named"));
+    assert!(wrong(&|p| p.load.requests[0].path = "no slash".into()).contains("path"));
+    assert!(wrong(&|p| p.role = "a,b".into()).contains("tag"));
+    assert!(wrong(&|p| p.endpoint.addresses.clear()).contains("addresses"));
+    assert!(wrong(&|p| p.version = 99).contains("version"));
+    let planned = ClientSpec::Planned {
+        name: "kafka".into(),
+        connections: 1,
+    };
+    assert!(wrong(&|p| p.load.client = planned.clone()).contains("kafka"));
+    assert_eq!(server.connections.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn more_connections_than_descriptors_are_refused_with_the_limit() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.client = ClientSpec::Http1 {
+        connections: 1_000_000,
+    };
+    match try_measure(&plan) {
+        Err(error @ LoadError::Descriptors { .. }) => assert!(error.to_string().contains("ulimit")),
+        other => panic!("a machine that allows a million descriptors? {other:?}"),
+    }
+}
+
+#[test]
+fn hundreds_of_connections_are_opened_held_and_used() {
+    let server = Server::answering(OK);
+    let mut plan = plan(server.address);
+    plan.load.client = ClientSpec::Http1 { connections: 300 };
+    plan.load.stop = Stop::Count { exchanges: 900 };
+    plan.load.pacing = Pacing::Constant { rate_per_s: 3000.0 };
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 900);
+    assert_eq!(outcome.result.connections.peak, 300);
+    assert_eq!(outcome.result.connections.reconnects, 0);
+    assert_eq!(count(&outcome, "right"), 900);
+    assert!(
+        outcome
+            .result
+            .outcomes
+            .iter()
+            .all(|o| o.fault == Fault::None)
+    );
 }

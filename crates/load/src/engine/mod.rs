@@ -4,6 +4,12 @@
 
 mod book;
 mod counts;
+#[cfg(test)]
+mod pair_tests;
+#[cfg(test)]
+pub(crate) mod sim;
+#[cfg(test)]
+mod tests;
 mod tickets;
 
 use std::fmt;

@@ -214,12 +214,12 @@ pub(crate) struct Start {
 fn gather(
     plan: &LoadPlan,
     stop: &StopHandle,
-    ledger: Ledger,
+    mut ledger: Ledger,
     inbox: &Receiver<FromWorker>,
     workers: usize,
     observer: &mut Observer<'_>,
 ) -> Result<(Gathered, Start), LoadError> {
-    let opened = wait_open(inbox, workers)?;
+    let opened = wait_open(inbox, workers, &mut ledger)?;
     let open: u32 = opened.iter().map(|opened| opened.open).sum();
     if open == 0 && !stop.is_ended() {
         stop.abort();
@@ -249,20 +249,22 @@ fn gather(
     Ok((gathered, start))
 }
 
-fn wait_open(inbox: &Receiver<FromWorker>, workers: usize) -> Result<Vec<Opened>, LoadError> {
+fn wait_open(
+    inbox: &Receiver<FromWorker>,
+    workers: usize,
+    ledger: &mut Ledger,
+) -> Result<Vec<Opened>, LoadError> {
     let mut opened = Vec::new();
     while opened.len() < workers {
         match inbox.recv() {
             Ok(FromWorker::Opened(one)) => opened.push(one),
-            Ok(FromWorker::Ended(end)) if end.failure.is_none() => {
-                // Ended by order before it had its connections.
+            Ok(FromWorker::Ended(end)) => {
+                // Ended by order, or by a failure, before it had its connections.
                 opened.push(Opened {
                     open: 0,
-                    problem: None,
+                    problem: end.failure.clone(),
                 });
-            }
-            Ok(FromWorker::Ended(end)) => {
-                return Err(LoadError::Worker(end.failure.unwrap_or_default()));
+                ledger.ended(*end);
             }
             Ok(FromWorker::Table { .. } | FromWorker::Tick(_)) => {}
             Err(_) => return Err(LoadError::Worker("it panicked".into())),

@@ -3,4 +3,6 @@
 mod backoff;
 pub mod codec;
 pub mod pool;
+#[cfg(test)]
+mod pool_tests;
 pub mod request;

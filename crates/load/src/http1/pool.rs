@@ -311,6 +311,9 @@ impl Pool {
             self.end(at, Outcome::Wrong(ErrorClass::RUBBISH), stamp, &error, out);
         } else {
             out.fault(ErrorClass::RUBBISH, &error);
+            if self.conns[at as usize].answers == 0 {
+                self.pause(out);
+            }
         }
         self.renew(at, out);
     }

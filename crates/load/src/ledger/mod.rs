@@ -127,8 +127,7 @@ impl Ledger {
                     self.emit(sampled)?;
                 }
                 FromWorker::Ended(end) => {
-                    self.workers[end.worker].ended = true;
-                    self.ends.push(*end);
+                    self.ended(*end);
                     self.emit(sampled)?;
                 }
             }
@@ -140,6 +139,12 @@ impl Ledger {
             names,
             ends: self.ends,
         })
+    }
+
+    /// Notes the end of a worker.
+    pub fn ended(&mut self, end: WorkerEnd) {
+        self.workers[end.worker].ended = true;
+        self.ends.push(end);
     }
 
     fn take_in(&mut self, worker: usize, mut tally: Box<Tally>) {

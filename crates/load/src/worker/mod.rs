@@ -151,9 +151,10 @@ impl<C: Client> Worker<C> {
 
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let now_ns = monotonic_ns();
+        // Before anything of the window is sent: what is read at its start must not contain it.
+        self.follow_phase(now_ns);
         self.engine.advance(now_ns, &mut self.io.sockets);
         self.tell_failures();
-        self.follow_phase(now_ns);
         if now_ns >= self.next_tick_ns {
             self.tick(now_ns);
         }
@@ -452,7 +453,7 @@ impl<C: Client> Worker<C> {
             bytes_sent: spent.bytes_sent,
             bytes_received: spent.bytes_received,
             clock_steps: self.io.offset.steps(),
-            interrupted: self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
+            interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,
             failure,
         };

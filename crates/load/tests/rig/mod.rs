@@ -159,6 +159,27 @@ impl Conn {
         self.stream.write_all(bytes).is_ok()
     }
 
+    /// Reads so many bytes of a request's body.
+    pub fn skip(&mut self, mut bytes: usize) {
+        let held = bytes.min(self.text.len());
+        self.text.drain(..held);
+        bytes -= held;
+        let mut part = vec![0; 64 * 1024];
+        while bytes > 0 {
+            let room = part.len().min(bytes);
+            match self.stream.read(&mut part[..room]) {
+                Ok(count) if count > 0 => bytes -= count,
+                _ => return,
+            }
+        }
+    }
+
+    /// Ends the connection with a reset instead of an orderly close.
+    pub fn reset(&mut self) {
+        let socket = rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
+        socket.unwrap();
+    }
+
     /// Keeps the connection open without a word until the client closes it.
     pub fn hold(&mut self) {
         let mut sink = [0; 4096];

@@ -1,0 +1,293 @@
+//! A simulated network on a virtual clock: the engine's wire in tests.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
+use tare_stats::random::Random;
+
+use super::{Book, Choice, Engine, HandOver, Wire};
+use crate::arrivals::{Arrivals, Constant};
+use crate::classes::{ClassNumbers, Classes};
+use crate::client::{Client, Closed, ConnId, Stamp, StampSource, Written};
+use crate::http1::pool::{Pool, PoolPlan};
+use crate::http1::request::Prepared;
+use crate::tally::{Part, Quantity, value_of};
+
+pub const MS: u64 = 1_000_000;
+pub const S: u64 = 1_000 * MS;
+
+/// Something the far side does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    Accept,
+    Send(Vec<u8>),
+    Close(Closed),
+}
+
+/// The far side: what it does, and how long after, when something reaches it.
+pub trait Far {
+    fn connect(&mut self, now_ns: u64, conn: ConnId) -> Vec<(u64, Act)>;
+    fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)>;
+}
+
+/// A far side that accepts at once and answers each write by a rule.
+pub struct Rule<F>(pub F);
+
+impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
+    fn connect(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
+        vec![(0, Act::Accept)]
+    }
+
+    fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)> {
+        (self.0)(now_ns, conn, bytes)
+    }
+}
+
+/// The network between an engine and a far side.
+pub struct Net<F> {
+    pub now_ns: u64,
+    far: F,
+    events: BTreeMap<(u64, u64), (ConnId, u64, Act)>,
+    order: u64,
+    lives: HashMap<ConnId, u64>,
+    /// Where answers to bytes on a connection come back, if not on the same.
+    replies: HashMap<ConnId, ConnId>,
+    /// Every attempt to connect, by time.
+    pub attempts: Vec<(u64, ConnId)>,
+}
+
+impl<F: Far> Net<F> {
+    pub fn new(far: F) -> Self {
+        Self {
+            now_ns: S,
+            far,
+            events: BTreeMap::new(),
+            order: 0,
+            lives: HashMap::new(),
+            replies: HashMap::new(),
+            attempts: Vec::new(),
+        }
+    }
+
+    pub fn reply_on(&mut self, asked: ConnId, answers: ConnId) {
+        self.replies.insert(asked, answers);
+    }
+
+    fn plan(&mut self, conn: ConnId, acts: Vec<(u64, Act)>) {
+        let life = *self.lives.get(&conn).unwrap_or(&0);
+        for (after_ns, act) in acts {
+            self.order += 1;
+            self.events
+                .insert((self.now_ns + after_ns, self.order), (conn, life, act));
+        }
+    }
+
+    fn next_ns(&self) -> u64 {
+        self.events.keys().next().map_or(u64::MAX, |&(at, _)| at)
+    }
+
+    fn take(&mut self) -> Option<(u64, ConnId, Act)> {
+        while let Some(entry) = self.events.first_entry() {
+            if entry.key().0 > self.now_ns {
+                return None;
+            }
+            let at_ns = entry.key().0;
+            let (conn, life, act) = entry.remove();
+            if self.lives.get(&conn) == Some(&life) {
+                return Some((at_ns, conn, act));
+            }
+        }
+        None
+    }
+}
+
+impl<F: Far> Wire for Net<F> {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn connect(&mut self, conn: ConnId, _address: SocketAddr) {
+        *self.lives.entry(conn).or_insert(0) += 1;
+        self.attempts.push((self.now_ns, conn));
+        let acts = self.far.connect(self.now_ns, conn);
+        self.plan(conn, acts);
+    }
+
+    fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
+        let acts = self.far.bytes(self.now_ns, conn, bytes);
+        let back = *self.replies.get(&conn).unwrap_or(&conn);
+        self.plan(back, acts);
+        Written::Sent(self.now_ns)
+    }
+
+    fn close(&mut self, conn: ConnId) {
+        *self.lives.entry(conn).or_insert(0) += 1;
+    }
+}
+
+/// An engine on a simulated network.
+pub struct Sim<C, F> {
+    pub engine: Engine<C>,
+    pub net: Net<F>,
+    pub classes: Classes,
+}
+
+impl<C: Client, F: Far> Sim<C, F> {
+    pub fn new(client: C, arrivals: Arrivals, exchanges_max: usize, far: F) -> Self {
+        let classes = Classes::default();
+        let choice = Choice::new(&[1.0], Random::from_seed(1));
+        let book = Book::new(arrivals, choice, ClassNumbers::of(&classes), exchanges_max);
+        let mut sim = Self {
+            engine: Engine::new(client, book),
+            net: Net::new(far),
+            classes,
+        };
+        sim.engine.open(&mut sim.net);
+        // What opens at once is open before the start, as in a worker.
+        while let Some((at_ns, conn, act)) = sim.net.take() {
+            sim.deliver(at_ns, conn, act);
+        }
+        sim.engine.begin(S);
+        sim
+    }
+
+    /// Runs up to a time of the virtual clock, or until everything is done.
+    pub fn run_until(&mut self, until_ns: u64) {
+        loop {
+            self.engine.advance(self.net.now_ns, &mut self.net);
+            while let Some((at_ns, conn, act)) = self.net.take() {
+                self.deliver(at_ns, conn, act);
+            }
+            let next_ns = self.engine.next_ns().min(self.net.next_ns());
+            if next_ns > until_ns
+                || self.engine.is_drained(self.net.now_ns) && self.net.next_ns() == u64::MAX
+            {
+                self.net.now_ns = self.net.now_ns.max(until_ns.min(next_ns));
+                return;
+            }
+            self.net.now_ns = self.net.now_ns.max(next_ns);
+        }
+    }
+
+    /// The loop does nothing for a while: events stay in the kernel, with their stamps.
+    pub fn hold_up(&mut self, for_ns: u64) {
+        self.net.now_ns += for_ns;
+    }
+
+    fn deliver(&mut self, at_ns: u64, conn: ConnId, act: Act) {
+        let net = &mut self.net;
+        match act {
+            Act::Accept => self.engine.connected(conn, net),
+            Act::Send(bytes) => {
+                let stamp = Stamp {
+                    arrived_ns: at_ns,
+                    seen_ns: net.now_ns,
+                    source: StampSource::Kernel,
+                };
+                self.engine.bytes(conn, &bytes, stamp, net);
+            }
+            Act::Close(why) => {
+                *net.lives.entry(conn).or_insert(0) += 1;
+                self.engine.closed(conn, why, net);
+            }
+        }
+    }
+
+    /// All observations of the window of one quantity and class (by its word), sorted.
+    pub fn observed(&mut self) -> Observed {
+        let seen = self.classes.seen();
+        let mut all = Vec::new();
+        let mut drained = Vec::new();
+        for mut tally in self
+            .engine
+            .book_mut()
+            .hand_over(HandOver::Everything)
+            .collect::<Vec<_>>()
+        {
+            tally.drain_sorted(&mut drained);
+            all.append(&mut drained);
+        }
+        let mut of: HashMap<(Quantity, String), Vec<u64>> = HashMap::new();
+        for (series, bucket, count) in all.into_iter().filter(|(s, ..)| s.part == Part::Window) {
+            let class = match (series.quantity, series.class) {
+                (Quantity::Felt | Quantity::Service, 1..) => {
+                    seen[usize::from(series.class) - 1].class.to_string()
+                }
+                _ => String::new(),
+            };
+            let values = of.entry((series.quantity, class)).or_default();
+            values.extend(std::iter::repeat_n(
+                value_of(bucket),
+                usize::try_from(count).unwrap(),
+            ));
+        }
+        Observed(of)
+    }
+}
+
+/// Observations by quantity and class.
+pub struct Observed(HashMap<(Quantity, String), Vec<u64>>);
+
+impl Observed {
+    pub fn of(&self, quantity: Quantity, class: &str) -> Vec<u64> {
+        let mut values = self
+            .0
+            .get(&(quantity, class.to_owned()))
+            .cloned()
+            .unwrap_or_default();
+        values.sort_unstable();
+        values
+    }
+}
+
+/// A pool with a timeout of a second, sending `GET /`.
+pub fn pool(connections: usize) -> Pool {
+    pool_expecting(connections, S, ExpectBody::Any)
+}
+
+/// A pool with a timeout of ten seconds.
+pub fn patient_pool(connections: usize) -> Pool {
+    pool_expecting(connections, 10 * S, ExpectBody::Any)
+}
+
+pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
+    let spec = RequestSpec {
+        name: "root".into(),
+        weight: 1.0,
+        method: "GET".into(),
+        path: "/".into(),
+        headers: Vec::new(),
+        body: Body::None,
+        expect: Expect {
+            status: ExpectStatus::Success,
+            body,
+        },
+    };
+    Pool::new(PoolPlan {
+        requests: Arc::new([Prepared::new(&spec, "test").unwrap()]),
+        addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
+        first: 0,
+        connections,
+        timeout_ns,
+        waiting_max: 100,
+    })
+}
+
+/// A constant rate of one worker over a window of so many seconds.
+pub fn rate(per_s: f64, seconds: u64) -> Arrivals {
+    Arrivals::Constant(Constant::new(
+        per_s,
+        0,
+        Stop::Duration {
+            window_ns: seconds * S,
+        },
+        0,
+        1,
+    ))
+}
+
+pub fn answer() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi".to_vec()
+}

@@ -1,0 +1,175 @@
+//! Schedule, window, drain, queue and stall arithmetic, on a virtual clock.
+
+use tare_schema::load::Stop;
+
+use super::sim::{Act, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
+use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
+use crate::client::ConnId;
+use crate::tally::Quantity;
+
+/// Answers a millisecond later, but nothing between these times.
+fn stalling(from_ns: u64, to_ns: u64) -> Rule<impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> {
+    Rule(move |now_ns: u64, _: ConnId, _: &[u8]| {
+        let ready_ns = now_ns + MS;
+        let at_ns = if (from_ns..to_ns).contains(&ready_ns) {
+            to_ns
+        } else {
+            ready_ns
+        };
+        vec![(at_ns - now_ns, Act::Send(answer()))]
+    })
+}
+
+#[test]
+fn a_server_that_stalls_a_second_is_felt_by_a_thousand_and_slow_in_service_once_per_connection() {
+    const CONNECTIONS: usize = 10;
+    let far = stalling(3 * S, 4 * S);
+    let mut sim = Sim::new(patient_pool(CONNECTIONS), rate(1000.0, 5), 10_000, far);
+    sim.run_until(20 * S);
+    assert!(sim.engine.is_drained(sim.net.now_ns));
+    let observed = sim.observed();
+    let felt = observed.of(Quantity::Felt, "");
+    let service = observed.of(Quantity::Service, "");
+    assert_eq!((felt.len(), service.len()), (5000, 5000));
+    let slow = |values: &[u64]| values.iter().filter(|&&v| v > 20 * MS).count();
+    // The queue left by the stall is worked off at 10,000/s against 1000/s arriving: a ninth longer than the stall.
+    assert!((980..=1120).contains(&slow(&felt)), "{}", slow(&felt));
+    assert!(slow(&service) <= CONNECTIONS, "{}", slow(&service));
+    // Spread over the whole second: each tenth has its share.
+    for tenth in 1..9 {
+        let within = felt.iter().filter(|&&v| v / (100 * MS) == tenth).count();
+        assert!(
+            (95..=125).contains(&within),
+            "{within} between {tenth} and one more tenths"
+        );
+    }
+    assert_eq!(
+        observed.of(Quantity::Lateness, "").last(),
+        Some(&0),
+        "we were on time all along"
+    );
+    let waits = sim.engine.book().counts().waits[0];
+    assert!(
+        (980..=1120).contains(&waits.count),
+        "they waited for a connection: {}",
+        waits.count
+    );
+}
+
+#[test]
+fn a_loop_held_up_shows_as_lateness_and_lag_and_not_in_the_service() {
+    let far = stalling(0, 0);
+    let mut sim = Sim::new(pool(50), rate(100.0, 1), 1000, far);
+    sim.run_until(S + 500 * MS);
+    sim.hold_up(100 * MS);
+    sim.run_until(20 * S);
+    let observed = sim.observed();
+    let lateness = observed.of(Quantity::Lateness, "");
+    assert_eq!(
+        lateness.iter().filter(|&&v| v >= 5 * MS).count(),
+        9,
+        "those of 100 ms but the last, which was on time"
+    );
+    let lag = observed.of(Quantity::Lag, "");
+    assert_eq!(
+        lag.iter().filter(|&&v| v > 0).count(),
+        1,
+        "the one answer that was on its way"
+    );
+    assert!(*lag.last().unwrap() >= 98 * MS);
+    assert!(*observed.of(Quantity::Service, "").last().unwrap() < 2 * MS);
+}
+
+#[test]
+fn warm_up_exchanges_are_sent_and_not_counted() {
+    let arrivals = Constant::new(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    let mut sim = Sim::new(pool(2), Arrivals::Constant(arrivals), 1000, stalling(0, 0));
+    sim.run_until(20 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!((counts.window.intended, counts.window.right), (200, 200));
+    assert_eq!((counts.all.intended, counts.all.sent), (300, 300));
+    assert_eq!(sim.observed().of(Quantity::Felt, "").len(), 200);
+}
+
+#[test]
+fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
+    // The last answer before 1.9 s; the timeout of a second is not reached before the drain is broken off.
+    let far = stalling(S + 900 * MS, 100 * S);
+    let mut sim = Sim::new(pool(4), rate(100.0, 1), 1000, far);
+    sim.run_until(2 * S + 400 * MS);
+    sim.engine.abandon(&mut sim.net);
+    let stages = sim.engine.book().counts().window;
+    assert_eq!(stages.intended, 100);
+    assert_eq!(stages.unfinished + stages.right, 100);
+    assert_eq!((stages.unfinished, stages.errors), (10, 0));
+    assert_eq!(
+        stages.sent,
+        stages.right + 4,
+        "one on each connection, the others still waited"
+    );
+    let ages = sim.observed().of(Quantity::Felt, "unfinished");
+    assert_eq!(ages.len(), 10);
+    assert!(ages[0] >= 400 * MS && ages[9] <= 501 * MS, "{ages:?}");
+}
+
+#[test]
+fn arrivals_that_find_the_queue_full_are_counted_and_not_released() {
+    let far = stalling(0, 100 * S);
+    let mut sim = Sim::new(pool(2), rate(100.0, 1), 2 + 20, far);
+    sim.run_until(S + 999 * MS);
+    sim.engine.abandon(&mut sim.net);
+    let stages = sim.engine.book().counts().window;
+    assert_eq!(
+        (stages.intended, stages.released, stages.overflow),
+        (100, 22, 78)
+    );
+    assert_eq!((stages.sent, stages.unfinished), (2, 22));
+}
+
+#[test]
+fn an_exchange_without_an_answer_times_out_and_its_connection_is_opened_again() {
+    let mut first = true;
+    let far = Rule(
+        move |_: u64, _: ConnId, _: &[u8]| match std::mem::take(&mut first) {
+            true => Vec::new(),
+            false => vec![(MS, Act::Send(answer()))],
+        },
+    );
+    let mut sim = Sim::new(pool(1), rate(1.0, 3), 100, far);
+    sim.run_until(20 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!((counts.window.right, counts.window.errors), (2, 1));
+    assert_eq!(
+        (counts.connections.opened, counts.connections.reconnects),
+        (2, 1)
+    );
+    let observed = sim.observed();
+    assert!(observed.of(Quantity::Felt, "timeout")[0].abs_diff(S) < MS);
+    assert!(
+        observed.of(Quantity::Felt, "")[0] < 2 * MS,
+        "the next one goes over the new connection"
+    );
+}
+
+#[test]
+fn a_closed_loop_by_count_ends_with_its_last_answer() {
+    let shared = SharedCount::new(10, 1);
+    let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+    let mut sim = Sim::new(pool(1), Arrivals::Looped(arrivals), 1, stalling(0, 0));
+    sim.run_until(20 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!((counts.window.intended, counts.window.right), (10, 10));
+    assert_eq!(counts.last_done_ns, S + 10 * MS);
+}
+
+#[test]
+fn an_abandoned_loop_counts_the_arrivals_it_never_came_to() {
+    let mut sim = Sim::new(pool(2), rate(1000.0, 1), 5000, stalling(0, 0));
+    sim.run_until(S + 100 * MS);
+    sim.hold_up(500 * MS);
+    sim.engine.book_mut().cut(S + 600 * MS);
+    sim.engine.abandon(&mut sim.net);
+    let stages = sim.engine.book().counts().window;
+    assert_eq!(stages.intended, 600);
+    assert!(stages.released <= 102, "{}", stages.released);
+}

@@ -1,0 +1,216 @@
+//! The pool against far sides that refuse, close, answer wrongly or too much.
+
+use tare_schema::load::{ExpectBody, Stop};
+
+use super::pool::Pool;
+use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::client::{Closed, ConnId};
+use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, rate};
+use crate::tally::Quantity;
+
+fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
+    let classes = sim.classes.seen();
+    let observed = sim.observed();
+    classes
+        .iter()
+        .map(|seen| seen.class.to_string())
+        .map(|class| (class.clone(), observed.of(Quantity::Felt, &class).len()))
+        .collect()
+}
+
+/// Ten exchanges, one after the other, over one connection, against a rule.
+fn ten(rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>) -> Sim<Pool, impl Far> {
+    let shared = SharedCount::new(10, 1);
+    let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+    let mut sim = Sim::new(pool(1), Arrivals::Looped(arrivals), 1, Rule(rule));
+    sim.run_until(100 * S);
+    assert!(sim.engine.is_drained(sim.net.now_ns));
+    sim
+}
+
+fn reply(bytes: &[u8]) -> (u64, Act) {
+    (MS, Act::Send(bytes.to_vec()))
+}
+
+#[test]
+fn an_answer_that_ends_the_connection_is_right_and_a_new_one_is_opened_at_once() {
+    let mut sim = ten(|_, _, _| {
+        vec![reply(
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
+        )]
+    });
+    assert_eq!(sim.engine.book().counts().window.right, 10);
+    assert_eq!(sim.engine.book().counts().connections.reconnects, 10);
+    assert_eq!(
+        sim.observed().of(Quantity::Wait, "").len(),
+        9,
+        "each but the first waited for it"
+    );
+}
+
+#[test]
+fn a_body_until_close_is_whole_at_the_close_and_stamped_by_its_last_byte() {
+    let mut sim = ten(|_, _, _| {
+        vec![
+            reply(b"HTTP/1.0 200 OK\r\n\r\nhi"),
+            (50 * MS, Act::Close(Closed::Eof)),
+        ]
+    });
+    assert_eq!(sim.engine.book().counts().window.right, 10);
+    assert!(*sim.observed().of(Quantity::Service, "").last().unwrap() < 2 * MS);
+}
+
+#[test]
+fn every_way_to_fail_has_its_class() {
+    let cases: [(&str, Vec<(u64, Act)>); 7] = [
+        (
+            "status-503",
+            vec![reply(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n")],
+        ),
+        ("rubbish", vec![reply(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")]),
+        (
+            "rubbish",
+            vec![reply(
+                b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more",
+            )],
+        ),
+        ("closed", vec![(MS, Act::Close(Closed::Eof))]),
+        (
+            "closed",
+            vec![
+                reply(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"),
+                (2 * MS, Act::Close(Closed::Eof)),
+            ],
+        ),
+        ("reset", vec![(MS, Act::Close(Closed::Reset))]),
+        ("timeout", vec![reply(b"HTTP/1.1 200 OK\r\nContent-Le")]),
+    ];
+    for (class, acts) in cases {
+        let mut sim = ten(|_, _, _| acts.clone());
+        assert_eq!(errors(&mut sim), [(class.to_owned(), 10)]);
+        assert!(
+            sim.classes.seen()[0].example.is_some(),
+            "{class} has an example in words"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_body_is_an_error_of_its_own() {
+    let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
+    let client = pool_expecting(1, S, ExpectBody::Text("ho".into()));
+    let mut sim = Sim::new(client, rate(10.0, 1), 100, far);
+    sim.run_until(10 * S);
+    assert_eq!(errors(&mut sim), [("wrong-body".to_owned(), 10)]);
+    assert_eq!(
+        sim.engine.book().counts().connections.reconnects,
+        0,
+        "the connection is as good as before"
+    );
+}
+
+#[test]
+fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() {
+    let mut sim = ten(|_, _, _| vec![reply(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")]);
+    assert_eq!(sim.engine.book().counts().window.right, 10);
+    let far = Rule(|_: u64, _: ConnId, _: &[u8]| {
+        vec![
+            (MS, Act::Send(answer())),
+            (3 * MS, Act::Send(b"boo".to_vec())),
+        ]
+    });
+    sim.engine.book_mut().cut(0);
+    let mut sim = Sim::new(pool(1), rate(10.0, 1), 100, far);
+    sim.run_until(10 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!((counts.window.right, counts.window.errors), (10, 0));
+    assert_eq!(counts.faults, [(1, 10)]);
+    assert_eq!(sim.classes.seen()[0].class.to_string(), "rubbish");
+}
+
+/// Refuses until a time, then serves.
+struct Refusing {
+    until_ns: u64,
+}
+
+impl Far for Refusing {
+    fn connect(&mut self, now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
+        match now_ns < self.until_ns {
+            true => vec![(0, Act::Close(Closed::Refused))],
+            false => vec![(0, Act::Accept)],
+        }
+    }
+
+    fn bytes(&mut self, _: u64, _: ConnId, _: &[u8]) -> Vec<(u64, Act)> {
+        vec![(MS, Act::Send(answer()))]
+    }
+}
+
+#[test]
+fn while_nobody_listens_exchanges_fail_as_refused_and_attempts_thin_out() {
+    let mut sim = Sim::new(pool(4), rate(100.0, 6), 1000, Refusing { until_ns: 4 * S });
+    sim.run_until(20 * S);
+    let stages = sim.engine.book().counts().window;
+    assert_eq!(stages.intended, 600);
+    assert_eq!(stages.right + stages.errors, 600);
+    let refused = errors(&mut sim);
+    assert_eq!(refused[0].0, "refused");
+    // Three seconds of them, but for those that waited for the last attempt: a second at most.
+    assert!((200..=301).contains(&refused[0].1), "{refused:?}");
+    assert!(
+        sim.net.attempts.len() < 60,
+        "{} attempts",
+        sim.net.attempts.len()
+    );
+    assert!(sim.engine.book().counts().connections.failed >= 8);
+}
+
+#[test]
+fn an_attempt_without_an_answer_is_given_up_after_the_timeout() {
+    struct Silent;
+    impl Far for Silent {
+        fn connect(&mut self, _: u64, _: ConnId) -> Vec<(u64, Act)> {
+            Vec::new()
+        }
+        fn bytes(&mut self, _: u64, _: ConnId, _: &[u8]) -> Vec<(u64, Act)> {
+            Vec::new()
+        }
+    }
+    let mut sim = Sim::new(pool(1), rate(10.0, 2), 100, Silent);
+    sim.run_until(S + 1500 * MS);
+    assert_eq!(errors(&mut sim)[0].0, "connect-timeout");
+    assert_eq!(sim.engine.book().counts().connections.failed, 1);
+}
+
+#[test]
+fn a_server_that_accepts_and_drops_is_not_hammered() {
+    struct Dropping;
+    impl Far for Dropping {
+        fn connect(&mut self, _: u64, _: ConnId) -> Vec<(u64, Act)> {
+            vec![(0, Act::Accept), (MS, Act::Close(Closed::Eof))]
+        }
+        fn bytes(&mut self, _: u64, _: ConnId, _: &[u8]) -> Vec<(u64, Act)> {
+            Vec::new()
+        }
+    }
+    let mut sim = Sim::new(pool(4), rate(1.0, 1), 100, Dropping);
+    sim.run_until(10 * S);
+    assert!(
+        sim.net.attempts.len() < 100,
+        "{} attempts in 9 s",
+        sim.net.attempts.len()
+    );
+}
+
+#[test]
+fn free_connections_take_turns() {
+    let mut used = std::collections::BTreeMap::new();
+    let far = Rule(move |_: u64, conn: ConnId, _: &[u8]| {
+        *used.entry(conn).or_insert(0) += 1;
+        assert!(used.values().max().unwrap() - used.values().min().unwrap() <= 1 || used.len() < 5);
+        vec![(MS, Act::Send(answer()))]
+    });
+    let mut sim = Sim::new(pool(5), rate(100.0, 1), 100, far);
+    sim.run_until(10 * S);
+    assert_eq!(sim.engine.book().counts().window.right, 100);
+}

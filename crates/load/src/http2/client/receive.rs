@@ -1,0 +1,361 @@
+//! What a connection makes of the frames that arrive: the states of its streams (RFC 9113 §5.1) and both sides' windows.
+
+use std::collections::VecDeque;
+
+use tare_schema::agent::Fault;
+
+use super::super::codec::{Event, Section, SettingsChange, StreamEnd, frame};
+use super::super::dialect::{Answer, Dialect};
+use super::super::error::{CodecError, ErrorCode};
+use super::Waiting;
+use super::conn::{Conn, Leave, State, TABLE_BYTES_DEFAULT};
+use super::streams::Sending;
+use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp, WaitCause};
+use crate::http1::codec::RequestKind;
+
+/// The largest window there can be (RFC 9113 §6.9.1).
+const WINDOW_BYTES_MAX: i64 = 0x7fff_ffff;
+
+/// Interim answers before a final one.
+const INTERIM_MAX: u8 = 64;
+
+/// Largest body of an answer: more than any measurement means to fetch.
+const BODY_BYTES_MAX: u64 = 16 << 30;
+
+/// How often an exchange is sent that servers do not process.
+const TRIES_MAX: u8 = 3;
+
+/// What events are handled with.
+pub struct Scene<'a, D: Dialect> {
+    /// All requests.
+    pub requests: &'a [D::Request],
+    /// Takes back exchanges that the server did not process.
+    pub waiting: &'a mut VecDeque<Waiting>,
+    /// Arrival of the last byte.
+    pub stamp: Stamp,
+    /// What the stamp is worth for an exchange that ends now.
+    pub bound: Bound,
+}
+
+impl<D: Dialect> Scene<'_, D> {
+    fn request(&self, number: u16) -> &D::Request {
+        &self.requests[usize::from(number) % self.requests.len()]
+    }
+
+    fn at(&self) -> (Stamp, Bound) {
+        (self.stamp, self.bound)
+    }
+}
+
+/// What of an answer's body has arrived.
+#[derive(Debug, Clone, Copy)]
+struct Piece<'b> {
+    stream: u32,
+    slice: &'b [u8],
+    window_bytes: u32,
+    end: StreamEnd,
+}
+
+impl<D: Dialect> Conn<D> {
+    /// Handles one event.
+    ///
+    /// # Errors
+    /// When the connection has to end.
+    #[inline]
+    pub fn take(&mut self, event: Event<'_>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) -> Result<(), CodecError> {
+        match event {
+            Event::Headers { stream, end, section } => self.headers(stream, end, section, scene, out),
+            Event::Data { stream, slice, window_bytes, end } => {
+                self.data(Piece { stream, slice, window_bytes, end }, scene, out)
+            }
+            Event::Settings(change) => self.settings(change),
+            Event::SettingsAck => Ok(()),
+            Event::Ping(payload) => {
+                frame::write_ping_ack(&mut self.output.pending, payload);
+                Ok(())
+            }
+            Event::WindowUpdate { stream, increment } => self.window(stream, increment, scene, out),
+            Event::Reset { stream, code } => self.was_reset(stream, code, scene, out),
+            Event::GoAway { last_stream, code } => self.go_away(last_stream, code, scene, out),
+            Event::StreamFault { stream, error } => {
+                if let Some(place) = self.streams.find(stream) {
+                    self.fault(place, error, scene, out);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The place of a stream that a frame may stand on; `None` if we reset it and the frame was under way.
+    #[inline]
+    fn place_of(&self, stream: u32, frame: &'static str) -> Result<Option<u16>, CodecError> {
+        match self.streams.find(stream) {
+            Some(place) => Ok(Some(place)),
+            None if stream >= self.next_id => Err(CodecError::IdleStream { frame, stream }),
+            None if self.resets.may_contain(stream) => Ok(None),
+            None => Err(CodecError::ClosedStream { frame, stream }),
+        }
+    }
+
+    /// The same for a frame that may also come late, behind the end of its stream.
+    fn place_if_live(&self, stream: u32, frame: &'static str) -> Result<Option<u16>, CodecError> {
+        match self.place_of(stream, frame) {
+            Err(CodecError::ClosedStream { .. }) => Ok(None),
+            place => place,
+        }
+    }
+
+    fn headers(
+        &mut self,
+        stream: u32,
+        end: StreamEnd,
+        section: Section,
+        scene: &mut Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
+        let Some(place) = self.place_of(stream, "HEADERS")? else { return Ok(()) };
+        match self.read_section(place, end, section) {
+            Err(error) => self.fault(place, error, scene, out),
+            Ok(()) if end == StreamEnd::Open => {}
+            Ok(()) => {
+                let has_head = section.status.is_none();
+                self.answered(place, has_head.then_some(section), scene, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// What kind of header block it is, and whether it may stand here (RFC 9113 §8.1).
+    fn read_section(&mut self, place: u16, end: StreamEnd, section: Section) -> Result<(), CodecError> {
+        if let Some(error) = section.fault {
+            return Err(error);
+        }
+        let stream = self.streams.at(place);
+        match (stream.head, section.status) {
+            (None, None | Some(101)) => Err(CodecError::BadStatus),
+            (None, Some(100..200)) => {
+                stream.interim += 1;
+                match (end, stream.interim > INTERIM_MAX) {
+                    (StreamEnd::Last, _) => Err(CodecError::InterimEnds),
+                    (StreamEnd::Open, true) => Err(CodecError::TooManyInterim { max: INTERIM_MAX }),
+                    (StreamEnd::Open, false) => Ok(()),
+                }
+            }
+            (None, Some(_)) => {
+                stream.head = Some(section);
+                Ok(())
+            }
+            (Some(_), Some(_)) => Err(CodecError::BadPseudoHeader),
+            (Some(_), None) if end == StreamEnd::Open => Err(CodecError::TrailersWithoutEnd),
+            (Some(_), None) => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, piece: Piece<'_>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) -> Result<(), CodecError> {
+        // Counted first, and for every stream: the server has spent it whatever the stream has become.
+        self.receive_window -= i64::from(piece.window_bytes);
+        if self.receive_window < 0 {
+            return Err(CodecError::WindowExceeded);
+        }
+        let whole = i64::from(self.windows.connection_bytes);
+        if self.receive_window <= whole / 2 {
+            let spent = (whole - self.receive_window) as u32;
+            self.receive_window = whole;
+            frame::write_window_update(&mut self.output.pending, 0, spent);
+        }
+        let Some(place) = self.place_of(piece.stream, "DATA")? else { return Ok(()) };
+        match self.read_data(place, piece, scene) {
+            Err(error) => self.fault(place, error, scene, out),
+            Ok(()) if piece.end == StreamEnd::Last => self.answered(place, None, scene, out),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_data(&mut self, place: u16, piece: Piece<'_>, scene: &Scene<'_, D>) -> Result<(), CodecError> {
+        let stream = self.streams.at(place);
+        let head = stream.head.ok_or(CodecError::DataBeforeHead)?;
+        let request = scene.request(stream.due.request);
+        let whole = i64::from(self.windows.stream_bytes);
+        stream.receive_window -= i64::from(piece.window_bytes);
+        if stream.receive_window < 0 {
+            return Err(CodecError::StreamWindowExceeded);
+        }
+        if stream.receive_window <= whole / 2 && piece.end == StreamEnd::Open {
+            let spent = (whole - stream.receive_window) as u32;
+            stream.receive_window = whole;
+            frame::write_window_update(&mut self.output.pending, stream.id, spent);
+        }
+        if piece.slice.is_empty() {
+            return Ok(());
+        }
+        if !has_body::<D>(request, head) {
+            return Err(CodecError::UnexpectedBody);
+        }
+        stream.body_bytes += piece.slice.len() as u64;
+        let got_bytes = stream.body_bytes;
+        if got_bytes > BODY_BYTES_MAX {
+            return Err(CodecError::BodyTooLarge { max_bytes: BODY_BYTES_MAX });
+        }
+        if let Some(stated_bytes) = head.content_length.filter(|&stated| got_bytes > stated) {
+            return Err(CodecError::ContentLength { stated_bytes, got_bytes });
+        }
+        D::data(request, &mut stream.progress, piece.slice);
+        Ok(())
+    }
+
+    /// The stream's last frame: is the answer whole, and is it right?
+    #[inline]
+    fn answered(&mut self, place: u16, trailers: Option<Section>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) {
+        let stream = self.streams.at(place);
+        let Some(head) = stream.head else {
+            return self.fault(place, CodecError::DataBeforeHead, scene, out);
+        };
+        let request = scene.request(stream.due.request);
+        if let Some(stated_bytes) = head.content_length
+            && stated_bytes != stream.body_bytes
+            && has_body::<D>(request, head)
+        {
+            let error = CodecError::ContentLength { stated_bytes, got_bytes: stream.body_bytes };
+            return self.fault(place, error, scene, out);
+        }
+        self.answers += 1;
+        let gone = self.leave(place, Leave::Ended);
+        let answer = Answer {
+            status: head.status.unwrap_or_default(),
+            head,
+            trailers,
+            message: self.codec.message(),
+        };
+        let at = scene.at();
+        D::judge(request, &gone.progress, &answer, |outcome, example| gone.done(outcome, at, example, out));
+    }
+
+    /// Ends one stream by an error of the server's.
+    #[cold]
+    fn fault(&mut self, place: u16, error: CodecError, scene: &Scene<'_, D>, out: &mut impl Outlet) {
+        let gone = self.leave(place, Leave::Reset(error.code()));
+        gone.done(Outcome::Wrong(ErrorClass::RUBBISH), scene.at(), &error, out);
+    }
+
+    #[cold]
+    fn was_reset(
+        &mut self,
+        stream: u32,
+        code: ErrorCode,
+        scene: &Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
+        let Some(place) = self.place_if_live(stream, "RST_STREAM")? else { return Ok(()) };
+        // Nothing is to be told to a server that has ended the stream itself.
+        self.streams.at(place).sending = match self.streams.at(place).sending {
+            Sending::Queued => {
+                self.senders.retain(|&sender| sender != place);
+                Sending::Over
+            }
+            _ => Sending::Over,
+        };
+        let gone = self.leave(place, Leave::Ended);
+        let class = ErrorClass::of(code.reset_class(), Fault::Target);
+        let example = format_args!("the server reset the stream: {code}");
+        gone.done(Outcome::Wrong(class), scene.at(), &example, out);
+        Ok(())
+    }
+
+    #[cold]
+    fn go_away(
+        &mut self,
+        last_stream: u32,
+        code: ErrorCode,
+        scene: &mut Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
+        if let Some((before, _)) = self.goaway.filter(|&(before, _)| last_stream > before) {
+            return Err(CodecError::GoAwayRaised { before, after: last_stream });
+        }
+        self.goaway = Some((last_stream, code));
+        // From the highest down, so that in front of the queue they stand in their old order.
+        while let Some(place) = self.streams.highest_above(last_stream) {
+            self.streams.at(place).sending = Sending::Over;
+            self.senders.retain(|&sender| sender != place);
+            let gone = self.leave(place, Leave::Ended);
+            if gone.tries + 1 < TRIES_MAX {
+                scene.waiting.push_front(Waiting {
+                    due: gone.due,
+                    cause: Some(WaitCause::Connection),
+                    tries: gone.tries + 1,
+                });
+                continue;
+            }
+            let class = ErrorClass::of("unprocessed", Fault::Target);
+            let example = format_args!("the server ended {TRIES_MAX} connections without processing the request: {code}");
+            gone.done(Outcome::Wrong(class), scene.at(), &example, out);
+        }
+        Ok(())
+    }
+
+    fn settings(&mut self, change: SettingsChange) -> Result<(), CodecError> {
+        frame::write_settings_ack(&mut self.output.pending);
+        if let Some(streams_max) = change.streams_max {
+            self.peer.streams_max = streams_max;
+        }
+        if let Some(frame_bytes_max) = change.frame_bytes_max {
+            self.peer.frame_bytes_max = frame_bytes_max as usize;
+        }
+        if change.header_table_bytes.is_some_and(|bytes| bytes < TABLE_BYTES_DEFAULT) {
+            self.peer.announce_table = true;
+        }
+        if let Some(window) = change.initial_window_bytes {
+            let more = i64::from(window) - self.peer.initial_window;
+            self.peer.initial_window = i64::from(window);
+            for (place, stream) in self.streams.each() {
+                stream.send_window += more;
+                if stream.send_window > WINDOW_BYTES_MAX {
+                    return Err(CodecError::WindowOverflow);
+                }
+                if stream.sending == Sending::Stalled && stream.send_window > 0 {
+                    stream.sending = Sending::Queued;
+                    self.senders.push_back(place);
+                }
+            }
+        }
+        if let State::Greeting { .. } = self.state {
+            self.state = State::Open;
+        }
+        Ok(())
+    }
+
+    fn window(
+        &mut self,
+        stream: u32,
+        increment: u32,
+        scene: &Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
+        if stream == 0 {
+            self.send_window += i64::from(increment);
+            return match self.send_window > WINDOW_BYTES_MAX {
+                true => Err(CodecError::WindowOverflow),
+                false => Ok(()),
+            };
+        }
+        let Some(place) = self.place_if_live(stream, "WINDOW_UPDATE")? else { return Ok(()) };
+        let stream = self.streams.at(place);
+        stream.send_window += i64::from(increment);
+        if stream.send_window > WINDOW_BYTES_MAX {
+            self.fault(place, CodecError::StreamWindowOverflow, scene, out);
+        } else if stream.sending == Sending::Stalled && stream.send_window > 0 {
+            stream.sending = Sending::Queued;
+            self.senders.push_back(place);
+        }
+        Ok(())
+    }
+}
+
+/// Whether an answer with this head can have a body (RFC 9110 §6.4.1).
+#[inline]
+fn has_body<D: Dialect>(request: &D::Request, head: Section) -> bool {
+    D::outgoing(request).kind != RequestKind::Head && !matches!(head.status, Some(204 | 304))
+}

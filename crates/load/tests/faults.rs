@@ -1,0 +1,314 @@
+//! Servers that misbehave, over real sockets: each fault has its class, none hangs or kills the load.
+
+mod rig;
+
+use std::io::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rig::{Conn, MS, OK, Server, count, measure, plan};
+use tare_schema::agent::Fault;
+use tare_schema::load::{ClientSpec, ExpectBody, LoadPlan, Pacing, Stop};
+
+/// Twenty exchanges one after the other over one connection.
+fn twenty(server: &Server) -> LoadPlan {
+    let mut plan = plan(server.address);
+    plan.load.pacing = Pacing::Max;
+    plan.load.client = ClientSpec::Http1 { connections: 1 };
+    plan.load.stop = Stop::Count { exchanges: 20 };
+    plan
+}
+
+/// All twenty end in one class with this fault.
+fn all_in_class(server: &Server, class: &str, fault: Fault) {
+    let outcome = measure(&twenty(server));
+    let result = &outcome.result;
+    let classes: Vec<_> = result
+        .outcomes
+        .iter()
+        .map(|o| (o.class.as_str(), o.fault, o.count))
+        .collect();
+    assert_eq!(classes, [(class, fault, 20)]);
+    assert_eq!((result.intended, result.right, result.errors), (20, 0, 20));
+    assert!(result.outcomes[0].example.is_some());
+    assert_eq!(
+        outcome.totals[&format!("client.root.felt.{class}")].count(),
+        20
+    );
+}
+
+/// All twenty are right.
+fn all_right(server: &Server) {
+    let outcome = measure(&twenty(server));
+    assert_eq!(outcome.result.right, 20, "{:?}", outcome.result.outcomes);
+}
+
+#[test]
+fn a_reset_is_the_peers_fault() {
+    let server = Server::start(|conn| {
+        if conn.request().is_some() {
+            conn.reset();
+        }
+    });
+    all_in_class(&server, "reset", Fault::Peer);
+}
+
+#[test]
+fn a_close_without_an_answer_is_the_peers_fault() {
+    let server = Server::start(|conn| {
+        conn.request();
+    });
+    all_in_class(&server, "closed", Fault::Peer);
+}
+
+#[test]
+fn a_close_within_the_body_is_the_peers_fault() {
+    let server = Server::start(|conn| {
+        if conn.request().is_some() {
+            conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart");
+        }
+    });
+    all_in_class(&server, "closed", Fault::Peer);
+}
+
+#[test]
+fn rubbish_is_the_targets_fault() {
+    all_in_class(
+        &Server::answering(b"\x00\x01\x02 nothing like http\r\n\r\n"),
+        "rubbish",
+        Fault::Target,
+    );
+    let both = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nhi";
+    all_in_class(&Server::answering(both), "rubbish", Fault::Target);
+}
+
+#[test]
+fn an_endless_head_is_cut_off_as_rubbish() {
+    let server = Server::start(|conn| {
+        if conn.request().is_some() && conn.send(b"HTTP/1.1 200 OK\r\n") {
+            while conn.send(b"X-Fill: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n") {}
+        }
+    });
+    all_in_class(&server, "rubbish", Fault::Target);
+}
+
+#[test]
+fn endless_interim_answers_are_cut_off_as_rubbish() {
+    let server = Server::start(|conn| {
+        if conn.request().is_some() {
+            while conn.send(b"HTTP/1.1 100 Continue\r\n\r\n") {}
+        }
+    });
+    all_in_class(&server, "rubbish", Fault::Target);
+}
+
+#[test]
+fn a_wrong_status_is_the_targets_fault_under_its_code() {
+    let server =
+        Server::answering(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n");
+    all_in_class(&server, "status-503", Fault::Target);
+    assert_eq!(
+        server.connections.load(Ordering::SeqCst),
+        1,
+        "the connection stays good"
+    );
+}
+
+#[test]
+fn a_wrong_body_is_the_targets_fault() {
+    let server = Server::answering(OK);
+    let mut plan = twenty(&server);
+    plan.load.requests[0].expect.body = ExpectBody::Text("ho".into());
+    let outcome = measure(&plan);
+    assert_eq!(count(&outcome, "wrong-body"), 20);
+    plan.load.requests[0].expect.body = ExpectBody::Length(2);
+    assert_eq!(measure(&plan).result.right, 20);
+}
+
+#[test]
+fn silence_ends_in_a_timeout_and_a_new_connection() {
+    let server = Server::start(|conn| {
+        conn.request();
+        conn.hold();
+    });
+    let mut plan = twenty(&server);
+    plan.load.stop = Stop::Count { exchanges: 3 };
+    plan.load.timeout_ns = 100 * MS;
+    let outcome = measure(&plan);
+    assert_eq!(count(&outcome, "timeout"), 3);
+    assert_eq!(outcome.result.connections.reconnects, 3);
+}
+
+#[test]
+fn answers_byte_by_byte_chunked_interim_old_and_closing_are_all_right() {
+    all_right(&Server::start(|conn| {
+        while conn.request().is_some() && dribble(conn, OK) {}
+    }));
+    all_right(&Server::answering(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x=y\r\nyou\r\n0\r\nTrailer: z\r\n\r\n",
+    ));
+    all_right(&Server::answering(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+    ));
+    all_right(&Server::answering(
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi",
+    ));
+    let closing = Server::start(|conn| {
+        if conn.request().is_some() {
+            conn.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi");
+        }
+    });
+    all_right(&closing);
+    assert!(closing.connections.load(Ordering::SeqCst) >= 20);
+    all_right(&Server::start(|conn| {
+        if conn.request().is_some() {
+            conn.send(b"HTTP/1.0 200 OK\r\n\r\nuntil the end");
+        }
+    }));
+}
+
+fn dribble(conn: &mut Conn, bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| conn.send(&[*byte]))
+}
+
+#[test]
+fn large_answers_are_read_whole_and_large_requests_are_sent_whole() {
+    let server = Server::start(|conn| {
+        let body = vec![b'x'; 3_000_000];
+        while let Some(head) = conn.request() {
+            let length: usize = head
+                .lines()
+                .find_map(|l| l.strip_prefix("Content-Length: "))
+                .unwrap()
+                .parse()
+                .unwrap();
+            conn.skip(length);
+            conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n");
+            conn.send(&body);
+        }
+    });
+    let mut plan = twenty(&server);
+    plan.load.requests[0].method = "POST".into();
+    plan.load.requests[0].body = tare_schema::load::Body::Filler { bytes: 5_000_000 };
+    plan.load.requests[0].expect.body = ExpectBody::Length(3_000_000);
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 20, "{:?}", outcome.result.outcomes);
+    assert!(outcome.result.bytes_sent >= 20 * 5_000_000);
+    assert!(outcome.result.bytes_received >= 20 * 3_000_000);
+}
+
+#[test]
+fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
+    let server = Server::start(|conn| {
+        conn.send(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+        while conn.request().is_some() && conn.send(OK) {}
+    });
+    let mut plan = twenty(&server);
+    plan.load.pacing = Pacing::Constant { rate_per_s: 10.0 };
+    plan.load.stop = Stop::Count { exchanges: 1 };
+    plan.load.warmup_ns = 100 * MS;
+    let outcome = measure(&plan);
+    let faults = &outcome.result.connection_faults;
+    assert!(
+        !faults.is_empty() && faults[0].class == "rubbish",
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connection() {
+    // 400 requests a second for 1.5 s over 4 connections; the server stops for half a second at its 200th request.
+    let seen = std::sync::atomic::AtomicU64::new(0);
+    let stalled_until = std::sync::Mutex::new(None::<std::time::Instant>);
+    let server = Server::start(move |conn| {
+        while conn.request().is_some() {
+            let number = seen.fetch_add(1, Ordering::SeqCst);
+            let until = {
+                let mut until = stalled_until.lock().unwrap();
+                if number == 200 {
+                    *until = Some(std::time::Instant::now() + Duration::from_millis(500));
+                }
+                *until
+            };
+            if let Some(left) =
+                until.and_then(|u| u.checked_duration_since(std::time::Instant::now()))
+            {
+                std::thread::sleep(left);
+            }
+            if !conn.send(OK) {
+                return;
+            }
+        }
+    });
+    let mut plan = plan(server.address);
+    plan.load.pacing = Pacing::Constant { rate_per_s: 400.0 };
+    plan.load.client = ClientSpec::Http1 { connections: 4 };
+    plan.load.stop = Stop::Count { exchanges: 600 };
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 600);
+    let slow = |tag: &str| -> u64 {
+        outcome.totals[tag]
+            .buckets()
+            .filter(|&(low, ..)| low > 100 * MS)
+            .map(|(.., n)| n)
+            .sum()
+    };
+    // Those due in the first 400 of the 500 ms were felt for more than 100 ms: 160, and more only where others held the machine up.
+    assert!(
+        (150..=260).contains(&slow("client.root.felt")),
+        "{}",
+        slow("client.root.felt")
+    );
+    assert!(
+        (1..=12).contains(&slow("client.root.service")),
+        "{}",
+        slow("client.root.service")
+    );
+    assert!(
+        outcome
+            .result
+            .waits
+            .iter()
+            .any(|w| w.cause == "connection" && w.count >= 150)
+    );
+}
+
+#[test]
+fn what_is_unanswered_when_the_drain_ends_is_unfinished_at_its_age() {
+    let server = Server::start(|conn| {
+        // Answers go on for ever, so neither a timeout of the exchange nor an end comes first.
+        if conn.request().is_some()
+            && conn.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        {
+            while conn.stream.write_all(b"1\r\nx\r\n").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    });
+    let mut plan = plan(server.address);
+    plan.load.stop = Stop::Interrupted;
+    plan.load.sample_every_ns = 20 * MS;
+    let stop = tare_load::StopHandle::new();
+    let mut samples = 0;
+    let outcome = tare_load::run(&plan, &stop, &mut |progress| {
+        if let tare_load::Progress::Sample(_) = progress {
+            samples += 1;
+            match samples {
+                3 => stop.end(),
+                6 => stop.abort(),
+                _ => {}
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    })
+    .unwrap();
+    let result = &outcome.result;
+    assert!(result.intended >= 50, "{}", result.intended);
+    assert_eq!(result.unfinished, result.intended);
+    assert_eq!(result.sent, 2, "one per connection, the others waited");
+    let felt = &outcome.totals["client.root.felt.unfinished"];
+    assert_eq!(
+        (felt.count(), felt.unfinished()),
+        (result.intended, result.intended)
+    );
+}
