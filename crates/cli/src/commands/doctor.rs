@@ -1,12 +1,133 @@
-//! `tare doctor`.
+//! `tare doctor`: what limits a measurement on this machine, and what to do about it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
+use tare_lab::doctor;
+use tare_lab::fetch::Fetcher;
+use tare_schema::record::{Check, EnvironmentRecord, Grade};
+
+use crate::exit::Exit;
 
 /// Arguments of `tare doctor`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Folder in which runs are written: its disk is examined.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Look for the software of the targets in this folder, too.
+    #[arg(long, value_name = "DIR")]
+    targets: Vec<PathBuf>,
+    /// Print the machine and all checks as JSON, as `environment.json` has them.
+    #[arg(long)]
+    json: bool,
+}
 
-/// Runs `tare doctor`.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`tare doctor` is not there yet")
+/// Examines the machine; ends with 3 when something prevents a measurement.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let checks = doctor::examine(&args.out, &[]);
+    let mut record = doctor::describe("local", "loopback", checks);
+    add_targets(&args, &mut record)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&record)?);
+    } else {
+        print!("{}", in_words(&record));
+    }
+    let exit = match doctor::worst(&record.checks) {
+        Grade::Prevents => Exit::Environment,
+        Grade::Good | Grade::Limits => Exit::Done,
+    };
+    Ok(exit.into())
+}
+
+/// Which software is there, and what is the matter with that which is not.
+fn add_targets(args: &Args, record: &mut EnvironmentRecord) -> anyhow::Result<()> {
+    let catalogue = Catalogue::load(&builtin_folder()?, &args.targets)?;
+    let fetcher = Fetcher::from_env()?;
+    for target in catalogue.iter() {
+        let name = format!("target {}", target.def.target);
+        record
+            .checks
+            .push(look_for(&fetcher, target, name, &mut record.targets));
+    }
+    Ok(())
+}
+
+fn look_for(
+    fetcher: &Fetcher,
+    target: &Target,
+    name: String,
+    there: &mut std::collections::BTreeMap<String, tare_schema::record::TargetVersion>,
+) -> Check {
+    let (found, grade, advice) = match fetcher.find(target) {
+        Ok(Some(software)) => {
+            let version = software.version;
+            let found = format!("{} ({})", version.version, version.source);
+            there.insert(target.def.target.clone(), version);
+            (found, Grade::Good, None)
+        }
+        Ok(None) => {
+            let found = String::from("not here yet; fetched when an experiment needs it");
+            (found, Grade::Good, None)
+        }
+        Err(error) => {
+            let advice = format!(
+                "{error}; experiments without {} still run",
+                target.def.target
+            );
+            (String::from("not usable"), Grade::Limits, Some(advice))
+        }
+    };
+    Check {
+        name,
+        found,
+        value: None,
+        unit: None,
+        grade,
+        advice,
+    }
+}
+
+fn in_words(record: &EnvironmentRecord) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(["", "check", "found"]);
+    for check in &record.checks {
+        table.add_row([mark(check.grade), &check.name, &check.found]);
+    }
+    let mut text = format!(
+        "{} · {} cores · {:.1} GB · {} · Linux {}\n\n{table}\n",
+        record.cpu_model,
+        record.cores,
+        record.memory_bytes as f64 / 1e9,
+        record.os,
+        record.kernel,
+    );
+    let advised: Vec<&Check> = record
+        .checks
+        .iter()
+        .filter(|c| c.advice.is_some())
+        .collect();
+    if advised.is_empty() {
+        text.push_str("\nnothing limits a measurement here\n");
+        return text;
+    }
+    text.push_str("\nwhat to do\n");
+    for check in advised {
+        let advice = check.advice.as_deref().unwrap_or_default();
+        text.push_str(&format!("  {}: {advice}\n", check.name));
+    }
+    text
+}
+
+fn mark(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Good => "good",
+        Grade::Limits => "limits",
+        Grade::Prevents => "PREVENTS",
+    }
 }
