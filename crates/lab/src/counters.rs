@@ -74,6 +74,7 @@ impl CounterReader {
                 }
                 None => from_elsewhere(&counter.source),
             };
+            let found = found.map(|found| self.with_zeros(counter, found));
             let found = found.map_err(|reason| LabError::Counter {
                 instance: self.instance.clone(),
                 counter: counter.name.clone(),
@@ -85,6 +86,32 @@ impl CounterReader {
             instance: self.instance.clone(),
             readings: summed(readings),
         })
+    }
+
+    /// What a target says to be zero when it is missing: of each edge, where edges are told apart.
+    /// A counter by label has no label that could be zero.
+    fn with_zeros(&self, counter: &Counter, mut found: Vec<Found>) -> Vec<Found> {
+        let CounterSource::Prometheus(from) = &counter.source else {
+            return found;
+        };
+        if from.missing == Missing::Unknown || from.label.is_some() {
+            return found;
+        }
+        if from.edge.is_none() {
+            if found.is_empty() {
+                found.push(Found::default());
+            }
+            return found;
+        }
+        for id in self.edges.keys() {
+            if !found.iter().any(|found| found.edge.as_ref() == Some(id)) {
+                found.push(Found {
+                    edge: Some(id.clone()),
+                    ..Found::default()
+                });
+            }
+        }
+        found
     }
 
     /// Puts the names of edges on what was found, and leaves out what belongs to no edge of ours.

@@ -1,12 +1,162 @@
-//! `tare targets`.
+//! `tare targets`: the software that Tare can start, and getting it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use comfy_table::style::presets;
+use comfy_table::{ContentArrangement, Table};
+use serde::Serialize;
+use tare_lab::LabError;
+use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
+use tare_lab::fetch::{Fetcher, Software};
+use tare_schema::record::TargetVersion;
+use tare_schema::target::Get;
+use tare_schema::topology::{InstanceRole, Security};
+
+use crate::exit::{Exit, bad_input};
 
 /// Arguments of `tare targets`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// More target folders; their targets win over built-in ones of the same name. May be given several times.
+    #[arg(long = "targets", value_name = "DIR", global = true)]
+    folders: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to do; without it, all targets are listed.
+    #[command(subcommand)]
+    action: Option<Action>,
+}
 
-/// Runs `tare targets`.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`tare targets` is not there yet")
+/// What to do with targets.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Get the software of targets, so that a later run need not.
+    Fetch {
+        /// Targets to get.
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+/// One target, as it is printed.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    target: &'a str,
+    about: &'a str,
+    roles: &'a [InstanceRole],
+    speaks: &'a [String],
+    links: &'a [Security],
+    /// Where its software comes from, in the order of trying.
+    get: Vec<String>,
+    folder: String,
+    /// What is here already.
+    present: Option<TargetVersion>,
+    /// Why what is here cannot be used.
+    problem: Option<String>,
+}
+
+/// Lists targets, or gets their software.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let catalogue = Catalogue::load(&builtin_folder()?, &args.folders).map_err(input_or_machine)?;
+    let fetcher = Fetcher::from_env()?;
+    let targets = match &args.action {
+        None => catalogue.iter().collect(),
+        Some(Action::Fetch { names }) => {
+            let named: Result<Vec<&Target>, LabError> =
+                names.iter().map(|name| catalogue.get(name)).collect();
+            let named = named.map_err(input_or_machine)?;
+            for target in &named {
+                fetcher.provide(target, &mut |what| {
+                    eprintln!("{}: {what}", target.def.target)
+                })?;
+            }
+            named
+        }
+    };
+    let rows: Vec<Row<'_>> = targets.iter().map(|target| row(target, &fetcher)).collect();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        println!("{}", table(&rows));
+    }
+    Ok(Exit::Done.into())
+}
+
+/// What is wrong in a target folder or a name is the input's fault; what cannot be read or had is not.
+fn input_or_machine(error: LabError) -> anyhow::Error {
+    match error {
+        LabError::UnknownTarget { .. } | LabError::Target(_) | LabError::File { .. } => {
+            bad_input(error)
+        }
+        other => other.into(),
+    }
+}
+
+fn row<'a>(target: &'a Target, fetcher: &Fetcher) -> Row<'a> {
+    let def = &target.def;
+    let (present, problem) = match fetcher.find(target) {
+        Ok(Some(Software { version, .. })) => (Some(version), None),
+        Ok(None) => (None, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    Row {
+        target: &def.target,
+        about: &def.about,
+        roles: &def.roles,
+        speaks: &def.speaks,
+        links: &def.links,
+        get: def.get.iter().map(source).collect(),
+        folder: target.folder.display().to_string(),
+        present,
+        problem,
+    }
+}
+
+fn source(get: &Get) -> String {
+    match get {
+        Get::Own => "Tare itself".to_owned(),
+        Get::Path(program) => format!("{program} in PATH"),
+        Get::Debian(package) => format!("Debian {}", package.packages.join(" ")),
+        Get::Pip(wheel) => format!("pip {}=={}", wheel.package, wheel.version),
+    }
+}
+
+fn table(rows: &[Row<'_>]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(["target", "version", "source", "roles", "protocols", "links"]);
+    for row in rows {
+        let version = match (&row.present, &row.problem) {
+            (Some(present), _) => present.version.clone(),
+            (None, Some(problem)) => problem.clone(),
+            (None, None) => "–".to_owned(),
+        };
+        let source = match &row.present {
+            Some(present) => present.source.clone(),
+            None => format!("from {}", row.get.join(", or ")),
+        };
+        table.add_row([
+            row.target.to_owned(),
+            version,
+            source,
+            words(row.roles),
+            row.speaks.join(" "),
+            words(row.links),
+        ]);
+    }
+    table
+}
+
+/// Enum values as they are written in files.
+fn words<T: Serialize>(values: &[T]) -> String {
+    let words: Vec<String> = values
+        .iter()
+        .filter_map(|value| serde_json::to_value(value).ok())
+        .filter_map(|value| value.as_str().map(str::to_owned))
+        .collect();
+    words.join(" ")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::target::{Missing, PrometheusSource};
+use tare_schema::target::PrometheusSource;
 
 use super::Found;
 
@@ -42,10 +42,6 @@ pub(super) fn find(text: &str, from: &PrometheusSource) -> Vec<Found> {
         if let (Some(edge), Some(kept)) = (label(&from.edge), label(&from.label)) {
             *sums.entry((edge, kept)).or_default() += sample.value;
         }
-    }
-    // A labelled counter that is not there yet has no label that could be zero.
-    if sums.is_empty() && from.missing == Missing::Zero && from.label.is_none() {
-        return vec![Found::default()];
     }
     sums.into_iter()
         .map(|((edge, label), value)| Found { edge, label, value })

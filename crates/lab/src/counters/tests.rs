@@ -143,6 +143,26 @@ fn a_metric_that_is_not_there_is_unknown_unless_it_means_zero() {
 }
 
 #[test]
+fn a_counter_told_apart_by_edge_is_zero_for_each_edge_that_is_missing() {
+    let (url, server) = serve(vec![PAGE.to_owned()]);
+    let source = CounterSource::Prometheus(PrometheusSource {
+        missing: Missing::Zero,
+        ..prometheus(&url)
+    });
+    let edges = [("a__b", "a->b"), ("c__d", "c->d")];
+    let readings = reader(vec![("requests", source)], &edges)
+        .read()
+        .unwrap()
+        .readings;
+    let values: Vec<_> = readings
+        .iter()
+        .map(|reading| (reading.edge.as_deref().unwrap(), reading.value))
+        .collect();
+    assert_eq!(values, [("a->b", 7.0), ("c->d", 0.0)]);
+    server.join().unwrap();
+}
+
+#[test]
 fn a_counter_that_counts_its_own_readings_is_told_without_them() {
     // One real request between the two readings; each reading counts itself.
     let (url, server) = serve(vec!["requests 1\n".to_owned(), "requests 3\n".to_owned()]);

@@ -11,6 +11,9 @@ use serde::Serialize;
 use super::Context;
 use crate::LabError;
 
+/// Open files that no test bed needs more of.
+const DESCRIPTORS_MAX: u64 = 65_536;
+
 /// Templates of one target folder over one context.
 pub(super) struct Templates<'a> {
     engine: Environment<'a>,
@@ -29,6 +32,9 @@ struct Shortcuts {
     /// Parts of `admin`, for software that wants them apart.
     admin_address: String,
     admin_port: u16,
+    /// Open files that a process may have at most (the hard limit); capped, because some servers
+    /// make a table of that size.
+    descriptors: u64,
     /// Whether Tare runs as root (some servers drop to another user then unless told).
     root: bool,
 }
@@ -69,6 +75,9 @@ impl Templates<'_> {
             listens,
             admin_address: context.admin.ip().to_string(),
             admin_port: context.admin.port(),
+            descriptors: rustix::process::getrlimit(rustix::process::Resource::Nofile)
+                .maximum
+                .map_or(DESCRIPTORS_MAX, |hard| hard.min(DESCRIPTORS_MAX)),
             root: rustix::process::geteuid().is_root(),
         };
         Ok(Templates {

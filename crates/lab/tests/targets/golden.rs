@@ -1,0 +1,116 @@
+//! Rendered configurations against committed ones.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tare_lab::catalogue::Target;
+use tare_lab::render::{Rendered, render};
+
+use crate::place::{cases, catalogue, fixed};
+
+/// Set to refresh the committed files instead of comparing with them.
+const UPDATE: &str = "TARE_UPDATE_GOLDEN";
+
+/// The command as one would type it, and what is asked of the instance.
+fn command(rendered: &Rendered) -> String {
+    let mut text = String::new();
+    for (name, value) in &rendered.env {
+        text += &format!("{name}={value} ");
+    }
+    text += &rendered.start.join(" ");
+    text += &format!("\n# ready: {:?}\n", rendered.probe);
+    text
+}
+
+/// Without what depends on who tests: root's servers are told to stay root, and limits of open files differ.
+fn the_same_for_everyone(text: &str) -> String {
+    let lines = text.lines().filter(|line| *line != "user root;");
+    let lines = lines.map(|line| match line.split_once("worker_rlimit_nofile ") {
+        Some(_) => "worker_rlimit_nofile 20000;",
+        None => line,
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn expected_files(target: &Target) -> BTreeMap<PathBuf, String> {
+    let mut files = BTreeMap::new();
+    for case in cases(target) {
+        let mut context = fixed(target, &case);
+        context.dir = PathBuf::from("/run/tare/middle");
+        let rendered = render(target, &context).unwrap();
+        let folder = target.folder.join("golden").join(case.name());
+        files.insert(folder.join("command.txt"), command(&rendered));
+        for file in rendered.files {
+            let text = the_same_for_everyone(&file.text);
+            files.insert(folder.join(file.name), text);
+        }
+    }
+    files
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files_below(&path, found),
+            false => found.push(path),
+        }
+    }
+}
+
+#[test]
+fn rendered_configurations_are_the_committed_ones() {
+    let update = std::env::var_os(UPDATE).is_some();
+    let mut wrong = Vec::new();
+    for target in catalogue().iter() {
+        let expected = expected_files(target);
+        assert!(!expected.is_empty(), "{}", target.def.target);
+        if update {
+            let _ = fs::remove_dir_all(target.folder.join("golden"));
+        }
+        for (path, text) in &expected {
+            if update {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            let committed = fs::read_to_string(path).unwrap_or_default();
+            if committed != *text {
+                let differs = committed.lines().zip(text.lines()).find(|(a, b)| a != b);
+                wrong.push(format!("{}: {differs:?}", path.display()));
+            }
+        }
+        let mut found = Vec::new();
+        files_below(&target.folder.join("golden"), &mut found);
+        found.retain(|path| !expected.contains_key(path));
+        wrong.extend(
+            found
+                .iter()
+                .map(|path| format!("{}: nothing renders it", path.display())),
+        );
+    }
+    assert!(
+        wrong.is_empty(),
+        "set {UPDATE}=1 to refresh:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_target_has_a_page_that_says_what_it_is() {
+    for target in catalogue().iter() {
+        let page = fs::read_to_string(target.folder.join("README.md")).unwrap_or_default();
+        assert!(
+            page.starts_with("# "),
+            "{} has no README.md",
+            target.folder.display()
+        );
+        for name in target.def.settings.keys() {
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "{}: README.md does not name `{name}`",
+                target.def.target
+            );
+        }
+    }
+}

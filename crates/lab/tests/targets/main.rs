@@ -1,0 +1,20 @@
+//! The target folders: their rendered configurations, and the real software started with them.
+//!
+//! | module | ring |
+//! | --- | --- |
+//! | `golden` | pure: every template against committed text; `TARE_UPDATE_GOLDEN=1` refreshes it |
+//! | `outside` | pure and real: a target from a folder outside the repository |
+//! | `validate` | real: the software accepts every rendered configuration |
+//! | `chain` | real: requests through two sidecars are counted exactly, and their TLS is as told |
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "what a test's helpers unwrap is the test's own failure"
+)]
+
+mod chain;
+mod golden;
+mod outside;
+mod place;
+mod validate;

@@ -1,0 +1,137 @@
+//! Contexts for tests: one instance in a made-up or a real place.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
+use tare_lab::fetch::{Fetcher, Software};
+use tare_lab::render::{Context, Identity, Listen, RouteContext, Upstream, edge_id};
+use tare_schema::topology::{InstanceRole, Security, Settings};
+
+pub fn catalogue() -> Catalogue {
+    Catalogue::load(&builtin_folder().unwrap(), &[]).unwrap()
+}
+
+/// The software of a target, fetched if it is missing, as a run would.
+pub fn software(target: &Target) -> Software {
+    let mut fetcher = Fetcher::from_env().unwrap();
+    // Tare's own binary is not the test's; its configuration is checked all the same.
+    fetcher.own = PathBuf::from("/bin/true");
+    fetcher
+        .provide(target, &mut |what| println!("{what}"))
+        .unwrap()
+}
+
+/// One way to place a target.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub role: InstanceRole,
+    pub protocol: String,
+    pub link: Security,
+}
+
+impl Case {
+    pub fn name(&self) -> String {
+        let word = |value: serde_json::Value| value.as_str().unwrap().to_owned();
+        let role = word(serde_json::to_value(self.role).unwrap());
+        let link = word(serde_json::to_value(self.link).unwrap());
+        format!("{role}-{}-{link}", self.protocol)
+    }
+}
+
+/// Every role, every protocol and every link of a target, without all their products.
+pub fn cases(target: &Target) -> Vec<Case> {
+    let def = &target.def;
+    let case = |role: InstanceRole, protocol: &str, link: Security| Case {
+        role,
+        protocol: protocol.to_owned(),
+        link,
+    };
+    let mut cases = Vec::new();
+    let first = &def.speaks[0];
+    let last_link = def.links[def.links.len() - 1];
+    for &role in &def.roles {
+        match role {
+            InstanceRole::Sni => cases.push(case(role, "tcp", Security::Plaintext)),
+            InstanceRole::Sidecar => {
+                for protocol in &def.speaks {
+                    cases.push(case(role, protocol, last_link));
+                }
+                for &link in &def.links {
+                    let protocol = def.speaks.iter().find(|name| *name == "http1");
+                    cases.push(case(role, protocol.unwrap_or(first), link));
+                }
+            }
+            _ => {
+                let protocol = def.speaks.iter().find(|name| *name == "http1");
+                cases.push(case(role, protocol.unwrap_or(first), def.links[0]));
+            }
+        }
+    }
+    cases.dedup_by_key(|case| case.name());
+    cases
+}
+
+/// A made-up place, the same on every machine.
+pub fn fixed(target: &Target, case: &Case) -> Context {
+    let address = IpAddr::V4(Ipv4Addr::new(127, 60, 0, 2));
+    let next = IpAddr::V4(Ipv4Addr::new(127, 60, 0, 3));
+    let keys = Path::new("/run/tare/keys");
+    let app = case.role == InstanceRole::App;
+    let route = |from: &str, to: &str, port: u16| RouteContext {
+        edge: format!("{from}->{to}"),
+        id: edge_id(&format!("{from}->{to}")),
+        protocol: case.protocol.clone(),
+        own: Security::Plaintext,
+        host: to.to_owned(),
+        listen: Some(Listen {
+            address,
+            port,
+            security: case.link,
+            peer: (case.link == Security::Mtls)
+                .then(|| format!("spiffe://tare/ns/run/sa/{from}-sidecar")),
+        }),
+        upstream: (!app).then(|| Upstream {
+            address: next,
+            port,
+            security: case.link,
+            peer: (case.link != Security::Plaintext)
+                .then(|| format!("spiffe://tare/ns/run/sa/{to}-sidecar")),
+            peer_host: (case.link != Security::Plaintext).then(|| format!("{to}-sidecar")),
+        }),
+    };
+    Context {
+        name: "middle".to_owned(),
+        role: case.role,
+        pod: "middle".to_owned(),
+        bin: PathBuf::from(format!("/opt/{}", target.def.target)),
+        dir: PathBuf::from("/run/tare/middle"),
+        log: PathBuf::from("/run/tare/middle/output.log"),
+        address,
+        admin: SocketAddr::new(address, 15_000),
+        cpus: vec![0],
+        settings: Settings::new(),
+        workload: Settings::new(),
+        identity: (case.link != Security::Plaintext).then(|| Identity {
+            uri: "spiffe://tare/ns/run/sa/middle".to_owned(),
+            host: "middle".to_owned(),
+            certificate: keys.join("certificate.pem"),
+            key: keys.join("key.pem"),
+            bundle: keys.join("bundle.pem"),
+            authority: keys.join("authority.pem"),
+        }),
+        routes: vec![
+            route("client", "server", 8080),
+            route("web", "database", 8081),
+        ],
+        peers: Vec::new(),
+    }
+}
+
+/// A port that was free a moment ago.
+pub fn free_port(address: IpAddr) -> SocketAddr {
+    TcpListener::bind((address, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
