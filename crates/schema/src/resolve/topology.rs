@@ -212,12 +212,7 @@ impl Bed<'_, '_> {
     }
 
     fn sidecar(&mut self, cast: &mut Cast, def: &SidecarDef, path: &[&str]) {
-        let at = |key: &str| {
-            let mut path = path.to_vec();
-            path.push(key);
-            path.join("\0")
-        };
-        let place = |bed: &Self, key: &str| bed.place(&at(key).split('\0').collect::<Vec<_>>());
+        let place = |bed: &Self, key: &str| bed.node_at(path).place(&[key]);
         let mark = place(self, "proxy");
         let Some(target) = self.scope.target(&def.proxy, mark) else {
             return;
@@ -228,8 +223,9 @@ impl Bed<'_, '_> {
         let settings = written.map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &def.proxy, mark, &written)
         });
-        let parts = self.chosen(def, place(self, "on"));
-        let mut applied = false;
+        let parts = self.chosen(def, path);
+        // Names that are unknown have been complained about.
+        let mut applied = parts.is_empty() && matches!(def.on, OnDef::Parts(_));
         for part in parts {
             for actor in cast.of_part(&part) {
                 applied = true;
@@ -245,6 +241,7 @@ impl Bed<'_, '_> {
                 sidecar.sidecar = Some(def.clone());
                 sidecar.speaks = target.speaks.clone();
                 sidecar.mark = Some(mark);
+                sidecar.treat_as = def.treat_as.clone().map(|asked| (asked, place(self, "as")));
                 cast.add(sidecar);
             }
         }
@@ -271,7 +268,7 @@ impl Bed<'_, '_> {
     }
 
     /// Parts that `on` means.
-    fn chosen(&mut self, def: &SidecarDef, mark: Mark) -> Vec<String> {
+    fn chosen(&mut self, def: &SidecarDef, path: &[&str]) -> Vec<String> {
         let parts = &self.folder.def.parts;
         let of_kind = |kinds: &[PartKind]| -> Vec<String> {
             parts
@@ -285,8 +282,10 @@ impl Bed<'_, '_> {
             OnDef::Word(OnWord::All) => of_kind(&[PartKind::Client, PartKind::Service]),
             OnDef::Parts(names) => {
                 let mut chosen: Vec<String> = Vec::new();
-                for name in names {
+                for (index, name) in names.iter().enumerate() {
                     if !parts.contains_key(name) {
+                        let index = index.to_string();
+                        let mark = self.node_at(path).place(&["on", &index]);
                         let known = parts.keys().map(|name| name.0.as_str());
                         let said = format!("unknown part \"{name}\"{}", hint(name, known));
                         self.scope.problem(mark, said);
@@ -388,6 +387,10 @@ impl Bed<'_, '_> {
         actor.settings = settings;
         actor.speaks = target.speaks.clone();
         actor.mark = Some(mark);
+        actor.treat_as = hop
+            .treat_as
+            .clone()
+            .map(|asked| (asked, node.place(&["as"])));
         cast.add(actor);
     }
 

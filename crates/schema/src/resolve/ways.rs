@@ -27,6 +27,8 @@ pub(super) struct Actor {
     pub sidecar: Option<SidecarDef>,
     /// Where a proxy was asked for.
     pub mark: Option<Mark>,
+    /// Protocol it shall treat traffic as, and where that stands.
+    pub treat_as: Option<(String, Mark)>,
 }
 
 impl Actor {
@@ -47,6 +49,7 @@ impl Actor {
             speaks: Vec::new(),
             sidecar: None,
             mark: None,
+            treat_as: None,
         }
     }
 }
@@ -317,7 +320,7 @@ impl Way<'_, '_> {
             links.push(link(wanted, interception(sidecar)));
         }
         links.push(link(LinkDef::Plaintext, Interception::Explicit));
-        let protocol = self.protocol(own, &stops, &hops);
+        let protocol = self.protocol(own, &stops);
         Route {
             edge: self.edge.name(),
             from: from.name.clone(),
@@ -364,7 +367,7 @@ impl Way<'_, '_> {
     }
 
     /// The protocol that the proxies of a way see.
-    fn protocol(&mut self, own: Security, stops: &[String], hops: &[(&HopDef, Mark)]) -> String {
+    fn protocol(&mut self, own: Security, stops: &[String]) -> String {
         const TCP: &str = "tcp";
         // TLS from end to end hides everything else.
         let edge = if own == Security::Plaintext {
@@ -378,14 +381,7 @@ impl Way<'_, '_> {
                 continue;
             };
             let mark = actor.mark.unwrap_or(self.node.mark);
-            let asked = match &actor.sidecar {
-                Some(def) => def.treat_as.clone(),
-                None => hops
-                    .iter()
-                    .find(|(hop, _)| hop_name(hop) == stop)
-                    .and_then(|(hop, _)| hop.treat_as.clone()),
-            };
-            if let Some(asked) = &asked
+            if let Some((asked, place)) = &actor.treat_as
                 && *asked != edge
                 && asked != TCP
             {
@@ -394,10 +390,11 @@ impl Way<'_, '_> {
                     self.edge.name(),
                     hint(asked, [edge.as_str(), TCP])
                 );
-                self.scope.problem(mark, said);
+                self.scope.problem(*place, said);
                 continue;
             }
-            let wanted = asked.clone().unwrap_or_else(|| edge.clone());
+            let asked = actor.treat_as.as_ref().map(|(asked, _)| asked.clone());
+            let wanted = asked.unwrap_or_else(|| edge.clone());
             if actor.speaks.contains(&wanted) {
                 if wanted == TCP {
                     TCP.clone_into(&mut seen);

@@ -1,0 +1,188 @@
+//! Experiments by name, and the directory that experiments, workloads and targets are found in.
+
+use std::path::{Path, PathBuf};
+
+use crate::catalog::Catalog;
+use crate::document;
+use crate::problem::{Problems, hint, list};
+use crate::resolve::Source;
+
+/// Where everything is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Library {
+    /// Directories with a folder per study and a file per experiment.
+    pub experiments: Vec<PathBuf>,
+    /// Workloads and targets.
+    pub catalog: Catalog,
+}
+
+/// Why an experiment was not found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FindError {
+    /// The path that was named does not exist.
+    #[error("{0}: there is no such file")]
+    NoFile(String),
+    /// No experiment has this name.
+    #[error("there is no experiment \"{name}\" in {searched}{hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Where it was looked for.
+        searched: String,
+        /// The nearest, or all.
+        hint: String,
+    },
+    /// Several have it.
+    #[error("\"{name}\" could be {}: name the study as well", list(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// All that it could be.
+        candidates: Vec<String>,
+    },
+    /// It was found but cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Problems),
+}
+
+impl Library {
+    /// The library of a checkout (or an installation): `experiments`, `workloads` and `targets` in one directory.
+    #[must_use]
+    pub fn in_directory(home: &Path) -> Library {
+        Library {
+            experiments: vec![home.join("experiments")],
+            catalog: Catalog {
+                workloads: vec![home.join("workloads")],
+                targets: vec![home.join("targets")],
+            },
+        }
+    }
+
+    /// The first of these directories, or of those above them, that holds `workloads` and `targets`.
+    #[must_use]
+    pub fn home<'a>(starts: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
+        starts
+            .into_iter()
+            .flat_map(Path::ancestors)
+            .find(|directory| {
+                directory.join("workloads").is_dir() && directory.join("targets").is_dir()
+            })
+            .map(Path::to_path_buf)
+    }
+
+    /// With further directories, which win over ours.
+    #[must_use]
+    pub fn with(mut self, workloads: &[PathBuf], targets: &[PathBuf]) -> Library {
+        self.catalog.workloads.extend(workloads.iter().cloned());
+        self.catalog.targets.extend(targets.iter().cloned());
+        self
+    }
+
+    /// Every experiment: `study/stem` and its file.
+    #[must_use]
+    pub fn list(&self) -> Vec<(String, PathBuf)> {
+        let mut all = Vec::new();
+        for directory in &self.experiments {
+            for study in folders(directory) {
+                for file in files(&study) {
+                    all.push((name_of(&file, &self.experiments), file));
+                }
+            }
+        }
+        all.sort();
+        all
+    }
+
+    /// Finds and reads an experiment by path, `study/stem`, or a stem that only one has.
+    ///
+    /// # Errors
+    /// When there is none or more than one, with the candidates; when it cannot be read.
+    pub fn find(&self, name: &str) -> Result<Source, FindError> {
+        let path = self.path(name)?;
+        Ok(Source {
+            experiment: name_of(&path, &self.experiments),
+            file: path.display().to_string(),
+            text: document::read_text(&path)?,
+        })
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, FindError> {
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(path.to_path_buf());
+        }
+        let all = self.list();
+        let matching: Vec<&(String, PathBuf)> = all
+            .iter()
+            .filter(|(full, _)| full == name || full.rsplit('/').next() == Some(name))
+            .collect();
+        match matching.as_slice() {
+            [(_, file)] => Ok(file.clone()),
+            [] if name.ends_with(".yaml") || name.ends_with(".yml") => {
+                Err(FindError::NoFile(name.to_owned()))
+            }
+            [] => {
+                let mut words: Vec<&str> = all.iter().map(|(full, _)| full.as_str()).collect();
+                // Whoever left the study out wants to hear of stems.
+                if !name.contains('/') {
+                    words.extend(all.iter().filter_map(|(full, _)| full.rsplit('/').next()));
+                }
+                Err(FindError::Unknown {
+                    name: name.to_owned(),
+                    searched: Catalog::searched(&self.experiments),
+                    hint: hint(name, words),
+                })
+            }
+            several => Err(FindError::Ambiguous {
+                name: name.to_owned(),
+                candidates: several.iter().map(|(full, _)| full.clone()).collect(),
+            }),
+        }
+    }
+}
+
+/// `study/stem` for a file below an experiments directory, else its stem.
+fn name_of(path: &Path, experiments: &[PathBuf]) -> String {
+    let stem = |path: &Path| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    let study = path.parent().filter(|study| {
+        study.parent().is_some_and(|parent| {
+            let same = |directory: &PathBuf| {
+                directory == parent
+                    || matches!((directory.canonicalize(), parent.canonicalize()), (Ok(a), Ok(b)) if a == b)
+            };
+            experiments.iter().any(same)
+        })
+    });
+    match study.and_then(Path::file_name) {
+        Some(study) => format!("{}/{}", study.to_string_lossy(), stem(path)),
+        None => stem(path),
+    }
+}
+
+fn folders(directory: &Path) -> Vec<PathBuf> {
+    entries(directory)
+        .into_iter()
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+fn files(study: &Path) -> Vec<PathBuf> {
+    entries(study)
+        .into_iter()
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "yaml" || extension == "yml")
+        })
+        .collect()
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let read = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = read.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}

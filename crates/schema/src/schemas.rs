@@ -1,0 +1,97 @@
+//! The JSON Schema of everything that is written by hand or crosses a process.
+
+use serde_json::Value;
+
+use crate::agent::AgentMessage;
+use crate::def::{ExperimentDef, WorkloadDef};
+use crate::document::schema_of;
+use crate::load::LoadPlan;
+use crate::plan::Plan;
+use crate::record::{EnvironmentRecord, RunState, TrialRecord};
+use crate::target::TargetDef;
+use crate::view::View;
+
+/// One shape that has a schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Its name, as `tare schema` takes it.
+    pub name: &'static str,
+    /// What it is the shape of.
+    pub about: &'static str,
+    make: fn() -> Value,
+}
+
+impl Shape {
+    /// The schema (draft 2020-12).
+    #[must_use]
+    pub fn schema(&self) -> Value {
+        (self.make)()
+    }
+
+    /// The schema as it is printed and committed.
+    #[must_use]
+    pub fn text(&self) -> String {
+        // `{:#}` of a JSON value cannot fail, unlike a writer.
+        format!("{:#}\n", self.schema())
+    }
+}
+
+/// Every shape.
+pub const SHAPES: &[Shape] = &[
+    Shape {
+        name: "experiment",
+        about: "an experiment file, experiments/<study>/*.yaml",
+        make: schema_of::<ExperimentDef>,
+    },
+    Shape {
+        name: "workload",
+        about: "a workload folder's workload.yaml",
+        make: schema_of::<WorkloadDef>,
+    },
+    Shape {
+        name: "target",
+        about: "a target folder's target.yaml",
+        make: schema_of::<TargetDef>,
+    },
+    Shape {
+        name: "plan",
+        about: "plan.json of a run",
+        make: schema_of::<Plan>,
+    },
+    Shape {
+        name: "record",
+        about: "record.json of a trial",
+        make: schema_of::<TrialRecord>,
+    },
+    Shape {
+        name: "environment",
+        about: "environment.json of a run",
+        make: schema_of::<EnvironmentRecord>,
+    },
+    Shape {
+        name: "run",
+        about: "run.json of a run",
+        make: schema_of::<RunState>,
+    },
+    Shape {
+        name: "load-plan",
+        about: "what an agent is told",
+        make: schema_of::<LoadPlan>,
+    },
+    Shape {
+        name: "agent-message",
+        about: "a line that an agent writes",
+        make: schema_of::<AgentMessage>,
+    },
+    Shape {
+        name: "view",
+        about: "what a report shows, `tare report --json`",
+        make: schema_of::<View>,
+    },
+];
+
+/// The shape of this name.
+#[must_use]
+pub fn shape(name: &str) -> Option<&'static Shape> {
+    SHAPES.iter().find(|shape| shape.name == name)
+}

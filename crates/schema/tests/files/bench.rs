@@ -1,0 +1,64 @@
+//! What every test here needs: folders, files, and golden texts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tare_schema::catalog::Catalog;
+use tare_schema::find::Library;
+use tare_schema::plan::{Form, Plan};
+use tare_schema::problem::Problems;
+use tare_schema::resolve::{Choices, Source, resolve};
+
+/// Refreshes golden files when set.
+const UPDATE: &str = "TARE_UPDATE_GOLDEN";
+
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// The real folders, and over them those of the tests.
+pub fn catalog() -> Catalog {
+    let folders = here().join("folders");
+    Library::in_directory(&repository())
+        .with(&[folders.join("workloads")], &[folders.join("targets")])
+        .catalog
+}
+
+pub fn source(file: &str, text: &str) -> Source {
+    Source {
+        experiment: String::from("study/case"),
+        file: file.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+pub fn plan(text: &str, form: Form) -> Result<Plan, Problems> {
+    resolve(
+        &source("case.yaml", text),
+        &catalog(),
+        &Choices::new(form, vec![0, 1]),
+    )
+}
+
+pub fn sketch(name: &str) -> String {
+    fs::read_to_string(here().join("sketches").join(name)).unwrap()
+}
+
+/// Compares with a committed text, or refreshes it.
+pub fn check_golden(path: &Path, actual: &str) {
+    if std::env::var_os(UPDATE).is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, actual).unwrap();
+        return;
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        expected == actual,
+        "{} is not what comes out now: look at the difference after {UPDATE}=1",
+        path.display()
+    );
+}

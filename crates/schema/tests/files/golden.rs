@@ -1,0 +1,74 @@
+//! The plan of `experiments/istio-performance/sidecar.yaml`, whole, in both forms.
+
+use std::time::Duration;
+
+use tare_schema::estimate::estimate;
+use tare_schema::find::Library;
+use tare_schema::load::Stop;
+use tare_schema::plan::{Form, Plan};
+use tare_schema::resolve::{Choices, resolve};
+
+use crate::bench::{check_golden, here, repository};
+
+fn sidecar(form: Form) -> Plan {
+    let library = Library::in_directory(&repository());
+    let mut source = library.find("sidecar").unwrap();
+    // The path differs with the place of the checkout.
+    source.file = String::from("experiments/istio-performance/sidecar.yaml");
+    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+}
+
+fn check(form: Form, name: &str) {
+    let plan = sidecar(form);
+    let text = format!("{:#}\n", serde_json::to_value(&plan).unwrap());
+    check_golden(&here().join("golden").join(name), &text);
+}
+
+#[test]
+fn the_sidecar_experiment_resolves_to_the_committed_plan() {
+    check(Form::Full, "sidecar.json");
+}
+
+#[test]
+fn its_quick_form_resolves_to_the_committed_plan() {
+    check(Form::Quick, "sidecar-quick.json");
+}
+
+#[test]
+fn a_plan_reads_back_as_it_was_written() {
+    let plan = sidecar(Form::Full);
+    let text = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
+}
+
+#[test]
+fn the_sidecar_experiment_keeps_its_time_budget() {
+    let full = estimate(&sidecar(Form::Full));
+    assert_eq!(full.trials, (50, 50));
+    assert!(full.block.unwrap() <= Duration::from_secs(50), "{full:?}");
+    let total = full.total.unwrap().1;
+    assert!(total <= Duration::from_secs(240), "{full:?}");
+    let windows = full.measuring.unwrap() * 5;
+    assert!(
+        windows * 2 >= total,
+        "half of the time must be measuring: {full:?}"
+    );
+    let quick = estimate(&sidecar(Form::Quick));
+    assert!(
+        quick.total.unwrap().1 <= Duration::from_secs(30),
+        "{quick:?}"
+    );
+}
+
+#[test]
+fn a_p99_of_the_slow_level_has_ten_answers_beyond_it() {
+    for cell in sidecar(Form::Full).cells {
+        let Stop::Duration { window_ns } = cell.load[0].load.stop else {
+            panic!("the window is a time");
+        };
+        let tare_schema::load::Pacing::Constant { rate_per_s } = cell.load[0].load.pacing else {
+            panic!("the loop is open");
+        };
+        assert!(window_ns as f64 / 1e9 * rate_per_s / 100.0 >= 10.0);
+    }
+}

@@ -1,0 +1,23 @@
+//! Files → plans, with the real folders of the repository and those beside this test.
+//!
+//! | module | ring |
+//! | --- | --- |
+//! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
+//! | `sketches` | pure: the model beyond the first experiment |
+//! | `mistakes` | pure: what is said about a wrong file, and where |
+//! | `mutations` | pure: no file, however broken, makes a panic or a problem without a place |
+//! | `names` | pure: experiments by path, study and stem |
+//! | `schemas` | pure: committed schemas are fresh, and real files follow them |
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop where it stands"
+)]
+
+mod bench;
+mod golden;
+mod mistakes;
+mod mutations;
+mod names;
+mod schemas;
+mod sketches;
