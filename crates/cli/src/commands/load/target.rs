@@ -1,0 +1,203 @@
+//! The URL of `tare load`: what it names, and whether load may be put on it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+use anyhow::{anyhow, bail};
+
+/// Whether public addresses are allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// Loopback and private addresses.
+    Private,
+    /// Everything.
+    Public,
+}
+
+impl From<bool> for Reach {
+    fn from(allow_public: bool) -> Self {
+        if allow_public {
+            Reach::Public
+        } else {
+            Reach::Private
+        }
+    }
+}
+
+/// What a URL names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// As typed.
+    pub url: String,
+    /// For the Host header.
+    pub host: String,
+    /// Path and query.
+    pub path: String,
+    /// Where to connect.
+    pub addresses: Vec<SocketAddr>,
+}
+
+impl Target {
+    /// Reads a URL and resolves its host. A missing scheme is http.
+    pub fn parse(url: &str) -> anyhow::Result<Self> {
+        let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");
+        let rest = match url.split_once("://") {
+            None => url,
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
+                bail!(
+                    "{url}: https is not there yet in this version; use http://, or put a plain port in front"
+                );
+            }
+            Some((scheme, rest)) => {
+                bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
+            }
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at(end);
+        if host.is_empty() {
+            return Err(malformed("it names no host"));
+        }
+        if host.contains('@') {
+            return Err(malformed(
+                "user and password cannot stand in it (use -H 'Authorization: …')",
+            ));
+        }
+        let path = match path.chars().next() {
+            None => "/".to_owned(),
+            Some('?') => format!("/{path}"),
+            Some(_) => path.to_owned(),
+        };
+        let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
+        let (name, port) = match port_behind.rfind(':') {
+            None => (host, 80),
+            Some(_) => {
+                let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
+                (
+                    name,
+                    port.parse::<u16>()
+                        .map_err(|_| malformed("its port is not 1 to 65535"))?,
+                )
+            }
+        };
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        let unknown = |why: String| anyhow!("{host} has no address ({why}); check the name");
+        let addresses: Vec<SocketAddr> = (name, port)
+            .to_socket_addrs()
+            .map_err(|error| unknown(error.to_string()))?
+            .collect();
+        // A name with addresses of both families is called over the first: half the load over another way would mix two.
+        let first = addresses
+            .first()
+            .copied()
+            .ok_or_else(|| unknown("nothing found".into()))?;
+        let addresses = addresses
+            .into_iter()
+            .filter(|a| a.is_ipv4() == first.is_ipv4())
+            .collect();
+        Ok(Self {
+            url: url.to_owned(),
+            host: host.to_owned(),
+            path,
+            addresses,
+        })
+    }
+
+    /// The target, if every address may be loaded.
+    pub fn checked(self, reach: Reach) -> anyhow::Result<Self> {
+        let public = self
+            .addresses
+            .iter()
+            .map(SocketAddr::ip)
+            .find(|&ip| !is_private(ip));
+        match (reach, public) {
+            (Reach::Private, Some(address)) => bail!(
+                "{address} is neither a loopback nor a private address: load on a public one may harm who runs it; \
+                 with their consent add --allow-public-target"
+            ),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Loopback, private (RFC 1918, RFC 4193), link-local, shared (RFC 6598), or this host itself.
+fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(v4) => is_private_v4(v4),
+        IpAddr::V6(v6) => v6
+            .to_ipv4_mapped()
+            .map_or_else(|| is_private_v6(v6), is_private_v4),
+    }
+}
+
+fn is_private_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, ..] = ip.octets();
+    let shared = a == 100 && (64..128).contains(&b);
+    ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || shared
+}
+
+fn is_private_v6(ip: Ipv6Addr) -> bool {
+    ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Target {
+        Target::parse(url).unwrap()
+    }
+
+    #[test]
+    fn a_url_names_host_port_and_path() {
+        let target = parse("http://127.0.0.1:8080/a/b?c=d#e");
+        assert_eq!(
+            (target.host.as_str(), target.path.as_str()),
+            ("127.0.0.1:8080", "/a/b?c=d")
+        );
+        assert_eq!(target.addresses, ["127.0.0.1:8080".parse().unwrap()]);
+        assert_eq!(parse("127.0.0.1").addresses[0].port(), 80);
+        assert_eq!(parse("http://127.0.0.1?x=1").path, "/?x=1");
+        let v6 = parse("http://[::1]:81/");
+        assert_eq!(
+            (v6.addresses[0], v6.host.as_str()),
+            ("[::1]:81".parse().unwrap(), "[::1]:81")
+        );
+    }
+
+    #[test]
+    fn what_is_no_http_url_is_refused_with_the_next_step() {
+        let error = |url: &str| Target::parse(url).unwrap_err().to_string();
+        assert!(error("https://127.0.0.1/").contains("not there yet"));
+        assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
+        assert!(error("http:///x").contains("no host"));
+        assert!(error("http://127.0.0.1:99999/").contains("port"));
+        assert!(error("http://me:pw@127.0.0.1/").contains("Authorization"));
+    }
+
+    #[test]
+    fn public_addresses_need_consent() {
+        for private in [
+            "127.1.2.3",
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "169.254.1.1",
+            "100.64.0.1",
+            "0.0.0.0",
+        ] {
+            assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
+        }
+        for private in ["[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]"] {
+            assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
+        }
+        for public in ["8.8.8.8", "172.32.0.1", "[2001:db8::1]", "[::ffff:8.8.8.8]"] {
+            let error = parse(public).checked(Reach::Private).unwrap_err();
+            assert!(
+                error.to_string().contains("--allow-public-target"),
+                "{public}"
+            );
+            assert!(parse(public).checked(Reach::Public).is_ok());
+        }
+    }
+}
