@@ -6,7 +6,12 @@
 )]
 
 mod commands;
+mod enough;
 mod exit;
+mod live;
+mod runs;
+mod screen;
+mod signals;
 
 use std::process::ExitCode;
 

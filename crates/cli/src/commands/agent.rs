@@ -1,12 +1,51 @@
-//! `tare agent`.
+//! `tare agent`: generates load as one plan says; started by an environment, never by hand.
 
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+use anyhow::Context;
+use tare_load::{EndSignals, StopHandle, run_agent};
+use tare_schema::load::LoadPlan;
+
+use crate::exit::{Exit, bad_input};
 
 /// Arguments of `tare agent`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The plan, JSON.
+    #[arg(long, value_name = "FILE")]
+    plan: PathBuf,
+    /// Where the messages go: `unix:PATH`, or `-` for standard output.
+    #[arg(long, value_name = "TO")]
+    connect: String,
+}
 
-/// Runs `tare agent`.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`tare agent` is not there yet")
+/// Runs the plan to its end, or until SIGTERM ends its window.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // Before any other thread: they inherit the mask.
+    let signals = EndSignals::block().context("cannot listen for signals")?;
+    let text = std::fs::read(&args.plan)
+        .with_context(|| format!("cannot read the plan {}", args.plan.display()))?;
+    let plan: LoadPlan = serde_json::from_slice(&text)
+        .map_err(|error| bad_input(format!("{}: {error}", args.plan.display())))?;
+    let stop = StopHandle::new();
+    signals
+        .end_load(stop.clone())
+        .context("cannot listen for signals")?;
+    match args.connect.strip_prefix("unix:") {
+        Some(path) => {
+            let stream = UnixStream::connect(path)
+                .with_context(|| format!("cannot reach the conductor at {path}"))?;
+            run_agent(&plan, stream, &stop)?;
+        }
+        None if args.connect == "-" => run_agent(&plan, std::io::stdout(), &stop)?,
+        None => {
+            return Err(bad_input(format!(
+                "--connect {}: write unix:PATH or -",
+                args.connect
+            )));
+        }
+    }
+    Ok(Exit::Done.into())
 }

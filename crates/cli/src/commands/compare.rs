@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use tare_report::compare::{Unlike, compare, markdown, terminal};
 
-use super::report::{open, print, screen};
-use crate::exit::bad_input;
+use crate::exit::{Exit, bad_input};
+use crate::runs::open;
+use crate::screen::{print, screen};
 
 /// Arguments of `tare compare`.
 #[derive(Debug, clap::Args)]
@@ -34,14 +35,19 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let before = open(&args.before, &args.out)?;
     let after = open(&args.after, &args.out)?;
-    let unlike = if args.force { Unlike::Compare } else { Unlike::Refuse };
+    let unlike = if args.force {
+        Unlike::Compare
+    } else {
+        Unlike::Refuse
+    };
     let found = compare(&before, &after, unlike).map_err(bad_input)?;
     let text = if args.json {
         serde_json::to_string_pretty(&found)? + "\n"
     } else if args.md {
         markdown(&found)
     } else {
-        terminal(&found, screen())
+        terminal(&found, screen(&console::Term::stdout()))
     };
-    print(&text)
+    print(&text)?;
+    Ok(Exit::Done.into())
 }

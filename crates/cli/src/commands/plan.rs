@@ -1,12 +1,37 @@
-//! `tare plan`.
+//! `tare plan`: what an experiment would do, how long it takes, and what it could detect.
+
+mod choose;
+mod json;
+mod noise;
+#[cfg(test)]
+mod tests;
+mod text;
+mod way;
 
 use std::process::ExitCode;
 
+pub use choose::ExperimentArgs;
+
+use crate::exit::Exit;
+
 /// Arguments of `tare plan`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Print the resolved plan and the estimate as JSON.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs `tare plan`.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`tare plan` is not there yet")
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let plan = args.experiment.plan()?;
+    let earlier = noise::earlier(&args.experiment.out, &plan);
+    if args.json {
+        println!("{:#}", json::value(&plan, &earlier));
+    } else {
+        print!("{}", text::text(&plan, &earlier, &args.experiment.out));
+    }
+    Ok(Exit::Done.into())
 }

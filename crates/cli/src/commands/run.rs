@@ -1,12 +1,149 @@
-//! `tare run`.
+//! `tare run`: measure an experiment, say what it found, write the report.
 
+use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
+
+use anyhow::Context;
+use tare_conduct::{Options, Outcome};
+use tare_lab::catalogue::Catalogue;
+use tare_lab::fetch::Fetcher;
+use tare_lab::local::{Local, LocalOptions};
+use tare_schema::plan::Plan;
+use tare_schema::record::RunProgress;
+use tare_schema::view::{Outcome as Judged, View};
+
+use crate::commands::plan::ExperimentArgs;
+use crate::exit::{Exit, bad_input};
+use crate::live::{Audience, Live};
+use crate::screen::{print, screen};
+use crate::{runs, signals};
 
 /// Arguments of `tare run`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+    /// Go on with a run that was cut off: its complete blocks stay, the interrupted one is measured again.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing"])]
+    resume: Option<String>,
+    /// Print the judged run as JSON instead of the terminal report.
+    #[arg(long)]
+    json: bool,
+    /// Exit with code 1 when an offered rate was not reached.
+    #[arg(long)]
+    require_rate: bool,
+}
 
-/// Runs `tare run`.
-pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
-    anyhow::bail!("`tare run` is not there yet")
+/// Runs the experiment.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = signals::interrupted_flag()?;
+    let audience = match (args.json, std::io::stderr().is_terminal()) {
+        (true, _) => Audience::Nobody,
+        (false, true) => Audience::Terminal,
+        (false, false) => Audience::Log,
+    };
+    let resumed = match &args.resume {
+        Some(run) => Some(runs::find(run, &args.experiment.out)?),
+        None => None,
+    };
+    let plan = match &resumed {
+        Some(folder) => tare_report::read(folder).map_err(bad_input)?.plan,
+        None => args.experiment.plan()?,
+    };
+    let mut environment = environment(&args.experiment, &plan)?;
+    let mut live = Live::new(&plan, audience, interrupted);
+    let outcome = match &resumed {
+        Some(folder) => tare_conduct::resume(folder, &mut environment, &mut live),
+        None => tare_conduct::run(&plan, &mut environment, &options(&args, &plan), &mut live),
+    };
+    live.clear();
+    // Everything that was started is stopped before the figures are read.
+    drop(environment);
+    tell(&args, &outcome?)
+}
+
+/// The test bed on this machine.
+fn environment(args: &ExperimentArgs, plan: &Plan) -> anyhow::Result<Local> {
+    let directories = args.library()?.catalog.targets;
+    let (builtin, extra) = directories
+        .split_first()
+        .context("no directory of target folders: start tare in its checkout")?;
+    Ok(Local::new(LocalOptions {
+        tare: std::env::current_exe().context("the path of tare itself cannot be read")?,
+        addressing: plan.addressing,
+        catalogue: Catalogue::load(builtin, extra).map_err(bad_input)?,
+        fetcher: Fetcher::from_env()?,
+        out: args.out.clone(),
+        base: None,
+    })?)
+}
+
+/// Where the run goes: `<out>/<time>-<experiment>`.
+fn options(args: &Args, plan: &Plan) -> Options {
+    let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
+    let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
+    Options {
+        out: args.experiment.out.clone(),
+        name: format!("{now}-{stem}"),
+        command: std::iter::once("./tare".to_owned())
+            .chain(std::env::args().skip(1))
+            .collect(),
+    }
+}
+
+/// Prints what was found, writes the report, chooses the exit code.
+fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    let view = tare_report::view(&tare_report::read(&outcome.folder)?);
+    let report = outcome.folder.join("report.html");
+    std::fs::write(&report, tare_report::html::html(&view)?).with_context(|| {
+        format!(
+            "cannot write {} (the records are safe: `tare report {}` writes it elsewhere)",
+            report.display(),
+            outcome.folder.display()
+        )
+    })?;
+    if args.json {
+        print(&(tare_report::json(&view)? + "\n"))?;
+    } else {
+        print(&tare_report::terminal::terminal(
+            &view,
+            screen(&console::Term::stdout()),
+        ))?;
+        print(&format!("report: {}\n", report.display()))?;
+    }
+    if outcome.progress == RunProgress::Interrupted {
+        say_how_to_go_on(&outcome.folder);
+        return Ok(Exit::Interrupted.into());
+    }
+    let rate_missed = view
+        .levels
+        .iter()
+        .flat_map(|level| &level.cells)
+        .any(|cell| !cell.rate_reached);
+    if args.require_rate && rate_missed {
+        eprintln!("an offered rate was not reached (--require-rate)");
+        return Ok(Exit::NoVerdict.into());
+    }
+    Ok(if has_verdict(&view) {
+        Exit::Done.into()
+    } else {
+        Exit::NoVerdict.into()
+    })
+}
+
+fn say_how_to_go_on(folder: &Path) {
+    eprintln!(
+        "interrupted: what was measured is kept; go on with `tare run --resume {}`",
+        folder.display()
+    );
+}
+
+/// Whether anything primary was decided, one way or the other, or honestly left undecided with intervals.
+fn has_verdict(view: &View) -> bool {
+    view.overheads.is_empty()
+        || view
+            .overheads
+            .iter()
+            .any(|overhead| !matches!(overhead.outcome, Judged::None { .. }))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comfy_table::style::presets;
+use comfy_table::presets;
 use comfy_table::{ContentArrangement, Table};
 use serde::Serialize;
 use tare_lab::LabError;

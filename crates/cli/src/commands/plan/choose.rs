@@ -1,0 +1,146 @@
+//! Which experiment, in which form, with what overrides: the arguments that `plan` and `run` share.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::ValueEnum;
+use tare_schema::find::Library;
+use tare_schema::plan::{Addressing, Form, NoiseFloor, Plan};
+use tare_schema::resolve::{Choices, resolve};
+
+use crate::exit::bad_input;
+
+/// An experiment and what is changed about it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ExperimentArgs {
+    /// Experiment: a file, `study/name`, or a name that only one has.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: Option<String>,
+    /// The quick form: smaller, for a first impression.
+    #[arg(long)]
+    pub quick: bool,
+    /// Run the baseline once per block instead of twice: saves time, measures no noise floor.
+    #[arg(long)]
+    pub no_aa: bool,
+    /// Just so many blocks.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub blocks: Option<u32>,
+    /// Seed of every random order.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(..=9_007_199_254_740_991))]
+    pub seed: Option<u64>,
+    /// How pods get their addresses.
+    #[arg(long, value_enum)]
+    pub addressing: Option<AddressingArg>,
+    /// Further directory of target folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub targets: Vec<PathBuf>,
+    /// Further directory of workload folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub workloads: Vec<PathBuf>,
+    /// Directory that runs are written to.
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub out: PathBuf,
+}
+
+/// How pods get their addresses, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AddressingArg {
+    /// Each pod a 127.x.y.z address of its own.
+    Loopback,
+    /// Each pod a network namespace.
+    Namespaces,
+}
+
+impl ExperimentArgs {
+    /// Where experiments, workloads and targets are found: around the current directory, else around the program.
+    pub fn library(&self) -> anyhow::Result<Library> {
+        for directory in self.targets.iter().chain(&self.workloads) {
+            if !directory.is_dir() {
+                return Err(bad_input(format!(
+                    "{}: there is no such directory",
+                    directory.display()
+                )));
+            }
+        }
+        let here = std::env::current_dir().context("the current directory cannot be read")?;
+        let program = std::env::current_exe().unwrap_or_default();
+        let home = Library::home([here.as_path(), program.as_path()]).ok_or_else(|| {
+            bad_input("no folders `workloads` and `targets` around here or around the program: start tare in its checkout")
+        })?;
+        // Short names in messages: what lies below the current directory is shown from there.
+        let home = match home.strip_prefix(&here) {
+            Ok(below) => below.to_path_buf(),
+            Err(_) => home,
+        };
+        Ok(Library::in_directory(&home).with(&self.workloads, &self.targets))
+    }
+
+    /// The resolved plan.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        let library = self.library()?;
+        let Some(name) = &self.name else {
+            return Err(bad_input(format!(
+                "no experiment named; there are: {}",
+                library
+                    .list()
+                    .into_iter()
+                    .map(|(name, _)| name)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )));
+        };
+        let source = library.find(name).map_err(bad_input)?;
+        resolve(&source, &library.catalog, &self.choices()).map_err(bad_input)
+    }
+
+    fn choices(&self) -> Choices {
+        Choices {
+            form: if self.quick { Form::Quick } else { Form::Full },
+            cores: allowed_cores(Path::new("/proc/self/status")),
+            blocks: self.blocks,
+            seed: self.seed,
+            noise_floor: self.no_aa.then_some(NoiseFloor::Skipped),
+            addressing: self.addressing.map(|addressing| match addressing {
+                AddressingArg::Loopback => Addressing::Loopback,
+                AddressingArg::Namespaces => Addressing::Namespaces,
+            }),
+        }
+    }
+}
+
+/// Cores that this process may use, by number; as many as there seem to be when the kernel does not list them.
+fn allowed_cores(status: &Path) -> Vec<u32> {
+    let listed = std::fs::read_to_string(status).ok().and_then(|text| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        parse_cores(line.trim())
+    });
+    listed.unwrap_or_else(|| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..u32::try_from(count).unwrap_or(1)).collect()
+    })
+}
+
+/// `0-3,6` → 0, 1, 2, 3, 6.
+fn parse_cores(text: &str) -> Option<Vec<u32>> {
+    let mut cores = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        cores.extend(first..=last);
+    }
+    Some(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_list_of_cores_is_read() {
+        assert_eq!(parse_cores("0-3,6"), Some(vec![0, 1, 2, 3, 6]));
+        assert_eq!(parse_cores("1"), Some(vec![1]));
+        assert_eq!(parse_cores("all"), None);
+    }
+}

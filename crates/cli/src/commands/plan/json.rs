@@ -1,0 +1,43 @@
+//! The plan with its estimate as JSON.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tare_schema::estimate::estimate;
+use tare_schema::plan::Plan;
+
+use super::noise::Earlier;
+use super::text::not_run;
+
+/// The plan as `plan.json` would hold it, and what is expected of it.
+pub fn value(plan: &Plan, earlier: &Earlier) -> Value {
+    let estimate = estimate(plan);
+    let ns = |time: Option<Duration>| {
+        time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    };
+    let detectable = match earlier {
+        Earlier::None => Value::Null,
+        Earlier::Run { folder, detectable } => json!({
+            "run": folder.display().to_string(),
+            "differences": detectable.iter().map(|one| json!({
+                "level": one.level,
+                "metric": one.metric,
+                "relative": one.relative,
+            })).collect::<Vec<_>>(),
+        }),
+    };
+    json!({
+        "plan": plan,
+        "estimate": {
+            "trials_per_block": estimate.trials_per_block,
+            "trials_min": estimate.trials.0,
+            "trials_max": estimate.trials.1,
+            "measuring_per_block_ns": ns(estimate.measuring),
+            "block_ns": ns(estimate.block),
+            "total_min_ns": ns(estimate.total.map(|total| total.0)),
+            "total_max_ns": ns(estimate.total.map(|total| total.1)),
+        },
+        "detectable": detectable,
+        "not_run": not_run(plan).iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>(),
+    })
+}

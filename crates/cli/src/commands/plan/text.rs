@@ -1,0 +1,360 @@
+//! The plan in words, for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use tare_schema::estimate::estimate;
+use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
+use tare_schema::metric::{Metric, Unit};
+use tare_schema::plan::{
+    Addressing, Arm, Compare, Form, NoiseFloor, Plan, Published, PublishedFigure, Restart, RoleLoad,
+};
+
+use super::noise::Earlier;
+use super::way;
+
+/// Width of the column of headings.
+const HEAD: usize = 11;
+
+/// Everything that `tare plan` says.
+pub fn text(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
+    let mut page = Page::default();
+    let form = match plan.form {
+        Form::Full => "",
+        Form::Quick => " · quick form",
+    };
+    page.line(&format!("{}{form}", plan.experiment));
+    page.line(&plan.question);
+    page.line("");
+    page.entry("workload", &workload(plan));
+    arms(&mut page, plan);
+    page.entry("levels", &levels(plan));
+    for line in loads(plan) {
+        page.entry("load", &line);
+    }
+    page.entry("cells", &cells(plan));
+    page.entry("order", &order(plan));
+    page.entry("restart", restart(plan));
+    page.entry("placement", &placement(plan));
+    page.entry("judged", &judged(plan));
+    page.entry("time", &time(plan));
+    page.entry("detects", &detects(plan, earlier, out));
+    for figure in &plan.published {
+        page.entry("published", &published(figure));
+    }
+    for (what, why) in not_run(plan) {
+        page.entry("not run", &format!("{what}: {why}"));
+    }
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+    last: &'static str,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// A line under a heading; the heading stands at the first of its lines only.
+    fn entry(&mut self, head: &'static str, line: &str) {
+        let shown = if self.last == head { "" } else { head };
+        self.last = head;
+        let _ = writeln!(self.text, "{shown:<HEAD$}{line}");
+    }
+}
+
+fn workload(plan: &Plan) -> String {
+    let settings = plan.cells.first().map(|cell| {
+        let varied = |key: &String| {
+            plan.levels
+                .iter()
+                .any(|level| level.values.contains_key(&format!("workload.{key}")))
+        };
+        let words: Vec<String> = cell
+            .workload
+            .iter()
+            .filter(|(key, _)| !varied(key))
+            .map(|(key, value)| match value {
+                serde_json::Value::String(text) => format!("{key} {text}"),
+                other => format!("{key} {other}"),
+            })
+            .collect();
+        words.join(", ")
+    });
+    match settings.filter(|settings| !settings.is_empty()) {
+        Some(settings) => format!("{} ({settings})", plan.workload.name),
+        None => plan.workload.name.clone(),
+    }
+}
+
+fn arms(page: &mut Page, plan: &Plan) {
+    for (index, arm) in plan.arms.iter().enumerate() {
+        let baseline = if index == 0 && plan.compare == Compare::Arms {
+            " (baseline)"
+        } else {
+            ""
+        };
+        page.entry("arms", &format!("{}{baseline}: {}", arm.name, arm.about));
+        for line in way::lines(arm) {
+            page.entry("arms", &format!("  {line}"));
+        }
+    }
+}
+
+fn levels(plan: &Plan) -> String {
+    let names: Vec<&str> = plan
+        .levels
+        .iter()
+        .map(|level| level.name.as_str())
+        .collect();
+    match plan.compare {
+        Compare::Arms => names.join(" · "),
+        Compare::Levels => format!("{} (the first is the baseline)", names.join(" · ")),
+    }
+}
+
+/// What every cell's load has in common, one line per role.
+fn loads(plan: &Plan) -> Vec<String> {
+    let Some(cell) = plan.cells.first() else {
+        return Vec::new();
+    };
+    let several = cell.load.len() > 1;
+    cell.load.iter().map(|role| load(role, several)).collect()
+}
+
+fn load(role: &RoleLoad, several: bool) -> String {
+    let LoadSpec {
+        pacing,
+        stop,
+        warmup_ns,
+        client,
+        ..
+    } = &role.load;
+    let model = match pacing {
+        Pacing::Constant { .. } => "open loop at a constant rate",
+        Pacing::Closed { .. } => "closed loop",
+        Pacing::Max => "as fast as possible",
+    };
+    let (protocol, connections) = match client {
+        ClientSpec::Http1 { connections } => ("http1", *connections),
+        ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
+    };
+    let window = match stop {
+        Stop::Duration { window_ns } => format!("window {}", seconds(*window_ns)),
+        Stop::Count { exchanges } => format!("window of {exchanges} exchanges"),
+        Stop::Interrupted => String::from("until interrupted"),
+    };
+    let who = match (several, role.agents) {
+        (false, 1) => String::new(),
+        (_, agents) => format!("{} ({}): ", role.role, counted(agents.into(), "agent")),
+    };
+    let over = counted(connections.into(), "connection");
+    let warmup = seconds(*warmup_ns);
+    format!("{who}{model}, {protocol} over {over}, warm-up {warmup}, {window}")
+}
+
+fn cells(plan: &Plan) -> String {
+    let arms = counted(plan.arms.len() as u64, "arm");
+    let levels = counted(plan.levels.len() as u64, "level");
+    format!("{} ({arms} × {levels})", plan.cells.len())
+}
+
+fn order(plan: &Plan) -> String {
+    let blocks = match plan.blocks.until {
+        None => counted(plan.blocks.max.into(), "block"),
+        Some(until) => format!(
+            "{} to {} blocks, until the interval of {} is within ±{}",
+            plan.blocks.min,
+            plan.blocks.max,
+            until.metric.label(),
+            percent(until.within)
+        ),
+    };
+    let twice = match plan.noise_floor {
+        NoiseFloor::Measured => "; the baseline runs twice in each (noise floor)",
+        NoiseFloor::Skipped => "; no noise floor is measured",
+    };
+    format!(
+        "{blocks}, each a pass over all cells: arms in random order, levels in random order within an arm (seed {}){twice}",
+        plan.seed
+    )
+}
+
+fn restart(plan: &Plan) -> &'static str {
+    match plan.restart {
+        Restart::Trial => "fresh targets for every trial",
+        Restart::Block => "fresh targets for every arm in every block",
+        Restart::Run => "targets are started once and stay up",
+    }
+}
+
+fn placement(plan: &Plan) -> String {
+    let cores = |cores: &[u32]| {
+        let words: Vec<String> = cores.iter().map(u32::to_string).collect();
+        let noun = if cores.len() == 1 { "core" } else { "cores" };
+        format!("{noun} {}", words.join(", "))
+    };
+    let addressing = match plan.addressing {
+        Addressing::Loopback => "each pod a loopback address of its own",
+        Addressing::Namespaces => "each pod a network namespace",
+    };
+    if plan.placement.agent_cpus.is_empty() {
+        return format!("one core for all; {addressing}");
+    }
+    format!(
+        "load from {}, everything else on {}; {addressing}",
+        cores(&plan.placement.agent_cpus),
+        cores(&plan.placement.part_cpus)
+    )
+}
+
+fn judged(plan: &Plan) -> String {
+    let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
+    format!(
+        "{} (simultaneous intervals); differences below {} do not matter",
+        primary.join(", "),
+        percent(plan.margin)
+    )
+}
+
+fn time(plan: &Plan) -> String {
+    let estimate = estimate(plan);
+    let (Some(block), Some(total), Some(measuring)) =
+        (estimate.block, estimate.total, estimate.measuring)
+    else {
+        return String::from("– (a load here has no end that is known in advance)");
+    };
+    let whole = if total.0 == total.1 {
+        clock(total.1)
+    } else {
+        format!("{} to {}", clock(total.0), clock(total.1))
+    };
+    let trials = if estimate.trials.0 == estimate.trials.1 {
+        counted(estimate.trials.1, "trial")
+    } else {
+        format!("{} to {} trials", estimate.trials.0, estimate.trials.1)
+    };
+    let share = measuring.as_secs_f64() / block.as_secs_f64().max(f64::MIN_POSITIVE);
+    format!(
+        "about {whole} for {trials}; the first block is there after {}; {:.0} % of it inside measuring windows",
+        clock(block),
+        share * 100.0
+    )
+}
+
+fn detects(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
+    let Earlier::Run { folder, detectable } = earlier else {
+        return format!(
+            "no earlier run of this experiment in {}: the smallest difference it can detect is known after the first",
+            out.display()
+        );
+    };
+    let words: Vec<String> = detectable
+        .iter()
+        .map(|one| {
+            let relative = one.relative.map_or_else(|| String::from("–"), percent);
+            format!("{} at {}: {relative}", one.metric.label(), one.level)
+        })
+        .collect();
+    let run = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let blocks = counted(plan.blocks.max.into(), "block");
+    format!(
+        "differences from {} with {blocks} (noise of {run})",
+        words.join(", ")
+    )
+}
+
+fn published(figure: &Published) -> String {
+    let at = figure
+        .level
+        .as_ref()
+        .map_or_else(String::new, |level| format!(" at {level}"));
+    let value = match figure.figure {
+        PublishedFigure::Ratio(ratio) => format!("× {ratio}"),
+        PublishedFigure::AddedNs(ns) => format!("+{}", seconds(ns)),
+        PublishedFigure::Value(value) => format!("{value} {}", unit(figure.metric)),
+    };
+    let caveat = figure
+        .caveat
+        .as_ref()
+        .map_or_else(String::new, |caveat| format!("; {caveat}"));
+    format!(
+        "{} against {}, {}{at}: {value} [{}{caveat}]",
+        figure.arm,
+        figure.against,
+        figure.metric.label(),
+        figure.source
+    )
+}
+
+fn unit(metric: Metric) -> &'static str {
+    match metric.unit() {
+        Unit::Nanoseconds => "ns",
+        Unit::PerSecond => "per second",
+        Unit::CpuSecondsPer1000 => "CPU-seconds per 1000",
+        Unit::Bytes => "bytes",
+    }
+}
+
+/// What the plan holds but a run of it leaves out, and why.
+pub fn not_run(plan: &Plan) -> Vec<(String, String)> {
+    let needs = |arm: &Arm| {
+        let needs = arm.needs.as_ref()?;
+        let why = format!("needs {needs}, which is not there");
+        Some((format!("arm {}", arm.name), why))
+    };
+    let mut all: Vec<(String, String)> = plan.arms.iter().filter_map(needs).collect();
+    for role in plan.cells.iter().flat_map(|cell| &cell.load) {
+        if let ClientSpec::Planned { name, .. } = &role.load.client {
+            let one = (
+                format!("load {}", role.role),
+                format!("this version does not speak {name}"),
+            );
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 10.0 {
+        format!("{percent:.0} %")
+    } else {
+        let text = format!("{percent:.1}");
+        format!("{} %", text.trim_end_matches(".0"))
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    tare_schema::units::Period(Duration::from_nanos(ns)).to_string()
+}
+
+/// `3:45`, `1:02:03`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}

@@ -1,0 +1,232 @@
+//! What a run shows while it goes on: one live line on a terminal, plain lines elsewhere.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tare_conduct::{Enough, Event, Progress, Watcher};
+use tare_report::quantity;
+use tare_schema::agent::Sample;
+use tare_schema::metric::Unit;
+use tare_schema::record::{TrialRecord, TrialStatus};
+
+use crate::{enough, screen};
+
+/// Who reads the progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// A person at a terminal: one line, rewritten.
+    Terminal,
+    /// A log: a line per trial.
+    Log,
+    /// Nobody (`--json`).
+    Nobody,
+}
+
+/// Watches a run for people.
+pub struct Live {
+    experiment: String,
+    audience: Audience,
+    bar: ProgressBar,
+    interrupted: Arc<AtomicBool>,
+    plan: tare_schema::plan::Plan,
+}
+
+impl Live {
+    /// A watcher for this plan; `interrupted` is set by the signal handler.
+    pub fn new(
+        plan: &tare_schema::plan::Plan,
+        audience: Audience,
+        interrupted: Arc<AtomicBool>,
+    ) -> Self {
+        let target = match audience {
+            Audience::Terminal => ProgressDrawTarget::stderr(),
+            Audience::Log | Audience::Nobody => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+            bar.set_style(style);
+        }
+        Live {
+            experiment: short_name(&plan.experiment).to_owned(),
+            audience,
+            bar,
+            interrupted,
+            plan: plan.clone(),
+        }
+    }
+
+    /// Takes the live line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, words: &str) {
+        match self.audience {
+            Audience::Terminal => self.bar.suspend(|| eprintln!("{words}")),
+            Audience::Log => eprintln!("{words}"),
+            Audience::Nobody => {}
+        }
+    }
+
+    /// Something to stay on the screen (Terminal, Log) or only to be seen for now.
+    fn passing(&self, words: String) {
+        match self.audience {
+            Audience::Terminal => self.bar.set_message(words),
+            Audience::Log => eprintln!("{words}"),
+            Audience::Nobody => {}
+        }
+    }
+
+    fn place(&self, at: &Progress<'_>) -> String {
+        let again = match (at.attempt, at.slot.copy) {
+            (0, 0) => "",
+            (0, _) => " (again, for the noise floor)",
+            _ => " (repeat)",
+        };
+        format!(
+            "{} · block {}/{} · {}{again} · {} · {} left",
+            self.experiment,
+            at.block,
+            at.blocks,
+            at.slot.arm,
+            at.slot.level,
+            clock(at.left)
+        )
+    }
+
+    fn sampled(&self, at: &Progress<'_>, sample: &Sample) {
+        if self.audience != Audience::Terminal {
+            return;
+        }
+        let seconds = sample.length_ns as f64 / 1e9;
+        let rate = if seconds > 0.0 {
+            format!("{:.0}/s", (sample.right + sample.errors) as f64 / seconds)
+        } else {
+            "–".to_owned()
+        };
+        let p99 = sample.felt_p99_ns.map_or_else(
+            || "–".to_owned(),
+            |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+        );
+        let errors = match sample.errors {
+            0 => String::new(),
+            n => format!(", {n} errors"),
+        };
+        self.bar.set_message(format!(
+            "{} · now {rate}, p99 {p99}{errors}",
+            self.place(at)
+        ));
+    }
+
+    fn trial_done(&self, record: &TrialRecord) {
+        let why = match &record.status {
+            TrialStatus::Fit => return,
+            TrialStatus::Unfit { reasons } => format!("unfit: {}", reasons.join("; ")),
+            TrialStatus::Invalid { reasons } => format!("invalid: {}", reasons.join("; ")),
+            TrialStatus::Failed { reason, log_tail } => {
+                let tail: String = log_tail
+                    .iter()
+                    .map(|line| format!("\n    {line}"))
+                    .collect();
+                format!("failed: {reason}{tail}")
+            }
+        };
+        self.say(&format!(
+            "  block {} · {} · {}: {why}",
+            record.block, record.arm, record.level
+        ));
+    }
+
+    /// After the first block a provisional table; from the third on the intervals so far.
+    fn block_done(&self, folder: &Path, block: u32, of: u32) {
+        if self.audience == Audience::Nobody || block == of {
+            return;
+        }
+        if block == 1 || block >= 3 {
+            match tare_report::read(folder) {
+                Ok(run) => {
+                    let screen = screen::screen(&console::Term::stderr());
+                    let view = tare_report::view(&run);
+                    self.say(&tare_report::terminal::terminal(&view, screen));
+                }
+                Err(error) => self.say(&format!("  (no table yet: {error})")),
+            }
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Preparing(words) => self.passing(format!("{} · {words}", self.experiment)),
+            Event::Started {
+                folder,
+                trials,
+                done,
+            } => {
+                let done = match done {
+                    0 => String::new(),
+                    done => format!(", {done} of them measured before"),
+                };
+                self.say(&format!(
+                    "{} · {trials} trials{done} · records in {}",
+                    self.experiment,
+                    folder.display()
+                ));
+            }
+            Event::TrialStarted(at) => self.passing(self.place(at)),
+            Event::Sampled(at, _, sample) => self.sampled(at, sample),
+            Event::TrialDone(record) => self.trial_done(record),
+            Event::BlockDone { folder, block, of } => self.block_done(folder, *block, *of),
+        }
+    }
+
+    fn enough(&mut self, folder: &Path) -> Enough {
+        enough::enough(&self.plan, folder)
+    }
+
+    fn interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// `sidecar` of `istio-performance/sidecar`.
+fn short_name(experiment: &str) -> &str {
+    experiment.rsplit('/').next().unwrap_or(experiment)
+}
+
+/// `3:07`.
+fn clock(left: Duration) -> String {
+    let seconds = left.as_secs();
+    if seconds >= 3600 {
+        format!(
+            "{}:{:02}:{:02}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        )
+    } else {
+        format!("{}:{:02}", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_reads_as_a_clock() {
+        assert_eq!(clock(Duration::from_secs(41)), "0:41");
+        assert_eq!(clock(Duration::from_secs(187)), "3:07");
+        assert_eq!(clock(Duration::from_secs(3_661)), "1:01:01");
+    }
+
+    #[test]
+    fn an_experiment_is_called_by_its_stem() {
+        assert_eq!(short_name("istio-performance/sidecar"), "sidecar");
+        assert_eq!(short_name("sidecar"), "sidecar");
+    }
+}

@@ -1,0 +1,183 @@
+//! Runs the real binary: starts it, reads what it says, finds what it leaves behind.
+#![allow(dead_code, reason = "each test binary uses its own part of the rig")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tare_schema::record::{RunState, TrialRecord};
+
+/// Tests that measure take turns: two loads on two cores would disturb each other.
+pub fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Top of the checkout.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
+}
+
+/// The binary with the checkout as its home.
+pub fn tare(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
+    command
+        .args(args)
+        .env("TARE_HOME", root())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs to the end, at most this long.
+pub fn finish(command: &mut Command, limit: Duration) -> Output {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    let (done, ended) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let output = child.wait_with_output().unwrap();
+        let _ = done.send(());
+        output
+    });
+    if ended.recv_timeout(limit).is_err() {
+        kill(pid, "KILL");
+        let output = reader.join().unwrap();
+        panic!(
+            "not done after {limit:?}; stderr so far:\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    reader.join().unwrap()
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Sends a signal by name to one process.
+pub fn kill(pid: u32, signal: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{signal}"), &pid.to_string()])
+        .stderr(Stdio::null())
+        .status();
+    assert!(sent.is_ok());
+}
+
+/// Looks again and again, for at most `limit`, until there is something.
+pub fn wait_for<T>(limit: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < limit, "no {what} within {limit:?}");
+        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Processes whose environment holds this entry: all that a run has started inherit it.
+pub fn processes_with(entry: &str) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let Some(pid) = process.file_name().to_string_lossy().parse::<u32>().ok() else {
+            continue;
+        };
+        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
+        let has = environ
+            .split(|byte| *byte == 0)
+            .any(|var| var == entry.as_bytes());
+        let dead = fs::read_to_string(process.path().join("stat"))
+            .map_or(true, |stat| stat.contains(") Z "));
+        if has && !dead {
+            let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).replace('\0', " ");
+            found.push((pid, words));
+        }
+    }
+    found
+}
+
+/// The records of a run folder.
+pub fn records(run: &Path) -> Vec<TrialRecord> {
+    let mut records: Vec<TrialRecord> = fs::read_dir(run.join("trials"))
+        .map(|entries| {
+            entries
+                .filter_map(Result::ok)
+                .filter_map(|entry| fs::read(entry.path().join("record.json")).ok())
+                .map(|text| serde_json::from_slice(&text).unwrap())
+                .collect()
+        })
+        .unwrap_or_default();
+    records.sort_by_key(|record| record.trial);
+    records
+}
+
+/// The state of a run.
+pub fn state(run: &Path) -> RunState {
+    serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap()
+}
+
+/// The only run in a folder of runs.
+pub fn only_run(out: &Path) -> Option<PathBuf> {
+    let mut runs = fs::read_dir(out)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.join("plan.json").is_file());
+    let run = runs.next();
+    assert!(
+        runs.next().is_none(),
+        "more than one run in {}",
+        out.display()
+    );
+    run
+}
+
+/// A process that is killed when the test ends, whatever happens.
+pub struct Started(pub Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `tare origin` on a free port, with the address it printed.
+pub fn origin(args: &[&str]) -> (Started, String) {
+    let mut command = tare(&["origin", "--listen", "127.0.0.1:0"]);
+    let mut child = command
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let address = line
+        .split_whitespace()
+        .find_map(|word| {
+            word.trim_start_matches("http://")
+                .parse::<std::net::SocketAddr>()
+                .ok()
+        })
+        .unwrap_or_else(|| panic!("no address in {line:?}"));
+    (Started(child), address.to_string())
+}
