@@ -262,9 +262,7 @@ struct Result {
 }
 
 /// Sends requests through client sidecar and server sidecar; all must be right.
-fn run(name: &str, protocol: &str, link: Security) -> Result {
-    let catalogue = catalogue();
-    let target = catalogue.get(name).unwrap();
+fn run(target: &Target, protocol: &str, link: Security) -> Result {
     let software = software(target);
     let app = App::start();
     let authority = Authority::new("run").unwrap();
@@ -329,7 +327,8 @@ fn run(name: &str, protocol: &str, link: Security) -> Result {
 }
 
 fn check(name: &str, protocol: &str, link: Security) {
-    let Result { client, server } = run(name, protocol, link);
+    let catalogue = catalogue();
+    let Result { client, server } = run(catalogue.get(name).unwrap(), protocol, link);
     let sent = (CONNECTIONS * REQUESTS) as f64;
     if protocol == "tcp" {
         assert_eq!(grown(&client.0, &client.1, "requests").unwrap_or(0.0), 0.0);
@@ -392,6 +391,14 @@ fn check(name: &str, protocol: &str, link: Security) {
         grown(&server.0, &server.1, "tls-no-certificate").unwrap_or(0.0),
         handshakes - expected
     );
+}
+
+/// For targets of which nothing but `requests` is known.
+pub fn counts_plaintext_requests(target: &Target) {
+    let Result { client, server } = run(target, "http1", Security::Plaintext);
+    let sent = Some((CONNECTIONS * REQUESTS) as f64);
+    assert_eq!(grown(&client.0, &client.1, "requests"), sent);
+    assert_eq!(grown(&server.0, &server.1, "requests"), sent);
 }
 
 /// A proxy that shows another name's certificate must not get through where names are checked.

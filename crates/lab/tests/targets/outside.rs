@@ -41,3 +41,24 @@ fn a_new_proxy_is_added_by_one_folder_outside_the_repository() {
     );
     assert_eq!(ours.start[0], "/opt/my-proxy");
 }
+
+/// The example of the documentation, as a reader would copy it.
+#[test]
+fn the_worked_example_of_the_documentation_works() {
+    let checkout = builtin_folder().unwrap().parent().unwrap().to_owned();
+    let page = fs::read_to_string(checkout.join("docs/ADDING-A-TARGET.md")).unwrap();
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    let definition = blocks.iter().find_map(|block| block.strip_prefix("yaml\n"));
+    let template = blocks
+        .iter()
+        .find(|block| block.contains("frontend tare_admin"));
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("my-proxy");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("target.yaml"), definition.unwrap()).unwrap();
+    fs::write(folder.join("my-proxy.cfg.j2"), template.unwrap()).unwrap();
+    let catalogue =
+        Catalogue::load(&builtin_folder().unwrap(), &[place.path().to_owned()]).unwrap();
+    let target = catalogue.get("my-proxy").unwrap();
+    crate::chain::counts_plaintext_requests(target);
+}
