@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::def::{ArmDef, LinkDef, OwnDef};
+use crate::def::{ArmDef, LinkDef, OnDef, OnWord, OwnDef};
 use crate::problem::list;
 use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Interception, Security, Topology};
@@ -29,7 +29,11 @@ pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, S
     words.extend(hops(topology, titles));
     words.extend(own(def));
     if words.is_empty() {
-        return String::from("the direct way, no proxy");
+        // What only another environment can make is not described by what this one would do.
+        return match &def.needs {
+            Some(needs) => format!("what {needs} makes of it"),
+            None => String::from("the direct way, no proxy"),
+        };
     }
     words.join("; ")
 }
@@ -52,7 +56,14 @@ fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>
         // Callers first: the way a call takes.
         beside.reverse();
         let title = title_of(titles, &sidecar.proxy);
-        let mut text = format!("{} {title} sidecar at {}", article(title), list(&beside));
+        let place = match sidecar.on {
+            OnDef::Word(OnWord::Services) if beside.len() > 2 => String::from("every service"),
+            OnDef::Word(OnWord::All) if beside.len() > 2 => {
+                String::from("every client and service")
+            }
+            _ => list(&beside),
+        };
+        let mut text = format!("{} {title} sidecar at {place}", article(title));
         let mtls = sidecar.link == Some(LinkDef::Mtls);
         text.push_str(match (mtls, beside.len()) {
             (true, 2) => ", mTLS between them",
@@ -85,7 +96,8 @@ fn redirected(topology: &Topology) -> bool {
 
 fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
     let mut all = Vec::new();
-    for instance in &topology.instances {
+    // Instances stand in start order, called first; a call takes them the other way round.
+    for instance in topology.instances.iter().rev() {
         let role = match instance.role {
             InstanceRole::Gateway => "gateway",
             InstanceRole::Sni => "SNI proxy",

@@ -4,10 +4,12 @@
 //! somebody is in a hurry.
 
 mod about;
+mod check;
 mod levels;
 mod load;
 mod published;
 mod run;
+mod start;
 mod template;
 mod topology;
 mod ways;
@@ -27,7 +29,7 @@ use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
 use crate::yaml::{self, Entry, Mark, Node, Value};
 
-pub use workload::check_workload;
+pub use check::check_workload;
 
 /// An experiment file with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,17 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ways::{self, Actor, Cast};
 use super::workload::AGENT;
-use super::{Scope, about, levels, load, workload};
+use super::{Scope, about, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
 use crate::name::Excluded;
 use crate::plan::{Arm, Edge, Exclusion, PartKind};
 use crate::problem::hint;
-use crate::topology::{Instance, InstanceRole, Pod, Settings, Topology};
+use crate::topology::{InstanceRole, Settings, Topology};
 use crate::yaml::{Mark, Node};
-
-/// Site of a pod when an experiment has none.
-const SITE: &str = "here";
 
 /// All arms, in the order of the file.
 pub(super) fn arms(
@@ -71,8 +68,8 @@ impl Bed<'_, '_> {
             self.agents,
             &cast,
         );
-        let pods = pods(&cast);
-        let instances = in_start_order(&cast, &routes);
+        let pods = start::pods(&cast);
+        let instances = start::in_start_order(&cast, &routes);
         let topology = Topology {
             pods,
             instances,
@@ -462,62 +459,4 @@ impl Bed<'_, '_> {
             })
             .collect()
     }
-}
-
-fn pods(cast: &Cast) -> Vec<Pod> {
-    let mut pods: Vec<Pod> = Vec::new();
-    for actor in &cast.actors {
-        if !pods.iter().any(|pod| pod.name == actor.pod) {
-            pods.push(Pod {
-                name: actor.pod.clone(),
-                site: SITE.to_owned(),
-            });
-        }
-    }
-    pods
-}
-
-/// Called before callers; where calls go round in a circle, the order of the workload decides.
-fn in_start_order(cast: &Cast, routes: &[crate::topology::Route]) -> Vec<Instance> {
-    let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for route in routes {
-        let mut way: Vec<&str> = vec![&route.from];
-        way.extend(route.stops.iter().map(String::as_str));
-        way.push(&route.to);
-        for pair in way.windows(2) {
-            next.entry(pair[0]).or_default().push(pair[1]);
-        }
-    }
-    let mut order: Vec<&str> = Vec::new();
-    let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for actor in &cast.actors {
-        visit(&actor.name, &next, &mut seen, &mut order);
-    }
-    order
-        .into_iter()
-        .filter_map(|name| cast.get(name))
-        .map(|actor| Instance {
-            name: actor.name.clone(),
-            pod: actor.pod.clone(),
-            target: actor.target.clone(),
-            role: actor.role,
-            settings: actor.settings.clone(),
-        })
-        .collect()
-}
-
-/// Depth first: everything an instance calls comes before it. Chains are as long as a route, so recursion is shallow.
-fn visit<'a>(
-    name: &'a str,
-    next: &BTreeMap<&'a str, Vec<&'a str>>,
-    seen: &mut BTreeSet<&'a str>,
-    order: &mut Vec<&'a str>,
-) {
-    if !seen.insert(name) {
-        return;
-    }
-    for called in next.get(name).into_iter().flatten() {
-        visit(called, next, seen, order);
-    }
-    order.push(name);
 }

@@ -8,7 +8,7 @@ use super::Scope;
 use crate::catalog::WorkloadFolder;
 use crate::def::{CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
 use crate::plan::{Edge, Part, PartKind};
-use crate::problem::{Problems, hint};
+use crate::problem::hint;
 use crate::topology::{Security, Settings};
 use crate::units::{Period, Share, Size};
 use crate::yaml::Node;
@@ -66,95 +66,6 @@ fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
         return Err(format!("{value} is above {max}"));
     }
     Ok(value.clone())
-}
-
-/// Checks what a workload file says beyond its structure.
-///
-/// # Errors
-/// Everything that does not fit together, each with its place.
-pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), Problems> {
-    let mut problems = Problems::default();
-    for (key, setting) in &def.settings {
-        if def.parts.contains_key(key.as_str()) {
-            let said = format!("\"{key}\" is a part already: call the setting something else");
-            problems.add(file, root.key_place(&["settings", key]), said);
-        }
-        if let Err(said) = setting_value(setting, &setting.default) {
-            problems.add(file, root.place(&["settings", key, "default"]), said);
-        }
-    }
-    for (name, part) in &def.parts {
-        if part.kind == PartKind::Client && part.target.is_some() {
-            let said = "agents play a client: leave the target out";
-            problems.add(file, root.key_place(&["parts", name, "target"]), said);
-        }
-        if let Some(CountDef::Setting(key)) = &part.count
-            && def
-                .settings
-                .get(key)
-                .is_none_or(|setting| setting.kind != SettingKind::Integer)
-        {
-            let said = format!(
-                "\"{key}\" is no setting of kind integer{}",
-                hint(key, def.settings.keys().map(String::as_str))
-            );
-            problems.add(file, root.place(&["parts", name, "count"]), said);
-        }
-    }
-    let mut seen = Vec::new();
-    for (index, edge) in def.edges.iter().enumerate() {
-        let place = root.place(&["edges", &index.to_string(), "edge"]);
-        let (from, to) = edge.edge.sides();
-        for side in [from, to] {
-            if side != "*" && !def.parts.contains_key(side) {
-                let parts = def.parts.keys().map(|name| name.0.as_str());
-                let said = format!("unknown part \"{side}\"{}", hint(side, parts));
-                problems.add(file, place, said);
-            }
-        }
-        if to == "*" {
-            problems.add(file, place, "a workload's edge leads to one part, not to *");
-        }
-        if seen.contains(&(from, to)) {
-            problems.add(
-                file,
-                place,
-                format!("edge \"{from}->{to}\" stands here twice"),
-            );
-        }
-        seen.push((from, to));
-        check_protocol(
-            file,
-            &edge.protocol,
-            root.place(&["edges", &index.to_string(), "protocol"]),
-            &mut problems,
-        );
-    }
-    let edges = edges(def);
-    for (name, load) in &def.loads {
-        if !edges
-            .iter()
-            .any(|edge| load.edge.matches(&edge.from, &edge.to))
-        {
-            let said = unknown_edge(&load.edge, &edges);
-            problems.add(file, root.place(&["loads", name, "edge"]), said);
-        }
-        if let Some(protocol) = &load.protocol {
-            let place = root.place(&["loads", name, "protocol"]);
-            check_protocol(file, protocol, place, &mut problems);
-        }
-    }
-    problems.into_result(())
-}
-
-fn check_protocol(file: &str, protocol: &str, place: crate::yaml::Mark, problems: &mut Problems) {
-    if !crate::protocol::exists(protocol) {
-        let said = format!(
-            "unknown protocol \"{protocol}\"{}",
-            hint(protocol, crate::protocol::names())
-        );
-        problems.add(file, place, said);
-    }
 }
 
 /// The edges of a workload with `*` written out: every service but the called part itself.

@@ -311,3 +311,44 @@ fn text_that_is_no_yaml_or_beyond_a_limit_has_a_place() {
     }
     assert!(said(&bomb)[0].contains("more than 100000 values"));
 }
+
+#[test]
+fn what_is_wrong_with_a_workload_folder_is_said_of_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("mine");
+    std::fs::create_dir(&folder).unwrap();
+    let text = "\
+workload: mine
+about: a question
+parts: {client: {kind: client}, server: {kind: service, target: origin, count: many}}
+edges:
+  - {edge: client->server, protocol: htp1}
+  - {edge: client->sever, protocol: http1}
+settings:
+  server: {kind: size, default: 1kB, about: x}
+  delay: {kind: period, default: 3, about: x}
+loads: {default: {edge: server->client}}
+";
+    std::fs::write(folder.join("workload.yaml"), text).unwrap();
+    let catalog = tare_schema::catalog::Catalog {
+        workloads: vec![directory.path().to_path_buf()],
+        targets: Vec::new(),
+    };
+    let file = folder.join("workload.yaml").display().to_string();
+    let said = catalog.workload("mine").unwrap_err().to_string();
+    let said: Vec<&str> = said
+        .lines()
+        .map(|line| line.strip_prefix(&file).unwrap())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            ":3:80: \"many\" is no setting of kind integer: known are delay and server",
+            ":5:38: unknown protocol \"htp1\": did you mean \"http1\"?",
+            ":6:12: unknown part \"sever\": did you mean \"server\"?",
+            ":8:3: \"server\" is a part already: call the setting something else",
+            ":9:34: \"3\" has no unit: write a number with ns, us, ms, s, m or h, such as 700ms",
+            ":10:25: unknown edge \"server->client\": known are client->server and client->sever",
+        ]
+    );
+}
