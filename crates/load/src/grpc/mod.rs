@@ -1,1 +1,105 @@
-//! gRPC over HTTP/2.
+//! Unary gRPC calls, as a way of using the streams of HTTP/2: one message there, one message and a status back.
+
+mod call;
+mod message;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use call::{Call, timeout_value};
+pub use message::{MessageError, Messages};
+pub use status::{StatusText, code_class, code_name};
+
+use std::fmt::Display;
+
+use tare_schema::agent::Fault;
+use tare_schema::load::ExpectStatus;
+
+use crate::client::{ErrorClass, Outcome};
+use crate::http2::codec::{ContentType, GrpcStatus};
+use crate::http2::dialect::{Answer, Dialect, Outgoing, status_class};
+
+/// The answer's content type is not that of gRPC.
+const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", Fault::Target);
+/// There is no `grpc-status`, or none that is a number.
+const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", Fault::Target);
+/// The call succeeded with another number of messages than one.
+const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", Fault::Target);
+
+/// Unary calls.
+#[derive(Debug)]
+pub struct Grpc;
+
+impl Dialect for Grpc {
+    type Request = Call;
+    type Progress = Messages;
+
+    #[inline]
+    fn outgoing(call: &Call) -> Outgoing<'_> {
+        call.outgoing()
+    }
+
+    #[inline]
+    fn data(call: &Call, messages: &mut Messages, slice: &[u8]) {
+        messages.push(&call.answer, slice);
+    }
+
+    #[inline]
+    fn judge(
+        call: &Call,
+        messages: &Messages,
+        answer: &Answer<'_>,
+        tell: impl FnOnce(Outcome, &dyn Display),
+    ) {
+        // A proxy may answer in plain HTTP; what it says then counts before what it leaves out.
+        if answer.status != 200 {
+            let example = format_args!("the server answered with http status {}", answer.status);
+            return tell(Outcome::Wrong(status_class(answer.status)), &example);
+        }
+        if answer.head.content_type != ContentType::Grpc {
+            return tell(
+                Outcome::Wrong(CONTENT_TYPE),
+                &"the answer's content-type is not application/grpc",
+            );
+        }
+        // Without a message the head may be the trailers, too.
+        let code = match answer.trailers.unwrap_or(answer.head).grpc_status {
+            GrpcStatus::Code(code) => code,
+            GrpcStatus::Absent => {
+                return tell(
+                    Outcome::Wrong(NO_STATUS),
+                    &"the answer ends without a grpc-status",
+                );
+            }
+            GrpcStatus::Malformed => {
+                return tell(
+                    Outcome::Wrong(NO_STATUS),
+                    &"the grpc-status is not a number",
+                );
+            }
+        };
+        let accepted = match call.status {
+            ExpectStatus::Success => code == 0,
+            ExpectStatus::Exactly(exactly) => code == exactly,
+            ExpectStatus::Any => true,
+        };
+        if !accepted {
+            let text = StatusText {
+                code,
+                message: answer.message,
+            };
+            return tell(Outcome::Wrong(code_class(code)), &text);
+        }
+        if code != 0 {
+            return tell(Outcome::Right, &"");
+        }
+        match messages.finish(&call.answer) {
+            Ok(()) => tell(Outcome::Right, &""),
+            Err(error @ MessageError::Body(_)) => {
+                tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
+            }
+            Err(error @ MessageError::Count { .. }) => tell(Outcome::Wrong(MESSAGE_COUNT), &error),
+            Err(error) => tell(Outcome::Wrong(ErrorClass::RUBBISH), &error),
+        }
+    }
+}

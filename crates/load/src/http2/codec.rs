@@ -5,20 +5,23 @@
 //! Apart from where body slices are cut, neither the events nor the error depend on how the bytes were split.
 
 pub mod event;
+#[cfg(test)]
+mod fault_tests;
 pub mod frame;
 mod fuzz;
+mod payload;
 #[cfg(test)]
 mod properties;
 pub mod section;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub use event::{Event, Limits, SettingsChange, StreamEnd};
 pub use fuzz::fuzz_entry;
 pub use section::{ContentType, GrpcStatus, Section};
 
-use super::error::{CodecError, ErrorCode};
-use frame::{ACK, END_HEADERS, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED, PRIORITY};
+use super::error::CodecError;
+use frame::{ACK, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED};
 use section::Sections;
 
 /// The header table that a server may use: the size without a setting.
@@ -148,7 +151,9 @@ impl Codec {
             let event = match self.state {
                 State::Failed(error) => return Err(error),
                 State::Head => {
-                    let Some(head) = self.head(input)? else { return Ok(None) };
+                    let Some(head) = self.head(input)? else {
+                        return Ok(None);
+                    };
                     self.begin(head)?
                 }
                 State::Payload(head) => {
@@ -164,8 +169,13 @@ impl Codec {
                     event => event,
                 },
                 State::Skip { left } => {
-                    let left = left - take_front(input, input.len().min(left as usize)).len() as u32;
-                    self.state = if left == 0 { State::Head } else { State::Skip { left } };
+                    let left =
+                        left - take_front(input, input.len().min(left as usize)).len() as u32;
+                    self.state = if left == 0 {
+                        State::Head
+                    } else {
+                        State::Skip { left }
+                    };
                     if left > 0 {
                         return Ok(None);
                     }
@@ -186,7 +196,8 @@ impl Codec {
             }
             _ => {
                 let missing = HEAD_BYTES - self.carry.len();
-                self.carry.extend_from_slice(take_front(input, missing.min(input.len())));
+                self.carry
+                    .extend_from_slice(take_front(input, missing.min(input.len())));
                 let Some(&bytes) = self.carry.first_chunk::<HEAD_BYTES>() else {
                     return Ok(None);
                 };
@@ -219,7 +230,10 @@ impl Codec {
     fn begin(&mut self, head: FrameHead) -> Result<Option<Event<'static>>, CodecError> {
         let max_bytes = self.limits.frame_bytes_max;
         if head.length > max_bytes {
-            return Err(CodecError::FrameTooLarge { size_bytes: head.length, max_bytes });
+            return Err(CodecError::FrameTooLarge {
+                size_bytes: head.length,
+                max_bytes,
+            });
         }
         head.check()?;
         match (self.block_of, head.kind) {
@@ -235,7 +249,11 @@ impl Codec {
                     end: StreamEnd::of(&head),
                     window_bytes: head.length,
                     left: head.length,
-                    padding: if head.has(PADDED) { Padding::Unread } else { Padding::Left(0) },
+                    padding: if head.has(PADDED) {
+                        Padding::Unread
+                    } else {
+                        Padding::Left(0)
+                    },
                 });
                 if head.length > 0 || head.has(END_STREAM) {
                     self.progressed();
@@ -243,15 +261,22 @@ impl Codec {
                     self.count(Idle::Ignored, Kind::Data)?;
                 }
                 if head.length == 0 && head.has(PADDED) {
-                    return Err(CodecError::PaddingTooLong { frame: Kind::Data.name() });
+                    return Err(CodecError::PaddingTooLong {
+                        frame: Kind::Data.name(),
+                    });
                 }
             }
             Kind::Priority | Kind::Unknown => {
                 self.count(Idle::Ignored, head.kind)?;
                 self.state = State::Skip { left: head.length };
                 if head.kind == Kind::Priority && head.length != 5 {
-                    let error = CodecError::PrioritySize { size_bytes: head.length };
-                    return Ok(Some(Event::StreamFault { stream: head.stream, error }));
+                    let error = CodecError::PrioritySize {
+                        size_bytes: head.length,
+                    };
+                    return Ok(Some(Event::StreamFault {
+                        stream: head.stream,
+                        error,
+                    }));
                 }
             }
             _ => self.state = State::Payload(head),
@@ -261,7 +286,11 @@ impl Codec {
 
     /// Takes a payload that arrives in pieces.
     #[cold]
-    fn gather<'b>(&mut self, head: FrameHead, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+    fn gather<'b>(
+        &mut self,
+        head: FrameHead,
+        input: &mut &'b [u8],
+    ) -> Result<Option<Event<'b>>, CodecError> {
         let missing = head.length as usize - self.carry.len();
         let piece = take_front(input, missing.min(input.len()));
         self.carry.extend_from_slice(piece);
@@ -279,90 +308,13 @@ impl Codec {
         }
     }
 
-    /// Reads a whole payload of any type but DATA.
-    #[inline]
-    fn payload(&mut self, head: FrameHead, payload: &[u8]) -> Result<Option<Event<'static>>, CodecError> {
-        let stream = head.stream;
-        Ok(Some(match head.kind {
-            Kind::Headers => {
-                let block = block_of(&head, payload)?;
-                let of = BlockOf { stream, end: StreamEnd::of(&head), frames: 1 };
-                if !head.has(END_HEADERS) {
-                    self.block.clear();
-                    self.block_of = Some(of);
-                    return self.add_to_block(block).map(|()| None);
-                }
-                let section = self.sections.read(block)?;
-                self.headers(of, section)?
-            }
-            Kind::Continuation => {
-                self.add_to_block(payload)?;
-                let Some(of) = self.block_of.take_if(|_| head.has(END_HEADERS)) else {
-                    return Ok(None);
-                };
-                let section = self.sections.read(&self.block)?;
-                self.headers(of, section)?
-            }
-            Kind::RstStream => {
-                self.count(Idle::Ignored, head.kind)?;
-                Event::Reset { stream, code: ErrorCode(number(payload)) }
-            }
-            Kind::Settings if head.has(ACK) => {
-                self.count(Idle::Ignored, head.kind)?;
-                Event::SettingsAck
-            }
-            Kind::Settings => {
-                self.count(Idle::Answered, head.kind)?;
-                Event::Settings(read_settings(payload)?)
-            }
-            Kind::Ping => {
-                self.count(Idle::Answered, head.kind)?;
-                match payload.first_chunk() {
-                    Some(&payload) if !head.has(ACK) => Event::Ping(payload),
-                    // We send none, so this answers nothing.
-                    _ => return Ok(None),
-                }
-            }
-            Kind::GoAway => {
-                self.count(Idle::Ignored, head.kind)?;
-                let code = ErrorCode(number(payload.get(4..).unwrap_or_default()));
-                Event::GoAway { last_stream: number(payload) & 0x7fff_ffff, code }
-            }
-            Kind::WindowUpdate => {
-                self.count(Idle::Window, head.kind)?;
-                match (stream, number(payload) & 0x7fff_ffff) {
-                    (0, 0) => return Err(CodecError::ZeroIncrement),
-                    (_, 0) => Event::StreamFault { stream, error: CodecError::ZeroStreamIncrement },
-                    (_, increment) => Event::WindowUpdate { stream, increment },
-                }
-            }
-            Kind::Data | Kind::Priority | Kind::PushPromise | Kind::Unknown => return Ok(None),
-        }))
-    }
-
-    fn headers(&mut self, of: BlockOf, section: Section) -> Result<Event<'static>, CodecError> {
-        match of.end {
-            StreamEnd::Last => self.progressed(),
-            StreamEnd::Open => self.count(Idle::Ignored, Kind::Headers)?,
-        }
-        Ok(Event::Headers { stream: of.stream, end: of.end, section })
-    }
-
-    fn add_to_block(&mut self, piece: &[u8]) -> Result<(), CodecError> {
-        let max_bytes = self.limits.block_bytes_max;
-        let max_frames = self.limits.block_frames_max;
-        self.block.extend_from_slice(piece);
-        let Some(of) = &mut self.block_of else { return Ok(()) };
-        of.frames += 1;
-        if self.block.len() > max_bytes || of.frames > max_frames {
-            return Err(CodecError::BlockTooLarge { max_bytes, max_frames });
-        }
-        Ok(())
-    }
-
     /// The next slice of a DATA frame; `None` when more input is needed or only padding was read.
     #[inline]
-    fn data<'b>(&mut self, mut data: Data, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+    fn data<'b>(
+        &mut self,
+        mut data: Data,
+        input: &mut &'b [u8],
+    ) -> Result<Option<Event<'b>>, CodecError> {
         let mut slice: &[u8] = &[];
         if let Padding::Unread = data.padding {
             let Some(&length) = take_front(input, input.len().min(1)).first() else {
@@ -370,7 +322,9 @@ impl Codec {
             };
             let length = u32::from(length);
             let Some(left) = (data.left - 1).checked_sub(length) else {
-                return Err(CodecError::PaddingTooLong { frame: Kind::Data.name() });
+                return Err(CodecError::PaddingTooLong {
+                    frame: Kind::Data.name(),
+                });
             };
             data.padding = Padding::Left(length);
             data.left = left;
@@ -387,7 +341,12 @@ impl Codec {
         let Data { stream, end, .. } = data;
         if is_over {
             self.state = State::Head;
-            return Ok(Some(Event::Data { stream, slice, window_bytes, end }));
+            return Ok(Some(Event::Data {
+                stream,
+                slice,
+                window_bytes,
+                end,
+            }));
         }
         if slice.is_empty() {
             self.state = State::Data(data);
@@ -395,7 +354,12 @@ impl Codec {
         }
         data.window_bytes = 0;
         self.state = State::Data(data);
-        Ok(Some(Event::Data { stream, slice, window_bytes, end: StreamEnd::Open }))
+        Ok(Some(Event::Data {
+            stream,
+            slice,
+            window_bytes,
+            end: StreamEnd::Open,
+        }))
     }
 
     #[inline]
@@ -408,67 +372,13 @@ impl Codec {
         let count = &mut self.idle[idle as usize];
         *count += 1;
         if *count > max {
-            return Err(CodecError::Flood { frame: kind.name(), max });
+            return Err(CodecError::Flood {
+                frame: kind.name(),
+                max,
+            });
         }
         Ok(())
     }
-}
-
-/// The block of a HEADERS frame without padding and priority.
-fn block_of<'p>(head: &FrameHead, payload: &'p [u8]) -> Result<&'p [u8], CodecError> {
-    let too_long = CodecError::PaddingTooLong { frame: head.kind.name() };
-    let mut block = payload;
-    if head.has(PADDED) {
-        let (&padding, rest) = block.split_first().ok_or(too_long)?;
-        let end = rest.len().checked_sub(usize::from(padding)).ok_or(too_long)?;
-        block = &rest[..end];
-    }
-    if head.has(PRIORITY) {
-        let size_bytes = head.length;
-        let wrong_size = CodecError::FrameSize { frame: head.kind.name(), size_bytes };
-        block = block.get(5..).ok_or(wrong_size)?;
-    }
-    Ok(block)
-}
-
-/// The big-endian number in the first four bytes.
-fn number(bytes: &[u8]) -> u32 {
-    bytes.first_chunk().map_or(0, |&bytes| u32::from_be_bytes(bytes))
-}
-
-/// Reads the settings that matter to a client (RFC 9113 §6.5.2); the last of several counts.
-fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
-    let mut change = SettingsChange::default();
-    for entry in payload.chunks_exact(6) {
-        let setting = u16::from_be_bytes([entry[0], entry[1]]);
-        let value = number(&entry[2..]);
-        let allowed = match setting {
-            0x1 => {
-                let smallest = change.header_table_bytes.unwrap_or(u32::MAX).min(value);
-                change.header_table_bytes = Some(smallest);
-                true
-            }
-            // A server cannot take pushes, only say so.
-            0x2 => value == 0,
-            0x3 => {
-                change.streams_max = Some(value);
-                true
-            }
-            0x4 => {
-                change.initial_window_bytes = Some(value);
-                value <= 0x7fff_ffff
-            }
-            0x5 => {
-                change.frame_bytes_max = Some(value);
-                (16_384..=16_777_215).contains(&value)
-            }
-            _ => true,
-        };
-        if !allowed {
-            return Err(CodecError::BadSetting { setting, value });
-        }
-    }
-    Ok(change)
 }
 
 fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {

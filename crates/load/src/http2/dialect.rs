@@ -63,7 +63,11 @@ impl Dialect for Http {
 
     #[inline]
     fn outgoing(request: &Prepared) -> Outgoing<'_> {
-        Outgoing { block: &request.block, body: &request.body, kind: request.kind }
+        Outgoing {
+            block: &request.block,
+            body: &request.body,
+            kind: request.kind,
+        }
     }
 
     #[inline]
@@ -92,5 +96,9 @@ impl Dialect for Http {
 /// The class of an answer with a wrong status.
 #[must_use]
 pub fn status_class(status: u16) -> ErrorClass {
-    ErrorClass { name: "status", code: Some(status), fault: Fault::Target }
+    ErrorClass {
+        name: "status",
+        code: Some(status),
+        fault: Fault::Target,
+    }
 }

@@ -33,19 +33,25 @@ impl ErrorCode {
     /// Its name in the standard, in the form of a class: `refused-stream`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        NAMES.get(self.0 as usize).map_or("unknown-code", |names| names.plain)
+        NAMES
+            .get(self.0 as usize)
+            .map_or("unknown-code", |names| names.plain)
     }
 
     /// The error class of a stream that a server reset with it.
     #[must_use]
     pub fn reset_class(self) -> &'static str {
-        NAMES.get(self.0 as usize).map_or("reset-unknown-code", |names| names.reset)
+        NAMES
+            .get(self.0 as usize)
+            .map_or("reset-unknown-code", |names| names.reset)
     }
 
     /// The error class of an exchange under way when a server ended the connection with it.
     #[must_use]
     pub fn goaway_class(self) -> &'static str {
-        NAMES.get(self.0 as usize).map_or("goaway-unknown-code", |names| names.goaway)
+        NAMES
+            .get(self.0 as usize)
+            .map_or("goaway-unknown-code", |names| names.goaway)
     }
 }
 
@@ -98,7 +104,9 @@ pub enum Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
     /// It speaks HTTP/1.
-    #[error("the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there")]
+    #[error(
+        "the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there"
+    )]
     SpeaksHttp1,
     /// Its first frame is another one.
     #[error("the server's first frame is not SETTINGS; check the port's protocol")]
@@ -317,7 +325,9 @@ impl CodecError {
             | CodecError::StreamWindowOverflow
             | CodecError::WindowExceeded
             | CodecError::StreamWindowExceeded => ErrorCode::FLOW_CONTROL_ERROR,
-            CodecError::Hpack(HpackError::ListTooLarge { .. } | HpackError::TooManyFields { .. })
+            CodecError::Hpack(
+                HpackError::ListTooLarge { .. } | HpackError::TooManyFields { .. },
+            )
             | CodecError::BlockTooLarge { .. }
             | CodecError::TooManyInterim { .. }
             | CodecError::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,

@@ -47,8 +47,16 @@ pub enum RequestError {
     #[error(transparent)]
     Http(#[from] Http1RequestError),
     /// A header that only HTTP/1 has.
-    #[error("header {0:?} belongs to http/1 connections and cannot be sent in http/2: leave it out")]
+    #[error(
+        "header {0:?} belongs to http/1 connections and cannot be sent in http/2: leave it out"
+    )]
     ConnectionHeader(String),
+    /// A header that follows from its being a call.
+    #[error("header {0:?} follows from the call and cannot be set: leave it out")]
+    GrpcHeader(String),
+    /// Not the path of a method.
+    #[error("{0:?} is not the path of a gRPC method: write /package.Service/Method")]
+    GrpcPath(String),
 }
 
 impl Prepared {
@@ -97,8 +105,16 @@ pub fn body_of(bytes: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// When a planned field is one that only HTTP/1 has (RFC 9113 §8.2.2).
-pub fn put_head(encoder: &mut Encoder, spec: &RequestSpec, host: &str, scheme: Scheme) -> Result<(), RequestError> {
-    let planned_host = spec.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+pub fn put_head(
+    encoder: &mut Encoder,
+    spec: &RequestSpec,
+    host: &str,
+    scheme: Scheme,
+) -> Result<(), RequestError> {
+    let planned_host = spec
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("host"));
     let authority = planned_host.map_or(host, |(_, value)| value.trim());
     encoder.field(b":method", spec.method.as_bytes());
     encoder.field(b":scheme", scheme.name().as_bytes());
@@ -113,14 +129,19 @@ pub fn put_head(encoder: &mut Encoder, spec: &RequestSpec, host: &str, scheme: S
             "connection" | "keep-alive" | "proxy-connection" | "http2-settings" => {
                 return Err(RequestError::ConnectionHeader(name.clone()));
             }
-            "te" if value != "trailers" => return Err(RequestError::ConnectionHeader(name.clone())),
+            "te" if value != "trailers" => {
+                return Err(RequestError::ConnectionHeader(name.clone()));
+            }
             "user-agent" => has_agent = true,
             _ => {}
         }
         encoder.field(lower.as_bytes(), value.as_bytes());
     }
     if !has_agent {
-        encoder.field(b"user-agent", concat!("tare/", env!("CARGO_PKG_VERSION")).as_bytes());
+        encoder.field(
+            b"user-agent",
+            concat!("tare/", env!("CARGO_PKG_VERSION")).as_bytes(),
+        );
     }
     Ok(())
 }
@@ -140,16 +161,27 @@ mod tests {
             path: path.into(),
             headers: headers.iter().map(|&(n, v)| (n.into(), v.into())).collect(),
             body: Body::None,
-            expect: Expect { status: ExpectStatus::Success, body: ExpectBody::Any },
+            expect: Expect {
+                status: ExpectStatus::Success,
+                body: ExpectBody::Any,
+            },
         }
     }
 
     fn fields(spec: &RequestSpec) -> Vec<(String, String)> {
         let prepared = Prepared::new(spec, "here:80", Scheme::Http).unwrap();
-        let mut decoder = Decoder::new(0, ListLimits { bytes_max: 65_536, fields_max: 100 });
+        let mut decoder = Decoder::new(
+            0,
+            ListLimits {
+                bytes_max: 65_536,
+                fields_max: 100,
+            },
+        );
         let mut fields = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-        decoder.decode(&prepared.block, |n, v| fields.push((text(n), text(v)))).unwrap();
+        decoder
+            .decode(&prepared.block, |n, v| fields.push((text(n), text(v))))
+            .unwrap();
         fields
     }
 
@@ -159,7 +191,11 @@ mod tests {
 
     #[test]
     fn pseudo_fields_come_first_and_names_are_in_lower_case() {
-        let mut post = spec("POST", "/a?b=c", &[("X-One", "1"), ("Host", "there"), ("User-Agent", "me")]);
+        let mut post = spec(
+            "POST",
+            "/a?b=c",
+            &[("X-One", "1"), ("Host", "there"), ("User-Agent", "me")],
+        );
         post.body = Body::Filler { bytes: 28 };
         let expected = [
             pair(":method", "POST"),
@@ -178,7 +214,8 @@ mod tests {
     #[test]
     fn what_only_http1_has_is_refused_by_name() {
         for (name, value) in [("Connection", "close"), ("Keep-Alive", "5"), ("TE", "gzip")] {
-            let error = Prepared::new(&spec("GET", "/", &[(name, value)]), "h", Scheme::Http).unwrap_err();
+            let error =
+                Prepared::new(&spec("GET", "/", &[(name, value)]), "h", Scheme::Http).unwrap_err();
             assert_eq!(error, RequestError::ConnectionHeader(name.into()));
         }
         assert!(fields(&spec("GET", "/", &[("TE", "trailers")])).contains(&pair("te", "trailers")));

@@ -145,9 +145,15 @@ impl<D: Dialect> Conn<D> {
     pub fn greet(&mut self) {
         let pending = &mut self.output.pending;
         pending.extend_from_slice(PREFACE);
-        let settings = [(ENABLE_PUSH, 0), (INITIAL_WINDOW_SIZE, self.windows.stream_bytes)];
+        let settings = [
+            (ENABLE_PUSH, 0),
+            (INITIAL_WINDOW_SIZE, self.windows.stream_bytes),
+        ];
         frame::write_settings(pending, &settings);
-        let more = self.windows.connection_bytes.saturating_sub(WINDOW_BYTES_DEFAULT);
+        let more = self
+            .windows
+            .connection_bytes
+            .saturating_sub(WINDOW_BYTES_DEFAULT);
         if more > 0 {
             frame::write_window_update(pending, 0, more);
         }
@@ -176,6 +182,14 @@ impl<D: Dialect> Conn<D> {
         self.goaway.is_some() || self.next_id > ID_LAST
     }
 
+    /// The error that the server ended it with, if it did by one.
+    #[must_use]
+    pub fn goaway_error(&self) -> Option<ErrorCode> {
+        self.goaway
+            .map(|(_, code)| code)
+            .filter(|&code| code != ErrorCode::NO_ERROR)
+    }
+
     /// Begins an exchange. Only with room.
     #[inline]
     pub fn begin(&mut self, waiting: Waiting, request: &D::Request) {
@@ -197,8 +211,19 @@ impl<D: Dialect> Conn<D> {
             true => TABLE_SIZE_ZERO,
             false => &[],
         };
-        let flags = if outgoing.body.is_empty() { END_STREAM } else { 0 };
-        frame::write_block(&mut self.output.pending, id, prefix, outgoing.block, flags, self.peer.frame_bytes_max);
+        let flags = if outgoing.body.is_empty() {
+            END_STREAM
+        } else {
+            0
+        };
+        frame::write_block(
+            &mut self.output.pending,
+            id,
+            prefix,
+            outgoing.block,
+            flags,
+            self.peer.frame_bytes_max,
+        );
         self.output.begins(place, id);
         if !outgoing.body.is_empty() {
             self.streams.at(place).sending = Sending::Queued;
@@ -228,7 +253,12 @@ impl<D: Dialect> Conn<D> {
 
     /// Gives everything that can be sent to the driver; the earliest time that a new exchange's limit counts from.
     #[inline]
-    pub fn flush(&mut self, conn: ConnId, requests: &[D::Request], out: &mut impl Outlet) -> Option<u64> {
+    pub fn flush(
+        &mut self,
+        conn: ConnId,
+        requests: &[D::Request],
+        out: &mut impl Outlet,
+    ) -> Option<u64> {
         let mut first_ns = None;
         while !self.output.is_blocked() {
             if !self.senders.is_empty() {
@@ -236,7 +266,9 @@ impl<D: Dialect> Conn<D> {
             }
             match self.output.flush(conn, &mut self.streams, out) {
                 Flushed::Nothing => break,
-                Flushed::Sent(at_ns) | Flushed::Queued(at_ns) => first_ns = first_ns.or(Some(at_ns)),
+                Flushed::Sent(at_ns) | Flushed::Queued(at_ns) => {
+                    first_ns = first_ns.or(Some(at_ns))
+                }
             }
         }
         first_ns
@@ -245,10 +277,15 @@ impl<D: Dialect> Conn<D> {
     /// Frames bodies in turn, as far as the windows and the buffer allow.
     fn frame_bodies(&mut self, requests: &[D::Request]) {
         while self.output.pending.len() < PENDING_BYTES {
-            let Some(&place) = self.senders.front() else { return };
+            let Some(&place) = self.senders.front() else {
+                return;
+            };
             if self.send_window <= 0 {
                 for &place in &self.senders {
-                    self.streams.at(place).waited.get_or_insert(WaitCause::Window);
+                    self.streams
+                        .at(place)
+                        .waited
+                        .get_or_insert(WaitCause::Window);
                 }
                 return;
             }
@@ -259,17 +296,26 @@ impl<D: Dialect> Conn<D> {
                 stream.waited.get_or_insert(WaitCause::Window);
                 continue;
             }
-            let body = D::outgoing(&requests[usize::from(stream.due.request) % requests.len()]).body;
+            let body =
+                D::outgoing(&requests[usize::from(stream.due.request) % requests.len()]).body;
             let rest = body.get(stream.body_sent..).unwrap_or_default();
             let window = self.send_window.min(stream.send_window).unsigned_abs();
-            let room = usize::try_from(window).unwrap_or(usize::MAX).min(self.peer.frame_bytes_max);
+            let room = usize::try_from(window)
+                .unwrap_or(usize::MAX)
+                .min(self.peer.frame_bytes_max);
             let piece = &rest[..rest.len().min(room)];
             let is_last = piece.len() == rest.len();
             stream.body_sent += piece.len();
             stream.send_window -= piece.len() as i64;
             self.send_window -= piece.len() as i64;
             let flags = if is_last { END_STREAM } else { 0 };
-            frame::write_head(&mut self.output.pending, piece.len(), Kind::Data, flags, stream.id);
+            frame::write_head(
+                &mut self.output.pending,
+                piece.len(),
+                Kind::Data,
+                flags,
+                stream.id,
+            );
             self.output.pending.extend_from_slice(piece);
             if is_last {
                 stream.sending = Sending::Over;

@@ -43,7 +43,12 @@ impl Output {
 
     /// Gives what is gathered to the driver, in one write.
     #[inline]
-    pub fn flush<P: Default>(&mut self, conn: ConnId, streams: &mut Streams<P>, out: &mut impl Outlet) -> Flushed {
+    pub fn flush<P: Default>(
+        &mut self,
+        conn: ConnId,
+        streams: &mut Streams<P>,
+        out: &mut impl Outlet,
+    ) -> Flushed {
         if self.blocked || self.pending.is_empty() {
             return Flushed::Nothing;
         }

@@ -37,8 +37,8 @@ pub struct Scene<'a, D: Dialect> {
     pub bound: Bound,
 }
 
-impl<D: Dialect> Scene<'_, D> {
-    fn request(&self, number: u16) -> &D::Request {
+impl<'a, D: Dialect> Scene<'a, D> {
+    fn request(&self, number: u16) -> &'a D::Request {
         &self.requests[usize::from(number) % self.requests.len()]
     }
 
@@ -62,12 +62,33 @@ impl<D: Dialect> Conn<D> {
     /// # Errors
     /// When the connection has to end.
     #[inline]
-    pub fn take(&mut self, event: Event<'_>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) -> Result<(), CodecError> {
+    pub fn take(
+        &mut self,
+        event: Event<'_>,
+        scene: &mut Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
         match event {
-            Event::Headers { stream, end, section } => self.headers(stream, end, section, scene, out),
-            Event::Data { stream, slice, window_bytes, end } => {
-                self.data(Piece { stream, slice, window_bytes, end }, scene, out)
-            }
+            Event::Headers {
+                stream,
+                end,
+                section,
+            } => self.headers(stream, end, section, scene, out),
+            Event::Data {
+                stream,
+                slice,
+                window_bytes,
+                end,
+            } => self.data(
+                Piece {
+                    stream,
+                    slice,
+                    window_bytes,
+                    end,
+                },
+                scene,
+                out,
+            ),
             Event::Settings(change) => self.settings(change),
             Event::SettingsAck => Ok(()),
             Event::Ping(payload) => {
@@ -113,7 +134,9 @@ impl<D: Dialect> Conn<D> {
         scene: &mut Scene<'_, D>,
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
-        let Some(place) = self.place_of(stream, "HEADERS")? else { return Ok(()) };
+        let Some(place) = self.place_of(stream, "HEADERS")? else {
+            return Ok(());
+        };
         match self.read_section(place, end, section) {
             Err(error) => self.fault(place, error, scene, out),
             Ok(()) if end == StreamEnd::Open => {}
@@ -126,7 +149,12 @@ impl<D: Dialect> Conn<D> {
     }
 
     /// What kind of header block it is, and whether it may stand here (RFC 9113 §8.1).
-    fn read_section(&mut self, place: u16, end: StreamEnd, section: Section) -> Result<(), CodecError> {
+    fn read_section(
+        &mut self,
+        place: u16,
+        end: StreamEnd,
+        section: Section,
+    ) -> Result<(), CodecError> {
         if let Some(error) = section.fault {
             return Err(error);
         }
@@ -152,7 +180,12 @@ impl<D: Dialect> Conn<D> {
     }
 
     #[inline]
-    fn data(&mut self, piece: Piece<'_>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) -> Result<(), CodecError> {
+    fn data(
+        &mut self,
+        piece: Piece<'_>,
+        scene: &mut Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
         // Counted first, and for every stream: the server has spent it whatever the stream has become.
         self.receive_window -= i64::from(piece.window_bytes);
         if self.receive_window < 0 {
@@ -164,7 +197,9 @@ impl<D: Dialect> Conn<D> {
             self.receive_window = whole;
             frame::write_window_update(&mut self.output.pending, 0, spent);
         }
-        let Some(place) = self.place_of(piece.stream, "DATA")? else { return Ok(()) };
+        let Some(place) = self.place_of(piece.stream, "DATA")? else {
+            return Ok(());
+        };
         match self.read_data(place, piece, scene) {
             Err(error) => self.fault(place, error, scene, out),
             Ok(()) if piece.end == StreamEnd::Last => self.answered(place, None, scene, out),
@@ -174,7 +209,12 @@ impl<D: Dialect> Conn<D> {
     }
 
     #[inline]
-    fn read_data(&mut self, place: u16, piece: Piece<'_>, scene: &Scene<'_, D>) -> Result<(), CodecError> {
+    fn read_data(
+        &mut self,
+        place: u16,
+        piece: Piece<'_>,
+        scene: &Scene<'_, D>,
+    ) -> Result<(), CodecError> {
         let stream = self.streams.at(place);
         let head = stream.head.ok_or(CodecError::DataBeforeHead)?;
         let request = scene.request(stream.due.request);
@@ -197,10 +237,15 @@ impl<D: Dialect> Conn<D> {
         stream.body_bytes += piece.slice.len() as u64;
         let got_bytes = stream.body_bytes;
         if got_bytes > BODY_BYTES_MAX {
-            return Err(CodecError::BodyTooLarge { max_bytes: BODY_BYTES_MAX });
+            return Err(CodecError::BodyTooLarge {
+                max_bytes: BODY_BYTES_MAX,
+            });
         }
         if let Some(stated_bytes) = head.content_length.filter(|&stated| got_bytes > stated) {
-            return Err(CodecError::ContentLength { stated_bytes, got_bytes });
+            return Err(CodecError::ContentLength {
+                stated_bytes,
+                got_bytes,
+            });
         }
         D::data(request, &mut stream.progress, piece.slice);
         Ok(())
@@ -208,7 +253,13 @@ impl<D: Dialect> Conn<D> {
 
     /// The stream's last frame: is the answer whole, and is it right?
     #[inline]
-    fn answered(&mut self, place: u16, trailers: Option<Section>, scene: &mut Scene<'_, D>, out: &mut impl Outlet) {
+    fn answered(
+        &mut self,
+        place: u16,
+        trailers: Option<Section>,
+        scene: &mut Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) {
         let stream = self.streams.at(place);
         let Some(head) = stream.head else {
             return self.fault(place, CodecError::DataBeforeHead, scene, out);
@@ -218,7 +269,10 @@ impl<D: Dialect> Conn<D> {
             && stated_bytes != stream.body_bytes
             && has_body::<D>(request, head)
         {
-            let error = CodecError::ContentLength { stated_bytes, got_bytes: stream.body_bytes };
+            let error = CodecError::ContentLength {
+                stated_bytes,
+                got_bytes: stream.body_bytes,
+            };
             return self.fault(place, error, scene, out);
         }
         self.answers += 1;
@@ -230,12 +284,20 @@ impl<D: Dialect> Conn<D> {
             message: self.codec.message(),
         };
         let at = scene.at();
-        D::judge(request, &gone.progress, &answer, |outcome, example| gone.done(outcome, at, example, out));
+        D::judge(request, &gone.progress, &answer, |outcome, example| {
+            gone.done(outcome, at, example, out)
+        });
     }
 
     /// Ends one stream by an error of the server's.
     #[cold]
-    fn fault(&mut self, place: u16, error: CodecError, scene: &Scene<'_, D>, out: &mut impl Outlet) {
+    fn fault(
+        &mut self,
+        place: u16,
+        error: CodecError,
+        scene: &Scene<'_, D>,
+        out: &mut impl Outlet,
+    ) {
         let gone = self.leave(place, Leave::Reset(error.code()));
         gone.done(Outcome::Wrong(ErrorClass::RUBBISH), scene.at(), &error, out);
     }
@@ -248,15 +310,11 @@ impl<D: Dialect> Conn<D> {
         scene: &Scene<'_, D>,
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
-        let Some(place) = self.place_if_live(stream, "RST_STREAM")? else { return Ok(()) };
-        // Nothing is to be told to a server that has ended the stream itself.
-        self.streams.at(place).sending = match self.streams.at(place).sending {
-            Sending::Queued => {
-                self.senders.retain(|&sender| sender != place);
-                Sending::Over
-            }
-            _ => Sending::Over,
+        let Some(place) = self.place_if_live(stream, "RST_STREAM")? else {
+            return Ok(());
         };
+        // Nothing is to be told to a server that has ended the stream itself.
+        self.stop_sending(place);
         let gone = self.leave(place, Leave::Ended);
         let class = ErrorClass::of(code.reset_class(), Fault::Target);
         let example = format_args!("the server reset the stream: {code}");
@@ -273,13 +331,15 @@ impl<D: Dialect> Conn<D> {
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
         if let Some((before, _)) = self.goaway.filter(|&(before, _)| last_stream > before) {
-            return Err(CodecError::GoAwayRaised { before, after: last_stream });
+            return Err(CodecError::GoAwayRaised {
+                before,
+                after: last_stream,
+            });
         }
         self.goaway = Some((last_stream, code));
         // From the highest down, so that in front of the queue they stand in their old order.
         while let Some(place) = self.streams.highest_above(last_stream) {
-            self.streams.at(place).sending = Sending::Over;
-            self.senders.retain(|&sender| sender != place);
+            self.stop_sending(place);
             let gone = self.leave(place, Leave::Ended);
             if gone.tries + 1 < TRIES_MAX {
                 scene.waiting.push_front(Waiting {
@@ -290,10 +350,17 @@ impl<D: Dialect> Conn<D> {
                 continue;
             }
             let class = ErrorClass::of("unprocessed", Fault::Target);
-            let example = format_args!("the server ended {TRIES_MAX} connections without processing the request: {code}");
+            let example = format_args!(
+                "the server ended {TRIES_MAX} connections without processing the request: {code}"
+            );
             gone.done(Outcome::Wrong(class), scene.at(), &example, out);
         }
         Ok(())
+    }
+
+    fn stop_sending(&mut self, place: u16) {
+        self.streams.at(place).sending = Sending::Over;
+        self.senders.retain(|&sender| sender != place);
     }
 
     fn settings(&mut self, change: SettingsChange) -> Result<(), CodecError> {
@@ -304,7 +371,10 @@ impl<D: Dialect> Conn<D> {
         if let Some(frame_bytes_max) = change.frame_bytes_max {
             self.peer.frame_bytes_max = frame_bytes_max as usize;
         }
-        if change.header_table_bytes.is_some_and(|bytes| bytes < TABLE_BYTES_DEFAULT) {
+        if change
+            .header_table_bytes
+            .is_some_and(|bytes| bytes < TABLE_BYTES_DEFAULT)
+        {
             self.peer.announce_table = true;
         }
         if let Some(window) = change.initial_window_bytes {
@@ -341,7 +411,9 @@ impl<D: Dialect> Conn<D> {
                 false => Ok(()),
             };
         }
-        let Some(place) = self.place_if_live(stream, "WINDOW_UPDATE")? else { return Ok(()) };
+        let Some(place) = self.place_if_live(stream, "WINDOW_UPDATE")? else {
+            return Ok(());
+        };
         let stream = self.streams.at(place);
         stream.send_window += i64::from(increment);
         if stream.send_window > WINDOW_BYTES_MAX {

@@ -83,10 +83,6 @@ pub struct Gone<P> {
     pub sent_ns: Option<u64>,
     /// Why it was not sent at once.
     pub waited: Option<WaitCause>,
-    /// The head of the answer.
-    pub head: Option<Section>,
-    /// Body bytes received.
-    pub body_bytes: u64,
     /// Where the sending of the body stood.
     pub sending: Sending,
     /// How far the body was looked at.
@@ -96,10 +92,28 @@ pub struct Gone<P> {
 impl<P> Gone<P> {
     /// Enters its end.
     #[inline]
-    pub fn done(&self, outcome: Outcome, at: (Stamp, Bound), example: &dyn Display, out: &mut impl Outlet) {
+    pub fn done(
+        &self,
+        outcome: Outcome,
+        at: (Stamp, Bound),
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
         let (ended, bound) = at;
-        let &Gone { sent_ns, waited, .. } = self;
-        out.done(self.due.ticket, &Done { outcome, sent_ns, ended, bound, waited, example });
+        let &Gone {
+            sent_ns, waited, ..
+        } = self;
+        out.done(
+            self.due.ticket,
+            &Done {
+                outcome,
+                sent_ns,
+                ended,
+                bound,
+                waited,
+                example,
+            },
+        );
     }
 }
 
@@ -118,7 +132,10 @@ impl<P: Default> Streams<P> {
     pub fn new(max: u16) -> Self {
         let place = |_| Stream {
             id: 0,
-            due: Due { ticket: crate::client::Ticket(0), request: 0 },
+            due: Due {
+                ticket: crate::client::Ticket(0),
+                request: 0,
+            },
             tries: 0,
             begun_ns: NEVER,
             sent_ns: None,
@@ -185,7 +202,10 @@ impl<P: Default> Streams<P> {
         if self.places.get(usize::from(at))?.id == id {
             return Some(at);
         }
-        self.places.iter().position(|stream| stream.id == id).map(|at| at as u16)
+        self.places
+            .iter()
+            .position(|stream| stream.id == id)
+            .map(|at| at as u16)
     }
 
     /// The stream at a place.
@@ -206,8 +226,6 @@ impl<P: Default> Streams<P> {
             tries: stream.tries,
             sent_ns: stream.sent_ns,
             waited: stream.waited,
-            head: stream.head,
-            body_bytes: stream.body_bytes,
             sending: stream.sending,
             progress: std::mem::take(&mut stream.progress),
         }
@@ -216,21 +234,34 @@ impl<P: Default> Streams<P> {
     /// The place of the highest stream above an id.
     #[must_use]
     pub fn highest_above(&self, id: u32) -> Option<u16> {
-        let above = self.places.iter().enumerate().filter(|(_, stream)| stream.id > id);
-        above.max_by_key(|(_, stream)| stream.id).map(|(at, _)| at as u16)
+        let above = self
+            .places
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| stream.id > id);
+        above
+            .max_by_key(|(_, stream)| stream.id)
+            .map(|(at, _)| at as u16)
     }
 
     /// The place of any stream under way for which something holds.
     #[must_use]
     pub fn any(&self, mut holds: impl FnMut(&Stream<P>) -> bool) -> Option<u16> {
-        let mut live = self.places.iter().enumerate().filter(|(_, stream)| stream.id != 0);
-        live.find(|(_, stream)| holds(stream)).map(|(at, _)| at as u16)
+        let mut live = self
+            .places
+            .iter()
+            .enumerate()
+            .filter(|(_, stream)| stream.id != 0);
+        live.find(|(_, stream)| holds(stream))
+            .map(|(at, _)| at as u16)
     }
 
     /// All streams under way.
     pub fn each(&mut self) -> impl Iterator<Item = (u16, &mut Stream<P>)> {
         let places = self.places.iter_mut().enumerate();
-        places.filter(|(_, stream)| stream.id != 0).map(|(at, stream)| (at as u16, stream))
+        places
+            .filter(|(_, stream)| stream.id != 0)
+            .map(|(at, stream)| (at as u16, stream))
     }
 
     #[inline]
@@ -248,7 +279,10 @@ pub struct Resets {
 
 impl Default for Resets {
     fn default() -> Self {
-        Self { ids: [0; RESETS_KEPT], count: 0 }
+        Self {
+            ids: [0; RESETS_KEPT],
+            count: 0,
+        }
     }
 }
 
@@ -277,8 +311,18 @@ mod tests {
     use crate::client::Ticket;
 
     fn opening(id: u32) -> Opening {
-        let due = Due { ticket: Ticket(id), request: 0 };
-        Opening { id, due, tries: 0, waited: None, send_window: 0, receive_window: 0 }
+        let due = Due {
+            ticket: Ticket(id),
+            request: 0,
+        };
+        Opening {
+            id,
+            due,
+            tries: 0,
+            waited: None,
+            send_window: 0,
+            receive_window: 0,
+        }
     }
 
     #[test]

@@ -26,7 +26,10 @@ impl Default for Limits {
         Self {
             block_bytes_max: 64 * 1024,
             block_frames_max: 64,
-            list: ListLimits { bytes_max: 64 * 1024, fields_max: 512 },
+            list: ListLimits {
+                bytes_max: 64 * 1024,
+                fields_max: 512,
+            },
             frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
             answered_max: 1000,
             idle_max: 10_000,
@@ -119,6 +122,10 @@ impl StreamEnd {
     /// Of a frame with or without END_STREAM.
     #[must_use]
     pub fn of(head: &super::frame::FrameHead) -> Self {
-        if head.has(super::frame::END_STREAM) { StreamEnd::Last } else { StreamEnd::Open }
+        if head.has(super::frame::END_STREAM) {
+            StreamEnd::Last
+        } else {
+            StreamEnd::Open
+        }
     }
 }

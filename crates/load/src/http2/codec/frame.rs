@@ -156,7 +156,10 @@ impl FrameHead {
             Kind::Unknown => (true, true),
         };
         match (stream_fits, size_fits) {
-            (false, _) => Err(CodecError::FrameOnWrongStream { frame, stream: self.stream }),
+            (false, _) => Err(CodecError::FrameOnWrongStream {
+                frame,
+                stream: self.stream,
+            }),
             (true, false) => Err(wrong_size),
             (true, true) => Ok(()),
         }
@@ -210,11 +213,24 @@ pub fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
 }
 
 /// Appends a header block as HEADERS and as many CONTINUATIONs as its size needs.
-pub fn write_block(out: &mut Vec<u8>, stream: u32, prefix: &[u8], block: &[u8], flags: u8, frame_bytes_max: usize) {
+pub fn write_block(
+    out: &mut Vec<u8>,
+    stream: u32,
+    prefix: &[u8],
+    block: &[u8],
+    flags: u8,
+    frame_bytes_max: usize,
+) {
     let first = block.len().min(frame_bytes_max - prefix.len());
     let (mut piece, mut rest) = block.split_at(first);
     let end = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
-    write_head(out, prefix.len() + piece.len(), Kind::Headers, flags | end(rest), stream);
+    write_head(
+        out,
+        prefix.len() + piece.len(),
+        Kind::Headers,
+        flags | end(rest),
+        stream,
+    );
     out.extend_from_slice(prefix);
     out.extend_from_slice(piece);
     while !rest.is_empty() {

@@ -28,7 +28,11 @@ fn near_frame() -> impl Strategy<Value = Vec<u8>> {
     let stream = prop::sample::select(vec![0u32, 1, 1, 1, 3, 3, 5, 2]);
     let any_frame = (0u8..11, any::<u8>(), stream.clone(), some_bytes())
         .prop_map(|(kind, flags, stream, payload)| raw(kind, flags, stream, &payload));
-    let data = (prop::sample::select(vec![0u8, 1]), stream.clone(), some_bytes())
+    let data = (
+        prop::sample::select(vec![0u8, 1]),
+        stream.clone(),
+        some_bytes(),
+    )
         .prop_map(|(flags, stream, payload)| raw(0, flags, stream | 1, &payload));
     let padded = (some_bytes(), 0u8..9).prop_map(|(bytes, padding)| {
         let payload = [&[padding][..], &bytes, &vec![0; usize::from(padding)]].concat();
@@ -59,7 +63,8 @@ fn near_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn near_http2() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec(near_frame(), 0..20).prop_map(|frames| [settings(&[]), frames.concat()].concat())
+    prop::collection::vec(near_frame(), 0..20)
+        .prop_map(|frames| [settings(&[]), frames.concat()].concat())
 }
 
 proptest! {

@@ -100,7 +100,9 @@ impl Sections {
             ordinary_seen: false,
         };
         reading.message.clear();
-        let table_use = self.decoder.decode(block, |name, value| reading.field(name, value))?;
+        let table_use = self
+            .decoder
+            .decode(block, |name, value| reading.field(name, value))?;
         let section = reading.section;
         self.section = None;
         if table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
@@ -135,7 +137,11 @@ impl Reading<'_> {
         match name {
             b"content-length" => {
                 let bytes = decimal(value).ok_or(CodecError::BadContentLength)?;
-                if self.section.content_length.is_some_and(|before| before != bytes) {
+                if self
+                    .section
+                    .content_length
+                    .is_some_and(|before| before != bytes)
+                {
                     return Err(CodecError::BadContentLength);
                 }
                 self.section.content_length = Some(bytes);
@@ -147,9 +153,11 @@ impl Reading<'_> {
             }
             b"grpc-message" => {
                 self.message.clear();
-                self.message.extend_from_slice(&value[..value.len().min(MESSAGE_BYTES_MAX)]);
+                self.message
+                    .extend_from_slice(&value[..value.len().min(MESSAGE_BYTES_MAX)]);
             }
-            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
+            | b"upgrade" => {
                 return Err(CodecError::ConnectionHeader);
             }
             _ => {}
@@ -206,7 +214,10 @@ fn check_name(name: &[u8]) -> Result<(), CodecError> {
 /// RFC 9113 §8.2.1: no zero byte or line break, no blank at either end.
 fn check_value(value: &[u8]) -> Result<(), CodecError> {
     let blank = |byte: Option<&u8>| byte.copied().filter(|byte| matches!(byte, b' ' | b'\t'));
-    let bad = value.iter().copied().find(|byte| matches!(byte, 0 | b'\r' | b'\n'));
+    let bad = value
+        .iter()
+        .copied()
+        .find(|byte| matches!(byte, 0 | b'\r' | b'\n'));
     match bad.or(blank(value.first())).or(blank(value.last())) {
         Some(byte) => Err(CodecError::BadHeaderValue { byte }),
         None => Ok(()),

@@ -108,10 +108,14 @@ impl Decoder {
             fields += 1;
             bytes += told_bytes + ENTRY_OVERHEAD_BYTES;
             if fields > self.limits.fields_max {
-                return Err(HpackError::TooManyFields { max: self.limits.fields_max });
+                return Err(HpackError::TooManyFields {
+                    max: self.limits.fields_max,
+                });
             }
             if bytes > self.limits.bytes_max {
-                return Err(HpackError::ListTooLarge { max_bytes: self.limits.bytes_max });
+                return Err(HpackError::ListTooLarge {
+                    max_bytes: self.limits.bytes_max,
+                });
             }
         }
         Ok(table_use)
@@ -135,7 +139,9 @@ impl Decoder {
     fn copy_name(&mut self, index: u32) -> Result<(), HpackError> {
         let mut copy = std::mem::take(&mut self.name);
         copy.clear();
-        let copied = self.entry(index).map(|(name, _)| copy.extend_from_slice(name));
+        let copied = self
+            .entry(index)
+            .map(|(name, _)| copy.extend_from_slice(name));
         self.name = copy;
         copied
     }
@@ -143,7 +149,10 @@ impl Decoder {
     fn resize(&mut self, size_bytes: u32) -> Result<(), HpackError> {
         let max_bytes = self.table_bytes_max;
         if size_bytes as usize > max_bytes {
-            return Err(HpackError::TableTooLarge { size_bytes, max_bytes });
+            return Err(HpackError::TableTooLarge {
+                size_bytes,
+                max_bytes,
+            });
         }
         self.table.resize(size_bytes as usize);
         Ok(())
@@ -196,7 +205,9 @@ fn string(input: &mut &[u8], out: &mut Vec<u8>, max_bytes: usize) -> Result<(), 
     if length > max_bytes {
         return Err(HpackError::ListTooLarge { max_bytes });
     }
-    let (bytes, rest) = input.split_at_checked(length).ok_or(HpackError::Truncated)?;
+    let (bytes, rest) = input
+        .split_at_checked(length)
+        .ok_or(HpackError::Truncated)?;
     *input = rest;
     if is_huffman {
         return huffman::decode(bytes, out);

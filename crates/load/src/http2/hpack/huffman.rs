@@ -5,19 +5,16 @@ use super::HpackError;
 /// Code lengths of the 256 bytes and of the end-of-string symbol, in bits (RFC 7541 appendix B). The code is canonical:
 /// codes of one length ascend with their symbols, so that the lengths determine it.
 const LENGTHS: [u8; 257] = [
-    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28,
-    28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11,
-    10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8,
-    15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
-    7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6, 15, 5, 6, 5,
-    6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7,
-    7, 7, 7, 15, 11, 14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23,
-    23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
-    22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21,
-    23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23, 26, 26, 20, 19, 22, 23, 22, 25,
-    26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26,
-    28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23,
-    26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
+    28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5,
+    5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,
+    7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6, 15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6,
+    6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28, 20, 22, 20, 20, 22, 22, 22, 23, 22,
+    23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24, 22,
+    21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20,
+    22, 22, 22, 23, 22, 22, 23, 26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19,
+    21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27, 20, 24, 20, 21, 22, 21, 21, 23, 22,
+    22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 ];
 
 /// The end-of-string symbol: it only pads, and never stands in a string.
@@ -46,7 +43,11 @@ static TABLES: Tables = build();
 const fn build() -> Tables {
     let mut tables = Tables {
         codes: [0; 257],
-        lengths: [Length { first_code: 0, count: 0, offset: 0 }; LONGEST + 1],
+        lengths: [Length {
+            first_code: 0,
+            count: 0,
+            offset: 0,
+        }; LONGEST + 1],
         ordered: [0; 257],
         short: [(0, 0); 256],
     };
@@ -129,7 +130,10 @@ fn long(bits: u64) -> (u16, u32) {
 /// Length of the encoded string in bytes.
 #[must_use]
 pub fn encoded_bytes(source: &[u8]) -> usize {
-    let bits: usize = source.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
+    let bits: usize = source
+        .iter()
+        .map(|&byte| usize::from(LENGTHS[usize::from(byte)]))
+        .sum();
     bits.div_ceil(8)
 }
 
@@ -186,11 +190,14 @@ mod tests {
 
     #[test]
     fn padding_is_at_most_seven_ones() {
-        assert_eq!(decoded(&[0b00011_111]), Ok(b"a".to_vec()));
-        assert_eq!(decoded(&[0b00011_110]), Err(HpackError::BadPadding));
-        assert_eq!(decoded(&[0b00011_111, 0xff]), Err(HpackError::BadPadding));
+        assert_eq!(decoded(&[0b0001_1111]), Ok(b"a".to_vec()));
+        assert_eq!(decoded(&[0b0001_1110]), Err(HpackError::BadPadding));
+        assert_eq!(decoded(&[0b0001_1111, 0xff]), Err(HpackError::BadPadding));
         assert_eq!(decoded(&[0xff]), Err(HpackError::BadPadding));
-        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(HpackError::EosInString));
+        assert_eq!(
+            decoded(&[0xff, 0xff, 0xff, 0xff]),
+            Err(HpackError::EosInString)
+        );
         assert_eq!(decoded(&[]), Ok(Vec::new()));
     }
 

@@ -35,7 +35,9 @@ pub enum HpackError {
     #[error("a huffman-coded string contains the end-of-string symbol")]
     EosInString,
     /// A table size update beyond what was allowed.
-    #[error("the server set its header table to {size_bytes} bytes, at most {max_bytes} are allowed")]
+    #[error(
+        "the server set its header table to {size_bytes} bytes, at most {max_bytes} are allowed"
+    )]
     TableTooLarge {
         /// As sent.
         size_bytes: u32,

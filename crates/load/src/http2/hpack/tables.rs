@@ -157,14 +157,19 @@ impl Dynamic {
 
     fn evict_to(&mut self, bytes: usize) {
         while self.size_bytes > bytes {
-            let Some(entry) = self.entries.pop_back() else { return };
+            let Some(entry) = self.entries.pop_back() else {
+                return;
+            };
             self.size_bytes -= entry.size_bytes();
         }
     }
 
     /// Moves the living entries to the front once as much is dead as the table may hold.
     fn compact(&mut self) {
-        let oldest = self.entries.back().map_or(self.arena.len(), |entry| entry.start);
+        let oldest = self
+            .entries
+            .back()
+            .map_or(self.arena.len(), |entry| entry.start);
         if oldest <= self.max_bytes {
             return;
         }

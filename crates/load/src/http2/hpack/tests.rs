@@ -4,7 +4,10 @@ use proptest::prelude::*;
 
 use super::{Decoder, Encoder, HpackError, ListLimits};
 
-const LIMITS: ListLimits = ListLimits { bytes_max: 16 * 1024, fields_max: 256 };
+const LIMITS: ListLimits = ListLimits {
+    bytes_max: 16 * 1024,
+    fields_max: 256,
+};
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
@@ -16,7 +19,9 @@ fn bytes(hex: &str) -> Vec<u8> {
 
 fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Fields, HpackError> {
     let mut fields = Vec::new();
-    decoder.decode(block, |name, value| fields.push((name.to_vec(), value.to_vec())))?;
+    decoder.decode(block, |name, value| {
+        fields.push((name.to_vec(), value.to_vec()))
+    })?;
     Ok(fields)
 }
 
@@ -29,7 +34,12 @@ fn check(decoder: &mut Decoder, hex: &str, expected: &[(&str, &str)], table_byte
     let fields = decode(decoder, &bytes(hex)).unwrap();
     let shown: Vec<(&str, &str)> = fields
         .iter()
-        .map(|(n, v)| (std::str::from_utf8(n).unwrap(), std::str::from_utf8(v).unwrap()))
+        .map(|(n, v)| {
+            (
+                std::str::from_utf8(n).unwrap(),
+                std::str::from_utf8(v).unwrap(),
+            )
+        })
         .collect();
     assert_eq!(shown, expected);
     assert_eq!(decoder.table_bytes(), table_bytes);
@@ -39,10 +49,25 @@ fn check(decoder: &mut Decoder, hex: &str, expected: &[(&str, &str)], table_byte
 fn single_fields_decode_as_in_appendix_c_2() {
     let mut decoder = Decoder::new(4096, LIMITS);
     let literal = "400a 6375 7374 6f6d 2d6b 6579 0d63 7573 746f 6d2d 6865 6164 6572";
-    check(&mut decoder, literal, &[("custom-key", "custom-header")], 55);
+    check(
+        &mut decoder,
+        literal,
+        &[("custom-key", "custom-header")],
+        55,
+    );
     let mut decoder = Decoder::new(4096, LIMITS);
-    check(&mut decoder, "040c 2f73 616d 706c 652f 7061 7468", &[(":path", "/sample/path")], 0);
-    check(&mut decoder, "1008 7061 7373 776f 7264 0673 6563 7265 74", &[("password", "secret")], 0);
+    check(
+        &mut decoder,
+        "040c 2f73 616d 706c 652f 7061 7468",
+        &[(":path", "/sample/path")],
+        0,
+    );
+    check(
+        &mut decoder,
+        "1008 7061 7373 776f 7264 0673 6563 7265 74",
+        &[("password", "secret")],
+        0,
+    );
     check(&mut decoder, "82", &[(":method", "GET")], 0);
 }
 
@@ -99,15 +124,28 @@ fn responses_with_evictions_decode_as_in_appendices_c_5_and_c_6() {
         "88c1 6196 d07a be94 1054 d444 a820 0595 040b 8166 e084 a62d 1bff c05a 839b d9ab 77ad 94e7 821d d7f2 e6c7 b335
          dfdf cd5b 3960 d5af 2708 7f36 72c1 ab27 0fb5 291f 9587 3160 65c0 03ed 4ee5 b106 3d50 07",
     ];
-    let (date, later) = ("Mon, 21 Oct 2013 20:13:21 GMT", "Mon, 21 Oct 2013 20:13:22 GMT");
+    let (date, later) = (
+        "Mon, 21 Oct 2013 20:13:21 GMT",
+        "Mon, 21 Oct 2013 20:13:22 GMT",
+    );
     let place = ("location", "https://www.example.com");
     let cookie = "foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1";
     for [first, second, third] in [plain, huffman] {
         // 256 bytes of table: the third answer evicts what the first left.
         let mut decoder = Decoder::new(256, LIMITS);
         let private = ("cache-control", "private");
-        check(&mut decoder, first, &[(":status", "302"), private, ("date", date), place], 222);
-        check(&mut decoder, second, &[(":status", "307"), private, ("date", date), place], 222);
+        check(
+            &mut decoder,
+            first,
+            &[(":status", "302"), private, ("date", date), place],
+            222,
+        );
+        check(
+            &mut decoder,
+            second,
+            &[(":status", "307"), private, ("date", date), place],
+            222,
+        );
         let last = [
             (":status", "200"),
             private,
@@ -125,19 +163,28 @@ fn integers_are_as_in_appendix_c_1_and_never_overflow() {
     // 1337 with a five-bit prefix, as the size of the table.
     let update = |hex: &str| fresh(&bytes(hex));
     assert_eq!(update("3f9a0a"), Ok(vec![]));
-    let too_large = HpackError::TableTooLarge { size_bytes: 4097, max_bytes: 4096 };
+    let too_large = HpackError::TableTooLarge {
+        size_bytes: 4097,
+        max_bytes: 4096,
+    };
     assert_eq!(update("3fe21f"), Err(too_large));
     assert_eq!(update("3fffffffff0f"), Err(HpackError::IntegerOverflow));
     assert_eq!(update("3f8080808000"), Err(HpackError::IntegerOverflow));
     assert_eq!(update("3f80"), Err(HpackError::Truncated));
-    assert_eq!(fresh(&bytes("ffffffffffff7f")), Err(HpackError::IntegerOverflow));
+    assert_eq!(
+        fresh(&bytes("ffffffffffff7f")),
+        Err(HpackError::IntegerOverflow)
+    );
 }
 
 #[test]
 fn what_a_block_must_not_contain_is_named() {
     assert_eq!(fresh(&[0x80]), Err(HpackError::BadIndex { index: 0 }));
     assert_eq!(fresh(&[0xbe]), Err(HpackError::BadIndex { index: 62 }));
-    assert_eq!(fresh(&bytes("7e0161")), Err(HpackError::BadIndex { index: 62 }));
+    assert_eq!(
+        fresh(&bytes("7e0161")),
+        Err(HpackError::BadIndex { index: 62 })
+    );
     assert_eq!(fresh(&bytes("400a6375")), Err(HpackError::Truncated));
     assert_eq!(fresh(&bytes("8220")), Err(HpackError::LateSizeUpdate));
     assert_eq!(fresh(&bytes("2082")).map(|fields| fields.len()), Ok(1));
@@ -147,18 +194,33 @@ fn what_a_block_must_not_contain_is_named() {
 fn a_bomb_of_references_to_one_large_entry_is_stopped_by_the_list_limit() {
     let mut decoder = Decoder::new(4096, LIMITS);
     let length = 4000usize;
-    let mut block = vec![0x40, 1, b'a', 0x7f, (length - 127) as u8 & 0x7f | 0x80, ((length - 127) >> 7) as u8];
+    let mut block = vec![
+        0x40,
+        1,
+        b'a',
+        0x7f,
+        (length - 127) as u8 & 0x7f | 0x80,
+        ((length - 127) >> 7) as u8,
+    ];
     block.extend(std::iter::repeat_n(b'x', length));
     assert_eq!(decode(&mut decoder, &block).unwrap().len(), 1);
     let told = decode(&mut decoder, &[0xbe; 16 * 1024]);
-    assert_eq!(told, Err(HpackError::ListTooLarge { max_bytes: LIMITS.bytes_max }));
+    assert_eq!(
+        told,
+        Err(HpackError::ListTooLarge {
+            max_bytes: LIMITS.bytes_max
+        })
+    );
     let many = fresh(&[0x82; 300]);
     assert_eq!(many, Err(HpackError::TooManyFields { max: 256 }));
 }
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![&b":status"[..], b"date", b"x-a", b"x-b", b"server"]);
-    prop_oneof![known.prop_map(<[u8]>::to_vec), prop::collection::vec(any::<u8>(), 1..80)]
+    prop_oneof![
+        known.prop_map(<[u8]>::to_vec),
+        prop::collection::vec(any::<u8>(), 1..80)
+    ]
 }
 
 fn fields() -> impl Strategy<Value = Fields> {

@@ -1,0 +1,122 @@
+//! Messages within a body: a flag, a length, and so many bytes, however the body was cut into frames.
+
+use thiserror::Error;
+
+use crate::http1::codec::{BodyCheck, BodyMismatch, BodyProgress};
+
+/// Flag and length before each message.
+pub const PREFIX_BYTES: usize = 5;
+
+/// Largest message that is read: what a server could make us wait for.
+pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
+
+/// What is wrong with the messages of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum MessageError {
+    /// A compressed message, though no compression was offered.
+    #[error("the message is compressed (flag {flag}), which was not offered")]
+    Compressed {
+        /// As sent.
+        flag: u8,
+    },
+    /// A message over the limit.
+    #[error("a message of {size_bytes} bytes, at most {MESSAGE_BYTES_MAX} are read")]
+    TooLarge {
+        /// As announced.
+        size_bytes: u32,
+    },
+    /// The body ended within a message.
+    #[error("the answer ends within a message, {missing_bytes} bytes before its end")]
+    Cut {
+        /// Bytes that are missing.
+        missing_bytes: u32,
+    },
+    /// Not the one message of a unary call.
+    #[error("the call succeeded with {count} messages instead of one")]
+    Count {
+        /// As received.
+        count: u32,
+    },
+    /// Not the expected message.
+    #[error("the message is wrong: {0}")]
+    Body(BodyMismatch),
+}
+
+/// How far the messages of one answer have been read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Messages {
+    prefix: [u8; PREFIX_BYTES],
+    prefix_bytes: usize,
+    left_bytes: u32,
+    count: u32,
+    /// Of the first message.
+    body: BodyProgress,
+    error: Option<MessageError>,
+}
+
+impl Messages {
+    /// Takes the next slice of the body.
+    #[inline]
+    pub fn push(&mut self, check: &BodyCheck, mut slice: &[u8]) {
+        while !slice.is_empty() && self.error.is_none() {
+            if self.prefix_bytes < PREFIX_BYTES {
+                let (taken, rest) =
+                    slice.split_at(slice.len().min(PREFIX_BYTES - self.prefix_bytes));
+                self.prefix[self.prefix_bytes..][..taken.len()].copy_from_slice(taken);
+                self.prefix_bytes += taken.len();
+                slice = rest;
+                if self.prefix_bytes == PREFIX_BYTES {
+                    self.begin();
+                }
+                continue;
+            }
+            let (taken, rest) = slice.split_at(slice.len().min(self.left_bytes as usize));
+            if self.count == 0 {
+                self.body.push(check, taken);
+            }
+            self.left_bytes -= taken.len() as u32;
+            slice = rest;
+            self.end_if_whole();
+        }
+    }
+
+    fn begin(&mut self) {
+        let [flag, a, b, c, d] = self.prefix;
+        let size_bytes = u32::from_be_bytes([a, b, c, d]);
+        if flag != 0 {
+            self.error = Some(MessageError::Compressed { flag });
+        } else if size_bytes > MESSAGE_BYTES_MAX {
+            self.error = Some(MessageError::TooLarge { size_bytes });
+        }
+        self.left_bytes = size_bytes;
+        self.end_if_whole();
+    }
+
+    fn end_if_whole(&mut self) {
+        if self.left_bytes == 0 {
+            self.count = self.count.saturating_add(1);
+            self.prefix_bytes = 0;
+        }
+    }
+
+    /// Judges the messages of a successful unary call.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn finish(&self, check: &BodyCheck) -> Result<(), MessageError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if self.prefix_bytes > 0 {
+            let missing_bytes = match self.prefix_bytes {
+                PREFIX_BYTES => self.left_bytes,
+                some => (PREFIX_BYTES - some) as u32,
+            };
+            return Err(MessageError::Cut { missing_bytes });
+        }
+        if self.count != 1 {
+            return Err(MessageError::Count { count: self.count });
+        }
+        self.body.finish(check).map_err(MessageError::Body)
+    }
+}

@@ -1,0 +1,404 @@
+//! HTTP/2 as a [`Client`]: connections with many streams each, every stream one exchange.
+//!
+//! What becomes due between two looks at the sockets goes out in one write per connection: each exchange counts as sent when
+//! that write went to the kernel.
+
+mod conn;
+mod ends;
+mod output;
+mod receive;
+mod streams;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(crate) use tests::rig;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tare_schema::agent::Fault;
+
+use super::codec::Limits;
+use super::dialect::Dialect;
+use super::error::CodecError;
+use crate::arrivals::NEVER;
+use crate::client::{
+    Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
+};
+use crate::http1::backoff::Backoff;
+use conn::{Conn, State};
+use receive::Scene;
+
+/// Attempts under way at once: more would overflow the accept queue of an ordinary server.
+const OPENING_MAX: usize = 64;
+
+/// Deadlines of exchanges and of attempts.
+const DEADLINE: TimerId = TimerId(0);
+/// The end of a pause after failures.
+const RETRY: TimerId = TimerId(1);
+
+/// What we let the server send ahead, as a stream and as a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// Of each stream.
+    pub stream_bytes: u32,
+    /// Of each connection; not less than the 65,535 that every connection starts with.
+    pub connection_bytes: u32,
+}
+
+impl Default for Windows {
+    /// As large as they need to be never to hold a server up; what arrives is consumed at once.
+    fn default() -> Self {
+        Self {
+            stream_bytes: (1 << 30) - 1,
+            connection_bytes: (1 << 30) - 1,
+        }
+    }
+}
+
+/// An exchange that is not on a stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    due: Due,
+    cause: Option<WaitCause>,
+    tries: u8,
+}
+
+/// What a client is made of.
+#[derive(Debug)]
+pub struct Http2Plan<D: Dialect> {
+    /// What is sent.
+    pub requests: Arc<[D::Request]>,
+    /// Where to, in turn.
+    pub addresses: Arc<[SocketAddr]>,
+    /// Number of the first connection among those of the whole load.
+    pub first: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Streams on each at most; the server may allow fewer.
+    pub streams: u16,
+    /// Limit of an exchange, and of an attempt to connect up to the server's SETTINGS.
+    pub timeout_ns: u64,
+    /// Exchanges that may wait for a stream.
+    pub waiting_max: usize,
+    /// What the server may send ahead.
+    pub windows: Windows,
+    /// What the server may make us keep or read.
+    pub limits: Limits,
+}
+
+/// The client. Connections with room are used in turn, so that all carry the same share.
+#[derive(Debug)]
+pub struct Http2<D: Dialect> {
+    requests: Arc<[D::Request]>,
+    addresses: Arc<[SocketAddr]>,
+    first: usize,
+    timeout_ns: u64,
+    conns: Vec<Conn<D>>,
+    /// Connections with room.
+    ready: VecDeque<u32>,
+    /// Connections with something to write.
+    dirty: Vec<u32>,
+    waiting: VecDeque<Waiting>,
+    to_open: VecDeque<u32>,
+    opening: usize,
+    open: usize,
+    backoff: Backoff,
+    deadline_ns: u64,
+}
+
+impl<D: Dialect> Http2<D> {
+    /// A client that has not started.
+    #[must_use]
+    pub fn new(plan: Http2Plan<D>) -> Self {
+        let conn = |_| Conn::new(plan.streams.max(1), plan.windows, plan.limits);
+        Self {
+            requests: plan.requests,
+            addresses: plan.addresses,
+            first: plan.first,
+            timeout_ns: plan.timeout_ns,
+            conns: (0..plan.connections).map(conn).collect(),
+            ready: VecDeque::with_capacity(plan.connections),
+            dirty: Vec::with_capacity(plan.connections),
+            waiting: VecDeque::with_capacity(plan.waiting_max),
+            to_open: (0..plan.connections as u32).collect(),
+            opening: 0,
+            open: 0,
+            backoff: Backoff::default(),
+            deadline_ns: NEVER,
+        }
+    }
+
+    fn open_more(&mut self, out: &mut impl Outlet) {
+        while self.opening < OPENING_MAX && !self.backoff.is_waiting() {
+            let Some(at) = self.to_open.pop_front() else {
+                return;
+            };
+            let deadline_ns = out.now_ns().saturating_add(self.timeout_ns);
+            let conn = &mut self.conns[at as usize];
+            conn.reset();
+            conn.state = State::Connecting { deadline_ns };
+            self.opening += 1;
+            let address = self.addresses[(self.first + at as usize) % self.addresses.len()];
+            out.connect(ConnId(at), address);
+            self.set_deadline(deadline_ns, out);
+        }
+    }
+
+    /// The timer stands at the earliest deadline known when it was set; later ones are found when it goes off.
+    #[inline]
+    fn set_deadline(&mut self, at_ns: u64, out: &mut impl Outlet) {
+        if at_ns < self.deadline_ns {
+            self.deadline_ns = at_ns;
+            out.timer(DEADLINE, at_ns);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, at: u32, waiting: Waiting) {
+        let conn = &mut self.conns[at as usize];
+        let request = &self.requests[usize::from(waiting.due.request) % self.requests.len()];
+        conn.begin(waiting, request);
+        self.touch(at);
+    }
+
+    #[inline]
+    fn touch(&mut self, at: u32) {
+        let conn = &mut self.conns[at as usize];
+        if !conn.dirty {
+            conn.dirty = true;
+            self.dirty.push(at);
+        }
+    }
+
+    /// Puts a connection with room at the end of the queue.
+    #[inline]
+    fn offer(&mut self, at: u32) {
+        let conn = &mut self.conns[at as usize];
+        if !conn.offered && conn.has_room() {
+            conn.offered = true;
+            self.ready.push_back(at);
+        }
+    }
+
+    fn take_ready(&mut self) -> Option<u32> {
+        while let Some(at) = self.ready.pop_front() {
+            let conn = &mut self.conns[at as usize];
+            conn.offered = false;
+            if conn.has_room() {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// Gives streams to exchanges that wait.
+    #[inline]
+    fn dispatch(&mut self) {
+        while let Some(&waiting) = self.waiting.front() {
+            let Some(at) = self.take_ready() else { return };
+            self.waiting.pop_front();
+            self.begin(at, waiting);
+            self.offer(at);
+        }
+    }
+
+    /// Reads everything that arrived, frame by frame.
+    #[inline]
+    fn read(
+        &mut self,
+        at: u32,
+        bytes: &[u8],
+        stamp: Stamp,
+        out: &mut impl Outlet,
+    ) -> Result<(), CodecError> {
+        let conn = &mut self.conns[at as usize];
+        let alone = conn.streams.live() == 1;
+        let mut scene = Scene {
+            requests: &self.requests,
+            waiting: &mut self.waiting,
+            stamp,
+            bound: Bound::Upper,
+        };
+        let mut input = bytes;
+        while let Some(event) = conn.codec.next(&mut input)? {
+            // The stamp is that of the last byte: exact for the one exchange whose answer ends with it.
+            scene.bound = if alone && input.is_empty() {
+                Bound::Exact
+            } else {
+                Bound::Upper
+            };
+            conn.take(event, &mut scene, out)?;
+        }
+        Ok(())
+    }
+}
+
+impl<D: Dialect> Client for Http2<D> {
+    fn start(&mut self, out: &mut impl Outlet) {
+        self.open_more(out);
+    }
+
+    fn capacity(&self) -> usize {
+        self.conns.iter().map(Conn::capacity).sum()
+    }
+
+    fn is_open(&self) -> bool {
+        self.open == self.conns.len()
+    }
+
+    #[inline]
+    fn due(&mut self, due: Due, _out: &mut impl Outlet) {
+        let ready = if self.waiting.is_empty() {
+            self.take_ready()
+        } else {
+            None
+        };
+        match ready {
+            Some(at) => {
+                self.begin(
+                    at,
+                    Waiting {
+                        due,
+                        cause: None,
+                        tries: 0,
+                    },
+                );
+                self.offer(at);
+            }
+            None => {
+                let cause = if self.open == 0 {
+                    WaitCause::Connection
+                } else {
+                    WaitCause::Stream
+                };
+                self.waiting.push_back(Waiting {
+                    due,
+                    cause: Some(cause),
+                    tries: 0,
+                });
+            }
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self, out: &mut impl Outlet) {
+        while let Some(at) = self.dirty.pop() {
+            let conn = &mut self.conns[at as usize];
+            conn.dirty = false;
+            if conn.state == State::Closed {
+                continue;
+            }
+            if let Some(from_ns) = conn.flush(ConnId(at), &self.requests, out) {
+                self.set_deadline(from_ns.saturating_add(self.timeout_ns), out);
+            }
+        }
+    }
+
+    fn connected(&mut self, conn: ConnId, _out: &mut impl Outlet) {
+        let at = conn.0;
+        let conn = &mut self.conns[at as usize];
+        if let State::Connecting { deadline_ns } = conn.state {
+            conn.state = State::Greeting { deadline_ns };
+            conn.greet();
+            self.touch(at);
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
+        let at = conn.0;
+        let before = (
+            self.conns[at as usize].state,
+            self.conns[at as usize].answers,
+        );
+        let read = self.read(at, bytes, stamp, out);
+        let after = (
+            self.conns[at as usize].state,
+            self.conns[at as usize].answers,
+        );
+        if before.0 != after.0 {
+            self.opening -= 1;
+            self.open += 1;
+            self.open_more(out);
+        }
+        if before.1 != after.1 {
+            self.backoff.succeeded();
+        }
+        match read {
+            Err(error) => self.broken(at, error, stamp, out),
+            Ok(()) if self.replace_if_left(at, out) => {}
+            Ok(()) => {
+                self.touch(at);
+                self.offer(at);
+            }
+        }
+        self.dispatch();
+    }
+
+    fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
+        let at = conn.0;
+        let conn = &mut self.conns[at as usize];
+        conn.output.wrote(at_ns, &mut conn.streams);
+        self.touch(at);
+        self.offer(at);
+        self.dispatch();
+    }
+
+    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        let at = conn.0;
+        let conn = &self.conns[at as usize];
+        match conn.state {
+            State::Closed => {}
+            State::Connecting { .. } | State::Greeting { .. } => {
+                self.not_connected(at, why.class(), &why, out)
+            }
+            State::Open => {
+                let ended = Stamp::event(out.now_ns());
+                let fruitless = conn.answers == 0;
+                match conn.goaway_error() {
+                    Some(code) => {
+                        let class = ErrorClass::of(code.goaway_class(), Fault::Target);
+                        let example = format_args!("the server ended the connection: {code}");
+                        if self.end_all(at, Outcome::Wrong(class), ended, &example, out) == 0 {
+                            out.fault(class, &example);
+                        }
+                    }
+                    None => {
+                        self.end_all(at, Outcome::Wrong(why.class()), ended, &why, out);
+                    }
+                }
+                if fruitless {
+                    // Accepted and dropped: without a pause this would go round as fast as the machine can.
+                    self.pause(out);
+                }
+                self.lost(at, out);
+            }
+        }
+        self.dispatch();
+    }
+
+    fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
+        if timer == DEADLINE {
+            self.expire(out);
+        } else {
+            self.backoff.elapsed();
+            self.open_more(out);
+        }
+        self.dispatch();
+    }
+
+    fn abandon(&mut self, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        for at in 0..self.conns.len() as u32 {
+            let example = "no whole answer when the drain ended";
+            self.end_all(at, Outcome::Unfinished, ended, &example, out);
+        }
+        self.end_waiting(
+            Outcome::Unfinished,
+            &"still waiting for a free stream when the drain ended",
+            out,
+        );
+    }
+}

@@ -1,0 +1,377 @@
+//! The client against a server that is the test: exchanges, limits, ends. Flow control and hostile servers have files of
+//! their own.
+
+mod flow;
+mod hostile;
+mod properties;
+pub(crate) mod rig;
+
+use super::super::codec::tests::{raw, settings};
+use super::Windows;
+use crate::client::{Bound, Client, Closed, ConnId, WaitCause};
+use rig::{Kernel, MS, ONE, Rig, Setup, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset};
+
+#[test]
+fn a_connection_is_open_once_the_server_has_sent_its_settings() {
+    let mut rig = Rig::new(ONE);
+    rig.connected(0);
+    assert!(!rig.client.is_open());
+    let bytes = rig.net.written[0].clone();
+    assert!(bytes.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    let sent = rig.sent(0);
+    assert_eq!(sent[0].payload, [0, 2, 0, 0, 0, 0, 0, 4, 0, 0x10, 0, 0]);
+    assert_eq!((sent[1].kind, sent[1].stream), (8, 0));
+    assert_eq!(sent[1].payload, ((1u32 << 20) - 65_535).to_be_bytes());
+    let early = rig.due(0);
+    assert_eq!(rig.sent(0), [], "nothing goes before the server's settings");
+    rig.arrives(0, &settings(&[]));
+    assert!(rig.client.is_open());
+    assert_eq!(
+        rig.sent_kinds(0),
+        [(4, 0), (1, 1)],
+        "the acknowledgement, then what waited"
+    );
+    rig.arrives(0, &ok(1));
+    assert_eq!(
+        (rig.last().ticket, rig.last().waited),
+        (early, Some(WaitCause::Connection))
+    );
+}
+
+#[test]
+fn an_answer_is_stamped_exactly_only_when_it_was_alone() {
+    let mut rig = Rig::greeted(&[]);
+    let sent_ns = rig.net.now_ns;
+    rig.due(4);
+    rig.pass(3 * MS);
+    rig.arrives(
+        0,
+        &[
+            head(1, &[(":status", "200"), ("content-length", "5")]),
+            last_data(1, b"hello"),
+        ]
+        .concat(),
+    );
+    let first = rig.last().clone();
+    assert_eq!(
+        (first.class().as_str(), first.bound),
+        ("right", Bound::Exact)
+    );
+    assert_eq!(
+        (first.sent_ns, first.ended_ns, first.waited),
+        (Some(sent_ns), sent_ns + 3 * MS, None)
+    );
+    rig.due(0);
+    rig.due(0);
+    rig.arrives(0, &[ok(3), ok(5)].concat());
+    assert!(
+        rig.net.ended[1..]
+            .iter()
+            .all(|ended| ended.bound == Bound::Upper)
+    );
+    rig.due(0);
+    rig.arrives(0, &[ok(7), raw(6, 0, 0, &[0; 8])].concat());
+    assert_eq!(
+        rig.last().bound,
+        Bound::Upper,
+        "something came behind its last byte"
+    );
+}
+
+#[test]
+fn wrong_bodies_and_statuses_are_errors_of_the_target() {
+    let mut rig = Rig::greeted(&[]);
+    for _ in 0..3 {
+        rig.due(4);
+    }
+    rig.arrives(
+        0,
+        &[head(1, &[(":status", "200")]), last_data(1, b"hullo")].concat(),
+    );
+    rig.arrives(
+        0,
+        &[head(3, &[(":status", "503")]), last_data(3, b"hello")].concat(),
+    );
+    rig.arrives(0, &ok(5));
+    assert_eq!(
+        rig.ends(),
+        ends(&[(0, "wrong-body"), (1, "status-503"), (2, "wrong-body")])
+    );
+}
+
+#[test]
+fn the_servers_limit_of_streams_is_honoured_and_may_change() {
+    let mut rig = Rig::greeted(&[(3, 1)]);
+    assert_eq!(rig.client.capacity(), 1);
+    for _ in 0..4 {
+        rig.due(0);
+    }
+    assert_eq!(rig.sent_kinds(0), [(1, 1)]);
+    rig.arrives(0, &ok(1));
+    assert_eq!(rig.sent_kinds(0), [(1, 3)]);
+    rig.arrives(0, &settings(&[(3, 3)]));
+    assert_eq!(rig.sent_kinds(0), [(4, 0), (1, 5), (1, 7)]);
+    rig.arrives(0, &settings(&[(3, 0)]));
+    rig.arrives(0, &[ok(3), ok(5), ok(7)].concat());
+    rig.due(0);
+    assert_eq!(
+        rig.sent_kinds(0),
+        [(4, 0)],
+        "a limit of 0 holds everything back"
+    );
+    let waits: Vec<_> = rig.net.ended.iter().map(|ended| ended.waited).collect();
+    let stream = Some(WaitCause::Stream);
+    assert_eq!(waits, [None, stream, stream, stream]);
+}
+
+#[test]
+fn connections_with_room_are_used_in_turn() {
+    let mut rig = Rig::new(Setup {
+        connections: 3,
+        ..ONE
+    });
+    for conn in 0..3 {
+        rig.greet(conn, &[]);
+    }
+    for _ in 0..6 {
+        rig.due(0);
+    }
+    for conn in 0..3 {
+        assert_eq!(rig.sent_kinds(conn), [(1, 1), (1, 3)]);
+    }
+}
+
+#[test]
+fn a_timeout_cancels_its_stream_and_a_late_answer_is_no_fault() {
+    let mut rig = Rig::greeted(&[]);
+    rig.due(0);
+    rig.pass(600 * MS);
+    rig.due(0);
+    rig.pass(500 * MS);
+    assert_eq!(rig.ends(), ends(&[(0, "timeout")]));
+    let cancel = rig.sent(0).pop().unwrap();
+    assert_eq!(
+        (cancel.kind, cancel.stream, cancel.payload),
+        (3, 1, vec![0, 0, 0, 8])
+    );
+    rig.arrives(
+        0,
+        &[head(1, &[(":status", "200")]), last_data(1, b"late"), ok(3)].concat(),
+    );
+    assert_eq!(rig.ends(), ends(&[(0, "timeout"), (1, "right")]));
+    rig.pass(3 * TIMEOUT_NS);
+    assert_eq!((rig.net.connects, rig.net.faults.len()), (1, 0));
+}
+
+#[test]
+fn a_server_that_sends_no_settings_is_told_by_that_and_tried_again() {
+    let mut rig = Rig::new(ONE);
+    rig.connected(0);
+    rig.due(0);
+    rig.pass(TIMEOUT_NS);
+    assert_eq!(rig.ends(), ends(&[(0, "no-settings")]));
+    rig.pass(100 * MS);
+    assert_eq!(rig.net.connects, 2);
+    rig.greet(0, &[]);
+    rig.due(0);
+    rig.arrives(0, &ok(1));
+    assert_eq!(rig.last().class(), "right");
+}
+
+#[test]
+fn a_refused_connection_fails_what_waits_and_is_tried_with_growing_pauses() {
+    let mut rig = Rig::new(ONE);
+    rig.due(0);
+    rig.closes(0, Closed::Refused);
+    assert_eq!(rig.ends(), ends(&[(0, "refused")]));
+    for connects in 2..6 {
+        rig.pass(1_000 * MS);
+        assert_eq!(rig.net.connects, connects);
+        rig.closes(0, Closed::Refused);
+    }
+}
+
+#[test]
+fn what_a_goaway_leaves_unprocessed_goes_to_the_next_connection() {
+    let mut rig = Rig::greeted(&[]);
+    for _ in 0..3 {
+        rig.due(0);
+    }
+    rig.arrives(0, &goaway(1, 0));
+    assert!(rig.net.open[0], "stream 1 may still be answered");
+    rig.due(0);
+    rig.sent(0);
+    rig.arrives(0, &ok(1));
+    assert_eq!(
+        rig.net.connects, 2,
+        "replaced once the last stream has left"
+    );
+    rig.greet(0, &[]);
+    rig.arrives(0, &[ok(1), ok(3), ok(5)].concat());
+    assert_eq!(
+        rig.ends(),
+        ends(&[(0, "right"), (1, "right"), (2, "right"), (3, "right")])
+    );
+    assert_eq!(rig.net.ended[1].waited, Some(WaitCause::Connection));
+}
+
+#[test]
+fn an_exchange_that_no_connection_processes_fails_in_the_end() {
+    let mut rig = Rig::greeted(&[]);
+    rig.due(0);
+    for _ in 0..2 {
+        rig.arrives(0, &goaway(0, 0xb));
+        rig.pass(1_000 * MS);
+        rig.greet(0, &[]);
+    }
+    rig.arrives(0, &goaway(0, 0xb));
+    assert_eq!(rig.ends(), ends(&[(0, "unprocessed")]));
+    assert!(
+        rig.last().example.contains("enhance-your-calm"),
+        "{}",
+        rig.last().example
+    );
+}
+
+#[test]
+fn the_end_of_a_connection_names_the_servers_reason() {
+    let mut rig = Rig::greeted(&[]);
+    rig.due(0);
+    rig.arrives(0, &goaway(1, 0x2));
+    rig.closes(0, Closed::Eof);
+    rig.pass(20 * MS);
+    rig.greet(0, &[]);
+    rig.due(0);
+    rig.closes(0, Closed::Reset);
+    assert_eq!(
+        rig.ends(),
+        ends(&[(0, "goaway-internal-error"), (1, "reset")])
+    );
+}
+
+#[test]
+fn each_reset_code_is_a_class_of_its_own() {
+    let mut rig = Rig::greeted(&[]);
+    for (at, code) in [0x7, 0x8, 0xb, 0x2, 0x4242].into_iter().enumerate() {
+        rig.due(0);
+        rig.arrives(0, &reset(2 * at as u32 + 1, code));
+    }
+    let classes = [
+        (0, "reset-refused-stream"),
+        (1, "reset-cancel"),
+        (2, "reset-enhance-your-calm"),
+        (3, "reset-internal-error"),
+        (4, "reset-unknown-code"),
+    ];
+    assert_eq!(rig.ends(), ends(&classes));
+    assert_eq!(rig.net.connects, 1);
+}
+
+#[test]
+fn interim_answers_are_passed_over_and_trailers_end_an_answer() {
+    let mut rig = Rig::greeted(&[]);
+    rig.due(4);
+    let hints = head(1, &[(":status", "103"), ("link", "x")]);
+    let answer = head(1, &[(":status", "200")]);
+    let trailers = raw(
+        1,
+        5,
+        1,
+        &super::super::codec::tests::block(&[("x-sum", "1")]),
+    );
+    rig.arrives(
+        0,
+        &[hints, answer, raw(0, 0, 1, b"hello"), trailers].concat(),
+    );
+    assert_eq!(rig.ends(), ends(&[(0, "right")]));
+}
+
+#[test]
+fn an_answer_to_head_states_a_length_and_has_none() {
+    let mut rig = Rig::greeted(&[]);
+    rig.due(2);
+    rig.arrives(
+        0,
+        &raw(
+            1,
+            5,
+            1,
+            &super::super::codec::tests::block(&[(":status", "200"), ("content-length", "9")]),
+        ),
+    );
+    rig.due(2);
+    rig.arrives(
+        0,
+        &[head(3, &[(":status", "200")]), last_data(3, b"body")].concat(),
+    );
+    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "rubbish")]));
+}
+
+#[test]
+fn a_full_socket_holds_writes_back_and_its_exchanges_say_so() {
+    let mut rig = Rig::greeted(&[]);
+    rig.net.kernel = Kernel::Full;
+    rig.due(0);
+    rig.due(0);
+    assert_eq!(
+        rig.sent_kinds(0),
+        [(1, 1)],
+        "one write waits for the kernel, no second one is made"
+    );
+    rig.pass(5 * MS);
+    rig.net.kernel = Kernel::Takes;
+    let at_ns = rig.net.now_ns;
+    rig.client.wrote(ConnId(0), at_ns, &mut rig.net);
+    rig.client.flush(&mut rig.net);
+    assert_eq!(rig.sent_kinds(0), [(1, 3)]);
+    rig.arrives(0, &[ok(1), ok(3)].concat());
+    let told: Vec<_> = rig
+        .net
+        .ended
+        .iter()
+        .map(|ended| (ended.sent_ns, ended.waited))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some(at_ns), Some(WaitCause::SocketBuffer)),
+            (Some(at_ns), Some(WaitCause::Stream))
+        ]
+    );
+}
+
+#[test]
+fn a_smaller_header_table_is_confirmed_in_the_next_block_only() {
+    let mut rig = Rig::greeted(&[(1, 0)]);
+    rig.due(0);
+    rig.due(0);
+    let sent = rig.sent(0);
+    assert_eq!(sent[0].payload[0], 0x20);
+    assert_eq!(sent[0].payload[1..], sent[1].payload);
+}
+
+#[test]
+fn pings_are_answered_with_their_payload() {
+    let mut rig = Rig::greeted(&[]);
+    rig.arrives(0, &raw(6, 0, 0, b"whatever"));
+    let sent = rig.sent(0);
+    assert_eq!(
+        (sent[0].kind, sent[0].flags, &sent[0].payload[..]),
+        (6, 1, &b"whatever"[..])
+    );
+}
+
+#[test]
+fn abandoning_ends_what_is_on_streams_and_what_waits() {
+    let mut rig = Rig::new(Setup {
+        streams: 1,
+        windows: Windows::default(),
+        ..ONE
+    });
+    rig.greet(0, &[]);
+    rig.due(3);
+    rig.due(0);
+    rig.client.abandon(&mut rig.net);
+    assert_eq!(rig.ends(), ends(&[(0, "unfinished"), (1, "unfinished")]));
+    assert_eq!(rig.last().sent_ns, None);
+}

@@ -1,0 +1,183 @@
+//! Reads whole payloads of every type but DATA.
+
+use super::super::error::{CodecError, ErrorCode};
+use super::event::{Event, SettingsChange, StreamEnd};
+use super::frame::{ACK, END_HEADERS, FrameHead, Kind, PADDED, PRIORITY};
+use super::section::Section;
+use super::{BlockOf, Codec, Idle};
+
+impl Codec {
+    /// Reads a whole payload of any type but DATA.
+    #[inline]
+    pub(super) fn payload(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+    ) -> Result<Option<Event<'static>>, CodecError> {
+        let stream = head.stream;
+        Ok(Some(match head.kind {
+            Kind::Headers => {
+                let block = block_of(&head, payload)?;
+                let of = BlockOf {
+                    stream,
+                    end: StreamEnd::of(&head),
+                    frames: 1,
+                };
+                if !head.has(END_HEADERS) {
+                    self.block.clear();
+                    self.block_of = Some(of);
+                    return self.add_to_block(block).map(|()| None);
+                }
+                let section = self.sections.read(block)?;
+                self.headers(of, section)?
+            }
+            Kind::Continuation => {
+                self.add_to_block(payload)?;
+                let Some(of) = self.block_of.take_if(|_| head.has(END_HEADERS)) else {
+                    return Ok(None);
+                };
+                let section = self.sections.read(&self.block)?;
+                self.headers(of, section)?
+            }
+            Kind::RstStream => {
+                self.count(Idle::Ignored, head.kind)?;
+                Event::Reset {
+                    stream,
+                    code: ErrorCode(number(payload)),
+                }
+            }
+            Kind::Settings if head.has(ACK) => {
+                self.count(Idle::Ignored, head.kind)?;
+                Event::SettingsAck
+            }
+            Kind::Settings => {
+                self.count(Idle::Answered, head.kind)?;
+                Event::Settings(read_settings(payload)?)
+            }
+            Kind::Ping => {
+                self.count(Idle::Answered, head.kind)?;
+                match payload.first_chunk() {
+                    Some(&payload) if !head.has(ACK) => Event::Ping(payload),
+                    // We send none, so this answers nothing.
+                    _ => return Ok(None),
+                }
+            }
+            Kind::GoAway => {
+                self.count(Idle::Ignored, head.kind)?;
+                let code = ErrorCode(number(payload.get(4..).unwrap_or_default()));
+                Event::GoAway {
+                    last_stream: number(payload) & 0x7fff_ffff,
+                    code,
+                }
+            }
+            Kind::WindowUpdate => {
+                self.count(Idle::Window, head.kind)?;
+                match (stream, number(payload) & 0x7fff_ffff) {
+                    (0, 0) => return Err(CodecError::ZeroIncrement),
+                    (_, 0) => Event::StreamFault {
+                        stream,
+                        error: CodecError::ZeroStreamIncrement,
+                    },
+                    (_, increment) => Event::WindowUpdate { stream, increment },
+                }
+            }
+            Kind::Data | Kind::Priority | Kind::PushPromise | Kind::Unknown => return Ok(None),
+        }))
+    }
+
+    fn headers(&mut self, of: BlockOf, section: Section) -> Result<Event<'static>, CodecError> {
+        match of.end {
+            StreamEnd::Last => self.progressed(),
+            StreamEnd::Open => self.count(Idle::Ignored, Kind::Headers)?,
+        }
+        Ok(Event::Headers {
+            stream: of.stream,
+            end: of.end,
+            section,
+        })
+    }
+
+    fn add_to_block(&mut self, piece: &[u8]) -> Result<(), CodecError> {
+        let max_bytes = self.limits.block_bytes_max;
+        let max_frames = self.limits.block_frames_max;
+        self.block.extend_from_slice(piece);
+        let Some(of) = &mut self.block_of else {
+            return Ok(());
+        };
+        of.frames += 1;
+        if self.block.len() > max_bytes || of.frames > max_frames {
+            return Err(CodecError::BlockTooLarge {
+                max_bytes,
+                max_frames,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The block of a HEADERS frame without padding and priority.
+fn block_of<'p>(head: &FrameHead, payload: &'p [u8]) -> Result<&'p [u8], CodecError> {
+    let too_long = CodecError::PaddingTooLong {
+        frame: head.kind.name(),
+    };
+    let mut block = payload;
+    if head.has(PADDED) {
+        let (&padding, rest) = block.split_first().ok_or(too_long)?;
+        let end = rest
+            .len()
+            .checked_sub(usize::from(padding))
+            .ok_or(too_long)?;
+        block = &rest[..end];
+    }
+    if head.has(PRIORITY) {
+        let size_bytes = head.length;
+        let wrong_size = CodecError::FrameSize {
+            frame: head.kind.name(),
+            size_bytes,
+        };
+        block = block.get(5..).ok_or(wrong_size)?;
+    }
+    Ok(block)
+}
+
+/// The big-endian number in the first four bytes.
+fn number(bytes: &[u8]) -> u32 {
+    bytes
+        .first_chunk()
+        .map_or(0, |&bytes| u32::from_be_bytes(bytes))
+}
+
+/// Reads the settings that matter to a client (RFC 9113 §6.5.2); the last of several counts.
+fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
+    let mut change = SettingsChange::default();
+    for entry in payload.chunks_exact(6) {
+        let setting = u16::from_be_bytes([entry[0], entry[1]]);
+        let value = number(&entry[2..]);
+        let allowed = match setting {
+            0x1 => {
+                let smallest = change.header_table_bytes.unwrap_or(u32::MAX).min(value);
+                change.header_table_bytes = Some(smallest);
+                true
+            }
+            // A server cannot take pushes, only say so.
+            0x2 => value == 0,
+            0x3 => {
+                change.streams_max = Some(value);
+                true
+            }
+            0x4 => {
+                change.initial_window_bytes = Some(value);
+                value <= 0x7fff_ffff
+            }
+            0x5 => {
+                change.frame_bytes_max = Some(value);
+                (16_384..=16_777_215).contains(&value)
+            }
+            _ => true,
+        };
+        if !allowed {
+            return Err(CodecError::BadSetting { setting, value });
+        }
+    }
+    Ok(change)
+}
