@@ -17,4 +17,5 @@ mod chain;
 mod golden;
 mod outside;
 mod place;
+mod rig;
 mod validate;
