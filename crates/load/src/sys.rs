@@ -60,13 +60,21 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = size_of::<Control>() as _;
+    // As a bare call: glibc's wrapper is a cancellation point, which costs two more functions for each answer.
     // SAFETY: the message points at buffers that outlive the call, with their true lengths.
-    let taken = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    let taken = unsafe {
+        libc::syscall(
+            libc::SYS_recvmsg,
+            socket.as_raw_fd(),
+            &raw mut message,
+            libc::MSG_DONTWAIT,
+        )
+    };
     if taken < 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(Received {
-        bytes: taken.unsigned_abs(),
+        bytes: taken.unsigned_abs() as usize,
         stamp_realtime_ns: stamp_of(&message),
     })
 }
@@ -99,6 +107,49 @@ fn stamp_of(message: &libc::msghdr) -> Option<u64> {
 pub fn epoll_of(poll: &mio::Poll) -> BorrowedFd<'_> {
     // SAFETY: the descriptor is open as long as the poll, which the result borrows.
     unsafe { BorrowedFd::borrow_raw(poll.as_raw_fd()) }
+}
+
+/// An event of epoll.
+pub type Event = libc::epoll_event;
+
+/// Waits for events with a timeout in nanoseconds, and takes as many as there is room for; `None` waits without end.
+///
+/// By hand because rustix rounds the timeout up to milliseconds unless it is built for Linux 5.11 and later only.
+///
+/// # Errors
+/// As `epoll_pwait2`; `Unsupported` on a kernel without it.
+#[inline]
+pub fn wait_for_events(
+    epoll: BorrowedFd<'_>,
+    timeout_ns: Option<u64>,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    events.clear();
+    let timeout = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX),
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let room = events.spare_capacity_mut();
+    // SAFETY: the pointers are to room for so many events and to a live timespec or null; no signal mask is passed.
+    let taken = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.as_raw_fd(),
+            room.as_mut_ptr(),
+            room.len() as libc::c_int,
+            timeout
+                .as_ref()
+                .map_or(std::ptr::null(), std::ptr::from_ref),
+            std::ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    let Ok(taken) = usize::try_from(taken) else {
+        return Err(io::Error::last_os_error());
+    };
+    // SAFETY: the kernel wrote this many events into the spare capacity.
+    unsafe { events.set_len(taken) };
+    Ok(())
 }
 
 /// The signals that end a load: interrupt and terminate.

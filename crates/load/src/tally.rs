@@ -4,11 +4,13 @@
 //! would have been filled directly, to the last count. One table serves every request, outcome and second, however late
 //! an answer is, and costs one probe an observation.
 
-/// Slots of a table: a power of two. At three quarters it is handed over and replaced.
-const SLOTS: usize = 1 << 15;
+/// log2 of the slots of a table.
+const SLOTS_BITS: u32 = 15;
+const SLOTS: usize = 1 << SLOTS_BITS;
+const LINES_BITS: u32 = SLOTS_BITS - TOGETHER_BITS;
 
-/// Filled slots at which a table should be replaced.
-const FILLED_MAX: usize = SLOTS / 4 * 3;
+/// Filled slots at which a table should be replaced: beyond, probes grow long.
+const FILLED_MAX: usize = SLOTS / 8 * 5;
 
 /// Largest value kept, an hour; [`tare_stats::Range`]'s default.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
@@ -122,6 +124,16 @@ struct Slot {
     count: u64,
 }
 
+/// Neighbouring buckets that share a cache line: most observations of a series fall close together.
+const TOGETHER_BITS: u32 = 2;
+
+/// Where a key belongs. Fibonacci hashing of the cache line: as they are, the runs of several series would run into each other.
+#[inline]
+fn home_of(key: u64) -> usize {
+    let line = (key >> TOGETHER_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LINES_BITS);
+    ((line << TOGETHER_BITS) | (key & ((1 << TOGETHER_BITS) - 1))) as usize
+}
+
 const EMPTY: Slot = Slot {
     key_plus_one: 0,
     count: 0,
@@ -158,8 +170,7 @@ impl Tally {
             self.out_of_range += u64::from(series.part == Part::Window);
         }
         let key = series.key(bucket_of(value_ns.min(HIGHEST_NS))) + 1;
-        // Fibonacci hashing: neighbouring buckets of several series would else run into each other.
-        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 49) as usize;
+        let mut at = home_of(key - 1);
         loop {
             let slot = &mut self.slots[at & (SLOTS - 1)];
             if slot.key_plus_one == key {

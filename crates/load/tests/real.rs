@@ -1,4 +1,9 @@
 //! Whole loads over loopback: counts are exact, streams are complete, orders are followed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails"
+)]
 
 mod rig;
 

@@ -58,9 +58,9 @@ pub struct Book {
     tickets: Tickets,
     choice: Choice,
     classes: ClassNumbers,
-    tally: Box<Tally>,
-    spare: Vec<Box<Tally>>,
-    full: Vec<Box<Tally>>,
+    tally: Tally,
+    spare: Vec<Tally>,
+    full: Vec<Tally>,
     counts: Counts,
     start_ns: u64,
     window_start_ns: u64,
@@ -80,8 +80,8 @@ impl Book {
             tickets: Tickets::new(exchanges_max),
             choice,
             classes,
-            tally: Box::new(Tally::new()),
-            spare: vec![Box::new(Tally::new())],
+            tally: Tally::new(),
+            spare: vec![Tally::new()],
             full: Vec::with_capacity(SPARE_MAX),
             counts: Counts {
                 faults: Vec::with_capacity(16),
@@ -201,7 +201,7 @@ impl Book {
     }
 
     /// Takes the tables to hand over; the current one too if `current` says so.
-    pub fn hand_over(&mut self, current: HandOver) -> impl Iterator<Item = Box<Tally>> + '_ {
+    pub fn hand_over(&mut self, current: HandOver) -> impl Iterator<Item = Tally> + '_ {
         if current == HandOver::Everything {
             self.replace_tally();
         }
@@ -209,7 +209,7 @@ impl Book {
     }
 
     /// Gets an emptied table back.
-    pub fn give_back(&mut self, tally: Box<Tally>) {
+    pub fn give_back(&mut self, tally: Tally) {
         if self.spare.len() < SPARE_MAX {
             self.spare.push(tally);
         }
@@ -287,7 +287,7 @@ impl Book {
 
     #[cold]
     fn replace_tally(&mut self) {
-        let fresh = self.spare.pop().unwrap_or_else(|| Box::new(Tally::new()));
+        let fresh = self.spare.pop().unwrap_or_default();
         self.counts.out_of_range += self.tally.out_of_range();
         self.full.push(std::mem::replace(&mut self.tally, fresh));
     }

@@ -11,7 +11,8 @@ use super::{Book, Choice, Engine, HandOver, Wire};
 use crate::arrivals::{Arrivals, Constant};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Stamp, StampSource, Written};
-use crate::http1::pool::{Pool, PoolPlan};
+use crate::http1::plan::PoolPlan;
+use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
 use crate::tally::{Part, Quantity, value_of};
 

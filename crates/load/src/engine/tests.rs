@@ -2,13 +2,13 @@
 
 use tare_schema::load::Stop;
 
-use super::sim::{Act, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
+use super::sim::{Act, Far, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
 use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
 use crate::client::ConnId;
 use crate::tally::Quantity;
 
 /// Answers a millisecond later, but nothing between these times.
-fn stalling(from_ns: u64, to_ns: u64) -> Rule<impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> {
+fn stalling(from_ns: u64, to_ns: u64) -> impl Far {
     Rule(move |now_ns: u64, _: ConnId, _: &[u8]| {
         let ready_ns = now_ns + MS;
         let at_ns = if (from_ns..to_ns).contains(&ready_ns) {

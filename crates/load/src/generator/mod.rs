@@ -28,7 +28,8 @@ use crate::client::Client;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::{Control, StopHandle};
 use crate::engine::{Book, Choice, Engine};
-use crate::http1::pool::{Pool, PoolPlan};
+use crate::http1::plan::PoolPlan;
+use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
 use crate::ledger::{Gathered, Ledger, LedgerPlan};
 use crate::tally::Tally;
@@ -385,7 +386,7 @@ impl Setup {
         control: &Arc<Control>,
         classes: &Classes,
         reports: Sender<FromWorker>,
-        emptied: Receiver<Box<Tally>>,
+        emptied: Receiver<Tally>,
     ) -> Result<Worker<Pool>, LoadError> {
         let connections = share(self.connections, self.workers, number) as usize;
         let client = match self.load.client {

@@ -2,6 +2,8 @@
 
 mod backoff;
 pub mod codec;
+mod conn;
+pub mod plan;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use tare_schema::agent::Fault;
 
 use super::backoff::Backoff;
-use super::codec::{BodyProgress, Codec, CodecError, End, Event, Limits};
+use super::codec::{BodyProgress, CodecError, End, Event};
+use super::conn::{Busy, Conn, State};
+use super::plan::PoolPlan;
 use super::request::Prepared;
 use crate::arrivals::NEVER;
 use crate::client::{
@@ -43,73 +45,16 @@ pub struct Pool {
     deadline_ns: u64,
 }
 
-#[derive(Debug)]
-struct Conn {
-    state: State,
-    codec: Codec,
-    /// Answers this connection has brought since it was opened.
-    answers: u64,
-    /// Whether it stands in the queue of free connections (perhaps from an earlier life).
-    queued: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum State {
-    Closed,
-    Connecting { deadline_ns: u64 },
-    Idle,
-    Busy(Busy),
-}
-
-/// The exchange on a connection.
-#[derive(Debug, Clone, Copy)]
-struct Busy {
-    due: Due,
-    begun_ns: u64,
-    sent_ns: Option<u64>,
-    waited: Option<WaitCause>,
-    body: BodyProgress,
-    /// Of the last bytes: the arrival of an answer that only the connection's end completes.
-    last: Option<Stamp>,
-}
-
-/// What a pool is made of.
-#[derive(Debug, Clone)]
-pub struct PoolPlan {
-    /// What is sent.
-    pub requests: Arc<[Prepared]>,
-    /// Where to, in turn.
-    pub addresses: Arc<[SocketAddr]>,
-    /// Number of the first connection among those of the whole load.
-    pub first: usize,
-    /// Connections.
-    pub connections: usize,
-    /// Limit of an exchange and of an attempt to connect.
-    pub timeout_ns: u64,
-    /// Exchanges that may wait for a connection.
-    pub waiting_max: usize,
-}
-
 impl Pool {
     /// A pool that has not started.
     #[must_use]
     pub fn new(plan: PoolPlan) -> Self {
-        let limits = Limits {
-            pipeline_max: 1,
-            ..Limits::default()
-        };
-        let conn = |_| Conn {
-            state: State::Closed,
-            codec: Codec::new(limits),
-            answers: 0,
-            queued: false,
-        };
         Self {
             requests: plan.requests,
             addresses: plan.addresses,
             first: plan.first,
             timeout_ns: plan.timeout_ns,
-            conns: (0..plan.connections).map(conn).collect(),
+            conns: (0..plan.connections).map(|_| Conn::new()).collect(),
             free: VecDeque::with_capacity(plan.connections),
             waiting: VecDeque::with_capacity(plan.waiting_max),
             to_open: (0..plan.connections as u32).collect(),
@@ -217,7 +162,7 @@ impl Pool {
         self.pause(out);
         if self.open == 0 {
             // Nobody is there to carry what waits: it has failed, as a user's request would have.
-            self.fail_waiting(why, out);
+            self.end_waiting(Outcome::Wrong(why.class()), &why, out);
         }
         self.open_more(out);
     }
@@ -227,15 +172,16 @@ impl Pool {
         out.timer(RETRY, until_ns);
     }
 
-    fn fail_waiting(&mut self, why: Closed, out: &mut impl Outlet) {
+    /// Ends everything that waits for a connection.
+    fn end_waiting(&mut self, outcome: Outcome, example: &dyn Display, out: &mut impl Outlet) {
         while let Some(due) = self.waiting.pop_front() {
             let done = Done {
-                outcome: Outcome::Wrong(why.class()),
+                outcome,
                 sent_ns: None,
                 ended: Stamp::event(out.now_ns()),
                 bound: Bound::Exact,
                 waited: Some(WaitCause::Connection),
-                example: &why,
+                example,
             };
             out.done(due.ticket, &done);
         }
@@ -468,17 +414,8 @@ impl Client for Pool {
                 out,
             );
         }
-        while let Some(due) = self.waiting.pop_front() {
-            let done = Done {
-                outcome: Outcome::Unfinished,
-                sent_ns: None,
-                ended,
-                bound: Bound::Exact,
-                waited: Some(WaitCause::Connection),
-                example: &"still waiting for a free connection when the drain ended",
-            };
-            out.done(due.ticket, &done);
-        }
+        let example = "still waiting for a free connection when the drain ended";
+        self.end_waiting(Outcome::Unfinished, &example, out);
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Ledger {
     pending: BTreeMap<u64, Pending>,
     workers: Vec<WorkerState>,
     last_offset_ns: u64,
-    emptied: Vec<Sender<Box<Tally>>>,
+    emptied: Vec<Sender<Tally>>,
     drained: Vec<(Series, u16, u64)>,
     run: Vec<(u16, u64)>,
     ends: Vec<WorkerEnd>,
@@ -89,7 +89,7 @@ impl Ledger {
     pub fn new(
         plan: LedgerPlan,
         classes: Classes,
-        emptied: Vec<Sender<Box<Tally>>>,
+        emptied: Vec<Sender<Tally>>,
     ) -> Result<Self, tare_stats::LatenciesError> {
         let workers = emptied.len();
         Ok(Self {
@@ -147,7 +147,7 @@ impl Ledger {
         self.ends.push(end);
     }
 
-    fn take_in(&mut self, worker: usize, mut tally: Box<Tally>) {
+    fn take_in(&mut self, worker: usize, mut tally: Tally) {
         tally.drain_sorted(&mut self.drained);
         // Fails only when the worker has ended and needs no more tables.
         let _ = self.emptied[worker].send(tally);

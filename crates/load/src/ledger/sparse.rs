@@ -30,7 +30,8 @@ impl Sparse {
                 (Some(x), Some(y)) if x.0 > y.0 => b.next(),
                 (Some(x), Some(y)) => {
                     self.counts.push((x.0, x.1 + y.1));
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     continue;
                 }
             };

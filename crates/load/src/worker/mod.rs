@@ -4,13 +4,13 @@ mod meter;
 mod report;
 mod sleep;
 mod sockets;
+mod telling;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
-use rustix::event::epoll::{Event, EventFlags};
 
 use meter::Meter;
 pub use report::{FromWorker, Opened, Tick, WorkerEnd};
@@ -22,8 +22,8 @@ use crate::arrivals::NEVER;
 use crate::client::{Client, Closed, Stamp, StampSource};
 use crate::clock::{RealtimeOffset, monotonic_ns};
 use crate::control::Control;
-use crate::engine::{Engine, HandOver};
-use crate::sys;
+use crate::engine::Engine;
+use crate::sys::{self, Event};
 use crate::tally::Tally;
 
 /// Bytes received at once.
@@ -35,11 +35,13 @@ const RECEIVES_MAX: u32 = 16;
 /// The token of the wake-up by order; no connection has so high a number.
 const ORDER: u64 = u64::MAX;
 
+/// Readable, writable, and all that says that the stream has an end.
+const IN: u32 = libc::EPOLLIN as u32;
+const OUT: u32 = libc::EPOLLOUT as u32;
+const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
+
 /// With no connection open, attempts are given up after this time: nobody is there.
 const ALONE_NS: u64 = 1_000_000_000;
-
-/// Tables under way to the ledger at most: 32 MB. A ledger that far behind has to be waited for.
-const TABLES_OUT_MAX: usize = 64;
 
 /// What a worker is made of.
 pub struct WorkerPlan {
@@ -58,7 +60,7 @@ pub struct WorkerPlan {
     /// Where reports go.
     pub reports: Sender<FromWorker>,
     /// Where emptied tables come from.
-    pub emptied: Receiver<Box<Tally>>,
+    pub emptied: Receiver<Tally>,
 }
 
 /// A worker before and while it runs.
@@ -173,9 +175,9 @@ impl<C: Client> Worker<C> {
             }
         };
         self.sleeper
-            .wait(sys::epoll_of(&self.poll), until, events)?;
+            .wait(sys::epoll_of(&self.poll), now_ns, until, events)?;
         for event in events.iter() {
-            let (flags, data) = (event.flags, event.data.u64());
+            let (flags, data) = (event.events, event.u64);
             if data != ORDER {
                 self.handle(Life::from_data(data), flags);
             }
@@ -302,7 +304,7 @@ impl<C: Client> Worker<C> {
     }
 
     #[inline]
-    fn handle(&mut self, life: Life, flags: EventFlags) {
+    fn handle(&mut self, life: Life, flags: u32) {
         let Some(socket) = self.io.sockets.live(life) else {
             return;
         };
@@ -314,20 +316,16 @@ impl<C: Client> Worker<C> {
                     self.engine.connected(life.conn, &mut self.io.sockets);
                 }
             }
-        } else if socket.has_unsent() && flags.contains(EventFlags::OUT) {
+        } else if socket.has_unsent() && flags & OUT != 0 {
             self.flush(life);
         }
-        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR)
-        {
-            let ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-            self.read(
-                life,
-                if ending {
-                    Ending::Certain
-                } else {
-                    Ending::Maybe
-                },
-            );
+        if flags & (IN | END) != 0 {
+            let ending = if flags & END != 0 {
+                Ending::Certain
+            } else {
+                Ending::Maybe
+            };
+            self.read(life, ending);
         }
     }
 
@@ -373,91 +371,6 @@ impl<C: Client> Worker<C> {
             }
         }
         self.io.again.push((life, ending));
-    }
-
-    /// Ends the samples that are over. A loop that was held up ends several, so that none is missing.
-    fn tick(&mut self, now_ns: u64) {
-        self.hand_over(HandOver::Everything);
-        while now_ns >= self.next_tick_ns {
-            self.report_tick(self.next_tick_ns);
-            self.next_tick_ns = self.next_tick_ns.saturating_add(self.plan.sample_every_ns);
-        }
-    }
-
-    fn report_tick(&mut self, end_ns: u64) {
-        let book = self.engine.book();
-        let tick = Tick {
-            worker: self.plan.worker,
-            number: self.next_tick,
-            end_offset_ns: end_ns.saturating_sub(self.start_ns),
-            all: book.counts().all,
-            in_flight: book.under_way() as u64,
-            open: book.counts().open,
-        };
-        self.next_tick += 1;
-        self.send(FromWorker::Tick(tick));
-    }
-
-    fn hand_over(&mut self, what: HandOver) {
-        let worker = self.plan.worker;
-        for tally in self.engine.book_mut().hand_over(what) {
-            self.tables_out += 1;
-            // Fails only when the ledger is gone, and then nobody wants the table.
-            let _ = self.plan.reports.send(FromWorker::Table { worker, tally });
-        }
-        while let Ok(tally) = self.plan.emptied.try_recv() {
-            self.tables_out -= 1;
-            self.engine.book_mut().give_back(tally);
-        }
-        while self.tables_out > TABLES_OUT_MAX {
-            let Ok(tally) = self.plan.emptied.recv() else {
-                return;
-            };
-            self.tables_out -= 1;
-            self.engine.book_mut().give_back(tally);
-        }
-    }
-
-    fn send(&self, report: FromWorker) {
-        // Fails only when the ledger is gone; the load is then being aborted.
-        let _ = self.plan.reports.send(report);
-    }
-
-    fn leave(mut self, failure: Option<String>) {
-        let started = self.start_ns != NEVER;
-        if started {
-            let now_ns = monotonic_ns();
-            self.engine.abandon(&mut self.io.sockets);
-            self.mark(now_ns);
-            self.hand_over(HandOver::Everything);
-            self.report_tick(now_ns);
-        }
-        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
-        let spent = self.meter.spent(bytes, self.sleeper.spun_ns());
-        let book = self.engine.book();
-        let counts = book.counts().clone();
-        let fixed_ns = match started {
-            true => book.arrivals().window_end_ns(),
-            false => 0,
-        };
-        let end = WorkerEnd {
-            worker: self.plan.worker,
-            cpu_ns: spent.cpu_ns,
-            process_cpu_ns: spent.process_cpu_ns,
-            spun_ns: spent.spun_ns,
-            window_end_ns: if fixed_ns == NEVER {
-                counts.last_done_ns
-            } else {
-                fixed_ns
-            },
-            bytes_sent: spent.bytes_sent,
-            bytes_received: spent.bytes_received,
-            clock_steps: self.io.offset.steps(),
-            interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
-            counts,
-            failure,
-        };
-        self.send(FromWorker::Ended(Box::new(end)));
     }
 }
 

@@ -13,7 +13,7 @@ pub enum FromWorker {
         /// Which worker.
         worker: usize,
         /// The table.
-        tally: Box<Tally>,
+        tally: Tally,
     },
     /// A sample has ended; its tables were sent before.
     Tick(Tick),

@@ -1,19 +1,20 @@
 //! Waiting for the next start or the next event, to the nanosecond as far as the machine can.
 //!
-//! `epoll_pwait2` takes its timeout in nanoseconds (a timerfd would cost one more call for each sleep, and mio's own poll
-//! rounds up to milliseconds). A timer interrupt and the way out of idle still cost 50 µs and more, so before an intended
+//! `epoll_pwait2` takes its timeout in nanoseconds; a timerfd would cost one more call for each sleep, and mio's own poll
+//! rounds up to milliseconds (`examples/sleep.rs` measures them). A timer interrupt and the way out of idle still cost 50 µs and more, so before an intended
 //! start the worker may wake early and spin, within a budget of a tenth of a core.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, Event};
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::arrivals::NEVER;
 use crate::clock::monotonic_ns;
+use crate::sys::{self, Event};
 
 /// Events taken at once.
 pub const EVENTS_MAX: usize = 256;
@@ -29,6 +30,12 @@ const LEAD_NS: (u64, u64) = (20_000, 250_000);
 
 /// Shortest sleep that is worth a timer.
 const SLEEP_NS_MIN: u64 = 1_000;
+
+/// What an event not yet taken looks like.
+const EMPTY: epoll::Event = epoll::Event {
+    flags: EventFlags::empty(),
+    data: EventData::new_u64(0),
+};
 
 /// Whether to spin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +80,23 @@ impl Sleeper {
         self.spun_ns
     }
 
-    /// Waits until something is due or an event comes, and takes the events; `events` has room for [`EVENTS_MAX`].
+    /// Waits until something is due or an event comes, and takes the events; `events` has room for [`EVENTS_MAX`]. `now_ns` may
+    /// be a little old: only a start is worth a fresh look at the clock.
     ///
     /// # Errors
     /// As `epoll_wait`.
     pub fn wait(
         &mut self,
         epoll: BorrowedFd<'_>,
+        now_ns: u64,
         until: Until,
         events: &mut Vec<Event>,
-    ) -> Result<(), Errno> {
-        let now_ns = monotonic_ns();
+    ) -> io::Result<()> {
+        let now_ns = if until.start_ns == NEVER {
+            now_ns
+        } else {
+            monotonic_ns()
+        };
         let due_ns = until.start_ns.min(until.other_ns);
         if due_ns <= now_ns {
             return self.take(epoll, Some(0), events);
@@ -115,7 +128,7 @@ impl Sleeper {
         epoll: BorrowedFd<'_>,
         due_ns: u64,
         events: &mut Vec<Event>,
-    ) -> Result<(), Errno> {
+    ) -> io::Result<()> {
         let began_ns = monotonic_ns();
         let mut now_ns = began_ns;
         // Looking for answers meanwhile costs a third of a microsecond a look: exact enough, and lag is lower.
@@ -136,24 +149,44 @@ impl Sleeper {
         epoll: BorrowedFd<'_>,
         timeout_ns: Option<u64>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Errno> {
-        events.clear();
-        let timeout = timeout_ns.map(timespec);
+    ) -> io::Result<()> {
         if !self.without_pwait2 {
-            match epoll::wait(epoll, spare_capacity(events), timeout.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => return Ok(()),
-                Err(Errno::NOSYS) => self.without_pwait2 = true,
-                Err(error) => return Err(error),
+            match sys::wait_for_events(epoll, timeout_ns, events) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+                // Linux before 5.11.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+                    self.without_pwait2 = true
+                }
+                waited => return waited,
             }
         }
-        // Linux before 5.11: wait by ppoll, which has always had nanoseconds, then take.
-        let mut ready = [PollFd::from_borrowed_fd(epoll, PollFlags::IN)];
-        match poll(&mut ready, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-        epoll::wait(epoll, spare_capacity(events), Some(&timespec(0))).map(|_| ())
+        take_by_ppoll(epoll, timeout_ns, events)
     }
+}
+
+/// Waits by ppoll, which has always had nanoseconds, then takes: one call more.
+fn take_by_ppoll(
+    epoll: BorrowedFd<'_>,
+    timeout_ns: Option<u64>,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    let mut ready = [PollFd::from_borrowed_fd(epoll, PollFlags::IN)];
+    match poll(&mut ready, timeout_ns.map(timespec).as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let mut taken = [EMPTY; EVENTS_MAX];
+    let count = epoll::wait(epoll, &mut taken[..], Some(&timespec(0)))?;
+    events.clear();
+    for event in &taken[..count] {
+        // Copies: the fields of a packed structure cannot be borrowed.
+        let (flags, data) = (event.flags, event.data);
+        events.push(Event {
+            events: flags.bits(),
+            u64: data.u64(),
+        });
+    }
+    Ok(())
 }
 
 /// When to spin, and for how long. Learns what sleeping and spinning cost on this machine.

@@ -1,11 +1,12 @@
 //! The real [`Wire`]: non-blocking TCP sockets of one worker.
 
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use rustix::net::SendFlags;
 
 use crate::client::{Closed, ConnId, Written};
 use crate::clock::monotonic_ns;
@@ -96,7 +97,7 @@ impl Sockets {
         let mut failure = None;
         while socket.unsent_from < socket.unsent.len() {
             let at_ns = monotonic_ns();
-            match socket.stream.write(&socket.unsent[socket.unsent_from..]) {
+            match send(&socket.stream, &socket.unsent[socket.unsent_from..]) {
                 Ok(count) => {
                     let from = socket.unsent_from;
                     socket.unsent_from += count;
@@ -194,6 +195,12 @@ impl Sockets {
     }
 }
 
+/// Without the C library: its wrapper is a cancellation point.
+#[inline]
+fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(stream, bytes, SendFlags::NOSIGNAL)?)
+}
+
 impl Socket {
     /// Whether bytes wait for room in the kernel.
     #[inline]
@@ -252,7 +259,7 @@ impl Wire for Sockets {
             socket.unsent.extend_from_slice(bytes);
             return Written::Queued;
         }
-        match socket.stream.write(bytes) {
+        match send(&socket.stream, bytes) {
             Ok(count) => {
                 if count < bytes.len() {
                     socket.unsent.extend_from_slice(&bytes[count..]);

@@ -1,5 +1,6 @@
 //! Plans, and small servers written by hand that misbehave in one way each.
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,0 +1,23 @@
+//! What a pool is made of.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use super::request::Prepared;
+
+/// What a pool is made of.
+#[derive(Debug, Clone)]
+pub struct PoolPlan {
+    /// What is sent.
+    pub requests: Arc<[Prepared]>,
+    /// Where to, in turn.
+    pub addresses: Arc<[SocketAddr]>,
+    /// Number of the first connection among those of the whole load.
+    pub first: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Limit of an exchange and of an attempt to connect.
+    pub timeout_ns: u64,
+    /// Exchanges that may wait for a connection.
+    pub waiting_max: usize,
+}
