@@ -294,6 +294,9 @@ pub trait Client {
     fn is_open(&self) -> bool;
     /// An exchange is due.
     fn due(&mut self, due: Due, out: &mut impl Outlet);
+    /// Everything at hand has been told: writes what was gathered. A client that writes at once needs none of it.
+    #[inline]
+    fn flush(&mut self, _out: &mut impl Outlet) {}
     /// A connection is open.
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
     /// Bytes arrived; `stamp` is that of the last one.

@@ -148,6 +148,8 @@ fn role(role: &RoleLoad) -> FactGroup {
     };
     let (protocol, connections) = match &load.client {
         ClientSpec::Http1 { connections } => ("HTTP/1.1", *connections),
+        ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
+        ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
         ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
     };
     let connections = quantity::counted(u64::from(connections), "connection", "connections");

@@ -67,11 +67,22 @@ pub fn exists(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
+/// Exchanges that share a connection where an experiment does not say how many.
+const STREAMS: u16 = 8;
+
 /// The client that generates load in it.
 #[must_use]
 pub fn client(protocol: &str, connections: u32) -> ClientSpec {
     match protocol {
         "http1" => ClientSpec::Http1 { connections },
+        "http2" => ClientSpec::Http2 {
+            connections,
+            streams: STREAMS,
+        },
+        "grpc" => ClientSpec::Grpc {
+            connections,
+            streams: STREAMS,
+        },
         other => ClientSpec::Planned {
             name: other.to_owned(),
             connections,

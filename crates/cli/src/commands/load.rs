@@ -51,6 +51,15 @@ pub struct Args {
     /// Connections [default: 50, or one per client].
     #[arg(short = 'C', long, value_name = "N")]
     connections: Option<u32>,
+    /// Speak HTTP/2, as to a server known to speak it (without TLS: h2c with prior knowledge).
+    #[arg(long, conflicts_with = "grpc")]
+    http2: bool,
+    /// Make unary gRPC calls: the URL's path is /package.Service/Method, the body is the encoded message.
+    #[arg(long)]
+    grpc: bool,
+    /// Requests on one HTTP/2 connection at a time.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    streams: u16,
     /// Worker threads.
     #[arg(short, long, value_name = "N", default_value_t = 1)]
     workers: u32,

@@ -150,7 +150,23 @@ impl<C: Client> Engine<C> {
     pub fn advance(&mut self, now_ns: u64, wire: &mut impl Wire) {
         if self.next_ns() <= now_ns {
             self.do_due(now_ns, wire);
+            self.flush(wire);
         }
+    }
+
+    /// The same behind an event, whose consequences go out in one write with what is due.
+    #[inline]
+    fn follow(&mut self, now_ns: u64, wire: &mut impl Wire) {
+        if self.next_ns() <= now_ns {
+            self.do_due(now_ns, wire);
+        }
+        self.flush(wire);
+    }
+
+    #[inline]
+    fn flush(&mut self, wire: &mut impl Wire) {
+        let Self { client, desk } = self;
+        client.flush(&mut Desked { wire, desk });
     }
 
     fn do_due(&mut self, mut now_ns: u64, wire: &mut impl Wire) {
@@ -177,7 +193,7 @@ impl<C: Client> Engine<C> {
         let Self { client, desk } = self;
         desk.link_opened(conn);
         client.connected(conn, &mut Desked { wire, desk });
-        self.advance(wire.now_ns(), wire);
+        self.follow(wire.now_ns(), wire);
     }
 
     /// Bytes arrived.
@@ -185,13 +201,14 @@ impl<C: Client> Engine<C> {
     pub fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, wire: &mut impl Wire) {
         let Self { client, desk } = self;
         client.bytes(conn, bytes, stamp, &mut Desked { wire, desk });
-        self.advance(stamp.seen_ns, wire);
+        self.follow(stamp.seen_ns, wire);
     }
 
     /// The first byte of the oldest queued write went to the kernel.
     pub fn wrote(&mut self, conn: ConnId, at_ns: u64, wire: &mut impl Wire) {
         let Self { client, desk } = self;
         client.wrote(conn, at_ns, &mut Desked { wire, desk });
+        self.flush(wire);
     }
 
     /// A connection ended, or could not be opened.
@@ -199,7 +216,7 @@ impl<C: Client> Engine<C> {
         let Self { client, desk } = self;
         desk.link_closed(conn);
         client.closed(conn, why, &mut Desked { wire, desk });
-        self.advance(wire.now_ns(), wire);
+        self.follow(wire.now_ns(), wire);
     }
 
     /// Whether every exchange is done and no more can come.

@@ -14,6 +14,7 @@ use crate::tally::REQUESTS_MAX;
 const RATE_MAX_PER_S: f64 = 10_000_000.0;
 const WORKERS_MAX: u32 = 256;
 const CONNECTIONS_MAX: u32 = 1_000_000;
+const STREAMS_MAX: u16 = 10_000;
 
 /// Why a plan cannot be run.
 #[derive(Debug, Error)]
@@ -48,7 +49,7 @@ pub enum PlanError {
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
     /// A protocol of a later version.
-    #[error("this agent does not speak {0:?}: use http1")]
+    #[error("this agent does not speak {0:?}: use http1, http2 or grpc")]
     Protocol(String),
     /// A request that cannot be sent.
     #[error("request {name:?}: {source}")]
@@ -57,6 +58,14 @@ pub enum PlanError {
         name: String,
         /// Why.
         source: RequestError,
+    },
+    /// A request that cannot be sent in HTTP/2.
+    #[error("request {name:?}: {source}")]
+    Http2Request {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: crate::http2::request::RequestError,
     },
 }
 
@@ -123,6 +132,21 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
 pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
     match client {
         ClientSpec::Http1 { connections } => Ok(*connections),
+        ClientSpec::Http2 {
+            connections,
+            streams,
+        }
+        | ClientSpec::Grpc {
+            connections,
+            streams,
+        } => match streams {
+            1..=STREAMS_MAX => Ok(*connections),
+            _ => Err(number(
+                "the number of streams on a connection",
+                streams,
+                "1 to 10000",
+            )),
+        },
         ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
     }
 }

@@ -5,35 +5,34 @@
 mod check;
 mod limits;
 mod result;
+mod setup;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
 use tare_schema::agent::{LoadResult, Sample};
-use tare_schema::load::{ClientSpec, LoadPlan, LoadSpec, Pacing, Spin, Stop};
+use tare_schema::load::{ClientSpec, LoadPlan, RequestSpec};
 use tare_stats::Latencies;
-use tare_stats::random::Random;
 use thiserror::Error;
 
 pub use check::PlanError;
-use check::{check, connections};
+use check::check;
+use setup::{Part, Setup};
 
-use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
-use crate::classes::{ClassNumbers, Classes};
+use crate::classes::Classes;
 use crate::client::Client;
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::control::{Control, StopHandle};
-use crate::engine::{Book, Choice, Engine};
-use crate::http1::plan::PoolPlan;
-use crate::http1::pool::Pool;
+use crate::control::StopHandle;
+use crate::grpc::{Call, Grpc};
 use crate::http1::request::Prepared;
+use crate::http2::dialect::Http;
+use crate::http2::request::{Prepared as Http2Request, Scheme};
 use crate::ledger::{Gathered, Ledger, LedgerPlan};
-use crate::tally::Tally;
-use crate::worker::{FromWorker, Opened, SpinRule, Worker, WorkerPlan};
+use crate::worker::{FromWorker, Opened, Worker};
 
 /// Arrivals that may be under way or wait in one worker, whatever rate × timeout says: 24 MB.
 const WAITING_MAX: usize = 1 << 20;
@@ -121,6 +120,62 @@ pub fn run(
     check(plan)?;
     let setup = Setup::of(plan)?;
     limits::raise_descriptors(u64::from(setup.connections))?;
+    match plan.load.client {
+        ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => {
+            let requests = prepare(plan, Prepared::new, |name, source| PlanError::Request {
+                name,
+                source,
+            })?;
+            launch(plan, &setup, stop, observer, |part| {
+                setup.pool(&part, &requests)
+            })
+        }
+        ClientSpec::Http2 { streams, .. } => {
+            let ready =
+                |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, Scheme::Http);
+            let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
+                name,
+                source,
+            })?;
+            launch(plan, &setup, stop, observer, |part| {
+                setup.http2::<Http>(&part, streams, &requests)
+            })
+        }
+        ClientSpec::Grpc { streams, .. } => {
+            let deadline = Some(Duration::from_nanos(plan.load.timeout_ns));
+            let ready =
+                |spec: &RequestSpec, host: &str| Call::new(spec, host, Scheme::Http, deadline);
+            let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
+                name,
+                source,
+            })?;
+            launch(plan, &setup, stop, observer, |part| {
+                setup.http2::<Grpc>(&part, streams, &requests)
+            })
+        }
+    }
+}
+
+/// Prepares all requests of a plan.
+fn prepare<R, E>(
+    plan: &LoadPlan,
+    ready: impl Fn(&RequestSpec, &str) -> Result<R, E>,
+    wrong: impl Fn(String, E) -> PlanError,
+) -> Result<Arc<[R]>, PlanError> {
+    let one = |spec: &RequestSpec| {
+        ready(spec, &plan.endpoint.host).map_err(|source| wrong(spec.name.clone(), source))
+    };
+    plan.load.requests.iter().map(one).collect()
+}
+
+/// Runs the load with one client for each worker.
+fn launch<C: Client + Send>(
+    plan: &LoadPlan,
+    setup: &Setup,
+    stop: &StopHandle,
+    observer: &mut Observer<'_>,
+    client: impl Fn(Part) -> C,
+) -> Result<Outcome, LoadError> {
     let control = stop.control();
     let (reports, inbox) = channel();
     let classes = Classes::default();
@@ -129,7 +184,8 @@ pub fn run(
     for number in 0..setup.workers {
         let (give, take) = channel();
         emptied.push(give);
-        workers.push(setup.worker(number, &control, &classes, reports.clone(), take)?);
+        let client = client(setup.part(number));
+        workers.push(setup.worker(number, client, &control, &classes, reports.clone(), take)?);
     }
     drop(reports);
     let ledger_plan = LedgerPlan {
@@ -144,15 +200,15 @@ pub fn run(
     };
     let ledger = Ledger::new(ledger_plan, classes, emptied)
         .map_err(|error| LoadError::Histograms(error.to_string()))?;
-    conduct(plan, &setup, stop, workers, (ledger, inbox), observer)
+    conduct(plan, setup, stop, workers, (ledger, inbox), observer)
 }
 
 /// Starts the threads and waits for them.
-fn conduct(
+fn conduct<C: Client + Send>(
     plan: &LoadPlan,
     setup: &Setup,
     stop: &StopHandle,
-    workers: Vec<Worker<Pool>>,
+    workers: Vec<Worker<C>>,
     (ledger, inbox): (Ledger, Receiver<FromWorker>),
     observer: &mut Observer<'_>,
 ) -> Result<Outcome, LoadError> {
@@ -289,159 +345,4 @@ fn fix_start(start_at_unix_us: Option<u64>) -> Start {
         monotonic_ns: at_ns as u64,
         unix_ns,
     }
-}
-
-/// A plan as the workers need it.
-struct Setup {
-    load: LoadSpec,
-    seed: u64,
-    workers: u32,
-    connections: u32,
-    requests: Arc<[Prepared]>,
-    addresses: Arc<[std::net::SocketAddr]>,
-    shared: Arc<SharedCount>,
-}
-
-impl Setup {
-    fn of(plan: &LoadPlan) -> Result<Self, LoadError> {
-        let connections = connections(&plan.load.client)?;
-        let mut requests = Vec::new();
-        for spec in &plan.load.requests {
-            let prepared =
-                Prepared::new(spec, &plan.endpoint.host).map_err(|source| PlanError::Request {
-                    name: spec.name.clone(),
-                    source,
-                })?;
-            requests.push(prepared);
-        }
-        // A worker without a connection or a client would have nothing to do.
-        let mut workers = plan.load.workers.min(connections);
-        if let Pacing::Closed { clients, .. } = plan.load.pacing {
-            workers = workers.min(clients);
-        }
-        let exchanges = match plan.load.stop {
-            Stop::Count { exchanges } => exchanges,
-            Stop::Duration { .. } | Stop::Interrupted => 0,
-        };
-        Ok(Self {
-            load: plan.load.clone(),
-            seed: plan.seed,
-            workers,
-            connections,
-            requests: requests.into(),
-            addresses: plan.endpoint.addresses.clone().into(),
-            shared: SharedCount::new(exchanges, workers),
-        })
-    }
-
-    /// The window as planned, from the start of the load.
-    fn window(&self) -> Arrivals {
-        self.arrivals(0, 1)
-    }
-
-    fn arrivals(&self, worker: u32, capacity: usize) -> Arrivals {
-        let LoadSpec {
-            warmup_ns, stop, ..
-        } = self.load;
-        let looped = |clients, think_ns| {
-            Arrivals::Looped(Looped::new(
-                clients,
-                think_ns,
-                warmup_ns,
-                stop,
-                &self.shared,
-            ))
-        };
-        match self.load.pacing {
-            Pacing::Constant { rate_per_s } => Arrivals::Constant(Constant::new(
-                rate_per_s,
-                warmup_ns,
-                stop,
-                worker,
-                self.workers,
-            )),
-            Pacing::Closed { clients, think_ns } => {
-                looped(share(clients, self.workers, worker) as usize, think_ns)
-            }
-            Pacing::Max => looped(capacity, 0),
-        }
-    }
-
-    /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
-    fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
-        match self.load.pacing {
-            Pacing::Constant { rate_per_s } => {
-                let waiting =
-                    rate_per_s / f64::from(self.workers) * self.load.timeout_ns as f64 / 1e9;
-                capacity + (waiting.ceil() as usize).clamp(1, WAITING_MAX)
-            }
-            Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
-            Pacing::Max => capacity,
-        }
-    }
-
-    fn worker(
-        &self,
-        number: u32,
-        control: &Arc<Control>,
-        classes: &Classes,
-        reports: Sender<FromWorker>,
-        emptied: Receiver<Tally>,
-    ) -> Result<Worker<Pool>, LoadError> {
-        let connections = share(self.connections, self.workers, number) as usize;
-        let client = match self.load.client {
-            ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => self.pool(number, connections),
-        };
-        let exchanges_max = self.exchanges_max(number, client.capacity());
-        let arrivals = self.arrivals(number, client.capacity());
-        let weights: Vec<f64> = self
-            .load
-            .requests
-            .iter()
-            .map(|request| request.weight)
-            .collect();
-        let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
-        let book = Book::new(
-            arrivals,
-            Choice::new(&weights, random),
-            ClassNumbers::of(classes),
-            exchanges_max,
-        );
-        let plan = WorkerPlan {
-            worker: number as usize,
-            sample_every_ns: self.load.sample_every_ns,
-            timeout_ns: self.load.timeout_ns,
-            spin: match self.load.spin {
-                Spin::Off => SpinRule::Off,
-                Spin::Bounded => SpinRule::Bounded,
-            },
-            connections,
-            control: Arc::clone(control),
-            reports,
-            emptied,
-        };
-        Worker::new(Engine::new(client, book), plan).map_err(|source| LoadError::System {
-            what: "make an epoll",
-            source,
-        })
-    }
-
-    fn pool(&self, number: u32, connections: usize) -> Pool {
-        let before: u32 = (0..number)
-            .map(|worker| share(self.connections, self.workers, worker))
-            .sum();
-        Pool::new(PoolPlan {
-            requests: Arc::clone(&self.requests),
-            addresses: Arc::clone(&self.addresses),
-            first: before as usize,
-            connections,
-            timeout_ns: self.load.timeout_ns,
-            waiting_max: self.exchanges_max(number, connections),
-        })
-    }
-}
-
-/// The part of one of `parts` when `all` are dealt out evenly.
-fn share(all: u32, parts: u32, part: u32) -> u32 {
-    all / parts + u32::from(part < all % parts)
 }

@@ -1,6 +1,6 @@
 //! HTTP/1.1: the codec of one connection, and the client as a pool of them.
 
-mod backoff;
+pub(crate) mod backoff;
 pub mod codec;
 mod conn;
 pub mod plan;

@@ -61,11 +61,18 @@ impl Wanted {
             },
             (None, None) => Pacing::Max,
         };
-        let connections = args.connections.or(args.clients).unwrap_or(CONNECTIONS);
-        if let Some(clients) = args.clients.filter(|&clients| clients > connections) {
+        let shared_by = match args.http2 || args.grpc {
+            true => u32::from(args.streams.max(1)),
+            false => 1,
+        };
+        let needed = args.clients.map(|clients| clients.div_ceil(shared_by));
+        let connections = args.connections.or(needed).unwrap_or(CONNECTIONS);
+        if let (Some(clients), Some(needed)) =
+            (args.clients, needed.filter(|&needed| needed > connections))
+        {
             bail!(
-                "{clients} clients cannot share {connections} connections: each needs its own, so leave out --connections \
-                 or give at least {clients}"
+                "{clients} clients cannot share {connections} connections: at most {shared_by} fit on each, so leave out \
+                 --connections or give at least {needed}"
             );
         }
         let stop = match (args.count, args.duration) {
@@ -97,7 +104,7 @@ impl Wanted {
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: Transport::Tcp,
-                client: ClientSpec::Http1 { connections },
+                client: client(args, connections),
                 requests: vec![request(args, target)?],
             },
         };
@@ -118,6 +125,21 @@ impl Wanted {
             Pacing::Constant { rate_per_s } => Some(rate_per_s),
             Pacing::Closed { .. } | Pacing::Max => None,
         }
+    }
+}
+
+fn client(args: &Args, connections: u32) -> ClientSpec {
+    let streams = args.streams;
+    match (args.grpc, args.http2) {
+        (true, _) => ClientSpec::Grpc {
+            connections,
+            streams,
+        },
+        (false, true) => ClientSpec::Http2 {
+            connections,
+            streams,
+        },
+        (false, false) => ClientSpec::Http1 { connections },
     }
 }
 

@@ -143,6 +143,8 @@ fn load(role: &RoleLoad, several: bool) -> String {
     };
     let (protocol, connections) = match client {
         ClientSpec::Http1 { connections } => ("http1", *connections),
+        ClientSpec::Http2 { connections, .. } => ("http2", *connections),
+        ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
         ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
     };
     let window = match stop {

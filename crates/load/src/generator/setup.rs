@@ -1,0 +1,200 @@
+//! A plan dealt out to workers: each one's connections, schedule and client.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use tare_schema::load::{LoadPlan, LoadSpec, Pacing, Spin, Stop};
+use tare_stats::random::Random;
+
+use super::check::connections;
+use super::{LoadError, WAITING_MAX};
+use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
+use crate::classes::{ClassNumbers, Classes};
+use crate::client::Client;
+use crate::control::Control;
+use crate::engine::{Book, Choice, Engine};
+use crate::http1::plan::PoolPlan;
+use crate::http1::pool::Pool;
+use crate::http1::request::Prepared;
+use crate::http2::codec::Limits;
+use crate::http2::dialect::Dialect;
+use crate::http2::{Http2, Http2Plan, Windows};
+use crate::tally::Tally;
+use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
+
+/// A plan as the workers need it.
+pub(super) struct Setup {
+    load: LoadSpec,
+    seed: u64,
+    pub(super) workers: u32,
+    pub(super) connections: u32,
+    addresses: Arc<[std::net::SocketAddr]>,
+    shared: Arc<SharedCount>,
+}
+
+/// The connections of one worker.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    worker: u32,
+    /// Number of its first connection among all.
+    first: usize,
+    connections: usize,
+}
+
+impl Setup {
+    pub(super) fn of(plan: &LoadPlan) -> Result<Self, LoadError> {
+        let connections = connections(&plan.load.client)?;
+        // A worker without a connection or a client would have nothing to do.
+        let mut workers = plan.load.workers.min(connections);
+        if let Pacing::Closed { clients, .. } = plan.load.pacing {
+            workers = workers.min(clients);
+        }
+        let exchanges = match plan.load.stop {
+            Stop::Count { exchanges } => exchanges,
+            Stop::Duration { .. } | Stop::Interrupted => 0,
+        };
+        Ok(Self {
+            load: plan.load.clone(),
+            seed: plan.seed,
+            workers,
+            connections,
+            addresses: plan.endpoint.addresses.clone().into(),
+            shared: SharedCount::new(exchanges, workers),
+        })
+    }
+
+    /// The window as planned, from the start of the load.
+    pub(super) fn window(&self) -> Arrivals {
+        self.arrivals(0, 1)
+    }
+
+    fn arrivals(&self, worker: u32, capacity: usize) -> Arrivals {
+        let LoadSpec {
+            warmup_ns, stop, ..
+        } = self.load;
+        let looped = |clients, think_ns| {
+            Arrivals::Looped(Looped::new(
+                clients,
+                think_ns,
+                warmup_ns,
+                stop,
+                &self.shared,
+            ))
+        };
+        match self.load.pacing {
+            Pacing::Constant { rate_per_s } => Arrivals::Constant(Constant::new(
+                rate_per_s,
+                warmup_ns,
+                stop,
+                worker,
+                self.workers,
+            )),
+            Pacing::Closed { clients, think_ns } => {
+                looped(share(clients, self.workers, worker) as usize, think_ns)
+            }
+            Pacing::Max => looped(capacity, 0),
+        }
+    }
+
+    /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
+    fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+        match self.load.pacing {
+            Pacing::Constant { rate_per_s } => {
+                let waiting =
+                    rate_per_s / f64::from(self.workers) * self.load.timeout_ns as f64 / 1e9;
+                capacity + (waiting.ceil() as usize).clamp(1, WAITING_MAX)
+            }
+            Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
+            Pacing::Max => capacity,
+        }
+    }
+
+    pub(super) fn part(&self, worker: u32) -> Part {
+        let before: u32 = (0..worker)
+            .map(|worker| share(self.connections, self.workers, worker))
+            .sum();
+        Part {
+            worker,
+            first: before as usize,
+            connections: share(self.connections, self.workers, worker) as usize,
+        }
+    }
+
+    pub(super) fn worker<C: Client>(
+        &self,
+        number: u32,
+        client: C,
+        control: &Arc<Control>,
+        classes: &Classes,
+        reports: Sender<FromWorker>,
+        emptied: Receiver<Tally>,
+    ) -> Result<Worker<C>, LoadError> {
+        let exchanges_max = self.exchanges_max(number, client.capacity());
+        let arrivals = self.arrivals(number, client.capacity());
+        let weights: Vec<f64> = self
+            .load
+            .requests
+            .iter()
+            .map(|request| request.weight)
+            .collect();
+        let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
+        let book = Book::new(
+            arrivals,
+            Choice::new(&weights, random),
+            ClassNumbers::of(classes),
+            exchanges_max,
+        );
+        let plan = WorkerPlan {
+            worker: number as usize,
+            sample_every_ns: self.load.sample_every_ns,
+            timeout_ns: self.load.timeout_ns,
+            spin: match self.load.spin {
+                Spin::Off => SpinRule::Off,
+                Spin::Bounded => SpinRule::Bounded,
+            },
+            connections: self.part(number).connections,
+            control: Arc::clone(control),
+            reports,
+            emptied,
+        };
+        Worker::new(Engine::new(client, book), plan).map_err(|source| LoadError::System {
+            what: "make an epoll",
+            source,
+        })
+    }
+
+    pub(super) fn pool(&self, part: &Part, requests: &Arc<[Prepared]>) -> Pool {
+        Pool::new(PoolPlan {
+            requests: Arc::clone(requests),
+            addresses: Arc::clone(&self.addresses),
+            first: part.first,
+            connections: part.connections,
+            timeout_ns: self.load.timeout_ns,
+            waiting_max: self.exchanges_max(part.worker, part.connections),
+        })
+    }
+
+    pub(super) fn http2<D: Dialect>(
+        &self,
+        part: &Part,
+        streams: u16,
+        requests: &Arc<[D::Request]>,
+    ) -> Http2<D> {
+        Http2::new(Http2Plan {
+            requests: Arc::clone(requests),
+            addresses: Arc::clone(&self.addresses),
+            first: part.first,
+            connections: part.connections,
+            streams,
+            timeout_ns: self.load.timeout_ns,
+            waiting_max: self.exchanges_max(part.worker, part.connections * usize::from(streams)),
+            windows: Windows::default(),
+            limits: Limits::default(),
+        })
+    }
+}
+
+/// The part of one of `parts` when `all` are dealt out evenly.
+fn share(all: u32, parts: u32, part: u32) -> u32 {
+    all / parts + u32::from(part < all % parts)
+}
