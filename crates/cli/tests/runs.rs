@@ -1,4 +1,9 @@
 //! Whole runs of the real binary with real proxies: proof of path, faults, kill and resume.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
 
 mod rig;
 

@@ -1,4 +1,9 @@
 //! The style that a reader relies on, checked: openings, lengths, names, arrows, freshness of what is generated.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,9 @@
 //! A whole run on a scripted laboratory: order, repeats, failures, interruption, resume.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
 
 mod scripted;
 

@@ -300,10 +300,18 @@ pub fn published(view: &View) -> Grid {
     grid
 }
 
-/// Trials that do not count, with the reason.
+/// Rows of [`left_out`]; the page and the records have all of them.
+const LEFT_OUT_MAX: usize = 12;
+
+/// Trials that do not count, and why: the first ones, and how many more there are.
 pub fn left_out(view: &View) -> Grid {
     let mut grid = Grid::new(&["trial", "block", "arm", "level", "status", "why"], 6);
-    for row in view.trials.iter().filter(|row| row.status != "fit") {
+    let all: Vec<_> = view
+        .trials
+        .iter()
+        .filter(|row| row.status != "fit")
+        .collect();
+    for row in all.iter().take(LEFT_OUT_MAX) {
         grid.rows.push(vec![
             row.trial.to_string(),
             row.block.to_string(),
@@ -312,6 +320,12 @@ pub fn left_out(view: &View) -> Grid {
             row.status.clone(),
             row.why.join("; "),
         ]);
+    }
+    if all.len() > LEFT_OUT_MAX {
+        let more = format!("{} more: see the report", all.len() - LEFT_OUT_MAX);
+        let none = String::new;
+        grid.rows
+            .push(vec!["…".into(), none(), none(), none(), none(), more]);
     }
     grid
 }

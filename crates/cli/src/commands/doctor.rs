@@ -10,6 +10,7 @@ use tare_lab::fetch::Fetcher;
 use tare_schema::record::{Check, EnvironmentRecord, Grade};
 
 use crate::exit::Exit;
+use crate::screen::print;
 
 /// Arguments of `tare doctor`.
 #[derive(Debug, clap::Args)]
@@ -31,9 +32,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut record = doctor::describe("local", "loopback", checks);
     add_targets(&args, &mut record)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&record)?);
+        print(&(serde_json::to_string_pretty(&record)? + "\n"))?;
     } else {
-        print!("{}", in_words(&record));
+        print(&in_words(&record))?;
     }
     let exit = match doctor::worst(&record.checks) {
         Grade::Prevents => Exit::Environment,

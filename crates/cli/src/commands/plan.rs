@@ -13,6 +13,7 @@ use std::process::ExitCode;
 pub use choose::ExperimentArgs;
 
 use crate::exit::Exit;
+use crate::screen::print;
 
 /// Arguments of `tare plan`.
 #[derive(Debug, clap::Args)]
@@ -29,9 +30,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.experiment.plan()?;
     let earlier = noise::earlier(&args.experiment.out, &plan);
     if args.json {
-        println!("{:#}", json::value(&plan, &earlier));
+        print(&format!("{:#}\n", json::value(&plan, &earlier)))?;
     } else {
-        print!("{}", text::text(&plan, &earlier, &args.experiment.out));
+        print(&text::text(&plan, &earlier, &args.experiment.out))?;
     }
     Ok(Exit::Done.into())
 }

@@ -6,6 +6,7 @@ use tare_schema::problem::hint;
 use tare_schema::schemas::{SHAPES, shape};
 
 use crate::exit::{Exit, bad_input};
+use crate::screen::print;
 
 /// Arguments of `tare schema`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +20,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(which) = args.which else {
         for shape in SHAPES {
-            println!("{:<14} {}", shape.name, shape.about);
+            print(&format!("{:<14} {}\n", shape.name, shape.about))?;
         }
         return Ok(Exit::Done.into());
     };
@@ -28,6 +29,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let said = format!("unknown shape \"{which}\"{}", hint(&which, known));
         return Err(bad_input(said));
     };
-    print!("{}", shape.text());
+    print(&shape.text())?;
     Ok(Exit::Done.into())
 }

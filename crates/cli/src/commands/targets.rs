@@ -14,6 +14,7 @@ use tare_schema::target::Get;
 use tare_schema::topology::{InstanceRole, Security};
 
 use crate::exit::{Exit, bad_input};
+use crate::screen::print;
 
 /// Arguments of `tare targets`.
 #[derive(Debug, clap::Args)]
@@ -77,9 +78,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let rows: Vec<Row<'_>> = targets.iter().map(|target| row(target, &fetcher)).collect();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&rows)?);
+        print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
     } else {
-        println!("{}", table(&rows));
+        print(&format!("{}\n", table(&rows)))?;
     }
     Ok(Exit::Done.into())
 }

@@ -14,7 +14,7 @@ pub enum Number {
     Plural,
 }
 
-/// The number of a description, from its words before the first preposition: "an Envoy sidecar on client" is one thing, "Envoy
+/// The number of a description, from its words before the first preposition: "a sidecar on client" is one thing, "Envoy
 /// sidecars on both" are several.
 pub fn number(about: &str) -> Number {
     let words: Vec<String> = about.split_whitespace().map(str::to_lowercase).collect();

@@ -115,7 +115,8 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
         let at = format!("{at}, on top of {},", step.from);
         let text = Clauses::of(overheads, number).sentence(&subject, &at, number);
         texts.extend(text.map(|text| {
-            text.replace(",;", ";")
+            text.replace(",:", ":")
+                .replace(",;", ";")
                 .replace(",.", ".")
                 .replace(",,", ",")
         }));
