@@ -13,7 +13,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use rig::{
-    finish, kill, only_run, processes_with, records, state, stderr, stdout, tare, turn, wait_for,
+    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, state, stderr, stdout,
+    tare, turn, wait_for,
 };
 use tare_schema::record::{RunProgress, TrialStatus};
 
@@ -169,29 +170,28 @@ fn a_proxy_in_a_folder_of_the_users_own_runs_without_recompiling() {
 fn a_killed_run_leaves_nothing_behind_and_resumes_as_if_it_had_never_been_killed() {
     let _turn = turn();
     // Moments spread over the start, the first block, the bed changes and the later blocks.
-    for (number, after_trials) in [0, 1, 3, 5].into_iter().enumerate() {
+    for after_trials in [0, 1, 3, 5] {
         let folder = tempfile::tempdir().unwrap();
         let file = experiment(folder.path(), NGINX, 3);
         let out = folder.path().join("runs");
-        let mark = format!("TARE_TEST_MARK=kill-{}-{number}", std::process::id());
-        let (name, value) = mark.split_once('=').unwrap();
         let child = tare(&["run", text(&file), "--out", text(&out)])
-            .env(name, value)
-            .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut child = rig::Started(child);
-        let run = wait_for(LIMIT, "trial", || {
+        let (run, keeper) = wait_for(LIMIT, "trial under way", || {
             let run = only_run(&out)?;
-            (records(&run).len() >= after_trials && processes_with(&mark).len() > 1).then_some(run)
+            let keeper = keeper_of(child.0.id())?;
+            // The keeper, a server and an agent at least.
+            let is_busy = records(&run).len() >= after_trials && kept_by(keeper).len() >= 3;
+            is_busy.then_some((run, keeper))
         });
         kill(child.0.id(), "KILL");
         child.0.wait().unwrap();
         let begun = std::time::Instant::now();
         wait_for(Duration::from_secs(2), "end of all processes", || {
-            processes_with(&mark).is_empty().then_some(())
+            (kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty()).then_some(())
         });
         assert!(begun.elapsed() < Duration::from_secs(2));
         let kept = records(&run);
@@ -241,10 +241,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), NGINX, 2);
     let out = folder.path().join("runs");
-    let mark = format!("TARE_TEST_MARK=crash-{}", std::process::id());
-    let (name, value) = mark.split_once('=').unwrap();
     let child = tare(&["run", text(&file), "--out", text(&out), "--no-aa"])
-        .env(name, value)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -252,7 +249,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
     let mut child = rig::Started(child);
     // An agent beside a proxy: the trial is under way.
     let proxies = wait_for(LIMIT, "trial with the proxy", || {
-        let processes = processes_with(&mark);
+        let processes = kept_by(keeper_of(child.0.id())?);
         let proxies: Vec<u32> = processes
             .iter()
             .filter(|(_, words)| words.contains("nginx"))
@@ -309,7 +306,7 @@ fn wrong_experiments_are_refused_with_place_and_advice_and_nothing_is_started() 
     let cases = [
         ("blocks: 1", "blockz: 1", "blocks"),
         ("name: b,", "name: direct,", "direct"),
-        ("rate: 10", "rate: 0", "rate"),
+        ("rate: 10", "rate: 0", "above 0"),
         ("duration: 1s", "duration: -1s", "duration"),
         ("proxy: nginx", "proxy: nginks", "nginx"),
         ("on: [client]", "on: [klient]", "client"),

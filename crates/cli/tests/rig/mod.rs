@@ -90,26 +90,65 @@ pub fn wait_for<T>(limit: Duration, what: &str, mut look: impl FnMut() -> Option
     }
 }
 
-/// Processes whose environment holds this entry: all that a run has started inherit it.
-pub fn processes_with(entry: &str) -> Vec<(u32, String)> {
+/// Every process with its words, zombies left out.
+fn processes() -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let Some(pid) = process.file_name().to_string_lossy().parse::<u32>().ok() else {
             continue;
         };
-        let environ = fs::read(process.path().join("environ")).unwrap_or_default();
-        let has = environ
-            .split(|byte| *byte == 0)
-            .any(|var| var == entry.as_bytes());
-        let dead = fs::read_to_string(process.path().join("stat"))
-            .map_or(true, |stat| stat.contains(") Z "));
-        if has && !dead {
-            let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            let words = String::from_utf8_lossy(&words).replace('\0', " ");
-            found.push((pid, words));
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        if !stat.is_empty() && !stat.contains(") Z ") {
+            found.push((pid, String::from_utf8_lossy(&words).replace('\0', " ")));
         }
     }
     found
+}
+
+/// The keeper of a running tare: its child of that name.
+pub fn keeper_of(tare: u32) -> Option<u32> {
+    let is_child = |pid: u32| {
+        fs::read_to_string(format!("/proc/{pid}/stat"))
+            .ok()
+            .and_then(|stat| {
+                let after = stat.rsplit_once(") ")?.1.to_owned();
+                after.split(' ').nth(1)?.parse::<u32>().ok()
+            })
+            == Some(tare)
+    };
+    processes()
+        .into_iter()
+        .find(|(pid, words)| words.contains(" keeper") && is_child(*pid))
+        .map(|(pid, _)| pid)
+}
+
+/// A keeper and everything it keeps: all carry the name of its folder in their environment.
+pub fn kept_by(keeper: u32) -> Vec<(u32, String)> {
+    let mark = format!("TARE_KEEPER=tare-{keeper}-");
+    processes()
+        .into_iter()
+        .filter(|(pid, words)| {
+            let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            (*pid == keeper && words.contains(" keeper"))
+                || environ
+                    .split(|byte| *byte == 0)
+                    .any(|entry| entry.starts_with(mark.as_bytes()))
+        })
+        .collect()
+}
+
+/// Private folders that a keeper has left.
+pub fn keeper_folders(keeper: u32) -> Vec<PathBuf> {
+    let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(|| "/tmp".into(), PathBuf::from);
+    let entries = fs::read_dir(base).unwrap().filter_map(Result::ok);
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(&format!("tare-{keeper}-"))
+        })
+        .collect()
 }
 
 /// The records of a run folder.

@@ -1,3 +1,5 @@
+//! Tests of finding and loading target folders.
+
 use std::fs;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of the certificates of a run.
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;

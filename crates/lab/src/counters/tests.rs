@@ -1,3 +1,5 @@
+//! Tests of reading counters from pages, logs and commands.
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;

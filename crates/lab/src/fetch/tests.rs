@@ -1,3 +1,5 @@
+//! Tests of getting software: alternatives, checksums, messages.
+
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

@@ -1,3 +1,5 @@
+//! Tests of ready probes.
+
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,3 +1,5 @@
+//! Tests of rounding and units.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Damaged, partial and killed runs are read as far as they go.
+
 use std::fs;
 
 use tare_schema::metric::Metric;

@@ -1,3 +1,5 @@
+//! What the renderers show of a run.
+
 use std::sync::LazyLock;
 
 use tare_report::terminal::{Colour, Screen, terminal};

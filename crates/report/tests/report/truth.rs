@@ -1,3 +1,5 @@
+//! Planted differences come out as what they are.
+
 use tare_schema::metric::Metric;
 use tare_schema::plan::Compare;
 use tare_schema::record::TrialStatus;

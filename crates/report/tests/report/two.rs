@@ -1,3 +1,5 @@
+//! Two runs compared.
+
 use tare_report::Run;
 use tare_report::compare::{CompareError, RunComparison, Unlike, compare, markdown, terminal};
 use tare_report::terminal::{Colour, Screen};

@@ -1,3 +1,5 @@
+//! Tests of what is said about a wrong target file.
+
 use super::*;
 use serde_json::json;
 
