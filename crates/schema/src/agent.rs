@@ -86,6 +86,9 @@ pub struct LoadResult {
     pub errors: u64,
     /// Of those, unanswered when the drain ended.
     pub unfinished: u64,
+    /// Answers that arrived in the window, whenever their exchange was intended.
+    #[serde(default)]
+    pub answered_in_window: Answered,
     /// Arrivals that found the queue of waiting arrivals full: offered rate not reached.
     pub overflow: u64,
     /// Counts per request and outcome.
@@ -109,6 +112,16 @@ pub struct LoadResult {
     pub latency_hlog: String,
     /// `lateness`, `lag` and `wait` as an HdrHistogram log.
     pub lateness_hlog: String,
+}
+
+/// Answers by when they arrived, not by when their exchange was intended: rates and costs of a window are per what was done
+/// within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Answered {
+    /// Right ones.
+    pub right: u64,
+    /// Wrong, refused or cut off.
+    pub errors: u64,
 }
 
 /// How a load ended.

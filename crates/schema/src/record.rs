@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{ConnectionCounts, Ended, Instrument, OutcomeCount, WaitCount};
+use crate::agent::{Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, WaitCount};
 use crate::load::Endpoint;
 
 /// `record.json` of one trial. The histograms lie beside it.
@@ -105,6 +105,10 @@ pub struct RoleResult {
     pub errors: u64,
     /// Of those, unanswered when the drain ended.
     pub unfinished: u64,
+    /// Answers that arrived in the window, whenever their exchange was intended; all zero in records from before it was
+    /// counted.
+    #[serde(default)]
+    pub answered_in_window: Answered,
     /// Arrivals that found the queue full.
     pub overflow: u64,
     /// Counts per request and outcome.

@@ -190,6 +190,7 @@ impl Book {
                 Outcome::Unfinished => stages.unfinished += 1,
             }
         });
+        self.count_arrival(done);
         self.observe(&exchange, done, class, in_window);
         self.arrivals.ended(done.ended.seen_ns);
     }
@@ -220,6 +221,22 @@ impl Book {
         each(&mut self.counts.all);
         if in_window {
             each(&mut self.counts.window);
+        }
+    }
+
+    /// Counts an answer by when it arrived: CPU and rates are observed over the window, so they are per what was answered in it.
+    /// The end may still be unknown (a closed loop's count, an order to come): then the last answer of the window ends it.
+    #[inline]
+    fn count_arrival(&mut self, done: &Done<'_>) {
+        let arrived_ns = done.ended.arrived_ns;
+        if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
+            return;
+        }
+        let answered = &mut self.counts.answered_in_window;
+        match done.outcome {
+            Outcome::Right => answered.right += 1,
+            Outcome::Wrong(_) => answered.errors += 1,
+            Outcome::Unfinished => {}
         }
     }
 

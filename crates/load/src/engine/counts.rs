@@ -1,6 +1,6 @@
 //! What a worker counts beside its histograms.
 
-use tare_schema::agent::ConnectionCounts;
+use tare_schema::agent::{Answered, ConnectionCounts};
 
 use crate::client::WaitCause;
 
@@ -66,6 +66,8 @@ pub struct Counts {
     pub window: Stages,
     /// Of the whole load, warm-up and drain included.
     pub all: Stages,
+    /// Answers that arrived in the window, whenever their exchange was intended.
+    pub answered_in_window: Answered,
     /// Of the window, by [`WaitCause`].
     pub waits: [Waits; WaitCause::ALL.len()],
     /// Answers of the window stamped by the kernel.
@@ -91,6 +93,8 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.window.add(&other.window);
         self.all.add(&other.all);
+        self.answered_in_window.right += other.answered_in_window.right;
+        self.answered_in_window.errors += other.answered_in_window.errors;
         for (sum, one) in self.waits.iter_mut().zip(&other.waits) {
             sum.count += one.count;
             sum.total_ns += one.total_ns;

@@ -59,6 +59,7 @@ pub(crate) fn assemble(
         right: counts.window.right,
         errors: counts.window.errors,
         unfinished: counts.window.unfinished,
+        answered_in_window: counts.answered_in_window,
         overflow: counts.window.overflow,
         outcomes: outcomes(gathered),
         connection_faults: connection_faults(&counts, &gathered.names),
