@@ -1,6 +1,6 @@
 //! What a run shows while it goes on: one live line on a terminal, plain lines elsewhere.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,6 +32,7 @@ pub struct Live {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
     plan: tare_schema::plan::Plan,
+    folder: Option<PathBuf>,
 }
 
 impl Live {
@@ -55,7 +56,13 @@ impl Live {
             bar,
             interrupted,
             plan: plan.clone(),
+            folder: None,
         }
+    }
+
+    /// Folder of the run, once there is one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Takes the live line away.
@@ -167,6 +174,7 @@ impl Watcher for Live {
                 trials,
                 done,
             } => {
+                self.folder = Some(folder.to_path_buf());
                 let done = match done {
                     0 => String::new(),
                     done => format!(", {done} of them measured before"),

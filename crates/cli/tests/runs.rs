@@ -41,6 +41,7 @@ const PROXIES: &str = "  \
   - {name: nginx, sidecars: {on: [client], proxy: nginx}}\n  \
   - {name: haproxy-mtls, sidecars: {on: [client, server], proxy: haproxy, link: mtls}}\n";
 
+const HAPROXY: &str = "  - {name: sidecar, sidecars: {on: [client], proxy: haproxy}}\n";
 const NGINX: &str = "  - {name: sidecar, sidecars: {on: [client], proxy: nginx}}\n";
 
 fn text(path: &Path) -> &str {
@@ -239,7 +240,7 @@ fn complete_blocks(records: &[tare_schema::record::TrialRecord]) -> Vec<u32> {
 fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let file = experiment(folder.path(), NGINX, 2);
+    let file = experiment(folder.path(), HAPROXY, 2);
     let out = folder.path().join("runs");
     let child = tare(&["run", text(&file), "--out", text(&out), "--no-aa"])
         .stdout(Stdio::null())
@@ -252,7 +253,7 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
         let processes = kept_by(keeper_of(child.0.id())?);
         let proxies: Vec<u32> = processes
             .iter()
-            .filter(|(_, words)| words.contains("nginx"))
+            .filter(|(_, words)| words.contains("haproxy"))
             .map(|(pid, _)| *pid)
             .collect();
         let agent = processes.iter().any(|(_, words)| words.contains(" agent "));
@@ -307,7 +308,7 @@ fn wrong_experiments_are_refused_with_place_and_advice_and_nothing_is_started() 
         ("blocks: 1", "blockz: 1", "blocks"),
         ("name: b,", "name: direct,", "direct"),
         ("rate: 10", "rate: 0", "above 0"),
-        ("duration: 1s", "duration: -1s", "duration"),
+        ("duration: 1s", "duration: -1s", "negative"),
         ("proxy: nginx", "proxy: nginks", "nginx"),
         ("on: [client]", "on: [klient]", "client"),
         ("use: echo", "use: ecko", "echo"),

@@ -100,7 +100,8 @@ fn key_of(restart: Restart, stay: &Stay<'_>) -> Key {
         round: match restart {
             Restart::Trial => (stay.block, stay.slot.copy, stay.trial),
             Restart::Block => (stay.block, stay.slot.copy, 0),
-            Restart::Run => (0, 0, 0),
+            // Its copy has processes of its own: the noise floor holds what differs between processes.
+            Restart::Run => (0, stay.slot.copy, 0),
         },
         workload: stay.cell.workload.clone(),
         targets: stay.cell.targets.clone(),

@@ -55,7 +55,6 @@ pub fn run(
     watcher.hear(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
     let folder = RunFolder::create(&options.out, &options.name)?;
-    folder.write_plan(plan)?;
     folder.write_environment(&described)?;
     let state = RunState {
         version: tare_schema::FORMAT_VERSION,
@@ -66,6 +65,9 @@ pub fn run(
         command: options.command.clone(),
         resumed: 0,
     };
+    folder.write_state(&state)?;
+    // Last: a folder with a plan is a run that can be resumed.
+    folder.write_plan(plan)?;
     Conductor::new(plan.clone(), folder, environment, watcher).conduct(state)
 }
 
@@ -91,6 +93,19 @@ pub fn resume(
             now.cpu_model, now.kernel, now.cores, then.cpu_model, then.kernel, then.cores
         )));
     }
+    let unlike: Vec<String> = now
+        .targets
+        .iter()
+        .filter(|(name, version)| then.targets.get(*name).is_some_and(|was| was != *version))
+        .map(|(name, version)| format!("{name} is now {} ({})", version.version, version.source))
+        .chain((now.tare != then.tare).then(|| format!("tare is now {}", now.tare)))
+        .collect();
+    if !unlike.is_empty() {
+        return Err(ConductError::Plan(format!(
+            "the run was begun with other software ({}): start a new run, and compare the two with `tare compare`",
+            unlike.join(", ")
+        )));
+    }
     state.resumed += 1;
     state.state = RunProgress::Running;
     state.ended_unix_us = None;
@@ -103,6 +118,13 @@ fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
             "workload {} has preparation steps ({}), which no environment here can run yet",
             plan.workload.name,
             plan.workload.prepare.join(", ")
+        )));
+    }
+    let crowded = plan.cells.iter().flat_map(|cell| &cell.load);
+    if let Some(role) = crowded.into_iter().find(|role| role.agents > 1) {
+        return Err(ConductError::Plan(format!(
+            "role {} asks for {} agents: one agent per role is what can be run yet, so leave out `count`",
+            role.role, role.agents
         )));
     }
     if plan.arms.iter().all(|arm| arm.needs.is_some()) {
@@ -184,6 +206,12 @@ impl<'a> Conductor<'a> {
     fn conduct(mut self, mut state: RunState) -> Result<Outcome, ConductError> {
         self.folder.write_state(&state)?;
         self.records = self.folder.records()?;
+        self.proven = self
+            .records
+            .iter()
+            .filter(|record| record.status.is_fit())
+            .map(|record| record.arm.clone())
+            .collect();
         let ended = self.blocks();
         let logs = self.logs();
         self.beds.stop_all(&logs);
@@ -414,7 +442,7 @@ fn start_failed(
     slot: &Slot,
     error: LabError,
 ) -> Result<Trial, ConductError> {
-    if proven.contains(&slot.arm) {
+    if proven.contains(&slot.arm) && !trial::is_ours(&error) {
         let failed = Measured::failed(error.to_string(), Vec::new());
         Ok(Trial::Measured(Box::new(failed)))
     } else {

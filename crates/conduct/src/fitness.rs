@@ -3,26 +3,29 @@
 use tare_schema::plan::{Fitness, Placement};
 use tare_schema::record::{MachineUsage, RoleResult};
 
+use crate::tail::Lateness;
+
 /// Every limit of ours that was passed, in words; empty when the trial is fit.
 ///
-/// `service_p50_ns` is the median service time of the role, `None` when nothing was answered.
+/// `lateness` is its highest quantile up to p99 that the counts carry; `service_p50_ns` is the median service time of the role, `None` when nothing was answered.
 #[must_use]
 pub fn unfit_reasons(
     fitness: &Fitness,
     placement: &Placement,
     role: &RoleResult,
+    lateness: Option<Lateness>,
     service_p50_ns: Option<u64>,
     machine: Option<&MachineUsage>,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     let share = service_p50_ns.unwrap_or(0) as f64 * fitness.lateness_share;
     let limit_ns = fitness.lateness_p99_ns.max(share as u64);
-    if let Some(p99) = role.instrument.lateness.p99_ns
-        && p99 > limit_ns
+    if let Some(Lateness { name, value_ns }) = lateness
+        && value_ns > limit_ns
     {
         reasons.push(format!(
-            "lateness p99 {} µs is above {} µs: requests were released late",
-            p99 / 1000,
+            "lateness {name} {} µs is above {} µs: requests were released late",
+            value_ns / 1000,
             limit_ns / 1000
         ));
     }

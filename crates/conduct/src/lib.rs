@@ -13,7 +13,7 @@ mod folder;
 mod order;
 pub mod proof;
 pub mod samples;
-mod service;
+mod tail;
 mod trial;
 
 pub use conductor::{Options, Outcome, resume, run};

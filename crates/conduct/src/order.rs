@@ -1,6 +1,6 @@
 //! The order of trials: arms in random order within a block, levels in random order within an arm.
 
-use tare_schema::plan::{Compare, NoiseFloor, Plan};
+use tare_schema::plan::{NoiseFloor, Plan};
 use tare_stats::random::Random;
 
 /// One trial to be made in a block.
@@ -35,7 +35,8 @@ pub fn block_order(plan: &Plan, block: u32) -> Vec<Slot> {
     slots
 }
 
-/// Arms with their copies and the levels that each is measured at.
+/// Arms with their copies and the levels that each is measured at. The first arm runs twice: where arms are compared it
+/// is the baseline, where levels are compared its levels show the noise.
 fn stays(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
     let all: Vec<String> = plan.levels.iter().map(|level| level.name.clone()).collect();
     let mut stays: Vec<(String, u32, Vec<String>)> = plan
@@ -45,20 +46,9 @@ fn stays(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
         .map(|arm| (arm.name.clone(), 0, all.clone()))
         .collect();
     if plan.noise_floor == NoiseFloor::Measured
-        && let Some((baseline, _, _)) = stays.first().cloned()
+        && let Some((first, _, _)) = stays.first().cloned()
     {
-        match plan.compare {
-            Compare::Arms => stays.push((baseline, 1, all)),
-            // The baseline is a level here: only that one is measured again, in every arm.
-            Compare::Levels => {
-                let first: Vec<String> = all.into_iter().take(1).collect();
-                let copies: Vec<_> = stays
-                    .iter()
-                    .map(|(arm, _, _)| (arm.clone(), 1, first.clone()))
-                    .collect();
-                stays.extend(copies);
-            }
-        }
+        stays.push((first, 1, all));
     }
     stays
 }

@@ -1,7 +1,7 @@
 //! Path proof: the counters of everything on the way must have grown by exactly what was sent.
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::plan::{Cell, Plan};
+use tare_schema::plan::{Arm, Cell, Plan};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security, Topology};
 
@@ -49,7 +49,7 @@ pub fn prove(
             bytes: over.iter().map(|sent| sent.bytes).sum(),
         };
         proofs.extend(prove_traffic(&arm.topology, route, &total, &growth));
-        proofs.extend(prove_links(route, &growth));
+        proofs.extend(prove_links(arm, cell, route, &growth));
     }
     proofs
 }
@@ -159,7 +159,7 @@ fn prove_traffic(
 }
 
 /// What was negotiated on every stretch that a proxy can tell of.
-fn prove_links(route: &Route, growth: &Growth<'_>) -> Vec<Proof> {
+fn prove_links(arm: &Arm, cell: &Cell, route: &Route, growth: &Growth<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
     for (index, link) in route.links.iter().enumerate() {
         // The accepting end knows most; where that is the app, the proxy before it is asked.
@@ -168,7 +168,12 @@ fn prove_links(route: &Route, growth: &Growth<'_>) -> Vec<Proof> {
             (None, Some(before)) => (&route.stops[before], "upstream-"),
             (None, None) => continue,
         };
-        let end = LinkEnd { stop, side, route };
+        let end = LinkEnd {
+            stop,
+            side,
+            route,
+            wanted: Wanted::of(arm, cell, stop),
+        };
         match link.security {
             Security::Plaintext => {
                 let grown = growth.of(stop, &format!("{side}tls-handshakes"), &route.edge);
@@ -189,6 +194,45 @@ struct LinkEnd<'a> {
     stop: &'a str,
     side: &'a str,
     route: &'a Route,
+    wanted: Wanted,
+}
+
+/// What TLS is to be like at a proxy: its settings `tls_version` and `tls_resumption`, where it has them.
+struct Wanted {
+    version: String,
+    resumption: Resumption,
+}
+
+/// Whether earlier sessions may be taken up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Resumption {
+    Allowed,
+    Forbidden,
+}
+
+impl Wanted {
+    fn of(arm: &Arm, cell: &Cell, instance: &str) -> Wanted {
+        let instance = arm.topology.instances.iter().find(|i| i.name == instance);
+        let setting = |name: &str| {
+            let of_target = instance.and_then(|i| cell.targets.get(&i.target)?.get(name));
+            of_target.or_else(|| instance.and_then(|i| i.settings.get(name)))
+        };
+        let version = setting("tls_version").map_or_else(
+            || "1.3".to_owned(),
+            |version| {
+                version
+                    .as_str()
+                    .map_or_else(|| version.to_string(), str::to_owned)
+            },
+        );
+        Wanted {
+            version: format!("TLSv{version}"),
+            resumption: match setting("tls_resumption").and_then(serde_json::Value::as_bool) {
+                Some(true) => Resumption::Allowed,
+                Some(false) | None => Resumption::Forbidden,
+            },
+        }
+    }
 }
 
 /// Evidence of TLS since the instance started: a connection may be older than the trial.
@@ -206,8 +250,8 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
     proofs.push(Proof {
         instance: stop.to_owned(),
         what: name("tls-version"),
-        expected: "TLSv1.3".into(),
-        holds: versions.as_deref() == Some(&["TLSv1.3".to_owned()]),
+        expected: end.wanted.version.clone(),
+        holds: versions.as_deref() == Some(std::slice::from_ref(&end.wanted.version)),
         found: words(versions),
     });
     for what in ["tls-cipher", "tls-group"] {
@@ -221,25 +265,36 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
             });
         }
     }
+    if let (Resumption::Forbidden, Some(resumed)) = (end.wanted.resumption, total("tls-resumed")) {
+        proofs.push(exactly(stop, &name("tls-resumed"), 0, Some(resumed)));
+    }
     if security == Security::Mtls && end.side.is_empty() {
-        if let (Some(all), Some(shown)) =
-            (total("tls-handshakes"), total("tls-client-certificates"))
-        {
-            proofs.push(exactly(
-                stop,
-                "tls-client-certificates",
-                all as u64,
-                Some(shown),
-            ));
-        }
-        if let Some(missing) = total("tls-no-certificate") {
-            proofs.push(exactly(stop, "tls-no-certificate", 0, Some(missing)));
-        }
+        proofs.push(client_certificates(
+            stop,
+            total("tls-handshakes"),
+            total("tls-client-certificates"),
+            total("tls-no-certificate"),
+        ));
     }
     if let Some(failures) = total("tls-failures") {
         proofs.push(exactly(stop, &name("tls-failures"), 0, Some(failures)));
     }
     proofs
+}
+
+/// Whether every caller showed a certificate: by those shown, or else by those missing. No counter, no proof.
+fn client_certificates(
+    stop: &str,
+    all: Option<f64>,
+    shown: Option<f64>,
+    missing: Option<f64>,
+) -> Proof {
+    match (all, shown, missing) {
+        (Some(all), Some(shown), _) => {
+            exactly(stop, "tls-client-certificates", all as u64, Some(shown))
+        }
+        (_, _, missing) => exactly(stop, "tls-no-certificate", 0, missing),
+    }
 }
 
 fn exactly(instance: &str, what: &str, expected: u64, grown: Option<f64>) -> Proof {

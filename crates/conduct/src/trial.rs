@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
-use tare_schema::agent::{AgentMessage, LoadResult, Sample};
+use tare_schema::agent::{AgentMessage, Ended, LoadResult, Sample};
 use tare_schema::load::{Endpoint, LoadPlan, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatus};
@@ -13,7 +13,7 @@ use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatu
 use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::folder::write_synced;
-use crate::{fitness, proof, samples};
+use crate::{fitness, proof, samples, tail};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -76,24 +76,25 @@ pub(crate) fn measure(
 ) -> Result<Trial, ConductError> {
     let before = match bed.counters() {
         Ok(before) => before,
-        Err(error) => return Ok(failed(bed, &error.to_string())),
+        Err(error) => return failed_by(bed, error),
     };
     let mut agents = match start_agents(cell, seed, bed) {
         Ok(agents) => agents,
-        Err(error) => return Ok(failed(bed, &error.to_string())),
+        Err(error) => return failed_by(bed, error),
     };
     let watched = match watch(cell, bed, &mut agents, listener) {
         Ok(Watched::Interrupted) => return Ok(Trial::Interrupted),
         Ok(Watched::Died(death)) => return Ok(died(death)),
         Ok(Watched::Ended(watched)) => watched,
-        Err(reason) => return Ok(failed(bed, &reason)),
+        Err(Stopped::Lab(error)) => return failed_by(bed, error),
+        Err(Stopped::Trial(reason)) => return Ok(failed(bed, &reason)),
     };
     if let Some(death) = bed.deaths().into_iter().next() {
         return Ok(died(death));
     }
     let after = match bed.counters() {
         Ok(after) => after,
-        Err(error) => return Ok(failed(bed, &error.to_string())),
+        Err(error) => return failed_by(bed, error),
     };
     write_files(folder, &agents)?;
     let proofs = proof::prove(plan, cell, &agents_sent(&agents), &before, &after);
@@ -173,9 +174,11 @@ fn watch(
     bed: &mut dyn Bed,
     agents: &mut [RunningAgent],
     listener: &mut dyn Listener,
-) -> Result<Watched, String> {
+) -> Result<Watched, Stopped> {
     let Some(first) = agents.first() else {
-        return Err("the cell has no load: give the experiment a load section".into());
+        return Err(Stopped::Trial(
+            "the cell has no load: give the experiment a load section".into(),
+        ));
     };
     let window_start = Instant::now() + until(first.window_start_unix_us);
     let window_end = window_length(cell).map(|length| window_start + length);
@@ -184,6 +187,9 @@ fn watch(
     let mut usage = None;
     let mut next_tick = window_start;
     let mut dead = None;
+    // Without a fixed window the agent's samples tell that it is alive.
+    let silence = LEAD + longest_silence(cell) + REPORT_WITHIN;
+    let mut last_word = Instant::now();
     while agents.iter().any(|agent| agent.result.is_none()) {
         let now = Instant::now();
         if listener.interrupted() {
@@ -194,12 +200,12 @@ fn watch(
             return Ok(Watched::Interrupted);
         }
         if observation.is_none() && usage.is_none() && now >= window_start {
-            observation = Some(bed.observe().map_err(words)?);
+            observation = Some(bed.observe()?);
         }
         if window_end.is_some_and(|end| now >= end)
             && let Some(observation) = observation.take()
         {
-            usage = Some(observation.finish().map_err(words)?);
+            usage = Some(observation.finish()?);
         }
         if now >= next_tick {
             next_tick = now + TICK;
@@ -211,19 +217,23 @@ fn watch(
                 break;
             }
         }
-        if give_up.is_some_and(|limit| now > limit) {
-            return Err("an agent did not report after its drain: see its log".into());
+        if give_up.is_some_and(|limit| now > limit) || last_word.elapsed() > silence {
+            return Err(Stopped::Trial(
+                "an agent did not report in time: see its log".into(),
+            ));
         }
         let edges = [Some(window_start), window_end, Some(next_tick)];
         let wake = edges.into_iter().flatten().filter(|at| *at > now).min();
         let patience = wake.map_or(PATIENCE, |at| PATIENCE.min(at - now));
-        listen(agents, patience, listener)?;
+        if let Heard::Something = listen(agents, patience, listener)? {
+            last_word = Instant::now();
+        }
     }
     if let Some(death) = dead {
         return Ok(Watched::Died(death));
     }
     if let Some(observation) = observation.take() {
-        usage = Some(observation.finish().map_err(words)?);
+        usage = Some(observation.finish()?);
     }
     let (parts, machine) = match usage {
         Some((parts, machine)) => (parts, Some(machine)),
@@ -232,26 +242,51 @@ fn watch(
     Ok(Watched::Ended(Usage { parts, machine }))
 }
 
+/// Whether an agent said anything.
+enum Heard {
+    Something,
+    Nothing,
+}
+
+/// Why a trial cannot go on.
+enum Stopped {
+    /// The laboratory says so.
+    Lab(LabError),
+    /// Something in the trial, in words.
+    Trial(String),
+}
+
+impl From<LabError> for Stopped {
+    fn from(error: LabError) -> Self {
+        Stopped::Lab(error)
+    }
+}
+
 /// Reads what the agents have to say, for at most about this long.
 fn listen(
     agents: &mut [RunningAgent],
     patience: Duration,
     listener: &mut dyn Listener,
-) -> Result<(), String> {
+) -> Result<Heard, Stopped> {
+    let mut heard = Heard::Nothing;
     let waiting = agents.iter().filter(|a| a.result.is_none()).count().max(1);
     let each = patience / waiting as u32;
     for agent in agents.iter_mut().filter(|agent| agent.result.is_none()) {
-        match agent.agent.next(each).map_err(words)? {
+        let message = agent.agent.next(each)?;
+        if message.is_some() {
+            heard = Heard::Something;
+        }
+        match message {
             None | Some(AgentMessage::Hello { .. } | AgentMessage::Ready { .. }) => {}
             Some(AgentMessage::Sample(sample)) => {
                 listener.sample(&agent.role.role, &sample);
                 agent.samples.push(sample);
             }
             Some(AgentMessage::Result(result)) => agent.result = Some(*result),
-            Some(AgentMessage::Failed { error }) => return Err(error),
+            Some(AgentMessage::Failed { error }) => return Err(Stopped::Trial(error)),
         }
     }
-    Ok(())
+    Ok(heard)
 }
 
 /// Length of the observed window, when the load's stop rule fixes it.
@@ -271,8 +306,29 @@ fn longest_timeout(cell: &Cell) -> Duration {
     Duration::from_nanos(timeouts.max().unwrap_or(0))
 }
 
-fn words(error: LabError) -> String {
-    error.to_string()
+/// The longest that an agent has nothing to say: its warm-up, one sample, its drain.
+fn longest_silence(cell: &Cell) -> Duration {
+    let longest = cell
+        .load
+        .iter()
+        .map(|role| role.load.warmup_ns + role.load.sample_every_ns + role.load.timeout_ns);
+    Duration::from_nanos(longest.max().unwrap_or(0))
+}
+
+/// Whether an error is the laboratory's own and not a part's: no later trial would fare better.
+pub(crate) fn is_ours(error: &LabError) -> bool {
+    matches!(
+        error,
+        LabError::KeeperDied { .. } | LabError::Keeper(_) | LabError::Io { .. }
+    )
+}
+
+/// A trial that failed by an error of the laboratory; the run ends when it is the laboratory's own.
+fn failed_by(bed: &mut dyn Bed, error: LabError) -> Result<Trial, ConductError> {
+    if is_ours(&error) {
+        return Err(error.into());
+    }
+    Ok(failed(bed, &error.to_string()))
 }
 
 /// A trial that could not go on; when a part has died, that is the reason.
@@ -347,16 +403,24 @@ fn judge(plan: &Plan, agents: Vec<RunningAgent>, usage: Usage, proofs: Vec<Proof
     let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
     for agent in agents {
         let Some(result) = agent.result else { continue };
-        let service_p50_ns = crate::service::median_ns(&result);
+        let service_p50_ns = tail::service_median_ns(&result);
+        let lateness = tail::lateness(&result);
+        if result.ended != Ended::Completed {
+            unfit.push(format!("the agent of role {} was cut short", result.role));
+        }
         let role = role_result(&agent.role, result);
         unfit.extend(fitness::unfit_reasons(
             &plan.fitness,
             &plan.placement,
             &role,
+            lateness,
             service_p50_ns,
             usage.machine.as_ref(),
         ));
         load.push(role);
+    }
+    if usage.machine.is_none() {
+        unfit.push("the load was over before it could be observed: make it longer".into());
     }
     let wrong: Vec<String> = proofs
         .iter()
@@ -429,6 +493,7 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         right: result.right,
         errors: result.errors,
         unfinished: result.unfinished,
+        answered_in_window: result.answered_in_window,
         overflow: result.overflow,
         outcomes: result.outcomes,
         requests_sent_total: result.requests_sent_total,

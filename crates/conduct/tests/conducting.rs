@@ -82,13 +82,13 @@ fn a_fresh_bed_comes_up_for_every_arm_in_every_block() {
 }
 
 #[test]
-fn with_restart_run_each_arm_comes_up_once() {
+fn with_restart_run_each_arm_comes_up_once_and_so_does_the_baselines_copy() {
     let mut bench = bench(&[]);
     let mut plan = plan();
     plan.restart = Restart::Run;
     bench.run(&plan);
-    assert_eq!(bench.lab.placed.lock().unwrap().len(), 2);
-    assert_eq!(*bench.lab.stopped.lock().unwrap(), 2);
+    assert_eq!(bench.lab.placed.lock().unwrap().len(), 3);
+    assert_eq!(*bench.lab.stopped.lock().unwrap(), 3);
 }
 
 #[test]

@@ -60,7 +60,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     live.clear();
     // Everything that was started is stopped before the figures are read.
     drop(environment);
-    tell(&args, &outcome?)
+    match outcome {
+        Ok(outcome) => tell(&args, &outcome),
+        Err(error) => {
+            if let Some(folder) = live.folder() {
+                say_how_to_go_on(&args, folder, "broken off");
+            }
+            Err(error.into())
+        }
+    }
 }
 
 /// The test bed on this machine.
@@ -113,7 +121,7 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         print(&format!("report: {}\n", report.display()))?;
     }
     if outcome.progress == RunProgress::Interrupted {
-        say_how_to_go_on(&outcome.folder);
+        say_how_to_go_on(args, &outcome.folder, "interrupted");
         return Ok(Exit::Interrupted.into());
     }
     let rate_missed = view
@@ -132,11 +140,17 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn say_how_to_go_on(folder: &Path) {
-    eprintln!(
-        "interrupted: what was measured is kept; go on with `tare run --resume {}`",
-        folder.display()
-    );
+fn say_how_to_go_on(args: &Args, folder: &Path, what: &str) {
+    let mut command = format!("./tare run --resume {}", folder.display());
+    for (flag, directories) in [
+        ("--targets", &args.experiment.targets),
+        ("--workloads", &args.experiment.workloads),
+    ] {
+        for directory in directories {
+            command += &format!(" {flag} {}", directory.display());
+        }
+    }
+    eprintln!("{what}: what was measured is kept; go on with `{command}`");
 }
 
 /// Whether anything primary was decided, one way or the other, or honestly left undecided with intervals.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
@@ -148,6 +148,7 @@ impl Bed for ScriptedBed {
             };
         Ok(Box::new(ScriptedAgent {
             said: RefCell::new(false),
+            ends: Instant::now() + until_start(plan) + Duration::from_millis(5),
             result: result(plan, self.fate),
             fate: self.fate,
         }))
@@ -210,12 +211,20 @@ impl Observation for Nothing {
 
 struct ScriptedAgent {
     said: RefCell<bool>,
+    ends: Instant,
     result: LoadResult,
     fate: Fate,
 }
 
 impl Agent for ScriptedAgent {
-    fn next(&mut self, _: Duration) -> Result<Option<AgentMessage>, LabError> {
+    fn next(&mut self, limit: Duration) -> Result<Option<AgentMessage>, LabError> {
+        // It works until a moment after its window's start, as a real one does.
+        let wait = self.ends.saturating_duration_since(Instant::now());
+        if wait > limit {
+            std::thread::park_timeout(limit);
+            return Ok(None);
+        }
+        std::thread::park_timeout(wait);
         if self.said.replace(true) {
             return Ok(None);
         }
@@ -232,6 +241,13 @@ impl Agent for ScriptedAgent {
     }
 }
 
+fn until_start(plan: &LoadPlan) -> Duration {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    Duration::from_micros(plan.start_at_unix_us.unwrap()).saturating_sub(now)
+}
+
 fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
     let right = if fate == Fate::AllWrong { 0 } else { REQUESTS };
     LoadResult {
@@ -246,6 +262,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         right,
         errors: REQUESTS - right,
         unfinished: 0,
+        answered_in_window: Default::default(),
         overflow: 0,
         outcomes: Vec::new(),
         connection_faults: Vec::new(),

@@ -4,6 +4,9 @@ use std::fs;
 
 use tare_schema::record::MachineUsage;
 
+/// More cores than any kernel counts.
+const CORES_MAX: usize = 1 << 14;
+
 /// What the machine had done at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineReading {
@@ -76,7 +79,12 @@ impl MachineReading {
         let pairs = self.cores.iter().zip(&first.cores);
         let shares = pairs.map(|(last, first)| {
             let core = last.since(first);
-            core.share(core.busy)
+            // Of the time it had: what the hypervisor stole was neither work nor rest.
+            match core.busy + core.idle {
+                0 if *last == CoreTicks::default() => Some(0.0),
+                0 => None,
+                had => Some(core.busy as f64 / had as f64),
+            }
         });
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         MachineUsage {
@@ -110,7 +118,10 @@ pub(crate) fn parse_stat(text: &str) -> Option<(CoreTicks, Vec<CoreTicks>)> {
         if number.is_empty() {
             all = Some(ticks);
         } else {
-            cores.push(ticks);
+            // By number: where a core is offline the lines have gaps.
+            let number: usize = number.parse().ok().filter(|number| *number < CORES_MAX)?;
+            cores.resize(cores.len().max(number + 1), CoreTicks::default());
+            cores[number] = ticks;
         }
     }
     Some((all?, cores))
