@@ -13,6 +13,7 @@ mod folder;
 mod order;
 pub mod proof;
 pub mod samples;
+mod status;
 mod tail;
 mod trial;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
-use tare_schema::agent::{AgentMessage, Ended, LoadResult, Sample};
+use tare_schema::agent::{AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Endpoint, LoadPlan, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatus};
@@ -13,7 +13,8 @@ use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatu
 use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::folder::write_synced;
-use crate::{fitness, proof, samples, tail};
+use crate::status::judge;
+use crate::{proof, samples};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -104,13 +105,13 @@ pub(crate) fn measure(
 }
 
 /// An agent with what it said.
-struct RunningAgent {
-    role: RoleLoad,
-    endpoint: Endpoint,
+pub(crate) struct RunningAgent {
+    pub role: RoleLoad,
+    pub endpoint: Endpoint,
     window_start_unix_us: u64,
     agent: Box<dyn Agent>,
     samples: Vec<Sample>,
-    result: Option<LoadResult>,
+    pub result: Option<LoadResult>,
 }
 
 fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<RunningAgent>, LabError> {
@@ -157,9 +158,9 @@ fn share_of(load: &LoadSpec, agents: u32) -> LoadSpec {
 }
 
 /// What was seen while the agents worked.
-struct Usage {
-    parts: Vec<PartUsage>,
-    machine: Option<MachineUsage>,
+pub(crate) struct Usage {
+    pub parts: Vec<PartUsage>,
+    pub machine: Option<MachineUsage>,
 }
 
 enum Watched {
@@ -395,112 +396,4 @@ fn join_logs<'a>(logs: impl Iterator<Item = &'a str>) -> String {
         }
     }
     joined
-}
-
-fn judge(plan: &Plan, agents: Vec<RunningAgent>, usage: Usage, proofs: Vec<Proof>) -> Measured {
-    let mut unfit = Vec::new();
-    let mut load = Vec::new();
-    let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
-    for agent in agents {
-        let Some(result) = agent.result else { continue };
-        let service_p50_ns = tail::service_median_ns(&result);
-        let lateness = tail::lateness(&result);
-        if result.ended != Ended::Completed {
-            unfit.push(format!("the agent of role {} was cut short", result.role));
-        }
-        let role = role_result(&agent.role, result);
-        unfit.extend(fitness::unfit_reasons(
-            &plan.fitness,
-            &plan.placement,
-            &role,
-            lateness,
-            service_p50_ns,
-            usage.machine.as_ref(),
-        ));
-        load.push(role);
-    }
-    if usage.machine.is_none() {
-        unfit.push("the load was over before it could be observed: make it longer".into());
-    }
-    let wrong: Vec<String> = proofs
-        .iter()
-        .filter(|proof| !proof.holds)
-        .map(|p| {
-            format!(
-                "{} {}: {} instead of {}",
-                p.instance, p.what, p.found, p.expected
-            )
-        })
-        .collect();
-    let answered: u64 = load.iter().map(|role| role.right).sum();
-    let status = if answered == 0 {
-        TrialStatus::Failed {
-            reason: nothing_right(&load),
-            log_tail: Vec::new(),
-        }
-    } else if !wrong.is_empty() {
-        TrialStatus::Invalid { reasons: wrong }
-    } else if !unfit.is_empty() {
-        TrialStatus::Unfit { reasons: unfit }
-    } else {
-        TrialStatus::Fit
-    };
-    let saturated = usage
-        .machine
-        .as_ref()
-        .is_some_and(|machine| fitness::is_saturated(&plan.fitness, &plan.placement, machine));
-    Measured {
-        status,
-        saturated,
-        load,
-        parts: usage.parts,
-        machine: usage.machine,
-        proofs,
-        endpoints,
-    }
-}
-
-fn nothing_right(load: &[RoleResult]) -> String {
-    let worst = load
-        .iter()
-        .flat_map(|role| &role.outcomes)
-        .filter(|outcome| outcome.class != "right")
-        .max_by_key(|outcome| outcome.count);
-    match worst {
-        Some(outcome) => format!(
-            "no exchange was answered rightly; most ended as {} ({})",
-            outcome.class,
-            outcome.example.as_deref().unwrap_or("no example")
-        ),
-        None => "no exchange was answered".to_owned(),
-    }
-}
-
-fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
-    let agents = f64::from(role.agents.max(1));
-    RoleResult {
-        offered_per_s: match role.load.pacing {
-            Pacing::Constant { rate_per_s } => Some(rate_per_s / agents),
-            Pacing::Closed { .. } | Pacing::Max => None,
-        },
-        role: result.role,
-        ended: result.ended,
-        window_start_unix_us: result.window_start_unix_us,
-        window_ns: result.window_ns,
-        intended: result.intended,
-        released: result.released,
-        sent: result.sent,
-        right: result.right,
-        errors: result.errors,
-        unfinished: result.unfinished,
-        answered_in_window: result.answered_in_window,
-        overflow: result.overflow,
-        outcomes: result.outcomes,
-        requests_sent_total: result.requests_sent_total,
-        connections: result.connections,
-        bytes_sent: result.bytes_sent,
-        bytes_received: result.bytes_received,
-        waits: result.waits,
-        instrument: result.instrument,
-    }
 }

@@ -1,0 +1,123 @@
+//! What becomes of a trial: from results, usage and proofs to its status.
+
+use tare_schema::agent::{Ended, LoadResult};
+use tare_schema::load::Pacing;
+use tare_schema::plan::{Plan, RoleLoad};
+use tare_schema::record::{Proof, RoleResult, TrialStatus};
+
+use crate::trial::{Measured, RunningAgent, Usage};
+use crate::{fitness, tail};
+
+/// Judges a trial that came to its end.
+pub(crate) fn judge(
+    plan: &Plan,
+    agents: Vec<RunningAgent>,
+    usage: Usage,
+    proofs: Vec<Proof>,
+) -> Measured {
+    let mut unfit = Vec::new();
+    let mut load = Vec::new();
+    let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
+    for agent in agents {
+        let Some(result) = agent.result else { continue };
+        let service_p50_ns = tail::service_median_ns(&result);
+        let lateness = tail::lateness(&result);
+        if result.ended != Ended::Completed {
+            unfit.push(format!("the agent of role {} was cut short", result.role));
+        }
+        let role = role_result(&agent.role, result);
+        unfit.extend(fitness::unfit_reasons(
+            &plan.fitness,
+            &plan.placement,
+            &role,
+            lateness,
+            service_p50_ns,
+            usage.machine.as_ref(),
+        ));
+        load.push(role);
+    }
+    if usage.machine.is_none() {
+        unfit.push("the load was over before it could be observed: make it longer".into());
+    }
+    let wrong: Vec<String> = proofs
+        .iter()
+        .filter(|proof| !proof.holds)
+        .map(|p| {
+            format!(
+                "{} {}: {} instead of {}",
+                p.instance, p.what, p.found, p.expected
+            )
+        })
+        .collect();
+    let answered: u64 = load.iter().map(|role| role.right).sum();
+    let status = if answered == 0 {
+        TrialStatus::Failed {
+            reason: nothing_right(&load),
+            log_tail: Vec::new(),
+        }
+    } else if !wrong.is_empty() {
+        TrialStatus::Invalid { reasons: wrong }
+    } else if !unfit.is_empty() {
+        TrialStatus::Unfit { reasons: unfit }
+    } else {
+        TrialStatus::Fit
+    };
+    let saturated = usage
+        .machine
+        .as_ref()
+        .is_some_and(|machine| fitness::is_saturated(&plan.fitness, &plan.placement, machine));
+    Measured {
+        status,
+        saturated,
+        load,
+        parts: usage.parts,
+        machine: usage.machine,
+        proofs,
+        endpoints,
+    }
+}
+
+fn nothing_right(load: &[RoleResult]) -> String {
+    let worst = load
+        .iter()
+        .flat_map(|role| &role.outcomes)
+        .filter(|outcome| outcome.class != "right")
+        .max_by_key(|outcome| outcome.count);
+    match worst {
+        Some(outcome) => format!(
+            "no exchange was answered rightly; most ended as {} ({})",
+            outcome.class,
+            outcome.example.as_deref().unwrap_or("no example")
+        ),
+        None => "no exchange was answered".to_owned(),
+    }
+}
+
+fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
+    let agents = f64::from(role.agents.max(1));
+    RoleResult {
+        offered_per_s: match role.load.pacing {
+            Pacing::Constant { rate_per_s } => Some(rate_per_s / agents),
+            Pacing::Closed { .. } | Pacing::Max => None,
+        },
+        role: result.role,
+        ended: result.ended,
+        window_start_unix_us: result.window_start_unix_us,
+        window_ns: result.window_ns,
+        intended: result.intended,
+        released: result.released,
+        sent: result.sent,
+        right: result.right,
+        errors: result.errors,
+        unfinished: result.unfinished,
+        answered_in_window: result.answered_in_window,
+        overflow: result.overflow,
+        outcomes: result.outcomes,
+        requests_sent_total: result.requests_sent_total,
+        connections: result.connections,
+        bytes_sent: result.bytes_sent,
+        bytes_received: result.bytes_received,
+        waits: result.waits,
+        instrument: result.instrument,
+    }
+}
