@@ -39,7 +39,8 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         trials_made: tries.made,
         offered_per_s: middle(records.iter().map(|r| measure::offered(r)).collect())
             .or_else(|| planned_rate(plan, name)),
-        rate_reached: !records.iter().any(|r| place(r) == Knee::Beyond),
+        // Where nothing was measured nothing was reached.
+        rate_reached: !records.is_empty() && !records.iter().any(|r| place(r) == Knee::Beyond),
         right: roles(|role| role.right),
         errors: roles(|role| role.errors),
         unfinished: roles(|role| role.unfinished),
@@ -88,6 +89,10 @@ fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
 }
 
 fn no_verdict(fit: usize, rerun_or_missing: u32, planned: u32) -> Option<String> {
+    if planned == 0 {
+        // Its turn has not come.
+        return None;
+    }
     if fit == 0 {
         return Some("none of its trials was fit".into());
     }

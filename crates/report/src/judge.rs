@@ -14,6 +14,9 @@ use crate::quantity::{self, Sign};
 use crate::steps::steps;
 use crate::trials::{CellName, Trials};
 
+/// Why a metric with a lower bound among its values has no verdict.
+pub const BOUNDED: &str = "unanswered exchanges reach into it";
+
 /// Everything that was judged.
 #[derive(Debug, Default)]
 pub struct Judged {
@@ -325,7 +328,7 @@ impl Judge<'_> {
     fn outcome(&self, cell: &CellName, comparison: &Comparison) -> Outcome {
         if self.is_bounded(cell) || self.is_bounded(&self.group.base) {
             return Outcome::None {
-                why: "unanswered exchanges reach into it".into(),
+                why: BOUNDED.into(),
             };
         }
         let unknown = |cell: &CellName| {

@@ -10,8 +10,8 @@ use tare_schema::view::{CurvePoint, TimePoint};
 use tare_stats::hlog::Reader;
 use tare_stats::{Latencies, LatenciesError, Quantile, Range};
 
-/// Error class of exchanges that were unanswered when the drain ended.
-const UNFINISHED: &str = "unfinished";
+/// Error classes of exchanges that nobody saw the end of: unanswered when their limit passed, or when the drain ended.
+const UNSEEN: [&str; 2] = ["unfinished", "timeout"];
 
 /// Points of a curve each time the share beyond halves: smooth at any width a page has.
 const STEPS_PER_HALVING: u32 = 4;
@@ -84,9 +84,9 @@ pub struct Quantity {
 /// Everything in the two logs of a trial, over all roles and requests.
 #[derive(Debug)]
 pub struct TrialLatency {
-    /// `felt`: right answers, and unfinished ones at their age.
+    /// `felt`: right answers, and those that never came at their age.
     pub felt: Quantity,
-    /// `service`: right answers.
+    /// `service`: the same of what was sent.
     pub service: Quantity,
     /// `lateness` of the generator.
     pub lateness: Quantity,
@@ -116,7 +116,8 @@ fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
         [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
         [_, .., "felt"] => Some((Kind::Felt, Ends::Seen)),
         [_, .., "service"] => Some((Kind::Service, Ends::Seen)),
-        [_, .., "felt", UNFINISHED] => Some((Kind::Felt, Ends::Unseen)),
+        [_, .., "felt", class] if UNSEEN.contains(class) => Some((Kind::Felt, Ends::Unseen)),
+        [_, .., "service", class] if UNSEEN.contains(class) => Some((Kind::Service, Ends::Unseen)),
         _ => None,
     }
 }
@@ -193,7 +194,7 @@ fn unseen(latencies: &Latencies) -> Result<Latencies, LatenciesError> {
         highest_ns,
     })?;
     for (age_ns, _, count) in latencies.buckets() {
-        // Bounded by the generator's queue of waiting arrivals.
+        // Bounded by the generator's exchanges.
         for _ in 0..count {
             marked.record_unfinished(age_ns);
         }
@@ -256,7 +257,14 @@ mod tests {
             sort_tag("client.lateness"),
             Some((Kind::Lateness, Ends::Seen))
         );
-        assert_eq!(sort_tag("client.echo.felt.timeout"), None);
+        for (tag, kind) in [
+            ("client.echo.felt.timeout", Kind::Felt),
+            ("client.echo.service.timeout", Kind::Service),
+            ("client.echo.service.unfinished", Kind::Service),
+        ] {
+            assert_eq!(sort_tag(tag), Some((kind, Ends::Unseen)), "{tag}");
+        }
+        assert_eq!(sort_tag("client.echo.felt.connect-refused"), None);
         assert_eq!(sort_tag("client.wait"), None);
         assert_eq!(sort_tag(""), None);
     }

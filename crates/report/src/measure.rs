@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tare_schema::agent::Answered;
 use tare_schema::metric::Metric;
-use tare_schema::record::{PartUsage, TrialRecord};
+use tare_schema::record::{PartUsage, RoleResult, TrialRecord};
 use tare_schema::view::TimePoint;
 use tare_stats::Latencies;
 
@@ -24,9 +25,9 @@ pub struct Measured<'a> {
 /// What the trials of one cell observed, merged.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// `felt`: right answers, and unfinished ones at their age.
+    /// `felt`: right answers, and those that never came at their age.
     pub felt: Option<Latencies>,
-    /// `service`: right answers.
+    /// `service`: the same of what was sent.
     pub service: Option<Latencies>,
     /// `lateness` of the generator.
     pub lateness: Option<Latencies>,
@@ -84,16 +85,14 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
     match metric {
         Metric::Throughput => throughput(record),
         Metric::Cpu => {
-            let cpu_ns: Option<u64> = under_test(record).map(|part| part.cpu_ns).sum();
+            let cpu_ns = observed(under_test(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
         Metric::CpuTotal => {
-            let cpu_ns: Option<u64> = record.parts.iter().map(|part| part.cpu_ns).sum();
+            let cpu_ns = observed(record.parts.iter().map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
-        Metric::Memory => under_test(record)
-            .map(|part| part.rss_peak_bytes)
-            .sum::<Option<u64>>()
+        Metric::Memory => observed(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
         _ => None,
@@ -110,25 +109,35 @@ fn under_test(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
     record.parts.iter().filter(|part| is_under_test(part))
 }
 
-/// Right answers of a trial, all roles.
-pub fn right(record: &TrialRecord) -> u64 {
-    record.load.iter().map(|role| role.right).sum()
+/// The sum over parts; `None` when one of them was not observed, or there is none: nothing is not 0.
+fn observed(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let mut amounts = amounts.peekable();
+    amounts.peek()?;
+    amounts.sum()
 }
 
-/// Per 1000 right answers: an error that comes fast must not look cheap.
+/// What a role's window answered, by arrival. Records from before that was counted have only the answers to what was intended
+/// in the window: the nearest there is.
+fn answered(role: &RoleResult) -> Answered {
+    if role.answered_in_window == Answered::default() && role.right > 0 {
+        return Answered {
+            right: role.right,
+            errors: role.errors,
+        };
+    }
+    role.answered_in_window
+}
+
+/// Per 1000 right answers that arrived in the window, all roles: the window is what the amount was observed over, and an error
+/// that comes fast must not look cheap.
 pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
-    let right = right(record);
+    let right: u64 = record.load.iter().map(|role| answered(role).right).sum();
     (right > 0).then(|| amount * 1000.0 / right as f64)
 }
 
-/// Right answers per second, all roles.
+/// Right answers that arrived in the window per second, all roles.
 fn throughput(record: &TrialRecord) -> Option<f64> {
-    record
-        .load
-        .iter()
-        .map(|role| (role.window_ns > 0).then(|| role.right as f64 * 1e9 / role.window_ns as f64))
-        .sum::<Option<f64>>()
-        .filter(|_| !record.load.is_empty())
+    per_second(record, |answered| answered.right)
 }
 
 /// Rate asked for, all roles; `None` if a role has none.
@@ -141,15 +150,18 @@ pub fn offered(record: &TrialRecord) -> Option<f64> {
         .filter(|offered| *offered > 0.0)
 }
 
-/// Exchanges of the window that ended, per second: what was carried of the rate asked for. Those that found the queue full or
-/// never ended were not.
+/// Answers that arrived in the window per second: what was carried of the rate asked for. Those that found the queue full, never
+/// ended or ended only in the drain were not.
 pub fn carried(record: &TrialRecord) -> Option<f64> {
+    per_second(record, |answered| answered.right + answered.errors)
+}
+
+fn per_second(record: &TrialRecord, count: fn(Answered) -> u64) -> Option<f64> {
     record
         .load
         .iter()
         .map(|role| {
-            let ended = role.right + role.errors;
-            (role.window_ns > 0).then(|| ended as f64 * 1e9 / role.window_ns as f64)
+            (role.window_ns > 0).then(|| count(answered(role)) as f64 * 1e9 / role.window_ns as f64)
         })
         .sum::<Option<f64>>()
         .filter(|_| !record.load.is_empty())

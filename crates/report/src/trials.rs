@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{NoiseFloor, Plan};
+use tare_schema::plan::{Arm, NoiseFloor, Plan};
 use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::TrialRow;
 
@@ -19,6 +19,8 @@ pub type CellName = (String, String);
 pub struct Trials<'a> {
     /// Blocks that count, in order.
     pub blocks: Vec<u32>,
+    /// Of those, how many are whole: all, unless there is nothing but an unfinished first one.
+    pub whole: u32,
     /// Trials that count by cell, then block and copy.
     pub cells: BTreeMap<CellName, BTreeMap<(u32, u32), Measured<'a>>>,
     /// Their observations, merged over the trials of copy 0.
@@ -59,36 +61,51 @@ pub fn arms_run(run: &Run) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Blocks in which every cell was tried, and those that count.
+/// Blocks that count, and how many of them are whole.
 ///
 /// The last block of a run that is still going or was ended is left out unless it is whole: it will be measured again. With
 /// no whole block at all there is nothing better than what is there.
-fn blocks(run: &Run) -> Vec<u32> {
-    let arms = arms_run(run);
-    let mut tried: BTreeMap<u32, BTreeSet<(&str, &str, u32)>> = BTreeMap::new();
-    for trial in current(run) {
-        let record = &trial.record;
-        let place = (record.arm.as_str(), record.level.as_str(), record.copy);
-        tried.entry(record.block).or_default().insert(place);
-    }
-    let wanted: usize = run
-        .plan
-        .arms
-        .iter()
-        .enumerate()
-        .filter(|(_, arm)| arms.contains(arm.name.as_str()))
-        .map(|(place, _)| copies(&run.plan, place) as usize * run.plan.levels.len())
-        .sum();
+fn blocks(run: &Run) -> (Vec<u32>, u32) {
+    let tried: BTreeSet<u32> = current(run).map(|trial| trial.record.block).collect();
+    let mut blocks: Vec<u32> = tried.into_iter().collect();
     let complete = run
         .state
         .as_ref()
         .is_some_and(|state| state.state == RunProgress::Complete);
-    let mut blocks: Vec<u32> = tried.keys().copied().collect();
-    if !complete && blocks.len() > 1 {
-        let last = blocks.last().copied();
-        blocks.retain(|block| Some(*block) != last || tried[block].len() >= wanted);
+    let mut whole = blocks.len() as u32;
+    if let Some(&last) = blocks.last()
+        && !complete
+        && !is_whole(run, last)
+    {
+        whole -= 1;
+        if whole > 0 {
+            blocks.pop();
+        }
     }
-    blocks
+    (blocks, whole)
+}
+
+/// Whether every slot of a block has a trial that is fit or a repeat: what the conductor takes for a complete block.
+fn is_whole(run: &Run, block: u32) -> bool {
+    let settled: BTreeSet<(&str, &str, u32)> = current(run)
+        .map(|trial| &trial.record)
+        .filter(|record| record.block == block && (record.status.is_fit() || record.attempt > 0))
+        .map(|record| (record.arm.as_str(), record.level.as_str(), record.copy))
+        .collect();
+    let arms = arms_run(run);
+    // An arm that needs what is not there is not run; any other has its turn in every block.
+    let due = |(_, arm): &(usize, &Arm)| arm.needs.is_none() || arms.contains(arm.name.as_str());
+    run.plan
+        .arms
+        .iter()
+        .enumerate()
+        .filter(due)
+        .all(|(place, arm)| {
+            run.plan.levels.iter().all(|level| {
+                (0..copies(&run.plan, place))
+                    .all(|copy| settled.contains(&(arm.name.as_str(), level.name.as_str(), copy)))
+            })
+        })
 }
 
 /// Trials that were not measured again by a resumed run.
@@ -98,9 +115,10 @@ fn current(run: &Run) -> impl Iterator<Item = &Trial> {
 
 /// Measures every trial once and keeps what counts.
 pub fn trials(run: &Run) -> Trials<'_> {
-    let blocks = blocks(run);
+    let (blocks, whole) = blocks(run);
     let mut all = Trials {
         blocks: blocks.clone(),
+        whole,
         ..Trials::default()
     };
     for trial in &run.trials {
@@ -142,25 +160,41 @@ pub fn trials(run: &Run) -> Trials<'_> {
 }
 
 fn count_tries(run: &Run, all: &mut Trials<'_>) {
+    // Attempts at each slot: the highest number.
+    let mut attempts: BTreeMap<(&str, &str, u32, u32), u32> = BTreeMap::new();
+    for record in current(run).map(|trial| &trial.record) {
+        let slot = (
+            record.arm.as_str(),
+            record.level.as_str(),
+            record.block,
+            record.copy,
+        );
+        let last = attempts.entry(slot).or_default();
+        *last = record.attempt.max(*last);
+    }
     for (place, arm) in run.plan.arms.iter().enumerate() {
         for level in &run.plan.levels {
             let cell = (arm.name.clone(), level.name.clone());
             let tries = all.tries.entry(cell.clone()).or_default();
-            for block in &all.blocks {
-                for copy in 0..copies(&run.plan, place) {
-                    let fit = all
-                        .cells
-                        .get(&cell)
-                        .is_some_and(|c| c.contains_key(&(*block, copy)));
-                    let repeated = current(run).any(|trial| {
-                        let record = &trial.record;
-                        (record.block, record.copy) == (*block, copy)
-                            && record.attempt > 0
-                            && (&record.arm, &record.level) == (&cell.0, &cell.1)
-                    });
-                    tries.planned += 1;
-                    tries.rerun_or_missing += u32::from(!fit || repeated);
+            let places = all
+                .blocks
+                .iter()
+                .flat_map(|&block| (0..copies(&run.plan, place)).map(move |copy| (block, copy)));
+            for (block, copy) in places {
+                let slot = (arm.name.as_str(), level.name.as_str(), block, copy);
+                let attempt = attempts.get(&slot);
+                // What an unfinished first block has not come to yet is not missing; the copy alone says nothing of the cell.
+                let own = attempts.get(&(slot.0, slot.1, block, 0));
+                if all.whole == 0 && (attempt.is_none() || own.is_none()) {
+                    continue;
                 }
+                let fit = all
+                    .cells
+                    .get(&cell)
+                    .is_some_and(|cell| cell.contains_key(&(block, copy)));
+                let repeated = attempt.is_some_and(|&attempt| attempt > 0);
+                tries.planned += 1;
+                tries.rerun_or_missing += u32::from(!fit || repeated);
             }
         }
     }

@@ -37,7 +37,7 @@ pub fn view(run: &Run) -> View {
             .iter()
             .map(|metric| metric_head(plan, *metric))
             .collect(),
-        arms: arms(run),
+        arms: arms(run, trials.whole),
         levels,
         overheads: judged.overheads,
         published: Vec::new(),
@@ -76,7 +76,7 @@ fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
         .filter_map(|record| record.load.iter().map(|role| role.window_ns).max())
         .sum();
     let progress = state.map_or(RunProgress::Running, |s| s.state);
-    let blocks_complete = trials.blocks.len() as u32;
+    let blocks_complete = trials.whole;
     RunHead {
         id: run.id(),
         experiment: plan.experiment.clone(),
@@ -139,7 +139,7 @@ fn metric_head(plan: &Plan, metric: Metric) -> MetricHead {
     }
 }
 
-fn arms(run: &Run) -> Vec<ArmHead> {
+fn arms(run: &Run, whole: u32) -> Vec<ArmHead> {
     let measured = arms_run(run);
     let compares_arms = run.plan.compare == Compare::Arms;
     run.plan
@@ -150,8 +150,11 @@ fn arms(run: &Run) -> Vec<ArmHead> {
             name: arm.name.clone(),
             about: arm.about.clone(),
             baseline: place == 0 && compares_arms,
-            // Before anything was measured nothing can be said of an arm.
-            not_run: (!measured.is_empty() && !measured.contains(arm.name.as_str())).then(|| {
+            // Within the first block its turn may still come.
+            not_run: (!measured.is_empty()
+                && !measured.contains(arm.name.as_str())
+                && (whole > 0 || arm.needs.is_some()))
+            .then(|| {
                 arm.needs.as_ref().map_or_else(
                     || "no trial of it was made".to_string(),
                     |needs| format!("it needs {needs}"),

@@ -6,8 +6,8 @@
 
 use crate::distribution::{student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome};
-use crate::paired::TableError;
+use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, RERUN_SHARE_MAX};
+use crate::paired::{TableError, Trials};
 use crate::paired::{mean, variance};
 
 /// What is to be compared: the values of one arm, level and metric, one per block.
@@ -21,6 +21,11 @@ pub struct Question<'a> {
     pub family: usize,
     /// The relative difference below which nothing matters: the larger of the declared margin and both noise floors.
     pub margin: Option<f64>,
+    /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and clocks:
+    /// no interval is narrower, so one step never "differs", however often it is seen.
+    pub resolution: f64,
+    /// How the trials of the cell went, before and after.
+    pub trials: [Trials; 2],
 }
 
 /// The comparison of one metric between two runs.
@@ -67,7 +72,8 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
         });
     };
     let (n, m) = (before.len() as f64, after.len() as f64);
-    let (v, w) = (v / n, w / m);
+    let floor = question.resolution.powi(2) / 12.0;
+    let (v, w) = (v.max(floor) / n, w.max(floor) / m);
     let sum = v + w;
     let degrees = if sum > 0.0 {
         sum * sum / (v * v / (n - 1.0) + w * w / (m - 1.0))
@@ -75,12 +81,15 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
         n + m - 2.0
     };
     let tail = 0.025 / question.family.max(1) as f64;
+    let critical = student_quantile(1.0 - tail, degrees);
+    // Values rounded to the same step are off by the same in every block: more blocks do not average that out.
+    let step = question.resolution / critical;
     let evidence = Evidence {
         estimate,
         // A floor against rounding only, as for runs whose values are all equal.
-        error: sum.sqrt().max(1e-9),
+        error: sum.sqrt().max(step).max(1e-9),
         degrees,
-        critical: student_quantile(1.0 - tail, degrees),
+        critical,
         tail,
         blocks: fewest,
         margin: question.margin,
@@ -94,8 +103,17 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
         difference: mean(&before)
             .map(|level| Difference::derive(level.exp(), estimate.exp(), deciding)),
         p: Some(2.0 * student_cdf(-(estimate / evidence.error).abs(), degrees)),
-        outcome: evidence.judge(),
+        outcome: outcome(&evidence, question),
     })
+}
+
+fn outcome(evidence: &Evidence, question: &Question) -> Outcome {
+    let [before, after] = question.trials.map(Trials::share);
+    let share = before.max(after);
+    if share > RERUN_SHARE_MAX {
+        return Outcome::NoVerdict(NoVerdict::TooManyReruns { share });
+    }
+    evidence.judge()
 }
 
 fn logs(values: &[f64], column: usize) -> Result<Vec<f64>, TableError> {
@@ -114,4 +132,52 @@ fn logs(values: &[f64], column: usize) -> Result<Vec<f64>, TableError> {
             }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Latencies;
+
+    fn judged(before: &[f64], after: &[f64], trials: [Trials; 2]) -> Outcome {
+        let question = Question {
+            before,
+            after,
+            family: 1,
+            margin: None,
+            resolution: Latencies::RESOLUTION,
+            trials,
+        };
+        compare(&question).unwrap().outcome
+    }
+
+    fn differs(outcome: Outcome) -> bool {
+        matches!(outcome, Outcome::Differs { .. })
+    }
+
+    #[test]
+    fn one_step_of_the_scale_is_no_difference_however_many_blocks_show_it() {
+        for blocks in [3, 5, 100] {
+            let before = vec![1024.0; blocks];
+            let clean = <[Trials; 2]>::default();
+            assert!(!differs(judged(&before, &vec![1025.0; blocks], clean)));
+            assert!(differs(judged(&before, &vec![1030.0; blocks], clean)));
+        }
+    }
+
+    #[test]
+    fn a_fifth_of_the_trials_repeated_in_either_run_is_the_most_that_carries_a_verdict() {
+        let (before, after) = ([1000.0; 5], [2000.0; 5]);
+        let went = |rerun_or_missing| Trials {
+            planned: 5,
+            rerun_or_missing,
+        };
+        assert!(differs(judged(&before, &after, [went(1), went(1)])));
+        for trials in [[went(2), went(0)], [went(0), went(2)]] {
+            assert_eq!(
+                judged(&before, &after, trials),
+                Outcome::NoVerdict(NoVerdict::TooManyReruns { share: 0.4 })
+            );
+        }
+    }
 }

@@ -267,6 +267,8 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
                     after: &after,
                     family: 1,
                     margin: None,
+                    resolution: 0.0,
+                    trials: Default::default(),
                 };
                 differs(unpaired::compare(&question).expect("positive").outcome)
             })

@@ -92,6 +92,29 @@ fn warm_up_exchanges_are_sent_and_not_counted() {
 }
 
 #[test]
+fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
+    let arrivals = Constant::new(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    // The load starts at 1 s, its window at 2 s. The answers of the last 105 ms of the warm-up arrive in it; what would be ready
+    // after 3.5 s arrives behind its end.
+    let far = Rule(|now_ns: u64, _: ConnId, _: &[u8]| {
+        let delay_ns = 105 * MS;
+        let held_ns = if now_ns + delay_ns >= 3 * S + 500 * MS {
+            6 * S - now_ns
+        } else {
+            delay_ns
+        };
+        vec![(held_ns, Act::Send(answer()))]
+    });
+    let mut sim = Sim::new(patient_pool(200), Arrivals::Constant(arrivals), 1000, far);
+    sim.run_until(20 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!((counts.window.right, counts.window.errors), (200, 0));
+    let answered = counts.answered_in_window;
+    // Intended from 1.90 s to 3.39 s.
+    assert_eq!((answered.right, answered.errors), (150, 0));
+}
+
+#[test]
 fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
     // The last answer before 1.9 s; the timeout of a second is not reached before the drain is broken off.
     let far = stalling(S + 900 * MS, 100 * S);

@@ -92,6 +92,8 @@ impl Sleeper {
         until: Until,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
+        // A spin ends with the first event: those of the last turn must not end it.
+        events.clear();
         let now_ns = if until.start_ns == NEVER {
             now_ns
         } else {
@@ -255,6 +257,9 @@ fn timespec(ns: u64) -> Timespec {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::os::fd::AsFd;
+
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -272,6 +277,38 @@ mod tests {
             }
         }
         spun_ns as f64 / (10 * SECOND_NS) as f64
+    }
+
+    #[test]
+    fn an_event_of_the_last_turn_does_not_keep_the_next_start_from_being_spun_for() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let (mut near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
+        epoll::add(&epoll, &near, EventData::new_u64(7), EventFlags::IN).unwrap();
+        let mut sleeper = Sleeper::new(SpinRule::Bounded);
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let until = |start_ns| Until {
+            start_ns,
+            other_ns: NEVER,
+        };
+        // A busy machine may take the processor away until the start has passed: then it is tried again.
+        for _ in 0..100 {
+            far.write_all(&[1]).unwrap();
+            let later_ns = monotonic_ns() + SECOND_NS;
+            sleeper
+                .wait(epoll.as_fd(), 0, until(later_ns), &mut events)
+                .unwrap();
+            assert_eq!(events.len(), 1, "the event is taken");
+            near.read_exact(&mut [0]).unwrap();
+            let start_ns = monotonic_ns() + 50_000;
+            sleeper
+                .wait(epoll.as_fd(), 0, until(start_ns), &mut events)
+                .unwrap();
+            assert!(events.is_empty(), "the event of the last turn is gone");
+            if sleeper.spun_ns() > 0 {
+                return;
+            }
+        }
+        panic!("no start was spun for");
     }
 
     #[test]

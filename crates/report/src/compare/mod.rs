@@ -8,9 +8,10 @@ use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Plan;
 use tare_schema::view::{Family, Interval, Outcome, Sentence, SentenceKind, View};
 use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
-use tare_stats::unpaired;
+use tare_stats::paired::Trials as Went;
+use tare_stats::{Latencies, unpaired};
 
-use crate::judge::outcome_text;
+use crate::judge::{BOUNDED, outcome_text};
 use crate::quantity::{self, Sign};
 use crate::read::Run;
 use crate::trials::{Trials, trials};
@@ -172,30 +173,49 @@ impl Judge<'_> {
     fn row(&self, cell: &(String, String), metric: Metric) -> Option<Row> {
         let before = values(self.measured.0, cell, metric);
         let after = values(self.measured.1, cell, metric);
-        if before.is_empty() && after.is_empty() {
+        if before.is_nothing() && after.is_nothing() {
             return None;
         }
+        let is_bounded = before.is_bounded || after.is_bounded;
         let is_primary = self.plan.primary.contains(&metric);
         let margin = self.margin(cell, metric);
         let question = unpaired::Question {
-            before: &before,
-            after: &after,
+            before: &before.exact,
+            after: &after.exact,
             family: if is_primary { self.family } else { 1 },
             margin,
+            resolution: match metric.unit() {
+                Unit::Nanoseconds => Latencies::RESOLUTION,
+                _ => 0.0,
+            },
+            trials: [went(self.measured.0, cell), went(self.measured.1, cell)],
         };
         let found = unpaired::compare(&question).ok()?;
         let ends = found.deciding;
-        let ratio = found.ratio.map(|estimate| Interval {
-            estimate,
-            low: ends.map(|ends| ends.low),
-            high: ends.map(|ends| ends.high),
-        });
-        let added = found.difference.map(|difference| Interval {
-            estimate: difference.estimate,
-            low: Some(difference.low),
-            high: Some(difference.high),
-        });
-        let outcome = outcome(found.outcome, is_primary);
+        // What is left of a bounded metric are its better blocks: their ratio would flatter it.
+        let ratio = found
+            .ratio
+            .filter(|_| !is_bounded)
+            .map(|estimate| Interval {
+                estimate,
+                low: ends.map(|ends| ends.low),
+                high: ends.map(|ends| ends.high),
+            });
+        let added = found
+            .difference
+            .filter(|_| !is_bounded)
+            .map(|difference| Interval {
+                estimate: difference.estimate,
+                low: Some(difference.low),
+                high: Some(difference.high),
+            });
+        let outcome = if is_bounded {
+            Outcome::None {
+                why: BOUNDED.into(),
+            }
+        } else {
+            outcome(found.outcome, is_primary)
+        };
         Some(Row {
             level: cell.1.clone(),
             arm: cell.0.clone(),
@@ -241,18 +261,42 @@ impl Judge<'_> {
     }
 }
 
-/// Values of a cell, one per block; lower bounds cannot be compared.
-fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Vec<f64> {
-    let Some(measured) = trials.cells.get(cell) else {
-        return Vec::new();
-    };
-    measured
-        .iter()
-        .filter(|((_, copy), _)| *copy == 0)
-        .filter_map(|(_, measured)| measured.values.get(&metric))
-        .filter(|figured| !figured.at_least && figured.value > 0.0 && figured.value.is_finite())
-        .map(|figured| figured.value)
-        .collect()
+/// Values of a cell, one per block.
+#[derive(Debug, Default)]
+struct Values {
+    /// Those that are what they say.
+    exact: Vec<f64>,
+    /// Whether others are lower bounds, so that nothing can be said of the metric.
+    is_bounded: bool,
+}
+
+impl Values {
+    fn is_nothing(&self) -> bool {
+        self.exact.is_empty() && !self.is_bounded
+    }
+}
+
+fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Values {
+    let mut values = Values::default();
+    let measured = trials.cells.get(cell).into_iter().flatten();
+    for (_, measured) in measured.filter(|((_, copy), _)| *copy == 0) {
+        match measured.values.get(&metric) {
+            Some(figured) if figured.at_least => values.is_bounded = true,
+            Some(figured) if figured.value > 0.0 && figured.value.is_finite() => {
+                values.exact.push(figured.value);
+            }
+            _ => {}
+        }
+    }
+    values
+}
+
+fn went(trials: &Trials<'_>, cell: &(String, String)) -> Went {
+    let tries = trials.tries.get(cell).copied().unwrap_or_default();
+    Went {
+        planned: tries.planned,
+        rerun_or_missing: tries.rerun_or_missing,
+    }
 }
 
 fn figure(view: &View, cell: &(String, String), metric: Metric) -> String {
@@ -271,7 +315,10 @@ fn outcome(found: judged::Outcome, is_primary: bool) -> Outcome {
             }
         }
         judged::Outcome::NoVerdict(NoVerdict::TooManyReruns { share }) => Outcome::None {
-            why: format!("{} of the trials repeated", quantity::percent(share)),
+            why: format!(
+                "{} of the trials of one run were repeated or are missing",
+                quantity::percent(share)
+            ),
         },
         _ if !is_primary => Outcome::Described,
         judged::Outcome::Differs { extent, .. } => Outcome::Differs {

@@ -182,7 +182,7 @@ fn noise(run: &Run, view: &View) -> Option<String> {
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     (floor > NOISY).then(|| {
         format!(
-            "Noisy: the baseline measured twice may differ by up to {} in {}{}; smaller differences count as none there.",
+            "Noisy: the baseline measured twice may differ by up to {} in {}{}; differences within that are marked as within the margin.",
             quantity::percent(floor),
             worst.metric.label(),
             at_level(&run.plan, &worst.level)

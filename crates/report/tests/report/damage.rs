@@ -3,7 +3,7 @@
 use std::fs;
 
 use tare_schema::metric::Metric;
-use tare_schema::record::RunProgress;
+use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::{SentenceKind, ViewState};
 
 use crate::fixture::SampleRun;
@@ -120,14 +120,42 @@ fn every_prefix_of_a_run_has_a_view() {
     let folder = run.write(place.path()).unwrap();
     for number in (0..=30).rev() {
         let view = tare_report::view(&tare_report::read(&folder).unwrap());
-        let whole = (number / 10).max(u32::from(number > 0));
-        assert_eq!(view.run.blocks_complete, whole, "after {number} trials");
+        assert_eq!(
+            view.run.blocks_complete,
+            number / 10,
+            "after {number} trials"
+        );
+        let warnings = sentences(&view, SentenceKind::Warning);
+        assert!(
+            warnings.iter().all(|w| !w.starts_with("No verdict")),
+            "after {number} trials: {warnings:?}"
+        );
         assert!(!view.verdict.is_empty());
         let trial = folder.join(format!("trials/{number:04}"));
         if number > 0 {
             fs::remove_dir_all(trial).unwrap();
         }
     }
+}
+
+#[test]
+fn a_last_block_whose_repeat_is_due_is_not_whole() {
+    let last = |attempt| {
+        SampleRun {
+            progress: RunProgress::Interrupted,
+            ..SampleRun::sidecar()
+        }
+        .edit(move |record, _| {
+            if record.block == 5 && record.arm == "both-sidecars" {
+                record.attempt = attempt;
+                record.status = TrialStatus::Unfit {
+                    reasons: vec!["late".into()],
+                };
+            }
+        })
+    };
+    assert_eq!(view_of(&last(0)).run.blocks_complete, 4);
+    assert_eq!(view_of(&last(1)).run.blocks_complete, 5);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use tare_schema::metric::Metric;
 use tare_schema::plan::Compare;
 use tare_schema::record::TrialStatus;
-use tare_schema::view::{Family, Outcome, SentenceKind, ViewState};
+use tare_schema::view::{Family, Outcome, SentenceKind, View, ViewState};
 
 use crate::fixture::{SampleArm, SampleRun};
 use crate::{cell, figure, overhead, sentences, sidecar, view_of};
@@ -196,6 +196,7 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
                     .push((1, 10_000_000_000));
             }
             record.load[0].right -= open as u64;
+            record.load[0].answered_in_window.right -= open as u64;
             record.load[0].unfinished += open as u64;
         }
     });
@@ -220,6 +221,69 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
             .any(|w| w.starts_with("OFFERED RATE NOT REACHED: client-sidecar at 2000")),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn a_timeout_is_an_exchange_that_took_longer() {
+    let run = SampleRun::sidecar().edit(|record, exchanges| {
+        if record.arm == "client-sidecar" && record.level == "2000/s" {
+            for quantity in ["felt", "service"] {
+                let late = exchanges.tag(&format!("client.echo.{quantity}.timeout"));
+                late.extend(vec![(1, 5_000_000_000); 600]);
+            }
+        }
+    });
+    let view = view_of(&run);
+    for metric in [Metric::P99, Metric::ServiceP99] {
+        let p99 = figure(&view, "client-sidecar", "2000/s", metric);
+        assert!(p99.at_least && p99.text.starts_with("> 5"), "{p99:?}");
+    }
+    let median = figure(&view, "client-sidecar", "2000/s", Metric::Median);
+    assert!(!median.at_least, "{median:?}");
+}
+
+#[test]
+fn rates_and_costs_are_of_what_was_answered_in_the_window() {
+    // Of the exchanges intended in the window, a tenth was answered in the drain.
+    let in_drain = |record: &mut tare_schema::record::TrialRecord| {
+        let role = &mut record.load[0];
+        role.answered_in_window.right = role.right * 9 / 10;
+    };
+    let plain = sidecar();
+    let late = view_of(&SampleRun::sidecar().edit(move |record, _| in_drain(record)));
+    let of = |view: &View, metric| {
+        let value = figure(view, "client-sidecar", "2000/s", metric).value;
+        value.unwrap()
+    };
+    for (metric, times) in [(Metric::Throughput, 0.9), (Metric::Cpu, 1.0 / 0.9)] {
+        let ratio = of(&late, metric) / of(&plain, metric);
+        assert!((ratio - times).abs() < 1e-3, "{metric:?}: {ratio}");
+    }
+    assert!(cell(&plain, "client-sidecar", "2000/s").rate_reached);
+    assert!(!cell(&late, "client-sidecar", "2000/s").rate_reached);
+    // Records that do not know it are taken at what was intended in the window.
+    let old = view_of(&SampleRun::sidecar().edit(|record, _| {
+        record.load[0].answered_in_window = tare_schema::agent::Answered::default();
+    }));
+    assert_eq!(old.levels, plain.levels);
+}
+
+#[test]
+fn what_was_not_measured_was_neither_reached_nor_free() {
+    let view = view_of(&SampleRun::sidecar().edit(|record, _| {
+        if record.arm == "client-sidecar" {
+            record.status = TrialStatus::Unfit {
+                reasons: vec!["late".into()],
+            };
+        } else if record.arm == "both-sidecars" {
+            record
+                .parts
+                .retain(|part| part.role == "agent" || part.role == "conductor");
+        }
+    }));
+    assert!(!cell(&view, "client-sidecar", "2000/s").rate_reached);
+    let cpu = figure(&view, "both-sidecars", "2000/s", Metric::Cpu);
+    assert_eq!((cpu.value, cpu.text.as_str()), (None, "–"));
 }
 
 #[test]

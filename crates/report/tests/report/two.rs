@@ -140,3 +140,41 @@ fn runs_without_a_common_cell_are_refused_even_by_force() {
         CompareError::Nothing
     );
 }
+
+#[test]
+fn a_block_that_is_only_a_bound_leaves_no_verdict_on_the_metric() {
+    let bounded = SampleRun::sidecar().edit(|record, exchanges| {
+        if record.arm == "direct" && record.level == "2000/s" && record.block == 2 {
+            let late = exchanges.tag("client.echo.felt.timeout");
+            late.extend(vec![(1, 5_000_000_000); 600]);
+        }
+    });
+    let found = two(&SampleRun::sidecar(), &bounded, Unlike::Refuse).unwrap();
+    let row = |metric| {
+        let of = |r: &&tare_report::compare::Row| {
+            r.arm == "direct" && r.level == "2000/s" && r.metric == metric
+        };
+        found.rows.iter().find(of).unwrap()
+    };
+    let p99 = row(Metric::P99);
+    assert!(
+        matches!(&p99.outcome, Outcome::None { why } if why.contains("unanswered")),
+        "{p99:?}"
+    );
+    assert_eq!((p99.ratio, p99.added), (None, None));
+    assert!(!matches!(row(Metric::Median).outcome, Outcome::None { .. }));
+}
+
+#[test]
+fn a_cell_with_many_repeats_in_one_run_has_no_verdict_against_another() {
+    let repeated = SampleRun::sidecar().edit(|record, _| {
+        if record.arm == "client-sidecar" && record.block <= 2 {
+            record.attempt = 1;
+        }
+    });
+    let found = two(&SampleRun::sidecar(), &repeated, Unlike::Refuse).unwrap();
+    for row in found.rows.iter().filter(|row| row.ratio.is_some()) {
+        let is_none = matches!(&row.outcome, Outcome::None { why } if why.starts_with("40"));
+        assert_eq!(is_none, row.arm == "client-sidecar", "{row:?}");
+    }
+}

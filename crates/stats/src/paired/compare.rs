@@ -35,7 +35,7 @@ pub struct Trials {
 }
 
 impl Trials {
-    fn share(self) -> f64 {
+    pub(crate) fn share(self) -> f64 {
         if self.planned == 0 {
             return 0.0;
         }

@@ -106,6 +106,8 @@ fn welchs_test_agrees_with_scipy() {
         after: &after,
         family: 1,
         margin: None,
+        resolution: 0.0,
+        trials: Default::default(),
     })
     .unwrap();
     let interval = got.deciding.unwrap();
