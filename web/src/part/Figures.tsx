@@ -23,7 +23,7 @@ function outcomesOf(cell: CellView): string {
 
 function offered(cell: CellView): JSX.Element {
   if (!present(cell.offered_per_s)) return <>as fast as possible</>;
-  return cell.rate_reached ? <>{count(cell.offered_per_s)}/s</> : <><b>▲ not reached:</b> {count(cell.offered_per_s)}/s</>;
+  return cell.rate_reached || cell.trials_fit === 0 ? <>{count(cell.offered_per_s)}/s</> : <><b>▲ not reached:</b> {count(cell.offered_per_s)}/s</>;
 }
 
 interface CountRow {

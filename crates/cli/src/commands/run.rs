@@ -128,6 +128,10 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         .levels
         .iter()
         .flat_map(|level| &level.cells)
+        .filter(|cell| {
+            let arm = view.arms.iter().find(|arm| arm.name == cell.arm);
+            arm.is_none_or(|arm| arm.not_run.is_none())
+        })
         .any(|cell| !cell.rate_reached);
     if args.require_rate && rate_missed {
         eprintln!("an offered rate was not reached (--require-rate)");
