@@ -46,6 +46,8 @@ pub(crate) fn get(url: &str, within: Duration) -> Result<Page, String> {
         let read = match stream.read(&mut chunk) {
             Ok(read) => read,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            // The read timed out: the next turn says so.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
             Err(error) => return Err(failed("cannot read", &error)),
         };
         if read == 0 {

@@ -45,7 +45,12 @@ fn progress(view: &View) -> Option<String> {
         .map(|why| format!(" ({why})"))
         .unwrap_or_default();
     let ended = match view.run.progress {
-        RunProgress::Complete if view.run.state == ViewState::Complete => return None,
+        RunProgress::Complete
+            if view.run.state == ViewState::Complete
+                || view.run.blocks_complete >= view.run.blocks_planned =>
+        {
+            return None;
+        }
         RunProgress::Complete => "The run ended with fewer blocks than planned",
         RunProgress::Running => "The run is not finished, or was killed",
         RunProgress::Interrupted => "The run was interrupted",
