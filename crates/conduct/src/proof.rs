@@ -2,6 +2,7 @@
 
 use tare_lab::environment::{InstanceCounters, Reading};
 use tare_schema::plan::{Arm, Cell, Plan};
+use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security, Topology};
 
@@ -16,11 +17,6 @@ pub struct Sent {
     pub connections: u64,
     /// Request bytes.
     pub bytes: u64,
-}
-
-/// Protocols whose requests a proxy counts one by one.
-fn is_request_protocol(protocol: &str) -> bool {
-    protocol != "tcp"
 }
 
 /// The evidence of one trial, whether it holds or not.
@@ -120,8 +116,9 @@ fn prove_traffic(
     growth: &Growth<'_>,
 ) -> Vec<Proof> {
     let mut proofs = Vec::new();
+    let counts = counted(&route.protocol);
     for stop in &route.stops {
-        if is_request_protocol(&route.protocol) {
+        if counts == Counted::Requests {
             let grown = growth.of(stop, "requests", &route.edge);
             proofs.push(exactly(stop, "requests", sent.requests, grown));
             if let Some(retries) = growth.of(stop, "retries", &route.edge) {
@@ -141,7 +138,7 @@ fn prove_traffic(
             }
         }
     }
-    if is_request_protocol(&route.protocol) && growth.has_counters(&route.to) {
+    if counts == Counted::Requests && growth.has_counters(&route.to) {
         let grown = growth.of(&route.to, "requests", &route.edge);
         if grown.is_some() {
             proofs.push(exactly(&route.to, "requests", sent.requests, grown));

@@ -67,6 +67,24 @@ pub fn exists(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
+/// What a proxy that speaks a protocol counts one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Requests.
+    Requests,
+    /// Connections and bytes: it does not look inside.
+    Connections,
+}
+
+/// What proxies on an edge count, by the protocol that they see there.
+#[must_use]
+pub fn counted(protocol: &str) -> Counted {
+    match protocol {
+        "tcp" => Counted::Connections,
+        _ => Counted::Requests,
+    }
+}
+
 /// Exchanges that share a connection where an experiment does not say how many.
 const STREAMS: u16 = 8;
 
