@@ -1,0 +1,36 @@
+//! The arguments of `tare load`, in groups.
+
+mod output;
+mod pacing;
+mod protocol;
+mod request;
+mod tls;
+
+pub use output::OutputArgs;
+pub use pacing::{PacingArgs, Stopping};
+pub use protocol::ProtocolArgs;
+pub use request::RequestArgs;
+pub use tls::TlsArgs;
+
+/// Arguments of `tare load`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where to: http://host:port/path. Loopback and private addresses only, unless --allow-public-target.
+    pub url: String,
+    #[command(flatten)]
+    pub pacing: PacingArgs,
+    #[command(flatten)]
+    pub protocol: ProtocolArgs,
+    #[command(flatten)]
+    pub tls: TlsArgs,
+    #[command(flatten)]
+    pub request: RequestArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Seed of random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Allow an address that is neither loopback nor private: only with the consent of who runs it.
+    #[arg(long)]
+    pub allow_public_target: bool,
+}

@@ -1,0 +1,16 @@
+//! Which protocol is spoken.
+
+/// The protocol of a load.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Protocol")]
+pub struct ProtocolArgs {
+    /// Speak HTTP/2, as to a server known to speak it (without TLS: h2c with prior knowledge).
+    #[arg(long, conflicts_with = "grpc")]
+    pub http2: bool,
+    /// Make unary gRPC calls: the URL's path is /package.Service/Method, the body is the encoded message.
+    #[arg(long)]
+    pub grpc: bool,
+    /// Requests on one HTTP/2 connection at a time.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub streams: u16,
+}

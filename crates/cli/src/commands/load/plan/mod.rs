@@ -1,0 +1,122 @@
+//! From the arguments of `tare load` to a load plan.
+
+mod request;
+mod words;
+
+use std::time::Duration;
+
+use anyhow::bail;
+use tare_schema::FORMAT_VERSION;
+use tare_schema::load::{ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop, Transport};
+
+use super::args::{Args, Stopping};
+use super::target::Target;
+
+/// Connections when nothing is said: what comparable tools open.
+const CONNECTIONS: u32 = 50;
+
+/// What the user wants.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// For the generator.
+    pub plan: LoadPlan,
+    /// In words.
+    pub words: String,
+}
+
+impl Wanted {
+    /// Makes the plan.
+    pub fn new(args: &Args, target: &Target) -> anyhow::Result<Self> {
+        let pacing = match (args.pacing.rate, args.pacing.clients) {
+            (Some(rate_per_s), _) => Pacing::Constant { rate_per_s },
+            (None, Some(clients)) => Pacing::Closed {
+                clients,
+                think_ns: args.pacing.think.as_ns(),
+            },
+            (None, None) => Pacing::Max,
+        };
+        let shared_by = match args.protocol.http2 || args.protocol.grpc {
+            true => u32::from(args.protocol.streams.max(1)),
+            false => 1,
+        };
+        let needed = args
+            .pacing
+            .clients
+            .map(|clients| clients.div_ceil(shared_by));
+        let connections = args.pacing.connections.or(needed).unwrap_or(CONNECTIONS);
+        if let (Some(clients), Some(needed)) = (
+            args.pacing.clients,
+            needed.filter(|&needed| needed > connections),
+        ) {
+            bail!(
+                "{clients} clients cannot share {connections} connections: at most {shared_by} fit on each, so leave out \
+                 --connections or give at least {needed}"
+            );
+        }
+        let stop = match (args.pacing.count, args.pacing.duration) {
+            (Some(exchanges), _) => Stop::Count { exchanges },
+            (None, Stopping::After(period)) => Stop::Duration {
+                window_ns: period.as_ns(),
+            },
+            (None, Stopping::Interrupted) => Stop::Interrupted,
+        };
+        let plan = LoadPlan {
+            version: FORMAT_VERSION,
+            role: "client".into(),
+            start_at_unix_us: None,
+            seed: args.seed,
+            endpoint: Endpoint {
+                addresses: target.addresses.clone(),
+                host: target.host.clone(),
+            },
+            load: LoadSpec {
+                pacing,
+                stop,
+                warmup_ns: args.pacing.warmup.as_ns(),
+                timeout_ns: args.pacing.timeout.as_ns(),
+                workers: args.pacing.workers,
+                spin: if args.pacing.no_spin {
+                    Spin::Off
+                } else {
+                    Spin::Bounded
+                },
+                sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
+                transport: Transport::Tcp,
+                client: client(args, connections),
+                requests: vec![request::request(args, target)?],
+            },
+        };
+        let words = format!(
+            "{} · {} · {} · {connections} connections, {} worker{}",
+            target.url,
+            words::pacing(pacing),
+            words::stop(stop),
+            args.pacing.workers,
+            if args.pacing.workers == 1 { "" } else { "s" }
+        );
+        Ok(Self { plan, words })
+    }
+
+    /// The rate asked for, if one was.
+    pub fn rate_per_s(&self) -> Option<f64> {
+        match self.plan.load.pacing {
+            Pacing::Constant { rate_per_s } => Some(rate_per_s),
+            Pacing::Closed { .. } | Pacing::Max => None,
+        }
+    }
+}
+
+fn client(args: &Args, connections: u32) -> ClientSpec {
+    let streams = args.protocol.streams;
+    match (args.protocol.grpc, args.protocol.http2) {
+        (true, _) => ClientSpec::Grpc {
+            connections,
+            streams,
+        },
+        (false, true) => ClientSpec::Http2 {
+            connections,
+            streams,
+        },
+        (false, false) => ClientSpec::Http1 { connections },
+    }
+}

@@ -1,0 +1,98 @@
+//! What one agent is told to do: pacing × stop × client × transport, each a type of its own.
+
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod client;
+mod pacing;
+mod request;
+mod transport;
+
+pub use client::ClientSpec;
+pub use pacing::Pacing;
+pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
+
+/// One agent's orders for one trial, complete: nothing in it means "default".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadPlan {
+    /// [`crate::FORMAT_VERSION`] of the writer.
+    pub version: u32,
+    /// Role of this agent in the trial, the first word of its histogram tags.
+    pub role: String,
+    /// Wall-clock start of the warm-up in µs since the epoch; `None`: as soon as it is ready.
+    pub start_at_unix_us: Option<u64>,
+    /// Seed of every random choice of this agent.
+    pub seed: u64,
+    /// Where the first byte goes.
+    pub endpoint: Endpoint,
+    /// What the load looks like.
+    pub load: LoadSpec,
+}
+
+/// The load of one role, before it is known where it goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadSpec {
+    /// When exchanges start.
+    pub pacing: Pacing,
+    /// When the window ends.
+    pub stop: Stop,
+    /// Exchanges intended this long after the start are sent but not counted.
+    pub warmup_ns: u64,
+    /// Limit of one exchange, of one connection attempt, and of the drain after the window.
+    pub timeout_ns: u64,
+    /// Worker threads; each has its own connections, schedule and histograms.
+    pub workers: u32,
+    /// What to do in the last microseconds before a start.
+    pub spin: Spin,
+    /// Distance between two samples.
+    pub sample_every_ns: u64,
+    /// How bytes travel.
+    pub transport: Transport,
+    /// The protocol and its connections.
+    pub client: ClientSpec,
+    /// What is sent; one is chosen per exchange by weight.
+    pub requests: Vec<RequestSpec>,
+}
+
+/// Address and name of the thing that is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// Addresses to connect to, used in turn.
+    pub addresses: Vec<SocketAddr>,
+    /// Name to send as host (`Host`, `:authority`, SNI).
+    pub host: String,
+}
+
+/// When the window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "stop", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Stop {
+    /// After this time (the warm-up not included).
+    Duration {
+        /// Length of the window.
+        window_ns: u64,
+    },
+    /// After this many exchanges (the warm-up not included).
+    Count {
+        /// Exchanges in the window, over all workers.
+        exchanges: u64,
+    },
+    /// When told by a signal.
+    Interrupted,
+}
+
+/// What a worker does in the last microseconds before an intended start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spin {
+    /// Busy-wait through them, at most 10 % of a core; above that rate it switches itself off.
+    Bounded,
+    /// Sleep only.
+    Off,
+}
