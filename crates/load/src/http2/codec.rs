@@ -4,10 +4,10 @@
 //! Body slices are borrowed from the input; a frame that arrives whole is read in place, and only one in pieces is gathered.
 //! Apart from where body slices are cut, neither the events nor the error depend on how the bytes were split.
 
+mod check;
 pub mod event;
 #[cfg(test)]
 mod fault_tests;
-pub mod frame;
 mod fuzz;
 mod payload;
 #[cfg(test)]
@@ -19,6 +19,7 @@ pub(crate) mod tests;
 pub use event::{Event, Limits, SettingsChange, StreamEnd};
 pub use fuzz::fuzz_entry;
 pub use section::{ContentType, GrpcStatus, Section};
+pub use tare_wire::frame;
 
 use super::error::CodecError;
 use frame::{ACK, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED};
@@ -235,7 +236,7 @@ impl Codec {
                 max_bytes,
             });
         }
-        head.check()?;
+        check::check(&head)?;
         match (self.block_of, head.kind) {
             (Some(block), Kind::Continuation) if block.stream == head.stream => {}
             (Some(_), kind) => return Err(CodecError::BrokenHeaderBlock { frame: kind.name() }),

@@ -105,7 +105,8 @@ impl<D: Dialect> Http2<D> {
         }
         let output = &mut self.conns[at as usize].output;
         if !output.is_blocked() {
-            frame::write_goaway(&mut output.pending, error.code());
+            // No stream of the server's was ever processed.
+            frame::write_goaway(&mut output.pending, 0, error.code());
             // The connection is closed at once: whether the kernel takes it does not matter any more.
             let _ = out.write(ConnId(at), &output.pending);
         }

@@ -2,7 +2,7 @@
 
 use super::super::error::{CodecError, ErrorCode};
 use super::event::{Event, SettingsChange, StreamEnd};
-use super::frame::{ACK, END_HEADERS, FrameHead, Kind, PADDED, PRIORITY};
+use super::frame::{self, ACK, END_HEADERS, FrameHead, Kind, Misfit, number};
 use super::section::Section;
 use super::{BlockOf, Codec, Idle};
 
@@ -17,7 +17,15 @@ impl Codec {
         let stream = head.stream;
         Ok(Some(match head.kind {
             Kind::Headers => {
-                let block = block_of(&head, payload)?;
+                let block = head.block(payload).map_err(|misfit| match misfit {
+                    Misfit::Padding => CodecError::PaddingTooLong {
+                        frame: head.kind.name(),
+                    },
+                    Misfit::Priority => CodecError::FrameSize {
+                        frame: head.kind.name(),
+                        size_bytes: head.length,
+                    },
+                })?;
                 let of = BlockOf {
                     stream,
                     end: StreamEnd::of(&head),
@@ -115,44 +123,10 @@ impl Codec {
     }
 }
 
-/// The block of a HEADERS frame without padding and priority.
-fn block_of<'p>(head: &FrameHead, payload: &'p [u8]) -> Result<&'p [u8], CodecError> {
-    let too_long = CodecError::PaddingTooLong {
-        frame: head.kind.name(),
-    };
-    let mut block = payload;
-    if head.has(PADDED) {
-        let (&padding, rest) = block.split_first().ok_or(too_long)?;
-        let end = rest
-            .len()
-            .checked_sub(usize::from(padding))
-            .ok_or(too_long)?;
-        block = &rest[..end];
-    }
-    if head.has(PRIORITY) {
-        let size_bytes = head.length;
-        let wrong_size = CodecError::FrameSize {
-            frame: head.kind.name(),
-            size_bytes,
-        };
-        block = block.get(5..).ok_or(wrong_size)?;
-    }
-    Ok(block)
-}
-
-/// The big-endian number in the first four bytes.
-fn number(bytes: &[u8]) -> u32 {
-    bytes
-        .first_chunk()
-        .map_or(0, |&bytes| u32::from_be_bytes(bytes))
-}
-
 /// Reads the settings that matter to a client (RFC 9113 §6.5.2); the last of several counts.
 fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
     let mut change = SettingsChange::default();
-    for entry in payload.chunks_exact(6) {
-        let setting = u16::from_be_bytes([entry[0], entry[1]]);
-        let value = number(&entry[2..]);
+    for (setting, value) in frame::settings(payload) {
         let allowed = match setting {
             0x1 => {
                 let smallest = change.header_table_bytes.unwrap_or(u32::MAX).min(value);

@@ -1,5 +1,7 @@
 //! A decoded header block: what an exchange depends on is kept, everything is checked (RFC 9113 §8.2 and §8.3).
 
+use tare_wire::field::{bad_name_byte, bad_value_byte, decimal};
+
 use super::super::error::CodecError;
 use super::super::hpack::{Decoder, HpackError, ListLimits, TableUse};
 
@@ -191,35 +193,10 @@ fn content_type(value: &[u8]) -> ContentType {
     }
 }
 
-fn decimal(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0u64, |sum, &byte| {
-        let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        sum.checked_mul(10)?.checked_add(u64::from(digit))
-    })
-}
-
-/// RFC 9113 §8.2.1: no control character, blank, upper-case letter, colon or byte beyond ASCII.
 fn check_name(name: &[u8]) -> Result<(), CodecError> {
-    let bad = |byte: u8| byte <= 0x20 || byte >= 0x7f || byte.is_ascii_uppercase() || byte == b':';
-    match name.iter().copied().find(|&byte| bad(byte)) {
-        Some(byte) => Err(CodecError::BadHeaderName { byte }),
-        None if name.is_empty() => Err(CodecError::BadHeaderName { byte: 0 }),
-        None => Ok(()),
-    }
+    bad_name_byte(name).map_or(Ok(()), |byte| Err(CodecError::BadHeaderName { byte }))
 }
 
-/// RFC 9113 §8.2.1: no zero byte or line break, no blank at either end.
 fn check_value(value: &[u8]) -> Result<(), CodecError> {
-    let blank = |byte: Option<&u8>| byte.copied().filter(|byte| matches!(byte, b' ' | b'\t'));
-    let bad = value
-        .iter()
-        .copied()
-        .find(|byte| matches!(byte, 0 | b'\r' | b'\n'));
-    match bad.or(blank(value.first())).or(blank(value.last())) {
-        Some(byte) => Err(CodecError::BadHeaderValue { byte }),
-        None => Ok(()),
-    }
+    bad_value_byte(value).map_or(Ok(()), |byte| Err(CodecError::BadHeaderValue { byte }))
 }

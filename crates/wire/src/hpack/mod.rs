@@ -12,7 +12,7 @@ pub use encoder::Encoder;
 
 use thiserror::Error;
 
-/// What a server can get wrong in a header block. Any of these leaves the two sides with different tables: the
+/// What a peer can get wrong in a header block. Any of these leaves the two sides with different tables: the
 /// connection cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HpackError {
@@ -35,9 +35,7 @@ pub enum HpackError {
     #[error("a huffman-coded string contains the end-of-string symbol")]
     EosInString,
     /// A table size update beyond what was allowed.
-    #[error(
-        "the server set its header table to {size_bytes} bytes, at most {max_bytes} are allowed"
-    )]
+    #[error("the peer set its header table to {size_bytes} bytes, at most {max_bytes} are allowed")]
     TableTooLarge {
         /// As sent.
         size_bytes: u32,

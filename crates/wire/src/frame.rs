@@ -1,12 +1,31 @@
-//! Frame heads, their types and flags (RFC 9113 §4 and §6), and writing the frames a client sends.
+//! Frame heads, their types and flags (RFC 9113 §4 and §6), reading what needs no state, and writing.
 
-use super::super::error::{CodecError, ErrorCode};
+use crate::error_code::ErrorCode;
 
 /// Bytes of a frame's head.
 pub const HEAD_BYTES: usize = 9;
 
-/// The largest frame that is allowed without a setting: what we allow, and what a server starts with.
+/// The largest frame that is allowed without a setting.
 pub const FRAME_BYTES_DEFAULT: u32 = 16_384;
+
+/// Bytes of a window without a setting (RFC 9113 §6.9.2).
+pub const WINDOW_BYTES_DEFAULT: u32 = 65_535;
+
+/// The largest window (RFC 9113 §6.9.1).
+pub const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
+
+/// SETTINGS_HEADER_TABLE_SIZE.
+pub const SET_TABLE_BYTES: u16 = 0x1;
+/// SETTINGS_ENABLE_PUSH.
+pub const SET_PUSH: u16 = 0x2;
+/// SETTINGS_MAX_CONCURRENT_STREAMS.
+pub const SET_STREAMS_MAX: u16 = 0x3;
+/// SETTINGS_INITIAL_WINDOW_SIZE.
+pub const SET_WINDOW_BYTES: u16 = 0x4;
+/// SETTINGS_MAX_FRAME_SIZE.
+pub const SET_FRAME_BYTES: u16 = 0x5;
+/// SETTINGS_MAX_HEADER_LIST_SIZE.
+pub const SET_LIST_BYTES: u16 = 0x6;
 
 /// What a client sends first (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -68,6 +87,7 @@ impl Kind {
         }
     }
 
+    #[inline]
     fn from_byte(byte: u8) -> Self {
         match byte {
             0x0 => Kind::Data,
@@ -84,6 +104,7 @@ impl Kind {
         }
     }
 
+    #[inline]
     fn byte(self) -> u8 {
         match self {
             Kind::Data => 0x0,
@@ -116,6 +137,7 @@ pub struct FrameHead {
 
 impl FrameHead {
     /// Reads the nine bytes.
+    #[inline]
     #[must_use]
     pub fn parse(bytes: [u8; HEAD_BYTES]) -> Self {
         let [a, b, c, kind, flags, w, x, y, z] = bytes;
@@ -128,45 +150,60 @@ impl FrameHead {
     }
 
     /// Whether a flag is set.
+    #[inline]
     #[must_use]
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    /// Checks what can be known before the payload (RFC 9113 §6).
+    /// The header block of a HEADERS frame without padding and priority.
     ///
     /// # Errors
-    /// When the type does not allow the stream or the length. A wrong PRIORITY is an error of its stream only.
-    pub fn check(&self) -> Result<(), CodecError> {
-        let frame = self.kind.name();
-        let size_bytes = self.length;
-        let wrong_size = CodecError::FrameSize { frame, size_bytes };
-        // Streams of even numbers are the server's, and it may open none.
-        let on_stream = self.stream % 2 == 1;
-        let (stream_fits, size_fits) = match self.kind {
-            Kind::Data | Kind::Headers | Kind::Continuation => (on_stream, true),
-            Kind::Priority => (self.stream != 0, true),
-            Kind::RstStream => (on_stream, self.length == 4),
-            Kind::Settings if self.has(ACK) => (self.stream == 0, self.length == 0),
-            Kind::Settings => (self.stream == 0, self.length.is_multiple_of(6)),
-            Kind::PushPromise => return Err(CodecError::Push),
-            Kind::Ping => (self.stream == 0, self.length == 8),
-            Kind::GoAway => (self.stream == 0, self.length >= 8),
-            Kind::WindowUpdate => (self.stream == 0 || on_stream, self.length == 4),
-            Kind::Unknown => (true, true),
-        };
-        match (stream_fits, size_fits) {
-            (false, _) => Err(CodecError::FrameOnWrongStream {
-                frame,
-                stream: self.stream,
-            }),
-            (true, false) => Err(wrong_size),
-            (true, true) => Ok(()),
+    /// When the padding or the priority does not fit in the payload.
+    #[inline]
+    pub fn block<'p>(&self, payload: &'p [u8]) -> Result<&'p [u8], Misfit> {
+        let mut block = payload;
+        if self.has(PADDED) {
+            let (&padding, rest) = block.split_first().ok_or(Misfit::Padding)?;
+            let end = rest.len().checked_sub(usize::from(padding));
+            block = &rest[..end.ok_or(Misfit::Padding)?];
         }
+        if self.has(PRIORITY) {
+            block = block.get(5..).ok_or(Misfit::Priority)?;
+        }
+        Ok(block)
     }
 }
 
+/// What does not fit in a frame that has to hold it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misfit {
+    /// The padding.
+    Padding,
+    /// The priority.
+    Priority,
+}
+
+/// The big-endian number in the first four bytes; 0 where there are fewer.
+#[inline]
+#[must_use]
+pub fn number(bytes: &[u8]) -> u32 {
+    bytes
+        .first_chunk()
+        .map_or(0, |&bytes| u32::from_be_bytes(bytes))
+}
+
+/// Identifier and value of each entry of a SETTINGS frame.
+#[inline]
+pub fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
+    payload.chunks_exact(6).map(|entry| {
+        let setting = u16::from_be_bytes([entry[0], entry[1]]);
+        (setting, number(&entry[2..]))
+    })
+}
+
 /// Appends a frame's head.
+#[inline]
 pub fn write_head(out: &mut Vec<u8>, length: usize, kind: Kind, flags: u8, stream: u32) {
     let [_, a, b, c] = (length as u32).to_be_bytes();
     let [w, x, y, z] = stream.to_be_bytes();
@@ -205,10 +242,10 @@ pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends a GOAWAY. No stream of the server's was ever processed.
-pub fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
+/// Appends a GOAWAY, which names the peer's last stream that was or will be processed.
+pub fn write_goaway(out: &mut Vec<u8>, last_stream: u32, code: ErrorCode) {
     write_head(out, 8, Kind::GoAway, 0, 0);
-    out.extend_from_slice(&0u32.to_be_bytes());
+    out.extend_from_slice(&last_stream.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 

@@ -116,6 +116,7 @@ impl Dynamic {
     }
 
     /// The entry at an index counted from the newest, 0.
+    #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(index)?;
