@@ -13,11 +13,10 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::counters::Counters;
-use crate::inbox::Inbox;
+use crate::inbox::{Door, Inbox};
 use crate::stop::StopHandle;
 
-const LISTENER: Token = Token(0);
-const STOP: Token = Token(1);
+const STOP: Token = Token(usize::MAX);
 
 /// The pause when no file descriptor is left for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
@@ -26,7 +25,8 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     poll: Poll,
-    listener: TcpListener,
+    /// The token of each is its place.
+    listeners: Vec<(TcpListener, Door)>,
     inboxes: Vec<Arc<Inbox>>,
     counters: Arc<Counters>,
     connections_max: usize,
@@ -42,20 +42,22 @@ enum Paused {
 
 impl Acceptor {
     pub(crate) fn new(
-        mut listener: TcpListener,
+        mut listeners: Vec<(TcpListener, Door)>,
         inboxes: Vec<Arc<Inbox>>,
         counters: Arc<Counters>,
         connections_max: usize,
         stop: &StopHandle,
     ) -> io::Result<Self> {
         let poll = Poll::new()?;
-        poll.registry()
-            .register(&mut listener, LISTENER, Interest::READABLE)?;
+        for (at, (listener, _)) in listeners.iter_mut().enumerate() {
+            poll.registry()
+                .register(listener, Token(at), Interest::READABLE)?;
+        }
         poll.registry()
             .register(&mut SourceFd(&stop.raw_fd()), STOP, Interest::READABLE)?;
         Ok(Self {
             poll,
-            listener,
+            listeners,
             inboxes,
             counters,
             connections_max,
@@ -82,9 +84,21 @@ impl Acceptor {
     }
 
     fn accept_all(&mut self) -> Paused {
+        let mut paused = Paused::NothingWaits;
+        for at in 0..self.listeners.len() {
+            if matches!(self.accept_from(at), Paused::Exhausted) {
+                paused = Paused::Exhausted;
+            }
+        }
+        paused
+    }
+
+    fn accept_from(&mut self, at: usize) -> Paused {
         loop {
-            match self.listener.accept() {
-                Ok((stream, _)) => self.deal(stream),
+            let (listener, door) = &self.listeners[at];
+            let door = *door;
+            match listener.accept() {
+                Ok((stream, _)) => self.deal(stream, door),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Paused::NothingWaits;
                 }
@@ -97,7 +111,7 @@ impl Acceptor {
         }
     }
 
-    fn deal(&mut self, stream: TcpStream) {
+    fn deal(&mut self, stream: TcpStream, door: Door) {
         let open: usize = self.inboxes.iter().map(|inbox| inbox.open()).sum();
         if open >= self.connections_max {
             return;
@@ -106,7 +120,7 @@ impl Acceptor {
         if let Some(chosen) = fewest(self.inboxes.len(), self.last, open) {
             self.last = chosen;
             self.counters.accepted.add(1);
-            self.inboxes[chosen].leave(stream);
+            self.inboxes[chosen].leave(stream, door);
         }
     }
 }

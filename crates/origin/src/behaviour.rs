@@ -10,7 +10,7 @@ use crate::delay::{Delay, parse_probability};
 /// The largest body that `size=` asks for.
 pub const SIZE_BYTES_MAX: u64 = 1 << 30;
 
-const KEYS: &str = "size, delay, status, close, body, truth, p";
+const KEYS: &str = "size, delay, status, close, reset, body, truth, p";
 
 /// How the end of an answer's body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,6 +32,8 @@ pub enum After {
     KeepAlive,
     /// `close`: it is closed.
     Close,
+    /// `reset`: there is no answer, but a reset: of the connection, or with HTTP/2 of the stream.
+    Reset,
 }
 
 /// Whether an answer tells when its request arrived and when it was sent.
@@ -46,7 +48,7 @@ pub enum Truth {
 
 /// One change of the default behaviour, as written: `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `truth`.
 ///
-/// `p` is the probability of `delay`, `status` and `close`; the other keys always apply. Values are not percent-decoded.
+/// `p` is the probability of `delay`, `status`, `close` and `reset`; the other keys always apply. Values are not percent-decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Change {
     probability: Option<f64>,
@@ -128,6 +130,7 @@ impl Change {
                     });
                 }
                 "close" => self.after = Some(After::Close),
+                "reset" => self.after = Some(After::Reset),
                 "truth" => self.truth = Some(Truth::Told),
                 _ if unknown == Unknown::Ignore => {}
                 _ => {

@@ -33,6 +33,58 @@ pub(crate) struct Counters {
     pub closed: Counter,
     pub received_bytes: Counter,
     pub sent_bytes: Counter,
+    /// Requests answered by a reset.
+    pub resets: Counter,
+    pub tcp_exchanges: Counter,
+    pub handshakes: Counter,
+    /// Of the handshakes, those that resumed a session.
+    pub resumptions: Counter,
+    pub handshake_failures: Failures,
+}
+
+/// Why a TLS handshake failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// What came is not TLS.
+    NotTls,
+    /// No version, cipher or group in common.
+    NothingInCommon,
+    /// No application protocol in common.
+    Protocol,
+    /// The client should have shown a certificate.
+    NoCertificate,
+    /// The client's certificate does not hold.
+    BadCertificate,
+    /// The client ended it with an alert, as when it does not trust our certificate.
+    Alert,
+    /// The client closed the connection.
+    Closed,
+    /// It took too long.
+    Timeout,
+    /// Anything else.
+    Other,
+}
+
+const FAILURES: [(Failure, &str); 9] = [
+    (Failure::NotTls, "not-tls"),
+    (Failure::NothingInCommon, "nothing-in-common"),
+    (Failure::Protocol, "protocol"),
+    (Failure::NoCertificate, "no-certificate"),
+    (Failure::BadCertificate, "bad-certificate"),
+    (Failure::Alert, "alert"),
+    (Failure::Closed, "closed"),
+    (Failure::Timeout, "timeout"),
+    (Failure::Other, "other"),
+];
+
+/// Failed handshakes by class.
+#[derive(Debug, Default)]
+pub(crate) struct Failures([Counter; FAILURES.len()]);
+
+impl Failures {
+    pub(crate) fn add(&self, failure: Failure) {
+        self.0[failure as usize].add(1);
+    }
 }
 
 impl Counters {
@@ -46,6 +98,11 @@ impl Counters {
             closed: Counter::default(),
             received_bytes: Counter::default(),
             sent_bytes: Counter::default(),
+            resets: Counter::default(),
+            tcp_exchanges: Counter::default(),
+            handshakes: Counter::default(),
+            resumptions: Counter::default(),
+            handshake_failures: Failures::default(),
         }
     }
 
@@ -69,9 +126,9 @@ pub struct Totals {
     pub malformed: u64,
     /// Connections accepted, those for counters and control left out.
     pub connections: u64,
-    /// Bytes received, everything included.
+    /// Bytes received, everything included but TLS's own.
     pub received_bytes: u64,
-    /// Bytes sent, everything included.
+    /// Bytes sent, everything included but TLS's own.
     pub sent_bytes: u64,
 }
 
@@ -136,12 +193,38 @@ impl AllCounters {
                 self.sum(|c| &c.received_bytes),
             ),
             ("sent_bytes_total", "counter", self.sum(|c| &c.sent_bytes)),
+            ("resets_total", "counter", self.sum(|c| &c.resets)),
+            (
+                "tcp_exchanges_total",
+                "counter",
+                self.sum(|c| &c.tcp_exchanges),
+            ),
+            (
+                "tls_handshakes_total",
+                "counter",
+                self.sum(|c| &c.handshakes),
+            ),
+            (
+                "tls_resumptions_total",
+                "counter",
+                self.sum(|c| &c.resumptions),
+            ),
         ];
         for (name, kind, value) in single {
             let _ = writeln!(
                 text,
                 "# TYPE tare_origin_{name} {kind}\ntare_origin_{name} {value}"
             );
+        }
+        text.push_str("# TYPE tare_origin_tls_handshake_failures_total counter\n");
+        for (failure, class) in FAILURES {
+            let count = self.sum(|c| &c.handshake_failures.0[failure as usize]);
+            if count > 0 {
+                let _ = writeln!(
+                    text,
+                    "tare_origin_tls_handshake_failures_total{{class=\"{class}\"}} {count}"
+                );
+            }
         }
         text
     }

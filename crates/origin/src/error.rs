@@ -26,6 +26,16 @@ pub enum OriginError {
         /// The values that work.
         allowed: &'static str,
     },
+    /// A certificate, a key or the TLS options do not work.
+    #[error("cannot {what}: {reason}; {next_step}")]
+    Tls {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        reason: String,
+        /// What to do.
+        next_step: &'static str,
+    },
     /// A kernel object that a worker needs could not be had.
     #[error("cannot {what}: {source}; check the limit of open files (ulimit -n)")]
     Setup {

@@ -5,16 +5,15 @@ mod body;
 mod head;
 mod malformed;
 
-pub use answer::expected_body;
-
 use answer::{Answer, Progress};
 use body::{BodyReader, Step};
-use head::{Client, Expect, Method, RequestHead, Route};
+use head::{Client, Expect, Method, RequestHead};
 use malformed::Malformed;
 
 use crate::behaviour::{After, Behaviour, Change, Truth};
 use crate::protocol::{Next, Protocol, Standing};
-use crate::service::{Life, Planned, Service};
+use crate::route::{Route, control};
+use crate::service::{Life, Service};
 
 /// Bytes written before they are sent, about: bounds the buffer under pipelining and large bodies.
 const OUT_BYTES_MAX: usize = 64 * 1024;
@@ -230,8 +229,8 @@ impl Http1 {
             ..
         } = request;
         if route.is_control() {
-            service.counters.control.add(1);
-            let status = self.control(route, service);
+            self.stored.clear();
+            let status = control(route, service, &mut self.stored);
             let behaviour = Behaviour {
                 status,
                 ..Behaviour::default()
@@ -248,7 +247,11 @@ impl Http1 {
                 ..Behaviour::default()
             };
         }
-        service.counters.request(behaviour.status);
+        if behaviour.after == After::Reset {
+            service.counters.resets.add(1);
+        } else {
+            service.counters.request(behaviour.status);
+        }
         let mut answer = Answer::new(&behaviour, client, method);
         if request.refused || route == Route::Echo {
             let content_type = if request.refused {
@@ -266,38 +269,11 @@ impl Http1 {
         Some(Next::Wait(behaviour.delay))
     }
 
-    fn control(&mut self, route: Route, service: &Service) -> u16 {
-        self.stored.clear();
-        match route {
-            Route::Metrics => {
-                self.stored
-                    .extend_from_slice(service.all.render().as_bytes());
-                200
-            }
-            Route::Stall(Some(stall)) => match service.stall(stall) {
-                Planned::Yes => {
-                    self.stored.extend_from_slice(b"the stall is planned\n");
-                    200
-                }
-                Planned::TooMany => {
-                    self.stored
-                        .extend_from_slice(b"too many stalls are planned\n");
-                    429
-                }
-            },
-            Route::Stall(None) => {
-                self.stored
-                    .extend_from_slice(b"write /control/stall?for=1s or ?for=1s&in=5s\n");
-                400
-            }
-            Route::Ready | Route::Echo | Route::Answer => {
-                self.stored.extend_from_slice(b"ready\n");
-                200
-            }
-        }
-    }
-
     fn begin(&mut self, mut answer: Answer, service: &Service, out: &mut Vec<u8>) {
+        if answer.after == After::Reset {
+            self.stage = Stage::Answering(answer);
+            return;
+        }
         if service.life == Life::Ending {
             answer.after = After::Close;
         }
@@ -309,6 +285,9 @@ impl Http1 {
         let Stage::Answering(answer) = &mut self.stage else {
             return Ok(None);
         };
+        if answer.after == After::Reset {
+            return Ok(Some(Next::Reset));
+        }
         if answer.write_piece(&self.stored, out) == Progress::More {
             return Ok(None);
         }
@@ -317,10 +296,10 @@ impl Http1 {
         self.stored.shrink_to(KEEP_BYTES);
         self.stage = match after {
             After::KeepAlive => Stage::Head,
-            After::Close => Stage::Over,
+            After::Close | After::Reset => Stage::Over,
         };
         Ok(match (after, truth) {
-            (After::Close, _) => Some(Next::Close),
+            (After::Close | After::Reset, _) => Some(Next::Close),
             // Sent now, not with the answers behind it: its head says when it was sent.
             (After::KeepAlive, Truth::Told) => Some(Next::Resume),
             (After::KeepAlive, Truth::Silent) => None,

@@ -6,10 +6,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mio::Waker;
 use mio::net::TcpStream;
 
+/// The listener that a connection came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The one that serves as the options say.
+    Service,
+    /// The one for counters and control: plain HTTP/1.1.
+    Control,
+}
+
 /// One worker's new connections, and how many it has.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    waiting: Mutex<Vec<TcpStream>>,
+    waiting: Mutex<Vec<(TcpStream, Door)>>,
     open: AtomicUsize,
     waker: Waker,
 }
@@ -29,16 +38,16 @@ impl Inbox {
     }
 
     /// Leaves a connection. A worker that cannot be woken finds it at its next event.
-    pub(crate) fn leave(&self, stream: TcpStream) {
+    pub(crate) fn leave(&self, stream: TcpStream, door: Door) {
         if let Ok(mut waiting) = self.waiting.lock() {
             self.open.fetch_add(1, Ordering::Relaxed);
-            waiting.push(stream);
+            waiting.push((stream, door));
         }
         let _ = self.waker.wake();
     }
 
     /// The next connection that waits.
-    pub(crate) fn take(&self) -> Option<TcpStream> {
+    pub(crate) fn take(&self) -> Option<(TcpStream, Door)> {
         self.waiting.lock().ok()?.pop()
     }
 

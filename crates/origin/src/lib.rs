@@ -2,7 +2,7 @@
 //!
 //! It is the far end of a measurement, so it must cost little and never be the limit: epoll loops of its own, no allocation
 //! per request after warm-up. Three things multiply and are apart: the listener (`acceptor`), the transport (`transport`:
-//! plain TCP) and the protocol (`protocol`: HTTP/1.1).
+//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, TCP).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -22,6 +22,7 @@
 
 mod acceptor;
 mod behaviour;
+mod body;
 mod chance;
 mod clock;
 mod connection;
@@ -32,21 +33,26 @@ mod http1;
 mod inbox;
 mod options;
 mod protocol;
+mod route;
 mod server;
 mod service;
+mod speaker;
 mod stall;
 mod stop;
 mod sys;
+mod tcp;
 mod timers;
+mod tls;
 mod transport;
 mod worker;
 
 pub use behaviour::{After, BehaviourError, BodyFraming, Change, SIZE_BYTES_MAX, Truth};
+pub use body::expected_body;
 pub use counters::Totals;
 pub use delay::{DELAY_MAX, Delay};
 pub use error::OriginError;
-pub use http1::expected_body;
-pub use options::{Limits, OriginOptions, Stamps};
+pub use options::{Limits, OriginOptions, Speaks, Stamps, TcpMode, TcpSizes};
 pub use server::{Origin, bind};
 pub use stall::{PlannedStall, STALL_MAX};
 pub use stop::StopHandle;
+pub use tls::{Clients, Identity, Tickets, TlsOptions, TlsVersions};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::behaviour::Change;
 use crate::error::OriginError;
 use crate::stall::{PlannedStall, STALL_MAX};
+use crate::tls::TlsOptions;
 
 /// Bounds on what a client may make the origin keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Limits {
     pub connections_max: usize,
     /// A connection on which nothing moves for so long is closed.
     pub idle_max: Duration,
+    /// How long a TLS handshake may take.
+    pub handshake_max: Duration,
     /// How long answers under way may take after a stop.
     pub drain_max: Duration,
 }
@@ -29,6 +32,7 @@ impl Default for Limits {
             body_bytes_max: 64 << 20,
             connections_max: 20_000,
             idle_max: Duration::from_secs(600),
+            handshake_max: Duration::from_secs(10),
             drain_max: Duration::from_secs(1),
         }
     }
@@ -44,6 +48,49 @@ pub enum Stamps {
     Off,
 }
 
+/// What is spoken above TCP or TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Speaks {
+    /// HTTP/1.1.
+    #[default]
+    Http1,
+    /// Bytes.
+    Tcp(TcpMode),
+}
+
+impl Speaks {
+    /// What is offered to a client that negotiates the protocol (RFC 7301).
+    pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::Http1 => &[b"http/1.1"],
+            Self::Tcp(_) => &[],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+/// What is done with bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpMode {
+    /// They come back; the client's end is answered by ours.
+    Echo,
+    /// Each so many are answered by so many others.
+    Sized(TcpSizes),
+    /// They are read.
+    Discard,
+    /// Others are sent as fast as the client takes them, and what it sends meanwhile is read.
+    Source,
+}
+
+/// The sizes of an exchange over TCP. The answer's bytes are those of [`crate::expected_body`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpSizes {
+    /// Read before the answer; at least 1.
+    pub request_bytes: u64,
+    /// Answered.
+    pub answer_bytes: u64,
+}
+
 /// How an origin listens and answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OriginOptions {
@@ -51,6 +98,12 @@ pub struct OriginOptions {
     pub listen: SocketAddr,
     /// Event loops, 1 to 64. Connections are dealt to the one that has the fewest.
     pub workers: usize,
+    /// The protocol above TCP or TLS.
+    pub speaks: Speaks,
+    /// TLS; none without.
+    pub tls: Option<TlsOptions>,
+    /// Where counters and control are served by plain HTTP/1.1 as well: needed where the main listener does not.
+    pub control: Option<SocketAddr>,
     /// Applied to every request in this order, before what the request itself asks for.
     pub changes: Vec<Change>,
     /// Stalls planned from the start of `run`.
@@ -68,6 +121,9 @@ impl Default for OriginOptions {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             workers: 1,
+            speaks: Speaks::default(),
+            tls: None,
+            control: None,
             changes: Vec::new(),
             stalls: Vec::new(),
             stamps: Stamps::default(),
@@ -105,6 +161,12 @@ impl OriginOptions {
                 format!("{:?}", self.limits.idle_max),
                 "at least 10ms",
             );
+        }
+        if let Speaks::Tcp(TcpMode::Sized(TcpSizes {
+            request_bytes: 0, ..
+        })) = self.speaks
+        {
+            return refuse("tcp request size", "0".into(), "at least 1");
         }
         for stall in &self.stalls {
             let longest = stall.after.max(stall.lasts);

@@ -14,13 +14,13 @@ use crate::acceptor::Acceptor;
 use crate::chance::Chance;
 use crate::counters::{AllCounters, Counters, Totals};
 use crate::error::OriginError;
-use crate::http1::Http1;
-use crate::inbox::Inbox;
+use crate::inbox::{Door, Inbox};
 use crate::options::{OriginOptions, Stamps};
 use crate::service::{Life, Service};
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
 use crate::sys;
+use crate::tls::{self, TlsServer};
 use crate::worker::{WAKER, Worker};
 
 /// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
@@ -29,8 +29,10 @@ const BACKLOG: i32 = 4096;
 /// An origin that listens. Connections wait in the kernel until [`Origin::run`].
 #[derive(Debug)]
 pub struct Origin {
-    listener: TcpListener,
+    listeners: Vec<(TcpListener, Door)>,
     local_addr: SocketAddr,
+    control_addr: Option<SocketAddr>,
+    tls: Option<TlsServer>,
     options: OriginOptions,
 }
 
@@ -41,12 +43,26 @@ pub struct Origin {
 pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
     options.check()?;
     allow_open_files(options.limits.connections_max as u64 + 64);
-    let address = options.listen;
-    let (listener, local_addr) =
-        listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })?;
+    let tls = match &options.tls {
+        Some(wanted) => Some(tls::server(wanted, options.speaks)?),
+        None => None,
+    };
+    let listen_at = |address| {
+        listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })
+    };
+    let (listener, local_addr) = listen_at(options.listen)?;
+    let mut listeners = vec![(listener, Door::Service)];
+    let mut control_addr = None;
+    if let Some(address) = options.control {
+        let (listener, address) = listen_at(address)?;
+        listeners.push((listener, Door::Control));
+        control_addr = Some(address);
+    }
     Ok(Origin {
-        listener,
+        listeners,
         local_addr,
+        control_addr,
+        tls,
         options,
     })
 }
@@ -95,6 +111,12 @@ impl Origin {
         self.local_addr
     }
 
+    /// Where counters and control are served apart, with the port that was free.
+    #[must_use]
+    pub fn control_addr(&self) -> Option<SocketAddr> {
+        self.control_addr
+    }
+
     /// Serves until stopped, then finishes the answers under way within the drain limit.
     ///
     /// # Errors
@@ -126,14 +148,15 @@ impl Origin {
                 stalls: Arc::clone(&stalls),
                 life: Life::Serving,
             };
-            let worker = Worker::<Http1>::new(poll, Arc::clone(&inbox), service, stop.clone())
+            let (speaks, tls) = (self.options.speaks, self.tls.clone());
+            let worker = Worker::new(poll, Arc::clone(&inbox), service, stop.clone(), speaks, tls)
                 .map_err(setup("create a worker's timer"))?;
             inboxes.push(inbox);
             workers.push(worker);
         }
         let counters = Arc::clone(&all.0[self.options.workers]);
         let connections_max = self.options.limits.connections_max;
-        let acceptor = Acceptor::new(self.listener, inboxes, counters, connections_max, &stop)
+        let acceptor = Acceptor::new(self.listeners, inboxes, counters, connections_max, &stop)
             .map_err(setup("create the accepting event loop"))?;
         run_threads(workers, acceptor, &stop)?;
         Ok(all.totals())
@@ -142,7 +165,7 @@ impl Origin {
 
 /// Runs each loop in a thread of its own and joins them all; the first that fails stops the others.
 fn run_threads(
-    workers: Vec<Worker<Http1>>,
+    workers: Vec<Worker>,
     acceptor: Acceptor,
     stop: &StopHandle,
 ) -> Result<(), OriginError> {

@@ -43,6 +43,14 @@ pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
+/// Has closing send RST instead of FIN: SO_LINGER with a time of 0.
+pub(crate) fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
+    Ok(rustix::net::sockopt::set_socket_linger(
+        socket,
+        Some(std::time::Duration::ZERO),
+    )?)
+}
+
 /// Receives with the arrival stamp.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = MaybeUninit::<Control>::uninit();

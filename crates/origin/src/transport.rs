@@ -1,23 +1,123 @@
-//! How the bytes of a connection travel: plain TCP now; TLS goes here.
+//! How the bytes of a connection travel: plain TCP, or TLS over it (`tls`).
 
 use std::io::{self, Write};
 use std::net::Shutdown;
 
-use mio::event::Source;
 use mio::net::TcpStream;
 
-use crate::sys::{self, Received};
+use crate::counters::Counters;
+use crate::sys;
+use crate::tls::Tls;
+
+/// What one receive gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// Bytes for the protocol, at the front of the room for them.
+    Bytes {
+        bytes: usize,
+        /// The kernel's realtime stamp of the last packet in them, in nanoseconds.
+        stamp_ns: Option<u64>,
+        left: Left,
+    },
+    /// None now; there is an event when there are some.
+    Nothing,
+    /// Bytes came, but none for the protocol.
+    Again,
+    /// The client sends no more.
+    End,
+}
+
+/// Whether more may be there than a receive gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    MayBe,
+    /// The receive was short: more would be a new edge (epoll(7)), so the call that would only say so is saved.
+    Nothing,
+}
+
+/// Whether what was taken for sending has gone to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushed {
+    All,
+    /// The kernel's buffer is full.
+    Full,
+}
+
+/// Whether the connection is established above TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Ready,
+    Handshaking,
+}
+
+/// Room of a worker for what its connections receive.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// For the protocol.
+    pub input: Vec<u8>,
+    /// Before decryption; empty where nothing is encrypted.
+    pub cipher: Vec<u8>,
+}
 
 /// A connection's bytes, without blocking. The event loop is edge-triggered.
 pub(crate) trait Transport {
-    /// Receives what is there, with the arrival stamp of its last byte.
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received>;
-    /// Sends what fits.
+    /// Receives what is there.
+    fn receive(&mut self, room: &mut Room, counters: &Counters) -> io::Result<Received>;
+    /// Takes what fits.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Hands to the kernel what was taken.
+    fn flush(&mut self) -> io::Result<Flushed>;
     /// Says that nothing more will be sent.
     fn finish(&mut self) -> io::Result<()>;
-    /// What the event loop watches.
-    fn source(&mut self) -> &mut dyn Source;
+    /// Whether the protocol may begin.
+    fn readiness(&self) -> Readiness;
+    /// The socket.
+    fn socket(&mut self) -> &mut TcpStream;
+}
+
+/// The transports there are: one branch per call, so that one event loop serves all of them.
+#[derive(Debug)]
+pub(crate) enum Channel {
+    Plain(Plain),
+    Tls(Box<Tls>),
+}
+
+macro_rules! each {
+    ($channel:expr, $transport:ident => $call:expr) => {
+        match $channel {
+            Channel::Plain($transport) => $call,
+            Channel::Tls($transport) => $call,
+        }
+    };
+}
+
+impl Transport for Channel {
+    #[inline]
+    fn receive(&mut self, room: &mut Room, counters: &Counters) -> io::Result<Received> {
+        each!(self, transport => transport.receive(room, counters))
+    }
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        each!(self, transport => transport.send(bytes))
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<Flushed> {
+        each!(self, transport => transport.flush())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        each!(self, transport => transport.finish())
+    }
+
+    fn readiness(&self) -> Readiness {
+        each!(self, transport => transport.readiness())
+    }
+
+    fn socket(&mut self) -> &mut TcpStream {
+        each!(self, transport => transport.socket())
+    }
 }
 
 /// TCP without anything on top.
@@ -25,19 +125,49 @@ pub(crate) trait Transport {
 pub(crate) struct Plain(pub TcpStream);
 
 impl Transport for Plain {
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
-        sys::receive(&self.0, buffer)
+    #[inline]
+    fn receive(&mut self, room: &mut Room, _: &Counters) -> io::Result<Received> {
+        let received = match sys::receive(&self.0, &mut room.input) {
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Received::Nothing);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Received::Again),
+            Err(error) => return Err(error),
+        };
+        if received.bytes == 0 {
+            return Ok(Received::End);
+        }
+        Ok(Received::Bytes {
+            bytes: received.bytes,
+            stamp_ns: received.stamp_ns,
+            left: if received.bytes < room.input.len() {
+                Left::Nothing
+            } else {
+                Left::MayBe
+            },
+        })
     }
 
+    #[inline]
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<Flushed> {
+        Ok(Flushed::All)
     }
 
     fn finish(&mut self) -> io::Result<()> {
         self.0.shutdown(Shutdown::Write)
     }
 
-    fn source(&mut self) -> &mut dyn Source {
+    fn readiness(&self) -> Readiness {
+        Readiness::Ready
+    }
+
+    fn socket(&mut self) -> &mut TcpStream {
         &mut self.0
     }
 }

@@ -1,7 +1,6 @@
 //! One event loop: its connections, their wake-ups, the stop.
 
 use std::io;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +10,14 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::clock;
 use crate::connection::{Connection, Scratch, Signal, Turn};
-use crate::inbox::Inbox;
-use crate::protocol::Protocol;
+use crate::inbox::{Door, Inbox};
+use crate::options::Speaks;
 use crate::service::{Life, Service};
+use crate::speaker::Speaker;
 use crate::stop::StopHandle;
 use crate::timers::{Timers, Wake};
-use crate::transport::{Plain, Transport};
+use crate::tls::{self, Tls, TlsServer};
+use crate::transport::{Channel, Plain, Readiness, Room, Transport};
 
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
@@ -31,26 +32,29 @@ const INPUT_BYTES: usize = 64 * 1024;
 /// How long a closed connection may take to be closed by its client too.
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// A worker for connections of one protocol over plain TCP.
-pub(crate) struct Worker<P> {
+/// A worker, for connections of every transport and protocol.
+pub(crate) struct Worker {
     poll: Poll,
     inbox: Arc<Inbox>,
     service: Service,
     stop: StopHandle,
     timers: Timers,
-    connections: Vec<Option<Connection<Plain, P>>>,
+    connections: Vec<Option<Connection<Channel, Speaker>>>,
     free: Vec<usize>,
     again: Vec<usize>,
     scratch: Scratch,
-    protocol: PhantomData<P>,
+    speaks: Speaks,
+    tls: Option<TlsServer>,
 }
 
-impl<P: Protocol> Worker<P> {
+impl Worker {
     pub(crate) fn new(
         poll: Poll,
         inbox: Arc<Inbox>,
         service: Service,
         stop: StopHandle,
+        speaks: Speaks,
+        tls: Option<TlsServer>,
     ) -> io::Result<Self> {
         let timers = Timers::new()?;
         let registry = poll.registry();
@@ -66,10 +70,14 @@ impl<P: Protocol> Worker<P> {
             free: Vec::new(),
             again: Vec::new(),
             scratch: Scratch {
-                input: vec![0; INPUT_BYTES],
+                room: Room {
+                    input: vec![0; INPUT_BYTES],
+                    cipher: vec![0; if tls.is_some() { tls::CIPHER_BYTES } else { 0 }],
+                },
                 out: Vec::with_capacity(INPUT_BYTES),
             },
-            protocol: PhantomData,
+            speaks,
+            tls,
         })
     }
 
@@ -119,18 +127,38 @@ impl<P: Protocol> Worker<P> {
     }
 
     fn take_in(&mut self, now_ns: u64) {
-        while let Some(stream) = self.inbox.take() {
+        while let Some((stream, door)) = self.inbox.take() {
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let mut connection = Connection::new(Plain(stream), now_ns);
+            let (channel, speaks) = match (door, &self.tls) {
+                (Door::Control, _) => (Channel::Plain(Plain(stream)), Speaks::Http1),
+                (Door::Service, None) => (Channel::Plain(Plain(stream)), self.speaks),
+                (Door::Service, Some(server)) => match Tls::accept(server, stream) {
+                    Ok(tls) => (Channel::Tls(Box::new(tls)), self.speaks),
+                    Err(_) => {
+                        self.free.push(slot);
+                        self.inbox.closed();
+                        self.service.counters.closed.add(1);
+                        continue;
+                    }
+                },
+            };
+            let speaker = Speaker::new(speaks);
+            let mut connection = Connection::new(channel, speaker, now_ns);
             let interest = Interest::READABLE | Interest::WRITABLE;
-            let source = connection.transport.source();
-            let registered = self.poll.registry().register(source, Token(slot), interest);
-            self.connections[slot] = Some(connection);
+            let socket = connection.transport.socket();
+            let registered = self.poll.registry().register(socket, Token(slot), interest);
+            let handshaking = connection.transport.readiness() == Readiness::Handshaking;
+            let connection = self.connections[slot].insert(connection);
             if registered.is_err() {
                 self.drop_connection(slot);
+            } else if handshaking {
+                self.wake(slot, nanos(self.service.limits.handshake_max));
+            } else {
+                let turn = connection.begin(&mut self.service, &mut self.scratch);
+                self.follow(slot, turn);
             }
         }
     }
@@ -193,13 +221,17 @@ impl<P: Protocol> Worker<P> {
             Turn::Again if self.again.contains(&slot) => {}
             Turn::Again => self.again.push(slot),
             Turn::WakeAfter(delay_ns) => self.wake(slot, delay_ns),
+            Turn::WakeAt(due_ns) => self.wake_at(slot, due_ns),
             Turn::Lingers => self.wake(slot, LINGER_NS),
             Turn::Gone => self.drop_connection(slot),
         }
     }
 
     fn wake(&mut self, slot: usize, delay_ns: u64) {
-        let due_ns = clock::monotonic_ns().saturating_add(delay_ns);
+        self.wake_at(slot, clock::monotonic_ns().saturating_add(delay_ns));
+    }
+
+    fn wake_at(&mut self, slot: usize, due_ns: u64) {
         if let Some(Some(connection)) = self.connections.get_mut(slot) {
             connection.wake_ns = Some(due_ns);
             self.timers.add(Wake { due_ns, slot });
@@ -212,7 +244,7 @@ impl<P: Protocol> Worker<P> {
             let _ = self
                 .poll
                 .registry()
-                .deregister(connection.transport.source());
+                .deregister(connection.transport.socket());
             self.free.push(slot);
             self.inbox.closed();
             self.service.counters.closed.add(1);
@@ -244,10 +276,10 @@ impl<P: Protocol> Worker<P> {
     /// Ends connections between exchanges; true when none is left or the time is up.
     fn is_drained(&mut self, now_ns: u64, end_ns: u64) -> bool {
         for slot in 0..self.connections.len() {
-            if self.connections[slot]
-                .as_ref()
-                .is_some_and(Connection::is_idle)
+            if let Some(connection) = &mut self.connections[slot]
+                && connection.is_idle()
             {
+                connection.say_farewell();
                 self.drop_connection(slot);
             }
         }

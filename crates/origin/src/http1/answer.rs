@@ -2,29 +2,8 @@
 
 use super::head::{Client, Method};
 use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
+use crate::body::{ALPHABET, PIECE_BYTES, push_hex, push_number};
 use crate::clock;
-
-/// Body bytes written at once.
-const PIECE_BYTES: usize = 32 * 1024;
-
-/// The bytes of a body that is not an echo: byte `i` is the letter `a` plus `i` modulo 26.
-const fn alphabet() -> [u8; PIECE_BYTES + 26] {
-    let mut bytes = [0; PIECE_BYTES + 26];
-    let mut index = 0;
-    while index < bytes.len() {
-        bytes[index] = b'a' + (index % 26) as u8;
-        index += 1;
-    }
-    bytes
-}
-
-static ALPHABET: [u8; PIECE_BYTES + 26] = alphabet();
-
-/// The body that `size=` gives, for checks: byte `i` is the letter `a` plus `i` modulo 26.
-#[must_use]
-pub fn expected_body(size_bytes: usize) -> Vec<u8> {
-    (0..size_bytes).map(|index| ALPHABET[index % 26]).collect()
-}
 
 /// Where the body comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +41,9 @@ impl Answer {
             status: behaviour.status,
             source: Source::Alphabet,
             framing,
-            after: if closes {
-                After::Close
-            } else {
-                behaviour.after
+            after: match behaviour.after {
+                After::KeepAlive if closes => After::Close,
+                after => after,
             },
             truth: behaviour.truth,
             content_type: "text/plain",
@@ -102,7 +80,7 @@ impl Answer {
             out.extend_from_slice(b"\r\n");
         }
         match (self.after, self.client) {
-            (After::Close, _) => out.extend_from_slice(b"Connection: close\r\n"),
+            (After::Close | After::Reset, _) => out.extend_from_slice(b"Connection: close\r\n"),
             (After::KeepAlive, Client::Keeps10) => {
                 out.extend_from_slice(b"Connection: keep-alive\r\n");
             }
@@ -182,27 +160,4 @@ fn reason(status: u16) -> &'static [u8] {
         // The phrase may be empty, the blank before it may not (RFC 9112 §4).
         _ => b" \r\n",
     }
-}
-
-fn push_number(out: &mut Vec<u8>, number: u64) {
-    push_digits(out, number, 10);
-}
-
-fn push_hex(out: &mut Vec<u8>, number: u64) {
-    push_digits(out, number, 16);
-}
-
-/// Digits without the formatting machinery, which costs more than the rest of a head.
-fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b"0123456789abcdef"[usize::try_from(number % base).unwrap_or(0)];
-        number /= base;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }

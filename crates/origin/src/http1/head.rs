@@ -1,38 +1,14 @@
 //! Reads the head of a request: where it goes, how its body ends, what behaviour it asks for.
 
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use httparse::{Header, ParserConfig, Request, Status};
 
 use super::malformed::Malformed;
 use crate::behaviour::{BehaviourError, Change, Unknown};
-use crate::delay::parse_duration;
-use crate::stall::{PlannedStall, STALL_MAX};
+use crate::route::{Route, route, split_target};
 
 const HEADERS_MAX: usize = 128;
-
-/// Where a request goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Route {
-    /// Any other path: an answer of the size asked for.
-    Answer,
-    /// `POST /echo` or `PUT /echo`: the request's body comes back.
-    Echo,
-    /// `/metrics`: the counters.
-    Metrics,
-    /// `/ready`: whether the server serves.
-    Ready,
-    /// `/control/stall?for=1s[&in=5s]`: the whole server stops answering; `None` if not understood.
-    Stall(Option<PlannedStall>),
-}
-
-impl Route {
-    /// Requests that measure or steer are not counted as load.
-    pub(crate) fn is_control(self) -> bool {
-        matches!(self, Self::Metrics | Self::Ready | Self::Stall(_))
-    }
-}
 
 /// Whether the answer has a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,43 +116,6 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
         change,
         head_bytes,
     }))
-}
-
-/// Path and query of an origin-form or (from a proxy) absolute-form target.
-fn split_target(target: &str) -> (&str, &str) {
-    let (whole, query) = target.split_once('?').unwrap_or((target, ""));
-    let path = match whole.split_once("://") {
-        Some((_, rest)) if !whole.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
-        _ => whole,
-    };
-    (path, query)
-}
-
-fn route(method: &str, path: &str, query: &str) -> Route {
-    match path {
-        "/echo" if matches!(method, "POST" | "PUT") => Route::Echo,
-        "/metrics" => Route::Metrics,
-        "/ready" => Route::Ready,
-        "/control/stall" => Route::Stall(stall(query)),
-        _ => Route::Answer,
-    }
-}
-
-fn stall(query: &str) -> Option<PlannedStall> {
-    let mut planned = PlannedStall {
-        after: Duration::ZERO,
-        lasts: Duration::ZERO,
-    };
-    for pair in query.split('&') {
-        let (key, value) = pair.split_once('=')?;
-        let duration = parse_duration(value).filter(|duration| *duration <= STALL_MAX)?;
-        match key {
-            "for" => planned.lasts = duration,
-            "in" => planned.after = duration,
-            _ => return None,
-        }
-    }
-    (!planned.lasts.is_zero()).then_some(planned)
 }
 
 /// What the headers said so far.

@@ -1,8 +1,10 @@
 //! The origin as its clients see it, over loopback. `behaviours`: what an answer can be asked to be; `requests`: right and
-//! wrong requests; `life`: start, many connections, stalls, counters, the end; `rig`: a server and a small client.
+//! wrong requests; `life`: start, many connections, stalls, counters, the end; `tcp`: bytes and resets; `tls`: certificates and handshakes; `rig`: a server and a small client.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod behaviours;
 mod life;
 mod requests;
 mod rig;
+mod tcp;
+mod tls;

@@ -13,6 +13,8 @@ const HANG: Duration = Duration::from_secs(20);
 /// An origin in a thread; stopped at the end of the test at the latest.
 pub struct Server {
     pub address: SocketAddr,
+    /// Where its counters are.
+    control: SocketAddr,
     stop: StopHandle,
     thread: Option<JoinHandle<Result<Totals, OriginError>>>,
 }
@@ -22,10 +24,12 @@ impl Server {
         let origin = bind(options).unwrap();
         let stop = StopHandle::new().unwrap();
         let address = origin.local_addr();
+        let control = origin.control_addr().unwrap_or(address);
         let handle = stop.clone();
         let thread = Some(std::thread::spawn(move || origin.run(handle)));
         Self {
             address,
+            control,
             stop,
             thread,
         }
@@ -47,7 +51,16 @@ impl Server {
     }
 
     pub fn connect(&self) -> Client {
-        let stream = TcpStream::connect(self.address).unwrap();
+        Self::connect_to(self.address)
+    }
+
+    /// A client where counters are served.
+    pub fn control(&self) -> Client {
+        Self::connect_to(self.control)
+    }
+
+    fn connect_to(address: SocketAddr) -> Client {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(HANG)).unwrap();
         stream.set_write_timeout(Some(HANG)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -59,7 +72,7 @@ impl Server {
 
     /// One counter; 0 if it is not shown.
     pub fn counter(&self, name: &str) -> u64 {
-        let text = self.connect().get("/metrics").text();
+        let text = self.control().get("/metrics").text();
         let line = text
             .lines()
             .find(|line| line.strip_prefix(name).is_some_and(|l| l.starts_with(' ')));

@@ -1,0 +1,49 @@
+//! The bodies and numbers that answers are made of.
+
+/// Body bytes written at once.
+pub(crate) const PIECE_BYTES: usize = 32 * 1024;
+
+/// The bytes of a body that is not an echo: byte `i` is the letter `a` plus `i` modulo 26.
+const fn alphabet() -> [u8; PIECE_BYTES + 26] {
+    let mut bytes = [0; PIECE_BYTES + 26];
+    let mut index = 0;
+    while index < bytes.len() {
+        bytes[index] = b'a' + (index % 26) as u8;
+        index += 1;
+    }
+    bytes
+}
+
+/// Any window of a piece's length that starts within the first 26 bytes is a piece of such a body.
+pub(crate) static ALPHABET: [u8; PIECE_BYTES + 26] = alphabet();
+
+/// The body that `size=` gives, for checks: byte `i` is the letter `a` plus `i` modulo 26.
+#[must_use]
+pub fn expected_body(size_bytes: usize) -> Vec<u8> {
+    (0..size_bytes).map(|index| ALPHABET[index % 26]).collect()
+}
+
+/// Appends a number in decimal digits.
+pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
+    push_digits(out, number, 10);
+}
+
+/// Appends a number in hexadecimal digits.
+pub(crate) fn push_hex(out: &mut Vec<u8>, number: u64) {
+    push_digits(out, number, 16);
+}
+
+/// Digits without the formatting machinery, which costs more than the rest of a head.
+fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[usize::try_from(number % base).unwrap_or(0)];
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
