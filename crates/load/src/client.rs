@@ -307,6 +307,8 @@ pub trait Client {
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
     /// A timer went off.
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet);
+    /// Tells what the protocol has counted of its own, by name.
+    fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
     /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);
 }

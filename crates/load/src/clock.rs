@@ -5,6 +5,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// How often the two clocks are compared even when nothing looks wrong.
 const CHECK_EVERY_NS: u64 = 100_000_000;
 
+/// A stamp older than the last write makes us compare them at most this often: where exchanges share a connection, an answer
+/// that came before the next request went out is the ordinary case, not the sign of a step.
+const DOUBT_EVERY_NS: u64 = 100_000;
+
 /// A change of the offset smaller than this is the error of measuring it, not a step.
 const STEP_MIN_NS: u64 = 2_000;
 
@@ -60,8 +64,8 @@ impl RealtimeOffset {
 
     /// Converts a stamp of bytes seen at `seen_ns`, on a connection last written to at `written_ns`.
     ///
-    /// A stamp outside of these two is the sign of a step: the clocks are compared again. `None` when the stamp still
-    /// cannot be true.
+    /// A stamp outside of these two may be the sign of a step: the clocks are compared again, for one older than the write only
+    /// if they were not compared just before. `None` when the stamp still cannot be true.
     #[inline]
     pub fn convert(&mut self, stamp_ns: u64, written_ns: u64, seen_ns: u64) -> Option<u64> {
         if seen_ns.saturating_sub(self.checked_at_ns) > CHECK_EVERY_NS {
@@ -69,6 +73,10 @@ impl RealtimeOffset {
         }
         let arrived = self.to_monotonic(stamp_ns)?;
         if arrived >= written_ns && arrived <= seen_ns {
+            return Some(arrived);
+        }
+        let is_old = arrived < written_ns;
+        if is_old && seen_ns.saturating_sub(self.checked_at_ns) < DOUBT_EVERY_NS {
             return Some(arrived);
         }
         self.convert_after_check(stamp_ns, seen_ns)
@@ -97,28 +105,37 @@ impl RealtimeOffset {
     }
 
     fn check(&mut self, now_ns: u64) {
+        self.checked_at_ns = now_ns;
+        // Most often nothing has happened, and one bracket tells.
+        if bracket().1.abs_diff(self.offset_ns) < u128::from(STEP_MIN_NS) {
+            return;
+        }
         let offset_ns = measure_offset();
         if offset_ns.abs_diff(self.offset_ns) >= u128::from(STEP_MIN_NS) {
             self.steps += 1;
             self.offset_ns = offset_ns;
         }
-        self.checked_at_ns = now_ns;
     }
 }
 
-/// The tightest of a few brackets monotonic, realtime, monotonic.
+/// The width of a bracket monotonic, realtime, monotonic, and the offset it gives.
+fn bracket() -> (u64, i128) {
+    let before = monotonic_ns();
+    let real = realtime_ns();
+    let width = monotonic_ns() - before;
+    (width, i128::from(real) - i128::from(before + width / 2))
+}
+
+/// The tightest of a few brackets.
 fn measure_offset() -> i128 {
-    let mut best = (u64::MAX, 0);
-    for _ in 0..5 {
-        let before = monotonic_ns();
-        let real = realtime_ns();
-        let after = monotonic_ns();
-        let width = after - before;
-        if width < best.0 {
-            best = (width, i128::from(real) - i128::from(before + width / 2));
-        }
-    }
-    best.1
+    let first = bracket();
+    (0..4)
+        .map(|_| bracket())
+        .fold(
+            first,
+            |best, next| if next.0 < best.0 { next } else { best },
+        )
+        .1
 }
 
 #[cfg(test)]
@@ -150,6 +167,22 @@ mod tests {
             "within the bracket"
         );
         assert_eq!(offset.steps(), 1);
+    }
+
+    #[test]
+    fn an_answer_that_came_before_the_next_request_went_out_makes_no_doubt_each_time() {
+        let mut offset = RealtimeOffset::measure();
+        let now = monotonic_ns();
+        let real = u64::try_from(i128::from(now) + offset.offset_ns).unwrap();
+        // Wrong by a step that only a comparison of the clocks can find.
+        offset.offset_ns += 1_000_000_000;
+        offset.checked_at_ns = now - DOUBT_EVERY_NS / 2;
+        let old = Some(now - 1_000_000_000);
+        assert_eq!(offset.convert(real, now - 1000, now), old);
+        assert_eq!(offset.steps(), 0, "compared just before");
+        offset.checked_at_ns = now - DOUBT_EVERY_NS;
+        assert_ne!(offset.convert(real, now - 1000, now), old);
+        assert_eq!(offset.steps(), 1, "compared again after a while");
     }
 
     #[test]

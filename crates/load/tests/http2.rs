@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
-    RequestSpec, Spin, Stop, Transport,
+    Body, CallSpec, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
+    Pacing, RequestSpec, Spin, Stop, Transport,
 };
 
 /// An nginx of its own, ended and removed with the test.
@@ -197,6 +197,7 @@ fn a_call_of_grpc_has_its_status_from_the_trailers_or_the_head() {
     let client = ClientSpec::Grpc {
         connections: 1,
         streams: 2,
+        calls: CallSpec::default(),
     };
     let call = request("POST", "/a.B/C", Body::Text { text: "x".into() }, "");
     let outcome = nginx.measure(client, 20, call).unwrap();

@@ -1,5 +1,7 @@
 //! What an agent writes while and after it works: one JSON message a line.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +102,10 @@ pub struct LoadResult {
     pub requests_sent_total: u64,
     /// Connections opened from first to last byte of the load.
     pub connections: ConnectionCounts,
+    /// What the protocol counts of its own on all connections from first to last byte of the load, by name: frames of a kind, resets,
+    /// exchanges sent again. Empty for one that counts nothing.
+    #[serde(default)]
+    pub protocol_counts: BTreeMap<String, u64>,
     /// Request bytes written.
     pub bytes_sent: u64,
     /// Answer bytes read.

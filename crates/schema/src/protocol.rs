@@ -1,6 +1,6 @@
 //! The protocols an edge can have: one registry line each.
 
-use crate::load::ClientSpec;
+use crate::load::{CallSpec, ClientSpec};
 
 /// A protocol and whether a proxy that only knows TCP can carry it in an experiment.
 struct Protocol {
@@ -100,6 +100,7 @@ pub fn client(protocol: &str, connections: u32) -> ClientSpec {
         "grpc" => ClientSpec::Grpc {
             connections,
             streams: STREAMS,
+            calls: CallSpec::default(),
         },
         other => ClientSpec::Planned {
             name: other.to_owned(),

@@ -268,6 +268,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,
         connections: ConnectionCounts::default(),
+        protocol_counts: Default::default(),
         bytes_sent: 1,
         bytes_received: 1,
         waits: Vec::new(),

@@ -139,6 +139,7 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
         | ClientSpec::Grpc {
             connections,
             streams,
+            ..
         } => match streams {
             1..=STREAMS_MAX => Ok(*connections),
             _ => Err(number(

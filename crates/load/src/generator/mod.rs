@@ -141,10 +141,11 @@ pub fn run(
                 setup.http2::<Http>(&part, streams, &requests)
             })
         }
-        ClientSpec::Grpc { streams, .. } => {
-            let deadline = Some(Duration::from_nanos(plan.load.timeout_ns));
-            let ready =
-                |spec: &RequestSpec, host: &str| Call::new(spec, host, Scheme::Http, deadline);
+        ClientSpec::Grpc { streams, calls, .. } => {
+            let timeout = Duration::from_nanos(plan.load.timeout_ns);
+            let ready = |spec: &RequestSpec, host: &str| {
+                Call::new(spec, &calls, host, Scheme::Http, timeout)
+            };
             let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
                 name,
                 source,

@@ -65,6 +65,7 @@ pub(crate) fn assemble(
         connection_faults: connection_faults(&counts, &gathered.names),
         requests_sent_total: counts.all.sent,
         connections: counts.connections,
+        protocol_counts: protocol_counts(gathered),
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
         waits: waits(&counts),
@@ -119,6 +120,14 @@ fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {
             })
         })
         .collect()
+}
+
+fn protocol_counts(gathered: &Gathered) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for &(name, count) in gathered.ends.iter().flat_map(|end| &end.protocol_counts) {
+        *sums.entry(name.to_owned()).or_insert(0) += count;
+    }
+    sums
 }
 
 fn waits(counts: &Counts) -> Vec<WaitCount> {

@@ -1,86 +1,225 @@
-//! Turns a planned call into a header block and a framed message, once, before the load starts.
+//! Turns a planned call into a header block and framed messages, once, before the load starts.
 
 use std::time::Duration;
 
-use tare_schema::load::{Body, ExpectStatus, RequestSpec};
+use tare_schema::load::{
+    Body, CallKind, CallSpec, Deadline, ExpectStatus, MessagePace, RequestSpec,
+};
 
 use super::message::PREFIX_BYTES;
 use crate::http1::codec::{BodyCheck, RequestKind};
-use crate::http1::request::Prepared as Http1Request;
-use crate::http2::dialect::Outgoing;
+use crate::http1::request::{
+    BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decoded,
+};
+use crate::http2::dialect::{Outgoing, Pace};
 use crate::http2::hpack::Encoder;
-use crate::http2::request::{RequestError, Scheme, body_of, put_head};
+use crate::http2::request::{RequestError, Scheme, put_head};
+
+/// Header fields that follow from its being a call.
+const OURS: [&str; 5] = [
+    "te",
+    "content-type",
+    "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+];
 
 /// A call ready to send, and what a right answer to it is.
 #[derive(Debug, Clone)]
 pub struct Call {
     block: Box<[u8]>,
-    /// The message behind its prefix.
+    /// The messages behind their prefixes.
     body: Box<[u8]>,
+    /// Where each of them ends in the body.
+    ends: Box<[u32]>,
+    /// Messages of one call: those of the body, and then from the first again.
+    messages: u32,
+    /// When they go.
+    pub(super) pace: Pace,
     /// Accepted status of the call.
     pub(super) status: ExpectStatus,
-    /// Accepted message.
+    /// Accepted messages.
     pub(super) answer: BodyCheck,
+    /// Messages of a right answer, if it is known.
+    pub(super) answers: Option<u32>,
 }
 
 impl Call {
-    /// Prepares a call: the path is `/package.Service/Method`, the body the message as it is encoded, and the expected
-    /// status that of the call, 0 for success. With a deadline the server is told how long we wait.
+    /// Prepares a call: the path is `/package.Service/Method`, the body its messages as they are encoded, and the expected
+    /// status that of the call, 0 for success. `timeout` is the limit of an exchange, which the server is told unless the plan
+    /// says something else.
     ///
     /// # Errors
-    /// When a part of it cannot be sent in HTTP/2.
+    /// When a part of it cannot be sent in HTTP/2, or the plan asks for what the kind of call cannot be.
     pub fn new(
         spec: &RequestSpec,
+        calls: &CallSpec,
         host: &str,
         scheme: Scheme,
-        deadline: Option<Duration>,
+        timeout: Duration,
     ) -> Result<Self, RequestError> {
+        let messages = messages_of(&spec.body)?;
+        check(spec, calls, messages.len())?;
         let mut spec = spec.clone();
         // Every call is a POST (the gRPC protocol over HTTP/2, "Requests").
         spec.method = "POST".into();
-        for name in spec.headers.iter().map(|(name, _)| name) {
-            if ["te", "content-type", "grpc-timeout", "grpc-encoding"]
-                .iter()
-                .any(|ours| name.eq_ignore_ascii_case(ours))
-            {
-                return Err(RequestError::GrpcHeader(name.clone()));
-            }
-        }
-        if spec.path.matches('/').count() != 2 || spec.path.ends_with('/') {
-            return Err(RequestError::GrpcPath(spec.path));
-        }
+        spec.body = Body::None;
         let checked = Http1Request::new(&spec, host)?;
-        let message = if spec.body == Body::None {
-            &[]
-        } else {
-            body_of(&checked.bytes)
-        };
         let mut encoder = Encoder::default();
         put_head(&mut encoder, &spec, host, scheme)?;
         encoder.field(b"te", b"trailers");
         encoder.field(b"content-type", b"application/grpc");
+        let deadline = match calls.deadline {
+            Deadline::Timeout => Some(timeout),
+            Deadline::Untold => None,
+            Deadline::After { limit_ns } => Some(Duration::from_nanos(limit_ns)),
+        };
         if let Some(deadline) = deadline {
             encoder.field(b"grpc-timeout", timeout_value(deadline).as_bytes());
         }
-        let mut body = Vec::with_capacity(PREFIX_BYTES + message.len());
-        body.push(0);
-        body.extend_from_slice(&(message.len() as u32).to_be_bytes());
-        body.extend_from_slice(message);
+        let Framed { bytes, ends } = framed(&messages)?;
+        let messages = match calls.kind.client_streams() {
+            true => calls.messages,
+            false => 1,
+        };
+        let pace = match calls.pace {
+            MessagePace::Free => Pace::Free,
+            MessagePace::Every { period_ns } => Pace::Every(period_ns),
+            MessagePace::PingPong => Pace::Answers,
+        };
+        let answers = match (calls.kind.server_streams(), pace) {
+            (false, _) => Some(1),
+            (true, Pace::Answers) => Some(messages),
+            (true, _) => calls.answers,
+        };
         Ok(Self {
             block: encoder.finish().into_boxed_slice(),
-            body: body.into_boxed_slice(),
+            body: bytes.into_boxed_slice(),
+            ends: ends.into_boxed_slice(),
+            messages,
+            pace,
             status: spec.expect.status,
             answer: checked.body,
+            answers,
         })
     }
 
+    #[inline]
     pub(super) fn outgoing(&self) -> Outgoing<'_> {
         Outgoing {
             block: &self.block,
             body: &self.body,
+            body_bytes: self.end_of(self.messages),
             kind: RequestKind::Ordinary,
         }
     }
+
+    /// Bytes of the body up to the end of a message, counted from 1.
+    #[inline]
+    pub(super) fn end_of(&self, message: u32) -> u64 {
+        let message = message.min(self.messages);
+        if message == 1 {
+            return u64::from(self.ends[0]);
+        }
+        let (rounds, within) = (
+            message as usize / self.ends.len(),
+            message as usize % self.ends.len(),
+        );
+        let part = match within {
+            0 => 0,
+            within => u64::from(self.ends[within - 1]),
+        };
+        rounds as u64 * self.body.len() as u64 + part
+    }
+
+    /// Messages that end within the first bytes of the body.
+    #[inline]
+    pub(super) fn messages_within(&self, bytes: u64) -> u64 {
+        let whole = self.body.len() as u64;
+        let rest = (bytes % whole) as u32;
+        let within = self.ends.partition_point(|&end| end <= rest);
+        bytes / whole * self.ends.len() as u64 + within as u64
+    }
+}
+
+/// Whether the parts of a plan fit together.
+fn check(spec: &RequestSpec, calls: &CallSpec, messages: usize) -> Result<(), RequestError> {
+    for (name, value) in &spec.headers {
+        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+            return Err(RequestError::GrpcHeader(name.clone()));
+        }
+        if name.to_ascii_lowercase().ends_with("-bin") && !is_base64(value) {
+            return Err(RequestError::BinaryMetadata(name.clone()));
+        }
+    }
+    if spec.path.matches('/').count() != 2 || spec.path.ends_with('/') {
+        return Err(RequestError::GrpcPath(spec.path.clone()));
+    }
+    let wrong = |what| Err(RequestError::CallKind(what));
+    let client_streams = calls.kind.client_streams();
+    match calls.pace {
+        _ if calls.messages == 0 => {
+            wrong("a call of no message has nothing to send: send at least 1")
+        }
+        _ if !client_streams && (calls.messages > 1 || messages > 1) => wrong(
+            "several messages need a call whose client streams: say that it does, or send one",
+        ),
+        MessagePace::Every { .. } if !client_streams => {
+            wrong("a distance of messages needs a call whose client streams")
+        }
+        MessagePace::Every { period_ns: 0 } => wrong("a distance of messages is more than 0"),
+        MessagePace::PingPong if calls.kind != CallKind::Bidirectional => {
+            wrong("ping-pong needs a bidirectional call")
+        }
+        _ if calls.answers.is_some() && !calls.kind.server_streams() => {
+            wrong("a number of answers needs a call whose server streams: any other has one")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Values of `-bin` fields are base64, with or without padding, and a list of them has commas.
+fn is_base64(value: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    value.split(',').all(|value| {
+        let value = value.trim();
+        let bare = value.trim_end_matches('=');
+        value.len() - bare.len() <= 2 && bare.len() % 4 != 1 && bare.bytes().all(known)
+    })
+}
+
+fn messages_of(body: &Body) -> Result<Vec<Vec<u8>>, RequestError> {
+    match body {
+        Body::Messages { base64 } if base64.is_empty() => Ok(vec![Vec::new()]),
+        Body::Messages { base64 } => {
+            let messages = base64.iter().map(|text| decoded(text));
+            Ok(messages.collect::<Result<_, _>>()?)
+        }
+        one => Ok(vec![body_bytes(one)?]),
+    }
+}
+
+/// Messages behind their prefixes.
+struct Framed {
+    bytes: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<u32>,
+}
+
+fn framed(messages: &[Vec<u8>]) -> Result<Framed, RequestError> {
+    let size_bytes: u64 = messages.iter().map(|message| message.len() as u64).sum();
+    if size_bytes > BODY_BYTES_MAX {
+        return Err(Http1Error::BodySize { bytes: size_bytes }.into());
+    }
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    for message in messages {
+        bytes.reserve(PREFIX_BYTES + message.len());
+        bytes.push(0);
+        bytes.extend_from_slice(&(message.len() as u32).to_be_bytes());
+        bytes.extend_from_slice(message);
+        ends.push(bytes.len() as u32);
+    }
+    Ok(Framed { bytes, ends })
 }
 
 /// A deadline as `grpc-timeout` says it: at most eight digits and a unit, the finest that carries it, rounded up.

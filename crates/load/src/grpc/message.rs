@@ -31,15 +31,22 @@ pub enum MessageError {
         /// Bytes that are missing.
         missing_bytes: u32,
     },
-    /// Not the one message of a unary call.
-    #[error("the call succeeded with {count} messages instead of one")]
+    /// Another number of messages than the call must have.
+    #[error("the call succeeded with {count} messages instead of {expected}")]
     Count {
         /// As received.
         count: u32,
+        /// As expected.
+        expected: u32,
     },
     /// Not the expected message.
-    #[error("the message is wrong: {0}")]
-    Body(BodyMismatch),
+    #[error("message {number} is wrong: {wrong}")]
+    Body {
+        /// Which one, from 1.
+        number: u32,
+        /// What is wrong with it.
+        wrong: BodyMismatch,
+    },
 }
 
 /// How far the messages of one answer have been read.
@@ -49,8 +56,10 @@ pub struct Messages {
     prefix_bytes: usize,
     left_bytes: u32,
     count: u32,
-    /// Of the first message.
+    /// Of the current message.
     body: BodyProgress,
+    /// The first message that is not the expected one.
+    wrong: Option<(u32, BodyMismatch)>,
     error: Option<MessageError>,
 }
 
@@ -66,44 +75,56 @@ impl Messages {
                 self.prefix_bytes += taken.len();
                 slice = rest;
                 if self.prefix_bytes == PREFIX_BYTES {
-                    self.begin();
+                    self.begin(check);
                 }
                 continue;
             }
             let (taken, rest) = slice.split_at(slice.len().min(self.left_bytes as usize));
-            if self.count == 0 {
-                self.body.push(check, taken);
-            }
+            self.body.push(check, taken);
             self.left_bytes -= taken.len() as u32;
             slice = rest;
-            self.end_if_whole();
+            self.end_if_whole(check);
         }
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, check: &BodyCheck) {
         let [flag, a, b, c, d] = self.prefix;
         let size_bytes = u32::from_be_bytes([a, b, c, d]);
+        self.left_bytes = size_bytes;
         if flag != 0 {
             self.error = Some(MessageError::Compressed { flag });
         } else if size_bytes > MESSAGE_BYTES_MAX {
             self.error = Some(MessageError::TooLarge { size_bytes });
-        }
-        self.left_bytes = size_bytes;
-        self.end_if_whole();
-    }
-
-    fn end_if_whole(&mut self) {
-        if self.left_bytes == 0 {
-            self.count = self.count.saturating_add(1);
-            self.prefix_bytes = 0;
+        } else {
+            self.end_if_whole(check);
         }
     }
 
-    /// Judges the messages of a successful unary call.
+    #[inline]
+    fn end_if_whole(&mut self, check: &BodyCheck) {
+        if self.left_bytes > 0 {
+            return;
+        }
+        self.count = self.count.saturating_add(1);
+        self.prefix_bytes = 0;
+        let body = std::mem::take(&mut self.body);
+        if let (Err(wrong), None) = (body.finish(check), self.wrong) {
+            self.wrong = Some((self.count, wrong));
+        }
+    }
+
+    /// Whole messages so far.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Judges the messages of a call that succeeded, of which so many are expected, if it is known.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn finish(&self, check: &BodyCheck) -> Result<(), MessageError> {
+    pub fn finish(&self, expected: Option<u32>) -> Result<(), MessageError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -114,9 +135,13 @@ impl Messages {
             };
             return Err(MessageError::Cut { missing_bytes });
         }
-        if self.count != 1 {
-            return Err(MessageError::Count { count: self.count });
+        if let Some(expected) = expected.filter(|&expected| expected != self.count) {
+            let count = self.count;
+            return Err(MessageError::Count { count, expected });
         }
-        self.body.finish(check).map_err(MessageError::Body)
+        match self.wrong {
+            Some((number, wrong)) => Err(MessageError::Body { number, wrong }),
+            None => Ok(()),
+        }
     }
 }

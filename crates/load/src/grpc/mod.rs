@@ -1,4 +1,4 @@
-//! Unary gRPC calls, as a way of using the streams of HTTP/2: one message there, one message and a status back.
+//! gRPC calls as a way of using the streams of HTTP/2: messages there, messages and a status back.
 
 mod call;
 mod message;
@@ -17,16 +17,18 @@ use tare_schema::load::ExpectStatus;
 
 use crate::client::{ErrorClass, Outcome};
 use crate::http2::codec::{ContentType, GrpcStatus};
-use crate::http2::dialect::{Answer, Dialect, Outgoing, status_class};
+use crate::http2::dialect::{Answer, Dialect, Outgoing, Pace, status_class};
 
 /// The answer's content type is not that of gRPC.
 const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", Fault::Target);
 /// There is no `grpc-status`, or none that is a number.
 const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", Fault::Target);
-/// The call succeeded with another number of messages than one.
+/// The call succeeded with another number of messages than it must have.
 const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", Fault::Target);
+/// A message is compressed.
+const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", Fault::Target);
 
-/// Unary calls.
+/// Calls of any kind: what kind is in each call.
 #[derive(Debug)]
 pub struct Grpc;
 
@@ -42,6 +44,26 @@ impl Dialect for Grpc {
     #[inline]
     fn data(call: &Call, messages: &mut Messages, slice: &[u8]) {
         messages.push(&call.answer, slice);
+    }
+
+    #[inline]
+    fn pace(call: &Call) -> Pace {
+        call.pace
+    }
+
+    #[inline]
+    fn end_of_part(call: &Call, part: u32) -> u64 {
+        call.end_of(part)
+    }
+
+    #[inline]
+    fn parts_within(call: &Call, from_byte: u64, to_byte: u64) -> u64 {
+        call.messages_within(to_byte) - call.messages_within(from_byte)
+    }
+
+    #[inline]
+    fn parts_arrived(messages: &Messages) -> u32 {
+        messages.count()
     }
 
     #[inline]
@@ -93,12 +115,15 @@ impl Dialect for Grpc {
         if code != 0 {
             return tell(Outcome::Right, &"");
         }
-        match messages.finish(&call.answer) {
+        match messages.finish(call.answers) {
             Ok(()) => tell(Outcome::Right, &""),
-            Err(error @ MessageError::Body(_)) => {
+            Err(error @ MessageError::Body { .. }) => {
                 tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
             }
             Err(error @ MessageError::Count { .. }) => tell(Outcome::Wrong(MESSAGE_COUNT), &error),
+            Err(error @ MessageError::Compressed { .. }) => {
+                tell(Outcome::Wrong(COMPRESSED), &error)
+            }
             Err(error) => tell(Outcome::Wrong(ErrorClass::RUBBISH), &error),
         }
     }

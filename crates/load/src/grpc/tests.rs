@@ -3,10 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tare_schema::load::{Body, ExpectBody, ExpectStatus, RequestSpec};
+use proptest::prelude::*;
+use tare_schema::load::{
+    Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
+};
 
 use super::{Call, Grpc, timeout_value};
-use crate::http2::client::rig::{ONE, Rig, ends, last_data, ok, spec};
+use crate::client::WaitCause;
+use crate::http2::client::rig::{
+    MS, ONE, Rig, Sent, ends, goaway, last_data, ok, reset, spec, window,
+};
 use crate::http2::codec::tests::{block, raw};
 use crate::http2::request::{RequestError, Scheme};
 
@@ -18,15 +24,65 @@ fn call_spec() -> RequestSpec {
     call
 }
 
+const TIMEOUT: Duration = Duration::from_secs(10);
+
 fn rig(specs: &[RequestSpec]) -> Rig<Grpc> {
-    let deadline = Some(Duration::from_secs(10));
+    rig_of(specs, &CallSpec::default(), &[])
+}
+
+fn rig_of(specs: &[RequestSpec], calls: &CallSpec, settings: &[(u16, u32)]) -> Rig<Grpc> {
     let calls: Arc<[Call]> = specs
         .iter()
-        .map(|spec| Call::new(spec, "here", Scheme::Http, deadline).unwrap())
+        .map(|spec| Call::new(spec, calls, "here", Scheme::Http, TIMEOUT).unwrap())
         .collect();
     let mut rig = Rig::<Grpc>::of(ONE, calls);
-    rig.greet(0, &[]);
+    rig.greet(0, settings);
     rig
+}
+
+/// A call of the messages `a`, `bb` and `ccc`, in turn.
+fn streaming(kind: CallKind, messages: u32, pace: MessagePace) -> (RequestSpec, CallSpec) {
+    let mut spec = call_spec();
+    spec.body = Body::Messages {
+        base64: ["YQ==", "YmI=", "Y2Nj"].map(String::from).into(),
+    };
+    let calls = CallSpec {
+        kind,
+        messages,
+        pace,
+        ..CallSpec::default()
+    };
+    (spec, calls)
+}
+
+/// The first messages of that call.
+fn messages(count: usize) -> Vec<u8> {
+    let texts = [&b"a"[..], b"bb", b"ccc"];
+    texts
+        .iter()
+        .cycle()
+        .take(count)
+        .flat_map(|text| message(text))
+        .collect()
+}
+
+/// The body bytes in these frames, and whether the last of them ends its stream.
+fn body_of(sent: &[Sent]) -> (Vec<u8>, bool) {
+    let mut data = sent.iter().filter(|sent| sent.kind == 0);
+    let bytes = data.clone().flat_map(|sent| sent.payload.clone()).collect();
+    (
+        bytes,
+        data.next_back().is_some_and(|sent| sent.flags & 1 == 1),
+    )
+}
+
+/// Head of an answer, and a message.
+fn begin(stream: u32, body: &[u8]) -> Vec<u8> {
+    [raw(1, 4, stream, &block(HEAD)), raw(0, 0, stream, body)].concat()
+}
+
+fn status(stream: u32, code: &str) -> Vec<u8> {
+    raw(1, 5, stream, &block(&[("grpc-status", code)]))
 }
 
 const HEAD: &[(&str, &str)] = &[(":status", "200"), ("content-type", "application/grpc")];
@@ -147,7 +203,7 @@ fn messages_that_are_wrong_are_told_apart() {
     assert_eq!(success(&message(b"hello")[..3]), "rubbish");
     assert_eq!(
         success(&[&[1][..], &message(b"hello")[1..]].concat()),
-        "rubbish"
+        "grpc-compressed"
     );
     assert_eq!(success(&[0, 0xff, 0xff, 0xff, 0xff, 0]), "rubbish");
 }
@@ -175,15 +231,330 @@ fn a_deadline_has_eight_digits_at_most_and_is_never_shortened() {
 
 #[test]
 fn what_a_call_sets_by_itself_cannot_be_planned() {
-    let refused = |change: fn(&mut RequestSpec)| {
-        let mut spec = call_spec();
-        change(&mut spec);
-        Call::new(&spec, "h", Scheme::Http, None).unwrap_err()
+    let refused = |change: fn(&mut RequestSpec, &mut CallSpec)| {
+        let (mut spec, mut calls) = (call_spec(), CallSpec::default());
+        change(&mut spec, &mut calls);
+        Call::new(&spec, &calls, "h", Scheme::Http, TIMEOUT).unwrap_err()
     };
-    let header = refused(|spec| spec.headers.push(("Content-Type".into(), "x".into())));
+    let header = refused(|spec, _| spec.headers.push(("Content-Type".into(), "x".into())));
     assert!(matches!(header, RequestError::GrpcHeader(_)));
-    assert!(matches!(
-        refused(|spec| spec.path = "/Say".into()),
-        RequestError::GrpcPath(_)
-    ));
+    let binary = refused(|spec, _| spec.headers.push(("x-id-bin".into(), "a b".into())));
+    assert!(matches!(binary, RequestError::BinaryMetadata(_)));
+    let path = refused(|spec, _| spec.path = "/Say".into());
+    assert!(matches!(path, RequestError::GrpcPath(_)));
+    let not_base64 = refused(|spec, _| {
+        spec.body = Body::Messages {
+            base64: vec!["%".into()],
+        };
+    });
+    assert!(not_base64.to_string().contains("not base64"));
+    let kinds: [fn(&mut RequestSpec, &mut CallSpec); 5] = [
+        |_, calls| calls.messages = 0,
+        |_, calls| calls.messages = 2,
+        |_, calls| calls.pace = MessagePace::Every { period_ns: 5 },
+        |_, calls| {
+            calls.kind = CallKind::ClientStreaming;
+            calls.pace = MessagePace::PingPong;
+        },
+        |_, calls| calls.answers = Some(2),
+    ];
+    for change in kinds {
+        let error = refused(change);
+        assert!(matches!(error, RequestError::CallKind(_)), "{error:?}");
+    }
+}
+
+#[test]
+fn a_streaming_client_sends_its_messages_in_turn_and_expects_one() {
+    let (spec, calls) = streaming(CallKind::ClientStreaming, 7, MessagePace::Free);
+    let mut rig = rig_of(&[spec], &calls, &[]);
+    rig.due(0);
+    assert_eq!(body_of(&rig.sent(0)), (messages(7), true));
+    rig.arrives(0, &answer(1, &message(b"hello"), &[("grpc-status", "0")]));
+    rig.due(0);
+    rig.arrives(
+        0,
+        &answer(3, &message(b"hello").repeat(2), &[("grpc-status", "0")]),
+    );
+    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "grpc-message-count")]));
+    assert_eq!(
+        (rig.count("messages-sent"), rig.count("messages-received")),
+        (14, 3)
+    );
+}
+
+#[test]
+fn any_window_lets_the_same_messages_through() {
+    for step in [1, 2, 5, 6, 7, 12, 1000] {
+        let (spec, calls) = streaming(CallKind::ClientStreaming, 1_000, MessagePace::Free);
+        let mut rig = rig_of(&[spec], &calls, &[(4, step)]);
+        rig.due(0);
+        let mut got = Vec::new();
+        let mut over = false;
+        while !over {
+            let (bytes, last) = body_of(&rig.sent(0));
+            assert!(!bytes.is_empty() && bytes.len() <= step as usize);
+            got.extend(bytes);
+            over = last;
+            rig.arrives(0, &window(1, step));
+        }
+        assert_eq!(got, messages(1_000), "windows of {step}");
+        assert_eq!(rig.count("messages-sent"), 1_000);
+    }
+}
+
+#[test]
+fn a_streaming_server_sends_what_it_likes_unless_a_number_is_expected() {
+    for (answers, class) in [
+        (None, "right"),
+        (Some(3), "right"),
+        (Some(2), "grpc-message-count"),
+    ] {
+        let calls = CallSpec {
+            kind: CallKind::ServerStreaming,
+            answers,
+            ..CallSpec::default()
+        };
+        let mut rig = rig_of(&[call_spec()], &calls, &[]);
+        rig.due(0);
+        assert_eq!(body_of(&rig.sent(0)), (message(b"ask"), true));
+        rig.arrives(0, &begin(1, &message(b"hello").repeat(2)));
+        rig.pass(10 * MS);
+        rig.arrives(
+            0,
+            &[raw(0, 0, 1, &message(b"hello")), status(1, "0")].concat(),
+        );
+        assert_eq!(rig.ends(), ends(&[(0, class)]), "{answers:?}");
+        assert_eq!(
+            rig.last().ended_ns,
+            rig.net.now_ns,
+            "it ends with its status"
+        );
+    }
+}
+
+#[test]
+fn each_message_of_a_stream_is_looked_at() {
+    let calls = CallSpec {
+        kind: CallKind::ServerStreaming,
+        ..CallSpec::default()
+    };
+    let mut rig = rig_of(&[call_spec()], &calls, &[]);
+    rig.due(0);
+    let body = [message(b"hello"), message(b"hullo"), message(b"hello")].concat();
+    rig.arrives(0, &answer(1, &body, &[("grpc-status", "0")]));
+    assert_eq!(rig.last().class(), "wrong-body");
+    assert!(
+        rig.last().example.starts_with("message 2 is wrong"),
+        "{}",
+        rig.last().example
+    );
+}
+
+#[test]
+fn messages_with_a_distance_go_at_their_times_and_their_wait_is_nobodys() {
+    let every = MessagePace::Every { period_ns: 10 * MS };
+    let (spec, calls) = streaming(CallKind::Bidirectional, 3, every);
+    let mut rig = rig_of(&[spec], &calls, &[]);
+    rig.due(0);
+    assert_eq!(body_of(&rig.sent(0)), (messages(1), false));
+    rig.pass(9 * MS);
+    assert_eq!(rig.sent(0), []);
+    rig.pass(MS);
+    assert_eq!(body_of(&rig.sent(0)), (message(b"bb"), false));
+    // Held up: what is due meanwhile goes at once, and the next at its own time all the same.
+    rig.due(0);
+    rig.pass(10 * MS);
+    let sent = rig.sent(0);
+    let first: Vec<Sent> = sent
+        .iter()
+        .filter(|sent| sent.stream == 1)
+        .cloned()
+        .collect();
+    assert_eq!(body_of(&first), (message(b"ccc"), true));
+    rig.arrives(0, &answer(1, &message(b"hello"), &[("grpc-status", "0")]));
+    assert_eq!(
+        (rig.last().class(), rig.last().waited),
+        ("right".into(), None)
+    );
+    rig.arrives(0, &answer(3, b"", &[("grpc-status", "13")]));
+    assert_eq!(rig.last().class(), "grpc-internal");
+    let reset = rig.sent(0).pop().unwrap();
+    assert_eq!(
+        (reset.kind, reset.stream),
+        (3, 3),
+        "the rest is not wanted any more"
+    );
+    rig.pass(100 * MS);
+    assert_eq!(
+        rig.sent(0),
+        [],
+        "nothing more goes on a stream that has ended"
+    );
+}
+
+#[test]
+fn streams_that_end_early_leave_no_growing_list_of_what_is_due() {
+    let every = MessagePace::Every { period_ns: 1 << 50 };
+    let (spec, calls) = streaming(CallKind::ClientStreaming, 3, every);
+    let mut rig = rig_of(&[spec], &calls, &[]);
+    for at in 0..1_000 {
+        rig.due(0);
+        rig.arrives(0, &answer(2 * at + 1, b"", &[("grpc-status", "13")]));
+    }
+    assert!(rig.client.parts_due() < 200, "{}", rig.client.parts_due());
+    assert_eq!(rig.net.ended.len(), 1_000);
+}
+
+#[test]
+fn a_ping_pong_message_goes_when_the_one_before_is_answered() {
+    let (spec, calls) = streaming(CallKind::Bidirectional, 3, MessagePace::PingPong);
+    let mut rig = rig_of(&[spec], &calls, &[]);
+    rig.due(0);
+    assert_eq!(body_of(&rig.sent(0)), (messages(1), false));
+    let answer = message(b"hello");
+    rig.arrives(0, &begin(1, &answer[..4]));
+    assert_eq!(rig.sent(0), [], "half an answer is none");
+    rig.arrives(0, &raw(0, 0, 1, &answer[4..]));
+    assert_eq!(body_of(&rig.sent(0)), (message(b"bb"), false));
+    rig.arrives(0, &raw(0, 0, 1, &answer));
+    assert_eq!(body_of(&rig.sent(0)), (message(b"ccc"), true));
+    rig.arrives(0, &[raw(0, 0, 1, &answer), status(1, "0")].concat());
+    rig.due(0);
+    rig.arrives(0, &[begin(3, &answer), status(3, "0")].concat());
+    assert_eq!(rig.ends(), ends(&[(0, "right"), (1, "grpc-message-count")]));
+}
+
+#[test]
+fn a_message_that_waits_for_a_window_says_so() {
+    let (spec, calls) = streaming(CallKind::Bidirectional, 2, MessagePace::PingPong);
+    let mut rig = rig_of(&[spec], &calls, &[(4, 8)]);
+    rig.due(0);
+    rig.arrives(0, &begin(1, &message(b"hello")));
+    assert_eq!(body_of(&rig.sent(0)), (messages(2)[..8].to_vec(), false));
+    rig.arrives(0, &window(1, 100));
+    rig.arrives(
+        0,
+        &[raw(0, 0, 1, &message(b"hello")), status(1, "0")].concat(),
+    );
+    assert_eq!(
+        (rig.last().class(), rig.last().waited),
+        ("right".into(), Some(WaitCause::Window))
+    );
+}
+
+#[test]
+fn streams_that_a_server_breaks_off_end_by_its_reason() {
+    let (spec, calls) = streaming(CallKind::Bidirectional, 3, MessagePace::PingPong);
+    let mut rig = rig_of(&[spec], &calls, &[]);
+    for _ in 0..3 {
+        rig.due(0);
+    }
+    rig.arrives(0, &[begin(1, &message(b"hello")), reset(1, 8)].concat());
+    rig.arrives(0, &begin(3, &message(b"hello")));
+    rig.arrives(0, &goaway(3, 0));
+    rig.sent(0);
+    rig.arrives(
+        0,
+        &[raw(0, 0, 3, &message(b"hello").repeat(2)), status(3, "0")].concat(),
+    );
+    assert_eq!(rig.ends(), ends(&[(0, "reset-cancel"), (1, "right")]));
+    rig.greet(0, &[]);
+    let again = rig.sent(0);
+    assert_eq!(again.len(), 0, "greeting clears what was sent");
+    rig.arrives(
+        0,
+        &[begin(1, &message(b"hello").repeat(3)), status(1, "0")].concat(),
+    );
+    assert_eq!(
+        rig.last().class(),
+        "right",
+        "sent again from its first message"
+    );
+    assert_eq!(
+        (rig.count("goaways-received"), rig.count("exchanges-resent")),
+        (1, 1)
+    );
+    assert_eq!(rig.count("resets-received"), 1);
+}
+
+#[test]
+fn headers_without_end_and_messages_longer_than_announced_are_refused() {
+    let endless = [raw(1, 0, 1, &block(HEAD)), raw(9, 0, 1, &[0; 4]).repeat(70)].concat();
+    assert_eq!(class_of(&endless).0, "rubbish");
+    let longer = [
+        begin(1, &message(b"hello")),
+        raw(0, 0, 1, b"more"),
+        status(1, "0"),
+    ]
+    .concat();
+    assert_eq!(class_of(&longer).0, "rubbish");
+    let longer_stated = [
+        raw(
+            1,
+            4,
+            1,
+            &block(&[HEAD, &[("content-length", "5")]].concat()),
+        ),
+        raw(0, 0, 1, &message(b"hello")),
+    ];
+    assert_eq!(class_of(&longer_stated.concat()).0, "rubbish");
+    let data_last = [raw(1, 4, 1, &block(HEAD)), last_data(1, &message(b"hello"))].concat();
+    assert_eq!(class_of(&data_last).0, "grpc-no-status");
+}
+
+#[test]
+fn a_deadline_is_told_as_planned() {
+    let told = |deadline: Deadline| {
+        let calls = CallSpec {
+            deadline,
+            ..CallSpec::default()
+        };
+        let mut rig = rig_of(&[call_spec()], &calls, &[]);
+        rig.due(0);
+        let head = rig.sent(0).remove(0).payload;
+        let mut decoder =
+            crate::http2::hpack::Decoder::new(0, crate::http2::codec::Limits::default().list);
+        let mut found = None;
+        let note = |name: &[u8], value: &[u8]| {
+            if name == b"grpc-timeout" {
+                found = Some(String::from_utf8(value.to_vec()).unwrap());
+            }
+        };
+        decoder.decode(&head, note).unwrap();
+        found
+    };
+    assert_eq!(told(Deadline::Timeout).as_deref(), Some("10000000u"));
+    assert_eq!(told(Deadline::Untold), None);
+    assert_eq!(
+        told(Deadline::After { limit_ns: 5 * MS }).as_deref(),
+        Some("5000000n")
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_split_of_a_stream_of_answers_is_the_same_answers(
+        texts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..12),
+        frames in 1usize..40,
+        reads in 1usize..60,
+    ) {
+        let calls = CallSpec {
+            kind: CallKind::ServerStreaming,
+            answers: Some(texts.len() as u32),
+            ..CallSpec::default()
+        };
+        let mut spec = call_spec();
+        spec.expect.body = ExpectBody::Any;
+        let mut rig = rig_of(&[spec], &calls, &[]);
+        rig.due(0);
+        let body: Vec<u8> = texts.iter().flat_map(|text| message(text)).collect();
+        let data: Vec<u8> = body.chunks(frames).flat_map(|piece| raw(0, 0, 1, piece)).collect();
+        let bytes = [raw(1, 4, 1, &block(HEAD)), data, status(1, "0")].concat();
+        for piece in bytes.chunks(reads) {
+            rig.arrives(0, piece);
+        }
+        prop_assert_eq!(rig.ends(), ends(&[(0, "right")]));
+        prop_assert_eq!(rig.count("messages-received"), texts.len() as u64);
+    }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 use thiserror::Error;
 
@@ -58,6 +60,17 @@ pub enum RequestError {
         /// As planned.
         bytes: u64,
     },
+    /// Bytes that are not written as base64.
+    #[error("{what} is not base64 (standard alphabet, with padding): {why}")]
+    Base64 {
+        /// What should be.
+        what: &'static str,
+        /// What is wrong with it.
+        why: base64::DecodeError,
+    },
+    /// The messages of a call.
+    #[error("messages are what a gRPC call sends: use protocol grpc, or one body")]
+    Messages,
 }
 
 impl Prepared {
@@ -97,7 +110,7 @@ impl Prepared {
                 _ => RequestKind::Ordinary,
             },
             status: spec.expect.status,
-            body: body_check(&spec.expect),
+            body: body_check(&spec.expect)?,
         })
     }
 
@@ -163,7 +176,11 @@ fn has_header(spec: &RequestSpec, name: &str) -> bool {
         .any(|(n, _)| n.eq_ignore_ascii_case(name))
 }
 
-fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
+/// The bytes of a body.
+///
+/// # Errors
+/// When there are too many, when they cannot be read, or when they are messages.
+pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
     let too_large = |bytes| Err(RequestError::BodySize { bytes });
     match body {
         Body::None => Ok(Vec::new()),
@@ -174,15 +191,38 @@ fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
             .cycle()
             .take(usize::try_from(*bytes).unwrap_or(0))
             .collect()),
+        Body::Base64 { base64 } => match decoded(base64)? {
+            body if body.len() as u64 > BODY_BYTES_MAX => too_large(body.len() as u64),
+            body => Ok(body),
+        },
+        Body::Messages { .. } => Err(RequestError::Messages),
     }
 }
 
-fn body_check(expect: &Expect) -> BodyCheck {
-    match &expect.body {
+/// Bytes from base64.
+///
+/// # Errors
+/// When it is none.
+pub fn decoded(text: &str) -> Result<Vec<u8>, RequestError> {
+    STANDARD.decode(text).map_err(|why| RequestError::Base64 {
+        what: "the body",
+        why,
+    })
+}
+
+fn body_check(expect: &Expect) -> Result<BodyCheck, RequestError> {
+    Ok(match &expect.body {
         ExpectBody::Any => BodyCheck::Anything,
         ExpectBody::Length(bytes) => BodyCheck::Length(*bytes),
         ExpectBody::Text(text) => BodyCheck::Exact(Arc::from(text.as_bytes())),
-    }
+        ExpectBody::Base64(text) => {
+            let bytes = STANDARD.decode(text).map_err(|why| RequestError::Base64 {
+                what: "the expected body",
+                why,
+            })?;
+            BodyCheck::Exact(bytes.into())
+        }
+    })
 }
 
 #[cfg(test)]

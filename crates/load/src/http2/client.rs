@@ -4,9 +4,12 @@
 //! that write went to the kernel.
 
 mod conn;
+mod counts;
 mod ends;
 mod output;
+mod pacing;
 mod receive;
+mod steering;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -28,6 +31,8 @@ use crate::client::{
 };
 use crate::http1::backoff::Backoff;
 use conn::{Conn, State};
+pub use counts::Counts;
+use pacing::Pacer;
 use receive::Scene;
 
 /// Attempts under way at once: more would overflow the accept queue of an ordinary server.
@@ -37,6 +42,8 @@ const OPENING_MAX: usize = 64;
 const DEADLINE: TimerId = TimerId(0);
 /// The end of a pause after failures.
 const RETRY: TimerId = TimerId(1);
+/// The next part of a body that goes by time.
+const PACE: TimerId = TimerId(2);
 
 /// What we let the server send ahead, as a stream and as a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,6 +113,7 @@ pub struct Http2<D: Dialect> {
     open: usize,
     backoff: Backoff,
     deadline_ns: u64,
+    pacer: Pacer,
 }
 
 impl<D: Dialect> Http2<D> {
@@ -127,6 +135,7 @@ impl<D: Dialect> Http2<D> {
             open: 0,
             backoff: Backoff::default(),
             deadline_ns: NEVER,
+            pacer: Pacer::default(),
         }
     }
 
@@ -293,6 +302,9 @@ impl<D: Dialect> Client for Http2<D> {
             if let Some(from_ns) = conn.flush(ConnId(at), &self.requests, out) {
                 self.set_deadline(from_ns.saturating_add(self.timeout_ns), out);
             }
+            if !self.conns[at as usize].to_pace.is_empty() {
+                self.pace(at, out);
+            }
         }
     }
 
@@ -380,13 +392,23 @@ impl<D: Dialect> Client for Http2<D> {
     }
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        if timer == DEADLINE {
-            self.expire(out);
-        } else {
-            self.backoff.elapsed();
-            self.open_more(out);
+        match timer {
+            DEADLINE => self.expire(out),
+            PACE => self.release_parts(out),
+            _ => {
+                self.backoff.elapsed();
+                self.open_more(out);
+            }
         }
         self.dispatch();
+    }
+
+    fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+        let mut sum = Counts::default();
+        self.conns.iter().for_each(|conn| sum.add(&conn.counts));
+        for (name, count) in sum.named() {
+            tell(name, count);
+        }
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -14,10 +14,23 @@ use crate::http1::codec::{BodyProgress, RequestKind};
 pub struct Outgoing<'r> {
     /// The header block.
     pub block: &'r [u8],
-    /// The body; without one the header block ends the stream.
+    /// The body, or what it repeats; without one the header block ends the stream.
     pub body: &'r [u8],
+    /// Bytes of the whole body: those of `body`, and then from its first again.
+    pub body_bytes: u64,
     /// Whether its answer can have a body.
     pub kind: RequestKind,
+}
+
+/// What the parts of a body wait for, besides flow control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Nothing.
+    Free,
+    /// Each part for this time since the one before.
+    Every(u64),
+    /// Each part for a message that answers the one before.
+    Answers,
 }
 
 /// A whole answer, with its length checked.
@@ -44,6 +57,26 @@ pub trait Dialect: Debug {
     fn outgoing(request: &Self::Request) -> Outgoing<'_>;
     /// Looks at the next slice of an answer's body.
     fn data(request: &Self::Request, progress: &mut Self::Progress, slice: &[u8]);
+    /// What the parts of a body wait for.
+    #[inline]
+    fn pace(_request: &Self::Request) -> Pace {
+        Pace::Free
+    }
+    /// The bytes of a body up to the end of a part, counted from 1; the whole body where it has no parts, or not so many.
+    #[inline]
+    fn end_of_part(request: &Self::Request, _part: u32) -> u64 {
+        Self::outgoing(request).body_bytes
+    }
+    /// Parts of a body that end in these bytes of it.
+    #[inline]
+    fn parts_within(_request: &Self::Request, _from_byte: u64, _to_byte: u64) -> u64 {
+        0
+    }
+    /// Whole parts of an answer that have arrived.
+    #[inline]
+    fn parts_arrived(_progress: &Self::Progress) -> u32 {
+        0
+    }
     /// Tells, exactly once, what a whole answer is worth, and why in words if it is wrong.
     fn judge(
         request: &Self::Request,
@@ -66,6 +99,7 @@ impl Dialect for Http {
         Outgoing {
             block: &request.block,
             body: &request.body,
+            body_bytes: request.body.len() as u64,
             kind: request.kind,
         }
     }

@@ -57,6 +57,12 @@ pub enum RequestError {
     /// Not the path of a method.
     #[error("{0:?} is not the path of a gRPC method: write /package.Service/Method")]
     GrpcPath(String),
+    /// A binary metadata field that is not.
+    #[error("header {0:?} is binary metadata by its name, and its value must be base64")]
+    BinaryMetadata(String),
+    /// Parts of a plan that do not fit the kind of call.
+    #[error("{0}")]
+    CallKind(&'static str),
 }
 
 impl Prepared {

@@ -66,6 +66,8 @@ pub struct WorkerEnd {
     pub bytes_sent: u64,
     /// Bytes received in that time.
     pub bytes_received: u64,
+    /// What the protocol counted of its own.
+    pub protocol_counts: Vec<(&'static str, u64)>,
     /// Steps of the realtime clock.
     pub clock_steps: u64,
     /// Whether the window was ended by order.

@@ -71,6 +71,9 @@ impl<C: Client> Worker<C> {
         let spent = self.meter.spent(bytes, self.sleeper.spun_ns());
         let book = self.engine.book();
         let counts = book.counts().clone();
+        let mut protocol_counts = Vec::new();
+        let mut note = |name, count| protocol_counts.push((name, count));
+        self.engine.client().counts(&mut note);
         let fixed_ns = match started {
             true => book.arrivals().window_end_ns(),
             false => 0,
@@ -87,6 +90,7 @@ impl<C: Client> Worker<C> {
             },
             bytes_sent: spent.bytes_sent,
             bytes_received: spent.bytes_received,
+            protocol_counts,
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,

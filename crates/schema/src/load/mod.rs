@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod client;
+mod grpc;
 mod pacing;
 mod request;
 mod transport;
 
 pub use client::ClientSpec;
+pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use pacing::Pacing;
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};

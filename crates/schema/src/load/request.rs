@@ -39,6 +39,16 @@ pub enum Body {
         /// Length.
         bytes: u64,
     },
+    /// These bytes.
+    Base64 {
+        /// The bytes, in the standard alphabet with padding.
+        base64: String,
+    },
+    /// The messages of a gRPC call, each of these bytes.
+    Messages {
+        /// The messages, each in the standard alphabet with padding.
+        base64: Vec<String>,
+    },
 }
 
 /// What makes an answer right.
@@ -71,6 +81,8 @@ pub enum ExpectBody {
     Any,
     /// Just so many bytes.
     Length(u64),
-    /// Just these bytes.
+    /// Just this text.
     Text(String),
+    /// Just these bytes, in the standard alphabet with padding.
+    Base64(String),
 }

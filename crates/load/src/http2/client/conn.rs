@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::super::codec::frame::{self, END_STREAM, FRAME_BYTES_DEFAULT, Kind, PREFACE};
 use super::super::codec::{Codec, Limits};
-use super::super::dialect::Dialect;
+use super::super::dialect::{Dialect, Pace};
 use super::super::error::ErrorCode;
+use super::counts::Counts;
 use super::output::{Flushed, Output};
 use super::streams::{Gone, Opening, Resets, Sending, Streams};
 use super::{Waiting, Windows};
@@ -93,6 +94,12 @@ pub struct Conn<D: Dialect> {
     pub(super) senders: VecDeque<u16>,
     pub(super) resets: Resets,
     pub(super) goaway: Option<(u32, ErrorCode)>,
+    /// Streams begun whose parts go by time, with their period.
+    pub(super) to_pace: Vec<(u16, u32, u64)>,
+    /// Which connection of this slot it is.
+    pub(super) life: u32,
+    /// Over all connections of this slot.
+    pub counts: Counts,
 }
 
 /// How an exchange leaves its stream.
@@ -124,6 +131,9 @@ impl<D: Dialect> Conn<D> {
             senders: VecDeque::with_capacity(usize::from(streams)),
             resets: Resets::default(),
             goaway: None,
+            to_pace: Vec::new(),
+            life: 0,
+            counts: Counts::default(),
         }
     }
 
@@ -139,6 +149,8 @@ impl<D: Dialect> Conn<D> {
         self.senders.clear();
         self.resets.clear();
         self.goaway = None;
+        self.to_pace.clear();
+        self.life = self.life.wrapping_add(1);
     }
 
     /// Begins to speak: the preface, our settings and the connection's window (RFC 9113 §3.4).
@@ -225,16 +237,42 @@ impl<D: Dialect> Conn<D> {
             self.peer.frame_bytes_max,
         );
         self.output.begins(place, id);
+        self.counts.streams_opened += 1;
         if !outgoing.body.is_empty() {
-            self.streams.at(place).sending = Sending::Queued;
+            let stream = self.streams.at(place);
+            stream.parts_let = 1;
+            stream.body_let = match D::pace(request) {
+                Pace::Free => outgoing.body_bytes,
+                Pace::Every(period_ns) => {
+                    self.to_pace.push((place, id, period_ns));
+                    D::end_of_part(request, 1)
+                }
+                Pace::Answers => D::end_of_part(request, 1),
+            };
+            stream.sending = Sending::Queued;
             self.senders.push_back(place);
         }
+    }
+
+    /// Lets the parts of a body go up to one; whether more are to come.
+    pub(super) fn let_parts(&mut self, place: u16, parts: u32, request: &D::Request) -> bool {
+        let stream = self.streams.at(place);
+        if parts > stream.parts_let {
+            stream.parts_let = parts;
+            stream.body_let = D::end_of_part(request, parts);
+            if stream.sending == Sending::Held && stream.body_let > stream.body_sent {
+                stream.sending = Sending::Queued;
+                self.senders.push_back(place);
+            }
+        }
+        stream.body_let < D::outgoing(request).body_bytes
     }
 
     /// Takes an exchange off its stream.
     #[inline]
     pub fn leave(&mut self, place: u16, how: Leave) -> Gone<D::Progress> {
         let gone = self.streams.close(place);
+        self.counts.messages_received += u64::from(D::parts_arrived(&gone.progress));
         if gone.sending == Sending::Queued {
             self.senders.retain(|&sender| sender != place);
         }
@@ -247,6 +285,7 @@ impl<D: Dialect> Conn<D> {
         if let Some(code) = code {
             frame::write_reset(&mut self.output.pending, gone.id, code);
             self.resets.add(gone.id);
+            self.counts.resets_sent += 1;
         }
         gone
     }
@@ -296,33 +335,40 @@ impl<D: Dialect> Conn<D> {
                 stream.waited.get_or_insert(WaitCause::Window);
                 continue;
             }
-            let body =
-                D::outgoing(&requests[usize::from(stream.due.request) % requests.len()]).body;
-            let rest = body.get(stream.body_sent..).unwrap_or_default();
+            let request = &requests[usize::from(stream.due.request) % requests.len()];
+            let outgoing = D::outgoing(request);
             let window = self.send_window.min(stream.send_window).unsigned_abs();
-            let room = usize::try_from(window)
-                .unwrap_or(usize::MAX)
-                .min(self.peer.frame_bytes_max);
-            let piece = &rest[..rest.len().min(room)];
-            let is_last = piece.len() == rest.len();
-            stream.body_sent += piece.len();
-            stream.send_window -= piece.len() as i64;
-            self.send_window -= piece.len() as i64;
+            let room = window.min(self.peer.frame_bytes_max as u64);
+            let from = stream.body_sent;
+            let piece_bytes = room.min(stream.body_let - from);
+            stream.body_sent += piece_bytes;
+            stream.send_window -= piece_bytes as i64;
+            self.send_window -= piece_bytes as i64;
+            self.counts.messages_sent += D::parts_within(request, from, stream.body_sent);
+            let is_last = stream.body_sent == outgoing.body_bytes;
+            let is_let = stream.body_sent == stream.body_let;
             let flags = if is_last { END_STREAM } else { 0 };
-            frame::write_head(
-                &mut self.output.pending,
-                piece.len(),
-                Kind::Data,
-                flags,
-                stream.id,
-            );
-            self.output.pending.extend_from_slice(piece);
-            if is_last {
-                stream.sending = Sending::Over;
-            } else {
-                self.senders.push_back(place);
+            let pending = &mut self.output.pending;
+            frame::write_head(pending, piece_bytes as usize, Kind::Data, flags, stream.id);
+            append_repeated(pending, outgoing.body, from, piece_bytes as usize);
+            match (is_last, is_let) {
+                (true, _) => stream.sending = Sending::Over,
+                (false, true) => stream.sending = Sending::Held,
+                (false, false) => self.senders.push_back(place),
             }
             self.codec.progressed();
         }
+    }
+}
+
+/// Appends so many bytes of a body that repeats these, from one of them on.
+#[inline]
+fn append_repeated(out: &mut Vec<u8>, body: &[u8], from: u64, mut count: usize) {
+    let mut at = (from % body.len().max(1) as u64) as usize;
+    while count > 0 {
+        let piece = &body[at..body.len().min(at + count)];
+        out.extend_from_slice(piece);
+        count -= piece.len();
+        at = 0;
     }
 }

@@ -2,28 +2,19 @@
 
 use std::collections::VecDeque;
 
-use tare_schema::agent::Fault;
-
-use super::super::codec::{Event, Section, SettingsChange, StreamEnd, frame};
-use super::super::dialect::{Answer, Dialect};
-use super::super::error::{CodecError, ErrorCode};
+use super::super::codec::{Event, Section, StreamEnd, frame};
+use super::super::dialect::{Answer, Dialect, Pace};
+use super::super::error::CodecError;
 use super::Waiting;
-use super::conn::{Conn, Leave, State, TABLE_BYTES_DEFAULT};
-use super::streams::Sending;
-use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp, WaitCause};
+use super::conn::{Conn, Leave};
+use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp};
 use crate::http1::codec::RequestKind;
-
-/// The largest window there can be (RFC 9113 §6.9.1).
-const WINDOW_BYTES_MAX: i64 = 0x7fff_ffff;
 
 /// Interim answers before a final one.
 const INTERIM_MAX: u8 = 64;
 
 /// Largest body of an answer: more than any measurement means to fetch.
 const BODY_BYTES_MAX: u64 = 16 << 30;
-
-/// How often an exchange is sent that servers do not process.
-const TRIES_MAX: u8 = 3;
 
 /// What events are handled with.
 pub struct Scene<'a, D: Dialect> {
@@ -42,7 +33,7 @@ impl<'a, D: Dialect> Scene<'a, D> {
         &self.requests[usize::from(number) % self.requests.len()]
     }
 
-    fn at(&self) -> (Stamp, Bound) {
+    pub(super) fn at(&self) -> (Stamp, Bound) {
         (self.stamp, self.bound)
     }
 }
@@ -92,6 +83,7 @@ impl<D: Dialect> Conn<D> {
             Event::Settings(change) => self.settings(change),
             Event::SettingsAck => Ok(()),
             Event::Ping(payload) => {
+                self.counts.pings_received += 1;
                 frame::write_ping_ack(&mut self.output.pending, payload);
                 Ok(())
             }
@@ -119,7 +111,11 @@ impl<D: Dialect> Conn<D> {
     }
 
     /// The same for a frame that may also come late, behind the end of its stream.
-    fn place_if_live(&self, stream: u32, frame: &'static str) -> Result<Option<u16>, CodecError> {
+    pub(super) fn place_if_live(
+        &self,
+        stream: u32,
+        frame: &'static str,
+    ) -> Result<Option<u16>, CodecError> {
         match self.place_of(stream, frame) {
             Err(CodecError::ClosedStream { .. }) => Ok(None),
             place => place,
@@ -248,6 +244,10 @@ impl<D: Dialect> Conn<D> {
             });
         }
         D::data(request, &mut stream.progress, piece.slice);
+        if D::pace(request) == Pace::Answers {
+            let parts = D::parts_arrived(&stream.progress).saturating_add(1);
+            self.let_parts(place, parts, request);
+        }
         Ok(())
     }
 
@@ -291,7 +291,7 @@ impl<D: Dialect> Conn<D> {
 
     /// Ends one stream by an error of the server's.
     #[cold]
-    fn fault(
+    pub(super) fn fault(
         &mut self,
         place: u16,
         error: CodecError,
@@ -300,129 +300,6 @@ impl<D: Dialect> Conn<D> {
     ) {
         let gone = self.leave(place, Leave::Reset(error.code()));
         gone.done(Outcome::Wrong(ErrorClass::RUBBISH), scene.at(), &error, out);
-    }
-
-    #[cold]
-    fn was_reset(
-        &mut self,
-        stream: u32,
-        code: ErrorCode,
-        scene: &Scene<'_, D>,
-        out: &mut impl Outlet,
-    ) -> Result<(), CodecError> {
-        let Some(place) = self.place_if_live(stream, "RST_STREAM")? else {
-            return Ok(());
-        };
-        // Nothing is to be told to a server that has ended the stream itself.
-        self.stop_sending(place);
-        let gone = self.leave(place, Leave::Ended);
-        let class = ErrorClass::of(code.reset_class(), Fault::Target);
-        let example = format_args!("the server reset the stream: {code}");
-        gone.done(Outcome::Wrong(class), scene.at(), &example, out);
-        Ok(())
-    }
-
-    #[cold]
-    fn go_away(
-        &mut self,
-        last_stream: u32,
-        code: ErrorCode,
-        scene: &mut Scene<'_, D>,
-        out: &mut impl Outlet,
-    ) -> Result<(), CodecError> {
-        if let Some((before, _)) = self.goaway.filter(|&(before, _)| last_stream > before) {
-            return Err(CodecError::GoAwayRaised {
-                before,
-                after: last_stream,
-            });
-        }
-        self.goaway = Some((last_stream, code));
-        // From the highest down, so that in front of the queue they stand in their old order.
-        while let Some(place) = self.streams.highest_above(last_stream) {
-            self.stop_sending(place);
-            let gone = self.leave(place, Leave::Ended);
-            if gone.tries + 1 < TRIES_MAX {
-                scene.waiting.push_front(Waiting {
-                    due: gone.due,
-                    cause: Some(WaitCause::Connection),
-                    tries: gone.tries + 1,
-                });
-                continue;
-            }
-            let class = ErrorClass::of("unprocessed", Fault::Target);
-            let example = format_args!(
-                "the server ended {TRIES_MAX} connections without processing the request: {code}"
-            );
-            gone.done(Outcome::Wrong(class), scene.at(), &example, out);
-        }
-        Ok(())
-    }
-
-    fn stop_sending(&mut self, place: u16) {
-        self.streams.at(place).sending = Sending::Over;
-        self.senders.retain(|&sender| sender != place);
-    }
-
-    fn settings(&mut self, change: SettingsChange) -> Result<(), CodecError> {
-        frame::write_settings_ack(&mut self.output.pending);
-        if let Some(streams_max) = change.streams_max {
-            self.peer.streams_max = streams_max;
-        }
-        if let Some(frame_bytes_max) = change.frame_bytes_max {
-            self.peer.frame_bytes_max = frame_bytes_max as usize;
-        }
-        if change
-            .header_table_bytes
-            .is_some_and(|bytes| bytes < TABLE_BYTES_DEFAULT)
-        {
-            self.peer.announce_table = true;
-        }
-        if let Some(window) = change.initial_window_bytes {
-            let more = i64::from(window) - self.peer.initial_window;
-            self.peer.initial_window = i64::from(window);
-            for (place, stream) in self.streams.each() {
-                stream.send_window += more;
-                if stream.send_window > WINDOW_BYTES_MAX {
-                    return Err(CodecError::WindowOverflow);
-                }
-                if stream.sending == Sending::Stalled && stream.send_window > 0 {
-                    stream.sending = Sending::Queued;
-                    self.senders.push_back(place);
-                }
-            }
-        }
-        if let State::Greeting { .. } = self.state {
-            self.state = State::Open;
-        }
-        Ok(())
-    }
-
-    fn window(
-        &mut self,
-        stream: u32,
-        increment: u32,
-        scene: &Scene<'_, D>,
-        out: &mut impl Outlet,
-    ) -> Result<(), CodecError> {
-        if stream == 0 {
-            self.send_window += i64::from(increment);
-            return match self.send_window > WINDOW_BYTES_MAX {
-                true => Err(CodecError::WindowOverflow),
-                false => Ok(()),
-            };
-        }
-        let Some(place) = self.place_if_live(stream, "WINDOW_UPDATE")? else {
-            return Ok(());
-        };
-        let stream = self.streams.at(place);
-        stream.send_window += i64::from(increment);
-        if stream.send_window > WINDOW_BYTES_MAX {
-            self.fault(place, CodecError::StreamWindowOverflow, scene, out);
-        } else if stream.sending == Sending::Stalled && stream.send_window > 0 {
-            stream.sending = Sending::Queued;
-            self.senders.push_back(place);
-        }
-        Ok(())
     }
 }
 

@@ -31,7 +31,11 @@ pub struct Stream<P> {
     /// Body bytes received.
     pub body_bytes: u64,
     /// Body bytes sent.
-    pub body_sent: usize,
+    pub body_sent: u64,
+    /// Body bytes that may go, as far as the pace of the body's parts says.
+    pub body_let: u64,
+    /// Parts of the body among them.
+    pub parts_let: u32,
     /// Where the sending of the body stands.
     pub sending: Sending,
     /// Bytes that the server takes on this stream.
@@ -51,6 +55,8 @@ pub enum Sending {
     Queued,
     /// The window of its stream is used up.
     Stalled,
+    /// Its next part may not go yet.
+    Held,
 }
 
 /// What a stream begins with.
@@ -144,6 +150,8 @@ impl<P: Default> Streams<P> {
             interim: 0,
             body_bytes: 0,
             body_sent: 0,
+            body_let: 0,
+            parts_let: 0,
             sending: Sending::Over,
             send_window: 0,
             receive_window: 0,
@@ -189,6 +197,8 @@ impl<P: Default> Streams<P> {
         stream.interim = 0;
         stream.body_bytes = 0;
         stream.body_sent = 0;
+        stream.body_let = 0;
+        stream.parts_let = 0;
         stream.sending = Sending::Over;
         stream.progress = P::default();
         Some(at)

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop, Transport};
+use tare_schema::load::{
+    CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop, Transport,
+};
 
 use super::args::{Args, Stopping};
 use super::target::Target;
@@ -112,6 +114,7 @@ fn client(args: &Args, connections: u32) -> ClientSpec {
         (true, _) => ClientSpec::Grpc {
             connections,
             streams,
+            calls: CallSpec::default(),
         },
         (false, true) => ClientSpec::Http2 {
             connections,

@@ -235,6 +235,17 @@ impl<D: Dialect> Rig<D> {
         self.client.flush(&mut self.net);
     }
 
+    /// What the client has counted under a name.
+    pub fn count(&self, name: &str) -> u64 {
+        let mut found = None;
+        self.client.counts(&mut |known, count| {
+            if known == name {
+                found = Some(count);
+            }
+        });
+        found.unwrap()
+    }
+
     /// Connects, and sends the server's settings.
     pub fn greet(&mut self, conn: u32, entries: &[(u16, u32)]) {
         self.connected(conn);
