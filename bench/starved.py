@@ -8,63 +8,50 @@ the unstarved one, while `lateness` must show the starvation.
 usage: bench/starved.py [ROUNDS] [RATE]
 """
 import json
-import os
 import statistics
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TARE = os.path.join(ROOT, "tare")
-ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-RATE = sys.argv[2] if len(sys.argv) > 2 else "2000"
-CORES = sorted(os.sched_getaffinity(0))
+sys.dont_write_bytecode = True
+import rounds
+import server
 
 
-def pinned(core, *words, **options):
-    return subprocess.Popen(["taskset", "-c", str(core), *words], **options)
-
-
-def one(address, starved):
+def one(tare, address, rate, is_starved):
     """One load; (service p99, felt p99, lateness p99) in microseconds."""
-    busy = None
-    if starved:
-        busy = pinned(CORES[-1], sys.executable, "-c", "while True: pass")
+    busy = rounds.start(rounds.LOAD_CORE, [sys.executable, "-c", "while True: pass"]) if is_starved else None
     try:
-        load = pinned(CORES[-1], TARE, "load", address, "--rate", RATE, "--duration", "3s", "--warmup", "1s",
-                      "--json", "--quiet", stdout=subprocess.PIPE)
-        text, _ = load.communicate(timeout=60)
+        ran = rounds.run([tare, "load", address, "--rate", str(rate), "--duration", "3s", "--warmup", "1s", "--json",
+                          "--quiet"], 60)
     finally:
         if busy:
             busy.kill()
             busy.wait()
-    found = json.loads(text)
-    spread = {tag.split(".", 1)[1].rsplit(".", 1)[-1]: value for tag, value in found["latency_ns"].items()
-              if tag.count(".") == 2}
-    lateness = found["result"]["instrument"]["lateness"]["p99_ns"]
-    us = lambda ns: None if not isinstance(ns, (int, float)) else ns / 1000
-    return us(spread["service"]["p99"]), us(spread["felt"]["p99"]), us(lateness)
+    found = json.loads(ran.text)
+    spread = {tag.rsplit(".", 1)[-1]: value for tag, value in found["latency_ns"].items() if tag.count(".") == 2}
+    times_ns = spread["service"]["p99"], spread["felt"]["p99"], found["result"]["instrument"]["lateness"]["p99_ns"]
+    if not all(isinstance(ns, (int, float)) for ns in times_ns):
+        raise rounds.Failed("too few exchanges for a 99th percentile")
+    return tuple(ns / 1000 for ns in times_ns)
 
 
 def main():
-    origin = pinned(CORES[0], TARE, "origin", "--listen", "127.0.0.1:0", stdout=subprocess.PIPE, text=True)
-    try:
-        address = origin.stdout.readline().split()[-1]
-        rows = {False: [], True: []}
-        for number in range(ROUNDS):
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    rate = sys.argv[2] if len(sys.argv) > 2 else "2000"
+    tare = rounds.build("tare")["tare"]
+    rows = {False: [], True: []}
+    with server.Origin(tare) as origin:
+        for number in range(count):
             order = [False, True] if number % 2 == 0 else [True, False]
-            for starved in order:
-                rows[starved].append(one(address, starved))
-                print(f"round {number + 1} {'starved' if starved else 'alone  '} "
-                      "service p99 {:.0f} us, felt p99 {:.0f} us, lateness p99 {:.0f} us".format(*rows[starved][-1]),
+            for is_starved in order:
+                rows[is_starved].append(one(tare, origin.address, rate, is_starved))
+                print(f"round {number + 1} {'starved' if is_starved else 'alone  '} "
+                      "service p99 {:.0f} us, felt p99 {:.0f} us, lateness p99 {:.0f} us".format(*rows[is_starved][-1]),
                       flush=True)
-        ratios = [starved[0] / alone[0] for alone, starved in zip(rows[False], rows[True])]
-        print(f"service p99, starved / alone: median {statistics.median(ratios):.2f}, "
-              f"range {min(ratios):.2f}-{max(ratios):.2f} (bar: 1.5)")
-        late = [starved[2] for starved in rows[True]]
-        print(f"lateness p99 while starved: median {statistics.median(late):.0f} us (a trial above 100 us is unfit)")
-    finally:
-        origin.terminate()
-        origin.wait()
+    ratios = [starved[0] / alone[0] for alone, starved in zip(rows[False], rows[True])]
+    print(f"service p99, starved / alone: median {statistics.median(ratios):.2f}, "
+          f"range {min(ratios):.2f}-{max(ratios):.2f} (bar: 1.5)")
+    late = [starved[2] for starved in rows[True]]
+    print(f"lateness p99 while starved: median {statistics.median(late):.0f} us (a trial above 100 us is unfit)")
 
 
 if __name__ == "__main__":

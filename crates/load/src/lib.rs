@@ -22,5 +22,5 @@ mod worker;
 pub use agent::{AgentError, abort_when_unread, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
-pub use generator::{LoadError, Observer, Outcome, PlanError, Progress, run};
+pub use generator::{LoadError, Observer, Outcome, PlanError, Progress, run, run_over};
 pub use sys::EndSignals;

@@ -28,6 +28,7 @@ use crate::client::Client;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::StopHandle;
 use crate::grpc::{Call, Grpc};
+use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
 use crate::http2::dialect::Http;
 use crate::http2::request::{Prepared as Http2Request, Scheme};
@@ -155,6 +156,28 @@ pub fn run(
             })
         }
     }
+}
+
+/// Runs an HTTP/1.1 load with a client of the caller's over each worker's pool: to watch what passes between driver and pool.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_over<C: Client + Send>(
+    plan: &LoadPlan,
+    stop: &StopHandle,
+    observer: &mut Observer<'_>,
+    over: impl Fn(Pool) -> C,
+) -> Result<Outcome, LoadError> {
+    check(plan)?;
+    let setup = Setup::of(plan)?;
+    limits::raise_descriptors(u64::from(setup.connections))?;
+    let requests = prepare(plan, Prepared::new, |name, source| PlanError::Request {
+        name,
+        source,
+    })?;
+    launch(plan, &setup, stop, observer, |part| {
+        over(setup.pool(&part, &requests))
+    })
 }
 
 /// Prepares all requests of a plan.
