@@ -17,6 +17,7 @@ pub mod http2;
 mod ledger;
 mod sys;
 mod tally;
+pub mod template;
 mod worker;
 
 pub use agent::{AgentError, abort_when_unread, run_agent};

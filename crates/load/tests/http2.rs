@@ -89,6 +89,7 @@ impl Nginx {
                 sample_every_ns: 1_000_000_000,
                 transport: Transport::Tcp,
                 client,
+                mix: Default::default(),
                 requests: vec![request],
             },
         };
@@ -116,6 +117,7 @@ fn request(method: &str, path: &str, body: Body, expected: &str) -> RequestSpec 
         path: path.into(),
         headers: vec![("X-Test".into(), "1".into())],
         body,
+        parts: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Text(expected.into()),

@@ -339,6 +339,7 @@ pub fn plan() -> Plan {
         sample_every_ns: 1_000_000_000,
         transport: Transport::Tcp,
         client: ClientSpec::Http1 { connections: 1 },
+        mix: Default::default(),
         requests: vec![RequestSpec {
             name: "echo".into(),
             weight: 1.0,
@@ -346,6 +347,7 @@ pub fn plan() -> Plan {
             path: "/".into(),
             headers: Vec::new(),
             body: Body::None,
+            parts: Default::default(),
             expect: Expect {
                 status: ExpectStatus::Success,
                 body: ExpectBody::Any,

@@ -244,16 +244,20 @@ impl Observed {
 }
 
 /// A pool with a timeout of a second, sending `GET /`.
-pub fn pool(connections: usize) -> Pool {
+pub fn pool(connections: usize) -> Pool<Arc<[Prepared]>> {
     pool_expecting(connections, S, ExpectBody::Any)
 }
 
 /// A pool with a timeout of ten seconds.
-pub fn patient_pool(connections: usize) -> Pool {
+pub fn patient_pool(connections: usize) -> Pool<Arc<[Prepared]>> {
     pool_expecting(connections, 10 * S, ExpectBody::Any)
 }
 
-pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
+pub fn pool_expecting(
+    connections: usize,
+    timeout_ns: u64,
+    body: ExpectBody,
+) -> Pool<Arc<[Prepared]>> {
     let spec = RequestSpec {
         name: "root".into(),
         weight: 1.0,
@@ -261,13 +265,14 @@ pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> 
         path: "/".into(),
         headers: Vec::new(),
         body: Body::None,
+        parts: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body,
         },
     };
     Pool::new(PoolPlan {
-        requests: Arc::new([Prepared::new(&spec, "test").unwrap()]),
+        requests: Arc::from([Prepared::new(&spec, "test").unwrap()]),
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
         first: 0,
         connections,

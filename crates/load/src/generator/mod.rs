@@ -3,6 +3,7 @@
 //! This is the one place where pacing, stop, client and transport of a plan meet.
 
 mod check;
+mod filled;
 mod limits;
 mod result;
 mod setup;
@@ -21,6 +22,7 @@ use thiserror::Error;
 
 pub use check::PlanError;
 use check::check;
+use filled::Filled;
 use setup::{Part, Setup};
 
 use crate::classes::Classes;
@@ -122,13 +124,19 @@ pub fn run(
     let setup = Setup::of(plan)?;
     limits::raise_descriptors(u64::from(setup.connections))?;
     match plan.load.client {
+        ClientSpec::Http1 { .. } if filled::is_needed(&plan.load.requests) => {
+            let filled = Filled::of(plan)?;
+            launch(plan, &setup, stop, observer, |part| {
+                setup.pool(&part, filled.varied(part.worker, setup.workers))
+            })
+        }
         ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => {
             let requests = prepare(plan, Prepared::new, |name, source| PlanError::Request {
                 name,
                 source,
             })?;
             launch(plan, &setup, stop, observer, |part| {
-                setup.pool(&part, &requests)
+                setup.pool(&part, Arc::clone(&requests))
             })
         }
         ClientSpec::Http2 { streams, .. } => {

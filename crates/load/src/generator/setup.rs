@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use tare_schema::load::{LoadPlan, LoadSpec, Pacing, Spin, Stop};
+use tare_schema::load::{LoadPlan, LoadSpec, Order, Pacing, Spin, Stop};
 use tare_stats::random::Random;
 
 use super::check::connections;
@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::engine::{Book, Choice, Engine};
 use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
-use crate::http1::request::Prepared;
+use crate::http1::requests::Requests;
 use crate::http2::codec::Limits;
 use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
@@ -35,7 +35,7 @@ pub(super) struct Setup {
 /// The connections of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
-    worker: u32,
+    pub(super) worker: u32,
     /// Number of its first connection among all.
     first: usize,
     connections: usize,
@@ -138,12 +138,11 @@ impl Setup {
             .map(|request| request.weight)
             .collect();
         let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
-        let book = Book::new(
-            arrivals,
-            Choice::new(&weights, random),
-            ClassNumbers::of(classes),
-            exchanges_max,
-        );
+        let choice = match self.load.mix.order {
+            Order::Weighted => Choice::new(&weights, random),
+            Order::InTurn => Choice::in_turn(weights.len(), (number, self.workers)),
+        };
+        let book = Book::new(arrivals, choice, ClassNumbers::of(classes), exchanges_max);
         let plan = WorkerPlan {
             worker: number as usize,
             sample_every_ns: self.load.sample_every_ns,
@@ -163,9 +162,9 @@ impl Setup {
         })
     }
 
-    pub(super) fn pool(&self, part: &Part, requests: &Arc<[Prepared]>) -> Pool {
+    pub(super) fn pool<R: Requests>(&self, part: &Part, requests: R) -> Pool<R> {
         Pool::new(PoolPlan {
-            requests: Arc::clone(requests),
+            requests,
             addresses: Arc::clone(&self.addresses),
             first: part.first,
             connections: part.connections,

@@ -98,7 +98,7 @@ impl Call {
             ends: ends.into_boxed_slice(),
             messages,
             pace,
-            status: spec.expect.status,
+            status: spec.expect.status.clone(),
             answer: checked.body,
             answers,
         })

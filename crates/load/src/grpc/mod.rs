@@ -100,9 +100,10 @@ impl Dialect for Grpc {
                 );
             }
         };
-        let accepted = match call.status {
+        let accepted = match &call.status {
             ExpectStatus::Success => code == 0,
-            ExpectStatus::Exactly(exactly) => code == exactly,
+            ExpectStatus::Exactly(exactly) => code == *exactly,
+            ExpectStatus::Among(several) => several.contains(&code),
             ExpectStatus::Any => true,
         };
         if !accepted {

@@ -26,7 +26,7 @@ pub use body_check::{BodyCheck, BodyMismatch, BodyProgress};
 pub use error::{CodecError, PipelineFull};
 pub use frames::{End, Event, Head, Limits, RequestKind};
 pub use fuzz::fuzz_entry;
-pub use head::Version;
+pub use head::{Keep, Version};
 
 use chunked::{Chunks, Piece};
 use head::{Framing, HeadFacts, Persistence, Watch};
@@ -88,7 +88,12 @@ impl Codec {
 
     /// Makes the value of one header of each head available from [`Feed::watched`].
     pub fn watch(&mut self, name: &'static str) {
-        self.watch.name = Some(name);
+        self.watch.keep = Keep::Value(name);
+    }
+
+    /// Makes something of each head available from [`Feed::watched`].
+    pub fn keep(&mut self, keep: Keep) {
+        self.watch.keep = keep;
     }
 
     /// Announces a request: its answer is expected behind those of the requests begun before it.
@@ -376,7 +381,7 @@ pub struct Feed<'c, 'b> {
 }
 
 impl Feed<'_, '_> {
-    /// The value of the watched header in the last head read; empty if it had none.
+    /// What was to be kept of the last head read.
     #[must_use]
     pub fn watched(&self) -> &[u8] {
         &self.codec.watch.value

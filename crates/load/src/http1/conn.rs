@@ -1,15 +1,17 @@
 //! What the pool keeps of one connection.
 
-use super::codec::{BodyProgress, Codec, Limits};
+use super::codec::{Codec, Limits};
 use crate::client::{Due, Stamp, WaitCause};
 
 /// One connection.
 #[derive(Debug)]
-pub struct Conn {
+pub struct Conn<P> {
     /// What it is doing.
     pub state: State,
     /// Its answers.
     pub codec: Codec,
+    /// How far the answer under way was looked at.
+    pub progress: P,
     /// Answers this connection has brought since it was opened.
     pub answers: u64,
     /// Whether it stands in the queue of free connections (perhaps from an earlier life).
@@ -43,13 +45,11 @@ pub struct Busy {
     pub sent_ns: Option<u64>,
     /// Why it was not sent at once.
     pub waited: Option<WaitCause>,
-    /// How far its body was compared.
-    pub body: BodyProgress,
     /// Of the last bytes: the arrival of an answer that only the connection's end completes.
     pub last: Option<Stamp>,
 }
 
-impl Conn {
+impl<P: Default> Conn<P> {
     /// A connection that was never opened.
     #[must_use]
     pub fn new() -> Self {
@@ -60,6 +60,7 @@ impl Conn {
         Self {
             state: State::Closed,
             codec: Codec::new(limits),
+            progress: P::default(),
             answers: 0,
             queued: false,
         }

@@ -3,8 +3,14 @@
 pub(crate) mod backoff;
 pub mod codec;
 mod conn;
+pub mod made;
 pub mod plan;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;
 pub mod request;
+pub mod requests;
+pub mod varied;
+mod wrong;
+
+pub use wrong::{Wrong, WrongCapture};

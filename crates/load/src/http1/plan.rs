@@ -3,13 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::request::Prepared;
-
 /// What a pool is made of.
 #[derive(Debug, Clone)]
-pub struct PoolPlan {
-    /// What is sent.
-    pub requests: Arc<[Prepared]>,
+pub struct PoolPlan<R> {
+    /// What is sent, and what a right answer is.
+    pub requests: R,
     /// Where to, in turn.
     pub addresses: Arc<[SocketAddr]>,
     /// Number of the first connection among those of the whole load.

@@ -5,13 +5,11 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tare_schema::agent::Fault;
-
 use super::backoff::Backoff;
-use super::codec::{BodyProgress, CodecError, End, Event};
+use super::codec::{CodecError, End, Event};
 use super::conn::{Busy, Conn, State};
 use super::plan::PoolPlan;
-use super::request::Prepared;
+use super::requests::Requests;
 use crate::arrivals::NEVER;
 use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
@@ -29,13 +27,13 @@ const RETRY: TimerId = TimerId(1);
 
 /// The pool. Free connections are used in turn, so that all carry the same share.
 #[derive(Debug)]
-pub struct Pool {
-    requests: Arc<[Prepared]>,
+pub struct Pool<R: Requests> {
+    requests: R,
     addresses: Arc<[SocketAddr]>,
     /// Number of this pool's first connection among those of the whole load: addresses are used in turn over all.
     first: usize,
     timeout_ns: u64,
-    conns: Vec<Conn>,
+    conns: Vec<Conn<R::Progress>>,
     free: VecDeque<u32>,
     waiting: VecDeque<Due>,
     to_open: VecDeque<u32>,
@@ -45,10 +43,10 @@ pub struct Pool {
     deadline_ns: u64,
 }
 
-impl Pool {
+impl<R: Requests> Pool<R> {
     /// A pool that has not started.
     #[must_use]
-    pub fn new(plan: PoolPlan) -> Self {
+    pub fn new(plan: PoolPlan<R>) -> Self {
         Self {
             requests: plan.requests,
             addresses: plan.addresses,
@@ -63,6 +61,11 @@ impl Pool {
             backoff: Backoff::default(),
             deadline_ns: NEVER,
         }
+    }
+
+    /// What is sent.
+    pub fn requests_mut(&mut self) -> &mut R {
+        &mut self.requests
     }
 
     fn open_more(&mut self, out: &mut impl Outlet) {
@@ -93,12 +96,16 @@ impl Pool {
     }
 
     fn send(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
-        let request = &self.requests[usize::from(due.request) % self.requests.len()];
         let conn = &mut self.conns[at as usize];
+        if R::READS_HEADS {
+            conn.codec.keep(self.requests.keep(due));
+        }
+        R::restart(&mut conn.progress);
+        let outgoing = self.requests.outgoing(due);
         // Cannot fail: an idle connection has nothing begun.
-        let begun = conn.codec.begin(request.kind);
+        let begun = conn.codec.begin(outgoing.kind);
         debug_assert!(begun.is_ok(), "an idle connection has no request begun");
-        let (sent_ns, waited) = match out.write(ConnId(at), &request.bytes) {
+        let (sent_ns, waited) = match out.write(ConnId(at), outgoing.bytes) {
             Written::Sent(at_ns) => (Some(at_ns), waited),
             Written::Queued => (None, waited.or(Some(WaitCause::SocketBuffer))),
         };
@@ -108,7 +115,6 @@ impl Pool {
             begun_ns,
             sent_ns,
             waited,
-            body: BodyProgress::default(),
             last: None,
         });
         self.set_deadline(begun_ns.saturating_add(self.timeout_ns), out);
@@ -227,26 +233,12 @@ impl Pool {
         let State::Busy(busy) = conn.state else {
             return;
         };
-        let request = &self.requests[usize::from(busy.due.request) % self.requests.len()];
-        if !request.accepts(end.status) {
-            let class = ErrorClass {
-                name: "status",
-                code: Some(end.status),
-                fault: Fault::Target,
-            };
-            let example = format_args!("the server answered with status {}", end.status);
-            self.end(at, Outcome::Wrong(class), stamp, &example, out);
-            return;
-        }
-        match busy.body.finish(&request.body) {
+        let judged = self
+            .requests
+            .judge(busy.due, &mut conn.progress, end.status, out.now_ns());
+        match judged {
             Ok(()) => self.end(at, Outcome::Right, stamp, &"", out),
-            Err(wrong) => self.end(
-                at,
-                Outcome::Wrong(ErrorClass::WRONG_BODY),
-                stamp,
-                &wrong,
-                out,
-            ),
+            Err(wrong) => self.end(at, Outcome::Wrong(wrong.class()), stamp, &wrong, out),
         }
     }
 
@@ -269,13 +261,17 @@ impl Pool {
     fn read(&mut self, at: u32, bytes: &[u8]) -> Option<Result<End, CodecError>> {
         let conn = &mut self.conns[at as usize];
         let mut ended = None;
-        for event in conn.codec.feed(bytes) {
+        let mut feed = conn.codec.feed(bytes);
+        while let Some(event) = feed.next() {
             match event {
                 Ok(Event::Body(slice)) => {
-                    if let State::Busy(busy) = &mut conn.state {
-                        let request =
-                            &self.requests[usize::from(busy.due.request) % self.requests.len()];
-                        busy.body.push(&request.body, slice);
+                    if let State::Busy(busy) = &conn.state {
+                        self.requests.body(busy.due, &mut conn.progress, slice);
+                    }
+                }
+                Ok(Event::Head(_)) if R::READS_HEADS => {
+                    if let State::Busy(busy) = &conn.state {
+                        self.requests.head(busy.due, feed.watched());
                     }
                 }
                 Ok(Event::End(end)) => ended = Some(Ok(end)),
@@ -318,7 +314,7 @@ impl Pool {
     }
 }
 
-impl Client for Pool {
+impl<R: Requests> Client for Pool<R> {
     fn start(&mut self, out: &mut impl Outlet) {
         self.open_more(out);
     }
@@ -419,7 +415,7 @@ impl Client for Pool {
     }
 }
 
-impl Pool {
+impl<R: Requests> Pool<R> {
     /// The connection ended under an exchange: an answer without stated length is whole by that.
     fn end_by_close(&mut self, at: u32, why: Closed, ended: Stamp, out: &mut impl Outlet) {
         if why != Closed::Eof {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+use tare_schema::load::template::{Braces, Piece, parse};
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 use thiserror::Error;
 
 use super::codec::{BodyCheck, RequestKind};
+use crate::template::{CompileError, Place};
 
 /// Largest body: it is held in memory once per worker's send and once in the plan.
 pub const BODY_BYTES_MAX: u64 = 64 << 20;
@@ -71,6 +73,20 @@ pub enum RequestError {
     /// The messages of a call.
     #[error("messages are what a gRPC call sends: use protocol grpc, or one body")]
     Messages,
+    /// A template that cannot be filled.
+    #[error(transparent)]
+    Template(#[from] CompileError),
+    /// Not a regular expression.
+    #[error("{pattern:?} is no regular expression: {why}")]
+    Pattern {
+        /// As planned.
+        pattern: String,
+        /// Why not.
+        why: String,
+    },
+    /// What only requests of HTTP/1.1 can have.
+    #[error("{0} is possible over http/1.1 only in this version")]
+    Http1Only(&'static str),
 }
 
 impl Prepared {
@@ -80,24 +96,16 @@ impl Prepared {
     /// When a part of it could not be told from another on the wire.
     pub fn new(spec: &RequestSpec, host: &str) -> Result<Self, RequestError> {
         check(spec, host)?;
+        if spec.parts != Parts::Literal {
+            return Err(RequestError::Http1Only("a random part"));
+        }
         let body = body_bytes(&spec.body)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", spec.method, spec.path);
-        if !has_header(spec, "host") {
-            let _ = write!(head, "Host: {host}\r\n");
-        }
-        if !has_header(spec, "user-agent") {
-            head.push_str(concat!(
-                "User-Agent: tare/",
-                env!("CARGO_PKG_VERSION"),
-                "\r\n"
-            ));
-        }
+        own_fields(spec, host, &mut head);
         for (name, value) in &spec.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        // RFC 9110 §8.6: a method that usually has a body says so even when it is empty.
-        let usual = matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH");
-        if usual || !body.is_empty() {
+        if states_length(spec) || !body.is_empty() {
             let _ = write!(head, "Content-Length: {}\r\n", body.len());
         }
         head.push_str("\r\n");
@@ -105,11 +113,8 @@ impl Prepared {
         bytes.extend_from_slice(&body);
         Ok(Self {
             bytes: bytes.into_boxed_slice(),
-            kind: match spec.method.as_str() {
-                "HEAD" => RequestKind::Head,
-                _ => RequestKind::Ordinary,
-            },
-            status: spec.expect.status,
+            kind: kind(spec),
+            status: spec.expect.status.clone(),
             body: body_check(&spec.expect)?,
         })
     }
@@ -118,15 +123,50 @@ impl Prepared {
     #[inline]
     #[must_use]
     pub fn accepts(&self, status: u16) -> bool {
-        match self.status {
-            ExpectStatus::Success => (200..400).contains(&status),
-            ExpectStatus::Exactly(exactly) => status == exactly,
-            ExpectStatus::Any => true,
-        }
+        self.status.accepts(status)
     }
 }
 
-fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
+/// The fields that every request has, unless the user says otherwise.
+pub(super) fn own_fields(spec: &RequestSpec, host: &str, head: &mut String) {
+    if !has_header(spec, "host") {
+        let _ = write!(head, "Host: {host}\r\n");
+    }
+    if !has_header(spec, "user-agent") {
+        head.push_str(concat!(
+            "User-Agent: tare/",
+            env!("CARGO_PKG_VERSION"),
+            "\r\n"
+        ));
+    }
+    let usual = match spec.body {
+        Body::Form { .. } => "application/x-www-form-urlencoded",
+        Body::Json { .. } => "application/json",
+        Body::None | Body::Text { .. } | Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. } => return,
+    };
+    if !has_header(spec, "content-type") {
+        let _ = write!(head, "Content-Type: {usual}\r\n");
+    }
+}
+
+/// RFC 9110 §8.6: a method that usually has a body says so even when it is empty.
+pub(super) fn states_length(spec: &RequestSpec) -> bool {
+    matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH")
+}
+
+/// What the framing of its answer depends on.
+pub(super) fn kind(spec: &RequestSpec) -> RequestKind {
+    match spec.method.as_str() {
+        "HEAD" => RequestKind::Head,
+        _ => RequestKind::Ordinary,
+    }
+}
+
+/// Whether every part could not be taken for another on the wire. Places of templates are looked at when they are compiled.
+///
+/// # Errors
+/// The first part that could.
+pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
     if spec.method.is_empty()
         || !spec
             .method
@@ -138,8 +178,11 @@ fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
     if spec.method == "CONNECT" {
         return Err(RequestError::Connect);
     }
-    let starts = spec.path.starts_with('/') || (spec.path == "*" && spec.method == "OPTIONS");
-    if !starts || !spec.path.bytes().all(|b| b.is_ascii_graphic()) {
+    let starts = spec.path.starts_with('/')
+        || (spec.path == "*" && spec.method == "OPTIONS")
+        || (spec.parts == Parts::Session && spec.path.starts_with("{{"));
+    let path = outside_places(&spec.path, spec.parts);
+    if !starts || !path.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(RequestError::Path(spec.path.clone()));
     }
     if host.is_empty() || !host.bytes().all(|b| b.is_ascii_graphic()) {
@@ -149,7 +192,7 @@ fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(RequestError::HeaderName(name.clone()));
         }
-        if !value
+        if !outside_places(value, spec.parts)
             .bytes()
             .all(|b| b == b'\t' || b == b' ' || b.is_ascii_graphic() || b >= 0x80)
         {
@@ -163,6 +206,21 @@ fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
         }
     }
     Ok(())
+}
+
+/// A text without its places: what stands there is checked as it is filled in.
+fn outside_places(text: &str, parts: Parts) -> String {
+    let braces = match parts {
+        Parts::Literal => return text.to_owned(),
+        Parts::Random => Braces::Single,
+        Parts::Session => Braces::Double,
+    };
+    let pieces = parse(text, braces).unwrap_or_default();
+    let text = |piece| match piece {
+        Piece::Text(text) => Some(text),
+        Piece::Fill(_) => None,
+    };
+    pieces.into_iter().filter_map(text).collect()
 }
 
 /// RFC 9110 §5.6.2.
@@ -186,6 +244,20 @@ pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
         Body::None => Ok(Vec::new()),
         Body::Text { text } if text.len() as u64 > BODY_BYTES_MAX => too_large(text.len() as u64),
         Body::Text { text } => Ok(text.clone().into_bytes()),
+        Body::Json { text } if text.len() as u64 > BODY_BYTES_MAX => too_large(text.len() as u64),
+        Body::Json { text } => Ok(text.clone().into_bytes()),
+        Body::Form { fields } => {
+            let mut out = Vec::new();
+            for (name, value) in fields {
+                if !out.is_empty() {
+                    out.push(b'&');
+                }
+                out.extend_from_slice(&Place::Form.own_text(name));
+                out.push(b'=');
+                out.extend_from_slice(&Place::Form.own_text(value));
+            }
+            Ok(out)
+        }
         Body::Filler { bytes } if *bytes > BODY_BYTES_MAX => too_large(*bytes),
         Body::Filler { bytes } => Ok((b'a'..=b'z')
             .cycle()
@@ -210,7 +282,7 @@ pub fn decoded(text: &str) -> Result<Vec<u8>, RequestError> {
     })
 }
 
-fn body_check(expect: &Expect) -> Result<BodyCheck, RequestError> {
+pub(super) fn body_check(expect: &Expect) -> Result<BodyCheck, RequestError> {
     Ok(match &expect.body {
         ExpectBody::Any => BodyCheck::Anything,
         ExpectBody::Length(bytes) => BodyCheck::Length(*bytes),
@@ -222,80 +294,14 @@ fn body_check(expect: &Expect) -> Result<BodyCheck, RequestError> {
             })?;
             BodyCheck::Exact(bytes.into())
         }
+        ExpectBody::Matches { .. } => {
+            return Err(RequestError::Http1Only(
+                "a regular expression over the answer's body",
+            ));
+        }
     })
+}
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec(method: &str, path: &str) -> RequestSpec {
-        RequestSpec {
-            name: "r".into(),
-            weight: 1.0,
-            method: method.into(),
-            path: path.into(),
-            headers: Vec::new(),
-            body: Body::None,
-            expect: Expect {
-                status: ExpectStatus::Success,
-                body: ExpectBody::Any,
-            },
-        }
-    }
-
-    fn text(spec: &RequestSpec) -> String {
-        String::from_utf8(Prepared::new(spec, "here:80").unwrap().bytes.into_vec()).unwrap()
-    }
-
-    #[test]
-    fn a_request_has_host_headers_and_the_length_of_its_body() {
-        let mut post = spec("POST", "/a?b=c");
-        post.headers.push(("X-One".into(), "1".into()));
-        post.body = Body::Filler { bytes: 28 };
-        let sent = text(&post);
-        assert!(
-            sent.starts_with("POST /a?b=c HTTP/1.1\r\nHost: here:80\r\n"),
-            "{sent}"
-        );
-        assert!(sent.contains("\r\nX-One: 1\r\n"));
-        assert!(sent.ends_with("Content-Length: 28\r\n\r\nabcdefghijklmnopqrstuvwxyzab"));
-        assert!(!text(&spec("GET", "/")).contains("Content-Length"));
-    }
-
-    #[test]
-    fn a_host_header_of_the_user_replaces_ours() {
-        let mut get = spec("GET", "/");
-        get.headers.push(("host".into(), "there".into()));
-        assert_eq!(text(&get).matches("ost: ").count(), 1);
-    }
-
-    #[test]
-    fn nothing_in_a_plan_can_smuggle_a_second_request() {
-        let bad = |spec: &RequestSpec| Prepared::new(spec, "h").unwrap_err();
-        assert!(matches!(bad(&spec("GET /", "/")), RequestError::Method(_)));
-        assert!(matches!(
-            bad(&spec("GET", "/ HTTP/1.1\r\nX: y")),
-            RequestError::Path(_)
-        ));
-        assert!(matches!(bad(&spec("GET", "a")), RequestError::Path(_)));
-        assert!(matches!(bad(&spec("CONNECT", "/")), RequestError::Connect));
-        let with = |name: &str, value: &str| {
-            let mut spec = spec("GET", "/");
-            spec.headers.push((name.into(), value.into()));
-            spec
-        };
-        assert!(matches!(
-            bad(&with("a b", "c")),
-            RequestError::HeaderName(_)
-        ));
-        assert!(matches!(
-            bad(&with("a", "b\r\nc: d")),
-            RequestError::HeaderValue(_)
-        ));
-        assert!(matches!(
-            bad(&with("Content-Length", "5")),
-            RequestError::Framing(_)
-        ));
-    }
-}
+mod tests;

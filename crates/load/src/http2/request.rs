@@ -93,11 +93,7 @@ impl Prepared {
     #[inline]
     #[must_use]
     pub fn accepts(&self, status: u16) -> bool {
-        match self.status {
-            ExpectStatus::Success => (200..400).contains(&status),
-            ExpectStatus::Exactly(exactly) => status == exactly,
-            ExpectStatus::Any => true,
-        }
+        self.status.accepts(status)
     }
 }
 
@@ -167,6 +163,7 @@ mod tests {
             path: path.into(),
             headers: headers.iter().map(|&(n, v)| (n.into(), v.into())).collect(),
             body: Body::None,
+            parts: Default::default(),
             expect: Expect {
                 status: ExpectStatus::Success,
                 body: ExpectBody::Any,

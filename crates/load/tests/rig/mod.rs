@@ -39,6 +39,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             sample_every_ns: 1000 * MS,
             transport: Transport::Tcp,
             client: ClientSpec::Http1 { connections: 2 },
+            mix: Default::default(),
             requests: vec![request("root", "/")],
         },
     }
@@ -52,6 +53,7 @@ pub fn request(name: &str, path: &str) -> RequestSpec {
         path: path.into(),
         headers: Vec::new(),
         body: Body::None,
+        parts: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

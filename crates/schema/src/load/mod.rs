@@ -7,14 +7,19 @@ use serde::{Deserialize, Serialize};
 
 mod client;
 mod grpc;
+mod mix;
 mod pacing;
 mod request;
+pub mod session;
+pub mod template;
 mod transport;
 
 pub use client::ClientSpec;
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
+pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::Pacing;
-pub use request::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
 /// One agent's orders for one trial, complete: nothing in it means "default".
@@ -57,8 +62,11 @@ pub struct LoadSpec {
     pub transport: Transport,
     /// The protocol and its connections.
     pub client: ClientSpec,
-    /// What is sent; one is chosen per exchange by weight.
+    /// What is sent, unless a session says it; one is chosen per exchange.
     pub requests: Vec<RequestSpec>,
+    /// How requests are chosen and put together.
+    #[serde(default)]
+    pub mix: Mix,
 }
 
 /// Address and name of the thing that is called.

@@ -21,6 +21,22 @@ pub struct RequestSpec {
     pub body: Body,
     /// What a right answer is.
     pub expect: Expect,
+    /// How its text is read.
+    #[serde(default)]
+    pub parts: Parts,
+}
+
+/// How the text of a request's path, header values and body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Parts {
+    /// It is sent as it stands.
+    #[default]
+    Literal,
+    /// `{uuid}`, `{int:1..1000}` and so on are filled anew for every exchange; see [`crate::load::template`].
+    Random,
+    /// `{{ uuid }}`, `{{ name }}` and so on, within a session.
+    Session,
 }
 
 /// A request body.
@@ -49,6 +65,16 @@ pub enum Body {
         /// The messages, each in the standard alphabet with padding.
         base64: Vec<String>,
     },
+    /// A form: `name=value&name=value`, with what is filled in encoded for it.
+    Form {
+        /// Its fields in order.
+        fields: Vec<(String, String)>,
+    },
+    /// A JSON text; what is filled in within its strings is escaped for them.
+    Json {
+        /// The text.
+        text: String,
+    },
 }
 
 /// What makes an answer right.
@@ -62,13 +88,15 @@ pub struct Expect {
 }
 
 /// Which status is right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectStatus {
     /// Any 2xx or 3xx.
     Success,
     /// Just this one.
     Exactly(u16),
+    /// Each of these.
+    Among(Vec<u16>),
     /// All are right.
     Any,
 }
@@ -85,4 +113,25 @@ pub enum ExpectBody {
     Text(String),
     /// Just these bytes, in the standard alphabet with padding.
     Base64(String),
+    /// A text that a regular expression finds something in.
+    Matches {
+        /// The regular expression, in the syntax of Rust's `regex` crate.
+        pattern: String,
+        /// How much of the body is looked at, from its beginning.
+        within_bytes: u32,
+    },
+}
+
+impl ExpectStatus {
+    /// Whether a status of an answer in HTTP is right.
+    #[inline]
+    #[must_use]
+    pub fn accepts(&self, status: u16) -> bool {
+        match self {
+            ExpectStatus::Success => (200..400).contains(&status),
+            ExpectStatus::Exactly(exactly) => status == *exactly,
+            ExpectStatus::Among(several) => several.contains(&status),
+            ExpectStatus::Any => true,
+        }
+    }
 }

@@ -218,6 +218,7 @@ fn spec(
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
         client: crate::protocol::client(protocol, connections),
+        mix: Default::default(),
         requests: requests(scope, root, role, kind, settings),
     })
 }
@@ -363,5 +364,6 @@ fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String>
         headers,
         body,
         expect,
+        parts: Default::default(),
     })
 }

@@ -43,11 +43,51 @@ pub(super) struct HeadFacts {
     pub head_bytes: usize,
 }
 
-/// A header whose value the caller wants copied out of each head.
+/// What the caller wants copied out of each head.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    pub name: Option<&'static str>,
+    pub keep: Keep,
     pub value: Vec<u8>,
+}
+
+/// What is kept of a head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The value of this header.
+    Value(&'static str),
+    /// The values of `Set-Cookie`, each with a line break behind it.
+    Cookies,
+    /// All fields, each as `name: value` with a line break behind it.
+    Fields,
+}
+
+impl Watch {
+    #[inline]
+    fn take(&mut self, header: &Header<'_>) {
+        match self.keep {
+            Keep::Nothing => {}
+            Keep::Value(name) => {
+                if header.name.eq_ignore_ascii_case(name) {
+                    self.value.extend_from_slice(header.value);
+                }
+            }
+            Keep::Cookies => {
+                if header.name.eq_ignore_ascii_case("set-cookie") {
+                    self.value.extend_from_slice(header.value);
+                    self.value.push(b'\n');
+                }
+            }
+            Keep::Fields => {
+                self.value.extend_from_slice(header.name.as_bytes());
+                self.value.extend_from_slice(b": ");
+                self.value.extend_from_slice(header.value);
+                self.value.push(b'\n');
+            }
+        }
+    }
 }
 
 /// Parses one head from its first byte; `None` while it is incomplete.
@@ -82,12 +122,7 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
     watch.value.clear();
     for header in response.headers.iter() {
         reading.take(header)?;
-        if watch
-            .name
-            .is_some_and(|name| header.name.eq_ignore_ascii_case(name))
-        {
-            watch.value.extend_from_slice(header.value);
-        }
+        watch.take(header);
     }
     let (framing, persistence) = reading.conclude(version)?;
     Ok(Some(HeadFacts {

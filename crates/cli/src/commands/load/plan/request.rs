@@ -27,6 +27,7 @@ pub(super) fn request(args: &Args, target: &Target) -> anyhow::Result<RequestSpe
         path: target.path.clone(),
         headers,
         body,
+        parts: Default::default(),
         expect: Expect {
             status: status(args.request.expect_status.as_deref())?,
             body: ExpectBody::Any,

@@ -1,0 +1,247 @@
+//! A request that is put together anew for every exchange, and the check of its answer.
+
+use regex::bytes::Regex;
+use tare_schema::load::template::Braces;
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+
+use super::codec::{BodyCheck, BodyProgress, RequestKind};
+use super::request::{RequestError, body_bytes, body_check, check, kind, own_fields, states_length};
+use super::wrong::Wrong;
+use crate::template::{Names, Place, Scene, Template, Unfilled};
+
+/// Largest compiled regular expression.
+const PATTERN_BYTES_MAX: usize = 1 << 20;
+
+/// A request with places to fill.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// Everything up to the fields that depend on the exchange.
+    head: Template,
+    /// Where a path stands that begins with a place: what is filled in must begin with a slash.
+    open_path_at: Option<usize>,
+    /// What follows: the end of the head and a fixed body.
+    tail: Box<[u8]>,
+    /// A body with places.
+    body: Option<Template>,
+    /// What the framing of its answer depends on.
+    pub kind: RequestKind,
+    /// What a right answer is.
+    pub check: Check,
+}
+
+/// What a right answer is.
+#[derive(Debug, Clone)]
+pub struct Check {
+    status: ExpectStatus,
+    body: BodyCheck,
+    pattern: Option<(Regex, u32)>,
+}
+
+/// How far an answer was looked at, with as much of its body as somebody wants to read.
+#[derive(Debug, Default)]
+pub struct Looked {
+    progress: BodyProgress,
+    /// The beginning of the body.
+    pub kept: Vec<u8>,
+}
+
+impl Looked {
+    /// Of an answer that nothing has come of.
+    #[inline]
+    pub fn restart(&mut self) {
+        self.progress = BodyProgress::default();
+        self.kept.clear();
+    }
+
+    /// Takes the next slice of the body, and keeps it up to a limit.
+    #[inline]
+    pub fn push(&mut self, check: &Check, keep_bytes: usize, slice: &[u8]) {
+        self.progress.push(&check.body, slice);
+        let room = keep_bytes.saturating_sub(self.kept.len());
+        if room > 0 {
+            self.kept.extend_from_slice(&slice[..slice.len().min(room)]);
+        }
+    }
+
+    /// Bytes of the body so far.
+    #[must_use]
+    pub fn seen_bytes(&self) -> u64 {
+        self.progress.seen_bytes()
+    }
+}
+
+impl Check {
+    fn new(expect: &Expect) -> Result<Self, RequestError> {
+        let mut pattern = None;
+        let body = match &expect.body {
+            ExpectBody::Matches {
+                pattern: text,
+                within_bytes,
+            } => {
+                pattern = Some((regex(text)?, *within_bytes));
+                BodyCheck::Anything
+            }
+            _ => body_check(expect)?,
+        };
+        Ok(Self {
+            status: expect.status.clone(),
+            body,
+            pattern,
+        })
+    }
+
+    /// How much of the body it needs to see at once.
+    #[must_use]
+    pub fn keep_bytes(&self) -> usize {
+        self.pattern
+            .as_ref()
+            .map_or(0, |&(_, bytes)| bytes as usize)
+    }
+
+    /// Whether a whole answer is right.
+    ///
+    /// # Errors
+    /// Why it is not.
+    #[inline]
+    pub fn judge(&self, looked: &Looked, status: u16) -> Result<(), Wrong> {
+        if !self.status.accepts(status) {
+            return Err(Wrong::Status(status));
+        }
+        looked.progress.finish(&self.body)?;
+        if let Some((pattern, within_bytes)) = &self.pattern {
+            let seen = &looked.kept[..looked.kept.len().min(*within_bytes as usize)];
+            if !pattern.is_match(seen) {
+                return Err(Wrong::NoMatch {
+                    within_bytes: *within_bytes,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A regular expression within limits.
+///
+/// # Errors
+/// When it is none.
+pub fn regex(pattern: &str) -> Result<Regex, RequestError> {
+    regex::bytes::RegexBuilder::new(pattern)
+        .size_limit(PATTERN_BYTES_MAX)
+        .build()
+        .map_err(|error| RequestError::Pattern {
+            pattern: pattern.to_owned(),
+            why: error.to_string(),
+        })
+}
+
+impl Made {
+    /// Prepares a request to a host.
+    ///
+    /// # Errors
+    /// When a part of it could not be told from another on the wire, or a place cannot be filled.
+    pub fn new(
+        spec: &RequestSpec,
+        host: &str,
+        names: &mut Names<'_>,
+    ) -> Result<Self, RequestError> {
+        check(spec, host)?;
+        let mut head = Template::default();
+        head.text(format!("{} ", spec.method).as_bytes());
+        add(&mut head, &spec.path, spec.parts, Place::Path, names)?;
+        head.text(b" HTTP/1.1\r\n");
+        let mut own = String::new();
+        own_fields(spec, host, &mut own);
+        head.text(own.as_bytes());
+        for (name, value) in &spec.headers {
+            head.text(format!("{name}: ").as_bytes());
+            add(&mut head, value, spec.parts, Place::Header, names)?;
+            head.text(b"\r\n");
+        }
+        let body = body(spec, names)?;
+        let mut tail = Vec::new();
+        if let Some(fixed) = body.fixed() {
+            if states_length(spec) || !fixed.is_empty() {
+                tail.extend_from_slice(format!("Content-Length: {}\r\n", fixed.len()).as_bytes());
+            }
+            tail.extend_from_slice(b"\r\n");
+            tail.extend_from_slice(fixed);
+        }
+        Ok(Self {
+            head,
+            open_path_at: (!spec.path.starts_with(['/', '*'])).then_some(spec.method.len() + 1),
+            tail: tail.into_boxed_slice(),
+            body: body.fixed().is_none().then_some(body),
+            kind: kind(spec),
+            check: Check::new(&spec.expect)?,
+        })
+    }
+
+    /// Writes the whole request over what stands in `out`; `fields` are more header lines, each with its line break.
+    ///
+    /// # Errors
+    /// When a variable has no value, or one that cannot stand where it should.
+    pub fn write(
+        &self,
+        scene: &mut Scene<'_>,
+        fields: &[u8],
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unfilled> {
+        out.clear();
+        self.head.render(scene, out)?;
+        if let Some(at) = self.open_path_at
+            && out.get(at) != Some(&b'/')
+        {
+            return Err(Unfilled::Unsendable("path".into()));
+        }
+        out.extend_from_slice(fields);
+        match &self.body {
+            None => out.extend_from_slice(&self.tail),
+            Some(body) => {
+                scratch.clear();
+                body.render(scene, scratch)?;
+                out.extend_from_slice(b"Content-Length: ");
+                crate::template::put_number(scratch.len() as u64, out);
+                out.extend_from_slice(b"\r\n\r\n");
+                out.extend_from_slice(scratch);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(
+    template: &mut Template,
+    text: &str,
+    parts: Parts,
+    place: Place,
+    names: &mut Names<'_>,
+) -> Result<(), RequestError> {
+    match parts {
+        Parts::Literal => template.text(&place.own_text(text)),
+        Parts::Random => template.add(text, Braces::Single, place, names)?,
+        Parts::Session => template.add(text, Braces::Double, place, names)?,
+    }
+    Ok(())
+}
+
+fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestError> {
+    let mut body = Template::default();
+    match &spec.body {
+        Body::None => {}
+        Body::Text { text } => add(&mut body, text, spec.parts, Place::Text, names)?,
+        Body::Json { text } => add(&mut body, text, spec.parts, Place::Json, names)?,
+        Body::Form { fields } => {
+            for (at, (name, value)) in fields.iter().enumerate() {
+                if at > 0 {
+                    body.text(b"&");
+                }
+                body.text(&Place::Form.own_text(name));
+                body.text(b"=");
+                add(&mut body, value, spec.parts, Place::Form, names)?;
+            }
+        }
+        fixed @ (Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. }) => body.text(&body_bytes(fixed)?),
+    }
+    Ok(body)
+}

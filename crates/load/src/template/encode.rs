@@ -1,0 +1,130 @@
+//! Writes a value so that it cannot be taken for anything but a value where it stands.
+
+/// Where a value is filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A part of a path or query: percent-encoded.
+    Path,
+    /// A path as it is.
+    PathRaw,
+    /// A header's value.
+    Header,
+    /// A form's field: percent-encoded, blanks as `+`.
+    Form,
+    /// Within a string of a JSON text: escaped.
+    Json,
+    /// As it is.
+    Text,
+}
+
+impl Place {
+    /// The same for a value marked `raw`.
+    #[must_use]
+    pub fn raw(self) -> Place {
+        match self {
+            Place::Path | Place::PathRaw => Place::PathRaw,
+            Place::Header => Place::Header,
+            Place::Form | Place::Json | Place::Text => Place::Text,
+        }
+    }
+
+    /// The text around the values as it is sent: a form's is encoded too, everything else was written as it is meant.
+    #[must_use]
+    pub fn own_text(self, text: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len());
+        match self {
+            Place::Form => percent(text.as_bytes(), Blank::Plus, &mut out),
+            _ => out.extend_from_slice(text.as_bytes()),
+        }
+        out
+    }
+
+    /// Whether a value can stand there.
+    #[must_use]
+    pub fn takes(self, value: &[u8]) -> bool {
+        match self {
+            Place::PathRaw => value.iter().all(u8::is_ascii_graphic),
+            Place::Header => value.iter().all(|&byte| in_header(byte)),
+            Place::Path | Place::Form | Place::Json | Place::Text => true,
+        }
+    }
+}
+
+/// RFC 9110 §5.5, without line breaks of any kind.
+fn in_header(byte: u8) -> bool {
+    byte == b'\t' || byte == b' ' || byte.is_ascii_graphic() || byte >= 0x80
+}
+
+/// Writes a value; `false` if it cannot stand there.
+pub fn put(value: &[u8], place: Place, out: &mut Vec<u8>) -> bool {
+    match place {
+        Place::Path => percent(value, Blank::Percent, out),
+        Place::Form => percent(value, Blank::Plus, out),
+        Place::Json => escape(value, out),
+        Place::PathRaw | Place::Header | Place::Text => {
+            if !place.takes(value) {
+                return false;
+            }
+            out.extend_from_slice(value);
+        }
+    }
+    true
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    Percent,
+    Plus,
+}
+
+const HEX: &[u8; 16] = b"0123456789ABCDEF";
+
+/// RFC 3986 §2.1; unreserved characters stay.
+fn percent(value: &[u8], blank: Blank, out: &mut Vec<u8>) {
+    for &byte in value {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
+            b' ' if blank == Blank::Plus => out.push(b'+'),
+            _ => out.extend_from_slice(&[
+                b'%',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ]),
+        }
+    }
+}
+
+/// RFC 8259 §7.
+fn escape(value: &[u8], out: &mut Vec<u8>) {
+    for &byte in value {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 => out.extend_from_slice(&[
+                b'\\',
+                b'u',
+                b'0',
+                b'0',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ]),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// Writes a number with so many digits at least.
+pub fn put_unsigned(mut number: u64, digits: u8, out: &mut Vec<u8>) {
+    let mut text = [b'0'; 20];
+    let mut at = text.len();
+    while number > 0 || at == text.len() {
+        at -= 1;
+        text[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    let from = at.min(text.len() - usize::from(digits).min(text.len()));
+    out.extend_from_slice(&text[from..]);
+}

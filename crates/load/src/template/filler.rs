@@ -1,0 +1,147 @@
+//! What one worker fills templates with: seeded random values, counters, rows of tables.
+
+use std::sync::Arc;
+
+use tare_schema::load::{Rows, Table};
+use tare_stats::random::Random;
+
+use super::date::{Moment, write_date};
+use super::encode::{Place, put_unsigned};
+
+/// The values of one worker. Workers count with the others' gaps, so that all together count without one.
+#[derive(Debug)]
+pub struct Filler {
+    random: Random,
+    next_seq: u64,
+    step: u64,
+    cycles: Vec<u64>,
+    tables: Arc<[Table]>,
+    cursors: Vec<u64>,
+    now: Moment,
+}
+
+impl Filler {
+    /// Of worker `worker` of `workers`.
+    #[must_use]
+    pub fn new(
+        seed: u64,
+        (worker, workers): (u32, u32),
+        tables: Arc<[Table]>,
+        cycles: usize,
+        now: Moment,
+    ) -> Self {
+        Self {
+            random: Random::for_purpose(seed, &format!("fillings of worker {worker}")),
+            next_seq: u64::from(worker),
+            step: u64::from(workers.max(1)),
+            cycles: vec![u64::from(worker); cycles],
+            cursors: vec![u64::from(worker); tables.len()],
+            tables,
+            now,
+        }
+    }
+
+    /// The next of this worker's numbers.
+    pub fn next_seq(&mut self) -> u64 {
+        let next = self.next_seq;
+        self.next_seq += self.step;
+        next
+    }
+
+    /// A number below a limit.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.random.below(limit as u64) as usize
+    }
+
+    /// A number from 0 to 1.
+    pub fn unit(&mut self) -> f64 {
+        self.random.unit()
+    }
+
+    /// A number between two, both included.
+    pub fn between(&mut self, least: i64, most: i64) -> i64 {
+        let span = most.wrapping_sub(least) as u64;
+        match span.checked_add(1) {
+            Some(choices) => least.wrapping_add(self.random.below(choices) as i64),
+            None => self.random.bits() as i64,
+        }
+    }
+
+    pub(super) fn next_of_cycle(&mut self, cycle: usize, items: usize) -> usize {
+        let next = self.cycles[cycle];
+        self.cycles[cycle] = next.wrapping_add(self.step);
+        (next % items as u64) as usize
+    }
+
+    pub(super) fn int(&mut self, (least, most): (i64, i64), digits: u8, out: &mut Vec<u8>) {
+        let number = self.between(least, most);
+        if number < 0 {
+            out.push(b'-');
+        }
+        put_unsigned(number.unsigned_abs(), digits, out);
+    }
+
+    pub(super) fn hex(&mut self, digits: u32, out: &mut Vec<u8>) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut bits = 0;
+        for at in 0..digits {
+            if at % 16 == 0 {
+                bits = self.random.bits();
+            }
+            out.push(DIGITS[(bits & 15) as usize]);
+            bits >>= 4;
+        }
+    }
+
+    /// RFC 9562 §5.4.
+    pub(super) fn uuid(&mut self, out: &mut Vec<u8>) {
+        let start = out.len();
+        for digits in [8, 4, 4, 4, 12] {
+            if out.len() > start {
+                out.push(b'-');
+            }
+            self.hex(digits, out);
+        }
+        out[start + 14] = b'4';
+        out[start + 19] = b"89ab"[(self.random.bits() & 3) as usize];
+    }
+
+    pub(super) fn date(
+        &mut self,
+        (from_days, to_days): (i32, i32),
+        format: &str,
+        place: Place,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let days = self.between(i64::from(from_days), i64::from(to_days));
+        let moment = Moment {
+            day: self.now.day + days,
+            second: self.now.second,
+        };
+        write_date(moment, format, place, out)
+    }
+
+    /// Tables there are.
+    #[must_use]
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
+    }
+
+    /// Takes a row of a table by its order; for unique rows see the session.
+    pub fn take_row(&mut self, table: usize) -> u32 {
+        let rows = self.tables[table].rows.len() as u64;
+        match self.tables[table].order {
+            Rows::Random => self.random.below(rows) as u32,
+            Rows::Sequential | Rows::Unique => {
+                let cursor = &mut self.cursors[table];
+                let row = *cursor % rows.max(1);
+                *cursor = cursor.wrapping_add(self.step);
+                row as u32
+            }
+        }
+    }
+
+    pub(super) fn cell(&self, table: usize, row: u32, column: usize) -> &[u8] {
+        self.tables[table].rows[row as usize][column].as_bytes()
+    }
+}

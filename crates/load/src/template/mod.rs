@@ -1,0 +1,355 @@
+//! Texts that are filled anew for every exchange: compiled once, rendered into a buffer without allocating.
+
+mod date;
+mod encode;
+mod filler;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::sync::Arc;
+
+use tare_schema::load::Table;
+use tare_schema::load::template::{Braces, Encoding, Piece as Parsed, TemplateError, With, parse};
+use thiserror::Error;
+
+pub use date::{Moment, days_from_civil, write_date};
+pub use encode::Place;
+use encode::{put, put_unsigned};
+pub use filler::Filler;
+pub use value::Value;
+
+/// Why a template cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CompileError {
+    /// The text is wrong in itself.
+    #[error(transparent)]
+    Text(#[from] TemplateError),
+    /// No such table.
+    #[error("there is no table {0:?}: name it under data")]
+    Table(String),
+    /// No such column.
+    #[error("table {table:?} has no column {column:?}")]
+    Column {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A variable outside of a session.
+    #[error("{0:?} is a variable, and only sessions have some")]
+    Variable(String),
+    /// A value that could not stand where it is filled in.
+    #[error(
+        "{0:?} cannot stand in a path or a header: it has a blank, a line break or a control character in it"
+    )]
+    Unsendable(String),
+}
+
+/// Why a template cannot be rendered now.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Unfilled {
+    /// A variable has no value.
+    #[error("variable {0:?} has no value: capture or set it before, or ask for it with if")]
+    NoValue(Arc<str>),
+    /// A value that could not be told from the request around it.
+    #[error("the value of {0:?} has a line break, blank or control character where none can be")]
+    Unsendable(Arc<str>),
+}
+
+/// The names that places may refer to.
+#[derive(Debug)]
+pub struct Names<'a> {
+    /// Tables of the plan.
+    pub tables: &'a [Table],
+    /// Variables of the session by number; `None` outside of one.
+    pub variables: Option<&'a mut Vec<String>>,
+    /// Cycles met so far.
+    pub cycles: &'a mut usize,
+}
+
+/// A compiled text.
+#[derive(Debug, Clone, Default)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(Box<[u8]>),
+    Fill {
+        fill: Fill,
+        place: Place,
+        name: Arc<str>,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum Fill {
+    Uuid,
+    Seq,
+    Int {
+        least: i64,
+        most: i64,
+        digits: u8,
+    },
+    Hex(u32),
+    Choice(Box<[Box<[u8]>]>),
+    Cycle {
+        items: Box<[Box<[u8]>]>,
+        number: usize,
+    },
+    Date {
+        from_days: i32,
+        to_days: i32,
+        format: Box<str>,
+    },
+    Column {
+        table: usize,
+        column: usize,
+    },
+    Variable(usize),
+}
+
+/// What a template is rendered with.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// Random values and counters of the worker, and its tables.
+    pub filler: &'a mut Filler,
+    /// The row taken of each table.
+    pub rows: &'a [u32],
+    /// The session's variables.
+    pub variables: &'a [Value],
+}
+
+impl Template {
+    /// Adds bytes as they are.
+    pub fn text(&mut self, text: &[u8]) {
+        if text.is_empty() {
+            return;
+        }
+        if let Some(Piece::Text(last)) = self.pieces.last_mut() {
+            let mut joined = std::mem::take(last).into_vec();
+            joined.extend_from_slice(text);
+            *last = joined.into_boxed_slice();
+        } else {
+            self.pieces.push(Piece::Text(text.into()));
+        }
+    }
+
+    /// Adds a text with places.
+    ///
+    /// # Errors
+    /// When a place cannot be filled, whatever happens.
+    pub fn add(
+        &mut self,
+        text: &str,
+        braces: Braces,
+        place: Place,
+        names: &mut Names<'_>,
+    ) -> Result<(), CompileError> {
+        for piece in parse(text, braces)? {
+            match piece {
+                Parsed::Text(text) => self.text(&place.own_text(&text)),
+                Parsed::Fill(parsed) => {
+                    let place = match (parsed.encoding, &parsed.with) {
+                        (Encoding::Raw, _) => place.raw(),
+                        // The author's own words, not somebody's data.
+                        (_, With::Choice(_) | With::Cycle(_)) if place == Place::Path => {
+                            place.raw()
+                        }
+                        _ => place,
+                    };
+                    let name: Arc<str> = name_of(&parsed.with).into();
+                    let fill = compile(parsed.with, place, names)?;
+                    self.pieces.push(Piece::Fill { fill, place, name });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is the same every time; its text then.
+    #[must_use]
+    pub fn fixed(&self) -> Option<&[u8]> {
+        match self.pieces.as_slice() {
+            [] => Some(&[]),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Appends another.
+    pub fn append(&mut self, other: Template) {
+        for piece in other.pieces {
+            match piece {
+                Piece::Text(text) => self.text(&text),
+                fill @ Piece::Fill { .. } => self.pieces.push(fill),
+            }
+        }
+    }
+
+    /// Writes it behind what stands in `out`.
+    ///
+    /// # Errors
+    /// When a variable has no value, or one that cannot stand there; `out` is then left half written.
+    pub fn render(&self, scene: &mut Scene<'_>, out: &mut Vec<u8>) -> Result<(), Unfilled> {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Fill { fill, place, name } => {
+                    if !fill.put(scene, *place, out, name)? {
+                        return Err(Unfilled::Unsendable(Arc::clone(name)));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_of(with: &With) -> String {
+    match with {
+        With::Uuid => "uuid".into(),
+        With::Seq => "seq".into(),
+        With::Int { .. } => "int".into(),
+        With::Hex { .. } => "hex".into(),
+        With::Choice(_) => "choice".into(),
+        With::Cycle(_) => "cycle".into(),
+        With::Date { .. } => "date".into(),
+        With::Column { table, column } => format!("{table}.{column}"),
+        With::Variable(name) => name.clone(),
+    }
+}
+
+fn compile(with: With, place: Place, names: &mut Names<'_>) -> Result<Fill, CompileError> {
+    let bytes = |items: Vec<String>| -> Result<Box<[Box<[u8]>]>, CompileError> {
+        let check = |item: String| match place.takes(item.as_bytes()) {
+            true => Ok(item.into_bytes().into_boxed_slice()),
+            false => Err(CompileError::Unsendable(item)),
+        };
+        items.into_iter().map(check).collect()
+    };
+    Ok(match with {
+        With::Uuid => Fill::Uuid,
+        With::Seq => Fill::Seq,
+        With::Int {
+            least,
+            most,
+            digits,
+        } => Fill::Int {
+            least,
+            most,
+            digits,
+        },
+        With::Hex { digits } => Fill::Hex(digits),
+        With::Choice(items) => Fill::Choice(bytes(items)?),
+        With::Cycle(items) => {
+            let number = *names.cycles;
+            *names.cycles += 1;
+            Fill::Cycle {
+                items: bytes(items)?,
+                number,
+            }
+        }
+        With::Date {
+            from_days,
+            to_days,
+            format,
+        } => Fill::Date {
+            from_days,
+            to_days,
+            format: format.into(),
+        },
+        With::Column { table, column } => {
+            let at = names
+                .tables
+                .iter()
+                .position(|known| known.name == table)
+                .ok_or_else(|| CompileError::Table(table.clone()))?;
+            let found = names.tables[at]
+                .columns
+                .iter()
+                .position(|known| *known == column);
+            let column = found.ok_or(CompileError::Column { table, column })?;
+            let wrong = |row: &&Vec<String>| !place.takes(row[column].as_bytes());
+            if let Some(row) = names.tables[at].rows.iter().find(wrong) {
+                return Err(CompileError::Unsendable(row[column].clone()));
+            }
+            Fill::Column { table: at, column }
+        }
+        With::Variable(name) => {
+            let Some(variables) = names.variables.as_mut() else {
+                return Err(CompileError::Variable(name));
+            };
+            Fill::Variable(variable(variables, &name))
+        }
+    })
+}
+
+/// The number of a variable, given it now if it has none.
+pub fn variable(variables: &mut Vec<String>, name: &str) -> usize {
+    variables
+        .iter()
+        .position(|known| known == name)
+        .unwrap_or_else(|| {
+            variables.push(name.to_owned());
+            variables.len() - 1
+        })
+}
+
+impl Fill {
+    /// Whether the value can stand there.
+    fn put(
+        &self,
+        scene: &mut Scene<'_>,
+        place: Place,
+        out: &mut Vec<u8>,
+        name: &Arc<str>,
+    ) -> Result<bool, Unfilled> {
+        let filler = &mut *scene.filler;
+        match self {
+            Fill::Uuid => filler.uuid(out),
+            Fill::Seq => put_unsigned(filler.next_seq(), 1, out),
+            Fill::Int {
+                least,
+                most,
+                digits,
+            } => filler.int((*least, *most), *digits, out),
+            Fill::Hex(digits) => filler.hex(*digits, out),
+            Fill::Choice(items) => {
+                let at = filler.below(items.len());
+                return Ok(put(&items[at], place, out));
+            }
+            Fill::Cycle { items, number } => {
+                let at = filler.next_of_cycle(*number, items.len());
+                return Ok(put(&items[at], place, out));
+            }
+            Fill::Date {
+                from_days,
+                to_days,
+                format,
+            } => {
+                return Ok(filler.date((*from_days, *to_days), format, place, out));
+            }
+            Fill::Column { table, column } => {
+                let row = scene.rows.get(*table).copied().unwrap_or(0);
+                let value = filler.cell(*table, row, *column);
+                return Ok(put(value, place, out));
+            }
+            Fill::Variable(number) => {
+                let value = scene.variables.get(*number).and_then(Value::text);
+                let Some(value) = value else {
+                    return Err(Unfilled::NoValue(Arc::clone(name)));
+                };
+                return Ok(put(value, place, out));
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Writes a number.
+pub fn put_number(number: u64, out: &mut Vec<u8>) {
+    put_unsigned(number, 1, out);
+}

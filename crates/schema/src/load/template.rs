@@ -1,0 +1,387 @@
+//! Texts with places to be filled: `{uuid}` in plain requests, `{{ uuid }}` and `{{ name }}` in sessions.
+//!
+//! In plain requests only the words below are places, so that the braces of a JSON body stay what they are; in a session
+//! everything between double braces is one.
+
+use thiserror::Error;
+
+/// Longest piece of random text.
+const HEX_DIGITS_MAX: u32 = 4096;
+/// Furthest day from today.
+const DAYS_MAX: i32 = 366_000;
+
+/// A piece of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// As it stands.
+    Text(String),
+    /// To be filled.
+    Fill(Fill),
+}
+
+/// A place to be filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    /// With what.
+    pub with: With,
+    /// Whether it is encoded for where it stands.
+    pub encoding: Encoding,
+}
+
+/// Whether what is filled in is encoded for where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Percent-encoded in a path or form, escaped in JSON.
+    Fitting,
+    /// `raw:` was written: as it is.
+    Raw,
+}
+
+/// What a place is filled with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum With {
+    /// A random UUID, version 4.
+    Uuid,
+    /// A number that each worker counts up.
+    Seq,
+    /// A random whole number.
+    Int {
+        /// Smallest.
+        least: i64,
+        /// Largest.
+        most: i64,
+        /// Digits at least, filled with zeros from the left.
+        digits: u8,
+    },
+    /// So many random hexadecimal digits.
+    Hex {
+        /// How many.
+        digits: u32,
+    },
+    /// One of these at random.
+    Choice(Vec<String>),
+    /// These in turn, counted by each worker.
+    Cycle(Vec<String>),
+    /// A day.
+    Date {
+        /// Earliest, in days from today.
+        from_days: i32,
+        /// Latest.
+        to_days: i32,
+        /// How it is written: `%Y`, `%m`, `%d`, `%b`, `%a`, `%H`, `%M`, `%S`, `%%`.
+        format: String,
+    },
+    /// A value of a table's row.
+    Column {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// A variable of the session.
+    Variable(String),
+}
+
+/// Which braces make a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Braces {
+    /// `{uuid}`: known words only.
+    Single,
+    /// `{{ name }}`.
+    Double,
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TemplateError {
+    /// An opening without an end.
+    #[error("{{{{ in {0:?} has no }}}} behind it")]
+    Open(String),
+    /// Nothing between the braces.
+    #[error("{{{{ }}}} is empty: write a variable's name, uuid, int:1..1000, …")]
+    Empty,
+    /// A range that is none.
+    #[error("{0:?} is no range: write int:1..1000")]
+    Range(String),
+    /// A number that is none.
+    #[error("{0:?} is no number of digits: write hex:16 (at most 4096)")]
+    Digits(String),
+    /// A day that is none.
+    #[error("{0:?} is no day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d")]
+    Day(String),
+    /// A format with an unknown letter.
+    #[error("{0:?} is no part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%")]
+    Format(String),
+    /// A list without words.
+    #[error("{0:?} lists nothing: write choice:a,b,c")]
+    List(String),
+    /// Not a word.
+    #[error("{0:?} is no name: use letters, digits, - and _")]
+    Name(String),
+}
+
+/// Takes a text apart.
+///
+/// # Errors
+/// When a place cannot be filled.
+pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
+    let (open, close) = match braces {
+        Braces::Single => ("{", "}"),
+        Braces::Double => ("{{", "}}"),
+    };
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(open) {
+        literal.push_str(&rest[..at]);
+        let inside = &rest[at + open.len()..];
+        let place = match (inside.find(close), braces) {
+            (Some(end), Braces::Single) => {
+                let words = &inside[..end];
+                is_known(words)
+                    .then(|| fill(words))
+                    .transpose()?
+                    .map(|fill| (fill, end))
+            }
+            (Some(end), Braces::Double) => Some((fill(&inside[..end])?, end)),
+            (None, Braces::Single) => None,
+            (None, Braces::Double) => return Err(TemplateError::Open(text.to_owned())),
+        };
+        match place {
+            Some((fill, end)) => {
+                if !literal.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut literal)));
+                }
+                pieces.push(Piece::Fill(fill));
+                rest = &inside[end + close.len()..];
+            }
+            None => {
+                literal.push_str(open);
+                rest = inside;
+            }
+        }
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(literal));
+    }
+    Ok(pieces)
+}
+
+/// Whether single braces around these words are a place: a word of ours, or `table.column`.
+fn is_known(words: &str) -> bool {
+    let words = words.strip_prefix("raw:").unwrap_or(words);
+    let head = words.split(':').next().unwrap_or_default();
+    let alone = matches!(words, "uuid" | "seq" | "date");
+    let with_more = matches!(head, "int" | "hex" | "choice" | "cycle" | "date") && head != words;
+    let column = words
+        .split_once('.')
+        .is_some_and(|(table, column)| is_name(table) && is_name(column));
+    alone || with_more || column
+}
+
+fn fill(words: &str) -> Result<Fill, TemplateError> {
+    let words = words.trim();
+    let (words, encoding) = match words.strip_prefix("raw:") {
+        Some(rest) => (rest.trim(), Encoding::Raw),
+        None => (words, Encoding::Fitting),
+    };
+    Ok(Fill {
+        with: with(words)?,
+        encoding,
+    })
+}
+
+fn with(words: &str) -> Result<With, TemplateError> {
+    let list = |text: &str| -> Result<Vec<String>, TemplateError> {
+        let items: Vec<String> = text.split(',').map(|item| item.trim().to_owned()).collect();
+        match text.trim().is_empty() {
+            true => Err(TemplateError::List(words.to_owned())),
+            false => Ok(items),
+        }
+    };
+    match words.split_once(':') {
+        Some(("int", range)) => int(range),
+        Some(("hex", digits)) => digits
+            .trim()
+            .parse()
+            .ok()
+            .filter(|digits| (1..=HEX_DIGITS_MAX).contains(digits))
+            .map(|digits| With::Hex { digits })
+            .ok_or_else(|| TemplateError::Digits(digits.to_owned())),
+        Some(("choice", items)) => Ok(With::Choice(list(items)?)),
+        Some(("cycle", items)) => Ok(With::Cycle(list(items)?)),
+        Some(("date", day)) => date(day),
+        Some((name, _)) => Err(TemplateError::Name(name.to_owned())),
+        None => match words {
+            "" => Err(TemplateError::Empty),
+            "uuid" => Ok(With::Uuid),
+            "seq" => Ok(With::Seq),
+            "date" => date("+0"),
+            _ => match words.split_once('.') {
+                Some((table, column)) if is_name(table) && is_name(column) => Ok(With::Column {
+                    table: table.to_owned(),
+                    column: column.to_owned(),
+                }),
+                None if is_name(words) => Ok(With::Variable(words.to_owned())),
+                _ => Err(TemplateError::Name(words.to_owned())),
+            },
+        },
+    }
+}
+
+/// `1..1000`, or `0001..1000` for four digits always.
+fn int(range: &str) -> Result<With, TemplateError> {
+    let wrong = || TemplateError::Range(range.to_owned());
+    let (least_text, most_text) = range.split_once("..").ok_or_else(wrong)?;
+    let (least_text, most_text) = (least_text.trim(), most_text.trim());
+    let least: i64 = least_text.parse().map_err(|_| wrong())?;
+    let most: i64 = most_text.parse().map_err(|_| wrong())?;
+    if least > most {
+        return Err(wrong());
+    }
+    let fixed = least_text.len() > 1 && least_text.starts_with('0');
+    Ok(With::Int {
+        least,
+        most,
+        digits: if fixed {
+            least_text.len().min(20) as u8
+        } else {
+            1
+        },
+    })
+}
+
+/// `+3`, `+0..5`, each with `:format` behind it.
+fn date(day: &str) -> Result<With, TemplateError> {
+    let (days, format) = day.split_once(':').unwrap_or((day, "%Y-%m-%d"));
+    let wrong = || TemplateError::Day(day.to_owned());
+    let (from, to) = days.split_once("..").unwrap_or((days, days));
+    let number = |text: &str| {
+        let number: i32 = text.trim().parse().map_err(|_| wrong())?;
+        Ok(number)
+    };
+    let (from_days, to_days) = (number(from)?, number(to)?);
+    let near = |days: i32| (-DAYS_MAX..=DAYS_MAX).contains(&days);
+    if from_days > to_days || !near(from_days) || !near(to_days) {
+        return Err(wrong());
+    }
+    let mut letters = format.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '%'
+            && !letters
+                .next()
+                .is_some_and(|next| "YmdbaHMS%".contains(next))
+        {
+            return Err(TemplateError::Format(format.to_owned()));
+        }
+    }
+    Ok(With::Date {
+        from_days,
+        to_days,
+        format: format.to_owned(),
+    })
+}
+
+/// Whether a word can name a variable, a table or a column.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fills(text: &str, braces: Braces) -> Vec<With> {
+        let pieces = parse(text, braces).unwrap();
+        let fill = |piece| match piece {
+            Piece::Fill(fill) => Some(fill.with),
+            Piece::Text(_) => None,
+        };
+        pieces.into_iter().filter_map(fill).collect()
+    }
+
+    #[test]
+    fn single_braces_of_a_json_body_stay_what_they_are() {
+        let body = r#"{"id":"{uuid}","in":{"a":{}},"n":{int:1..9},"open":"{"#;
+        let expected = [
+            With::Uuid,
+            With::Int {
+                least: 1,
+                most: 9,
+                digits: 1,
+            },
+        ];
+        assert_eq!(fills(body, Braces::Single), expected);
+        let whole: String = parse(body, Braces::Single)
+            .unwrap()
+            .iter()
+            .map(|piece| match piece {
+                Piece::Text(text) => text.as_str(),
+                Piece::Fill(_) => "#",
+            })
+            .collect();
+        assert_eq!(whole, r##"{"id":"#","in":{"a":{}},"n":#,"open":"{"##);
+    }
+
+    #[test]
+    fn every_source_is_read_with_its_parameters() {
+        let read = |text: &str| fills(text, Braces::Double).remove(0);
+        assert_eq!(read("{{seq}}"), With::Seq);
+        assert_eq!(read("{{ hex:16 }}"), With::Hex { digits: 16 });
+        assert_eq!(
+            read("{{ int:0001..1000 }}"),
+            With::Int {
+                least: 1,
+                most: 1000,
+                digits: 4
+            }
+        );
+        assert_eq!(
+            read("{{ choice:a, b }}"),
+            With::Choice(vec!["a".into(), "b".into()])
+        );
+        assert_eq!(
+            read("{{ date:+6..12 }}"),
+            With::Date {
+                from_days: 6,
+                to_days: 12,
+                format: "%Y-%m-%d".into()
+            }
+        );
+        assert_eq!(
+            read("{{ users.name }}"),
+            With::Column {
+                table: "users".into(),
+                column: "name".into()
+            }
+        );
+        assert_eq!(read("{{ token }}"), With::Variable("token".into()));
+        let raw = parse("{{ raw:doc }}", Braces::Double).unwrap();
+        assert!(matches!(
+            &raw[..],
+            [Piece::Fill(Fill {
+                encoding: Encoding::Raw,
+                ..
+            })]
+        ));
+    }
+
+    #[test]
+    fn what_cannot_be_filled_is_refused_in_words() {
+        let said = |text: &str| parse(text, Braces::Double).unwrap_err().to_string();
+        assert!(said("{{ int:9..1 }}").contains("int:1..1000"));
+        assert!(said("{{ hex:0 }}").contains("hex:16"));
+        assert!(said("{{ date:+1:%q }}").contains("%Y"));
+        assert!(said("{{ date:soon }}").contains("date:+3"));
+        assert!(said("{{ a b }}").contains("letters"));
+        assert!(said("{{ }}").contains("empty"));
+        assert!(said("a {{ b").contains("}}"));
+        assert!(said("{{ choice: }}").contains("choice:a,b,c"));
+    }
+}
