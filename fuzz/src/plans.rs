@@ -12,6 +12,7 @@ pub fn requests() -> Vec<RequestSpec> {
         path: "/fuzz.Service/Call".into(),
         headers: Vec::new(),
         body,
+        parts: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: right,

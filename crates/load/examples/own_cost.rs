@@ -65,6 +65,7 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
         path: "/".into(),
         headers: Vec::new(),
         body: Body::None,
+        parts: Default::default(),
         expect: Expect {
             status: ExpectStatus::Success,
             body: ExpectBody::Any,

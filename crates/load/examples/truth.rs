@@ -167,6 +167,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             client: ClientSpec::Http1 {
                 connections: CONNECTIONS,
             },
+            mix: Default::default(),
             requests: vec![RequestSpec {
                 name: "request".into(),
                 weight: 1.0,
@@ -174,6 +175,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
                 path: format!("/?truth&{behaviour}"),
                 headers: Vec::new(),
                 body: Body::None,
+                parts: Default::default(),
                 expect: Expect {
                     status: ExpectStatus::Success,
                     body: ExpectBody::Any,

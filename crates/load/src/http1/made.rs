@@ -176,14 +176,15 @@ impl Made {
         })
     }
 
-    /// Writes the whole request over what stands in `out`; `fields` are more header lines, each with its line break.
+    /// Writes the whole request over what stands in `out`; `fields` sees what stands there of the head, and may add header
+    /// lines, each with its line break.
     ///
     /// # Errors
     /// When a variable has no value, or one that cannot stand where it should.
     pub fn write(
         &self,
         scene: &mut Scene<'_>,
-        fields: &[u8],
+        fields: impl FnOnce(&[u8], &mut Vec<u8>),
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> Result<(), Unfilled> {
@@ -194,7 +195,9 @@ impl Made {
         {
             return Err(Unfilled::Unsendable("path".into()));
         }
-        out.extend_from_slice(fields);
+        scratch.clear();
+        fields(out.as_slice(), scratch);
+        out.extend_from_slice(scratch);
         match &self.body {
             None => out.extend_from_slice(&self.tail),
             Some(body) => {

@@ -301,7 +301,6 @@ pub(super) fn body_check(expect: &Expect) -> Result<BodyCheck, RequestError> {
         }
     })
 }
-}
 
 #[cfg(test)]
 mod tests;

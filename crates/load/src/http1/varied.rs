@@ -53,7 +53,7 @@ impl Requests for Varied {
             rows: &self.rows,
             variables: &[],
         };
-        let written = request.write(&mut scene, &[], &mut self.body, &mut self.bytes);
+        let written = request.write(&mut scene, |_, _| {}, &mut self.body, &mut self.bytes);
         // Everything it is filled with was checked when it was compiled, and there are no variables.
         assert!(written.is_ok(), "a plain request can always be filled");
         Outgoing {

@@ -85,6 +85,7 @@ impl Wanted {
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: Transport::Tcp,
                 client: client(args, connections),
+                mix: Default::default(),
                 requests: vec![request::request(args, target)?],
             },
         };
