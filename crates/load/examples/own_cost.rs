@@ -72,7 +72,7 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
         },
     };
     let pool = Pool::new(PoolPlan {
-        requests: Arc::new([Prepared::new(&spec, "127.0.0.1:8080")?]),
+        requests: Arc::from([Prepared::new(&spec, "127.0.0.1:8080")?]),
         addresses: Arc::new([SocketAddr::from(([127, 0, 0, 1], 8080))]),
         first: 0,
         connections,

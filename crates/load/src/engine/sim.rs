@@ -244,20 +244,16 @@ impl Observed {
 }
 
 /// A pool with a timeout of a second, sending `GET /`.
-pub fn pool(connections: usize) -> Pool<Arc<[Prepared]>> {
+pub fn pool(connections: usize) -> Pool {
     pool_expecting(connections, S, ExpectBody::Any)
 }
 
 /// A pool with a timeout of ten seconds.
-pub fn patient_pool(connections: usize) -> Pool<Arc<[Prepared]>> {
+pub fn patient_pool(connections: usize) -> Pool {
     pool_expecting(connections, 10 * S, ExpectBody::Any)
 }
 
-pub fn pool_expecting(
-    connections: usize,
-    timeout_ns: u64,
-    body: ExpectBody,
-) -> Pool<Arc<[Prepared]>> {
+pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
     let spec = RequestSpec {
         name: "root".into(),
         weight: 1.0,

@@ -184,7 +184,7 @@ pub fn run_over<C: Client + Send>(
         source,
     })?;
     launch(plan, &setup, stop, observer, |part| {
-        over(setup.pool(&part, &requests))
+        over(setup.pool(&part, Arc::clone(&requests)))
     })
 }
 

@@ -5,7 +5,9 @@ use tare_schema::load::template::Braces;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
-use super::request::{RequestError, body_bytes, body_check, check, kind, own_fields, states_length};
+use super::request::{
+    RequestError, body_bytes, body_check, check, kind, own_fields, states_length,
+};
 use super::wrong::Wrong;
 use crate::template::{Names, Place, Scene, Template, Unfilled};
 
@@ -244,7 +246,9 @@ fn body(spec: &RequestSpec, names: &mut Names<'_>) -> Result<Template, RequestEr
                 add(&mut body, value, spec.parts, Place::Form, names)?;
             }
         }
-        fixed @ (Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. }) => body.text(&body_bytes(fixed)?),
+        fixed @ (Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. }) => {
+            body.text(&body_bytes(fixed)?)
+        }
     }
     Ok(body)
 }

@@ -9,6 +9,7 @@ use super::backoff::Backoff;
 use super::codec::{CodecError, End, Event};
 use super::conn::{Busy, Conn, State};
 use super::plan::PoolPlan;
+use super::request::Prepared;
 use super::requests::Requests;
 use crate::arrivals::NEVER;
 use crate::client::{
@@ -27,7 +28,7 @@ const RETRY: TimerId = TimerId(1);
 
 /// The pool. Free connections are used in turn, so that all carry the same share.
 #[derive(Debug)]
-pub struct Pool<R: Requests> {
+pub struct Pool<R: Requests = Arc<[Prepared]>> {
     requests: R,
     addresses: Arc<[SocketAddr]>,
     /// Number of this pool's first connection among those of the whole load: addresses are used in turn over all.

@@ -1,17 +1,14 @@
 //! The pool against far sides that refuse, close, answer wrongly or too much.
 
-use std::sync::Arc;
-
 use tare_schema::load::{ExpectBody, Stop};
 
 use super::pool::Pool;
-use super::request::Prepared;
 use crate::arrivals::{Arrivals, Looped, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, rate};
 use crate::tally::Quantity;
 
-fn errors<F: Far>(sim: &mut Sim<Pool<Arc<[Prepared]>>, F>) -> Vec<(String, usize)> {
+fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
     let classes = sim.classes.seen();
     let observed = sim.observed();
     classes
@@ -22,9 +19,7 @@ fn errors<F: Far>(sim: &mut Sim<Pool<Arc<[Prepared]>>, F>) -> Vec<(String, usize
 }
 
 /// Ten exchanges, one after the other, over one connection, against a rule.
-fn ten(
-    rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>,
-) -> Sim<Pool<Arc<[Prepared]>>, impl Far> {
+fn ten(rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>) -> Sim<Pool, impl Far> {
     let shared = SharedCount::new(10, 1);
     let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
     let mut sim = Sim::new(pool(1), Arrivals::Looped(arrivals), 1, Rule(rule));

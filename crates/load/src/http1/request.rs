@@ -142,7 +142,11 @@ pub(super) fn own_fields(spec: &RequestSpec, host: &str, head: &mut String) {
     let usual = match spec.body {
         Body::Form { .. } => "application/x-www-form-urlencoded",
         Body::Json { .. } => "application/json",
-        Body::None | Body::Text { .. } | Body::Base64 { .. } | Body::Messages { .. } | Body::Filler { .. } => return,
+        Body::None
+        | Body::Text { .. }
+        | Body::Base64 { .. }
+        | Body::Messages { .. }
+        | Body::Filler { .. } => return,
     };
     if !has_header(spec, "content-type") {
         let _ = write!(head, "Content-Type: {usual}\r\n");
