@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 
 use tare_schema::agent::Fault;
 
+use crate::tls::TlsFault;
+
 /// A connection slot, numbered by the client from 0; free again once closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId(pub u32);
@@ -174,6 +176,8 @@ pub enum Closed {
     NoPorts,
     /// No free file descriptor of ours.
     NoDescriptors,
+    /// TLS was not to be spoken, or no longer.
+    Tls(TlsFault),
     /// Another error of the system, by its number.
     Other(i32),
 }
@@ -190,6 +194,7 @@ impl Closed {
             Closed::Unreachable => ErrorClass::of("unreachable", Fault::Environment),
             Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
             Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
+            Closed::Tls(fault) => fault.class(),
             Closed::Other(_) => ErrorClass::of("system", Fault::Environment),
         }
     }
@@ -215,15 +220,20 @@ impl fmt::Display for Closed {
         match self {
             Closed::Eof => f.write_str("the server closed the connection"),
             Closed::Reset => f.write_str("the server reset the connection"),
-            Closed::Refused => f.write_str("connection refused: nothing listens there"),
-            Closed::ConnectTimeout => f.write_str("no answer to the connection attempt"),
-            Closed::Unreachable => f.write_str("no route to the address"),
+            Closed::Refused => f.write_str(
+                "connection refused: nothing listens there; start the server, or check the address",
+            ),
+            Closed::ConnectTimeout => f.write_str(
+                "no answer to the connection attempt, or to its TLS handshake, within the timeout",
+            ),
+            Closed::Unreachable => f.write_str("no route to the address: check it, and the network"),
             Closed::NoPorts => f.write_str(
                 "no free local port: use fewer new connections, or widen net.ipv4.ip_local_port_range",
             ),
             Closed::NoDescriptors => {
                 f.write_str("no free file descriptor: raise the limit with ulimit -n")
             }
+            Closed::Tls(fault) => fault.fmt(f),
             Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }
     }

@@ -18,6 +18,7 @@ mod ledger;
 mod sys;
 mod tally;
 pub mod template;
+pub mod tls;
 mod worker;
 
 pub use agent::{AgentError, abort_when_unread, run_agent};

@@ -107,8 +107,12 @@ pub struct LoadResult {
     #[serde(default)]
     pub protocol_counts: BTreeMap<String, u64>,
     /// Request bytes written.
+    /// What was agreed on over TLS, and how often; empty over plain TCP.
+    #[serde(default)]
+    pub tls: Vec<TlsCount>,
+    /// Request bytes written, as they went over the wire.
     pub bytes_sent: u64,
-    /// Answer bytes read.
+    /// Answer bytes read, as they came over the wire.
     pub bytes_received: u64,
     /// Why released exchanges waited for their first byte.
     pub waits: Vec<WaitCount>,
@@ -184,6 +188,41 @@ pub struct ConnectionCounts {
     pub failed: u64,
     /// Most open at once.
     pub peak: u32,
+}
+
+/// What two sides agreed on in a TLS handshake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsSeen {
+    /// Version: `1.2` or `1.3`.
+    pub version: String,
+    /// Cipher suite by its registered name.
+    pub suite: String,
+    /// Group of the key exchange; a session resumed without one has none.
+    pub group: Option<String>,
+    /// Protocol chosen by the server (ALPN), if it chose one.
+    pub alpn: Option<String>,
+}
+
+/// Whether a handshake resumed a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handshaken {
+    /// Certificates were shown and checked.
+    Full,
+    /// An earlier session was resumed.
+    Resumed,
+}
+
+/// Handshakes with one result, over the whole life of a load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlsCount {
+    /// What was agreed on.
+    #[serde(flatten)]
+    pub seen: TlsSeen,
+    /// Full handshakes.
+    pub full: u64,
+    /// Handshakes that resumed a session.
+    pub resumed: u64,
 }
 
 /// Exchanges that waited between release and first byte for one cause.

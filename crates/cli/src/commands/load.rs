@@ -44,7 +44,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     display.clear();
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error @ (LoadError::Plan(_) | LoadError::Descriptors { .. })) => {
+        Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
             return Err(bad_input(error));
         }
         Err(error @ LoadError::NoConnection { .. }) => {

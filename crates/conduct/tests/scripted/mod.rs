@@ -269,6 +269,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         requests_sent_total: REQUESTS,
         connections: ConnectionCounts::default(),
         protocol_counts: Default::default(),
+        tls: Vec::new(),
         bytes_sent: 1,
         bytes_received: 1,
         waits: Vec::new(),

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use tare_schema::agent::{LoadResult, Sample};
-use tare_schema::load::{ClientSpec, LoadPlan, RequestSpec};
+use tare_schema::load::{ClientSpec, LoadPlan, RequestSpec, Transport};
 use tare_stats::Latencies;
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ use filled::Filled;
 use setup::{Part, Setup};
 
 use crate::classes::Classes;
-use crate::client::Client;
+use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::control::StopHandle;
 use crate::grpc::{Call, Grpc};
@@ -35,6 +35,7 @@ use crate::http1::request::Prepared;
 use crate::http2::dialect::Http;
 use crate::http2::request::{Prepared as Http2Request, Scheme};
 use crate::ledger::{Gathered, Ledger, LedgerPlan};
+use crate::tls::TlsError;
 use crate::worker::{FromWorker, Opened, Worker};
 
 /// Arrivals that may be under way or wait in one worker, whatever rate × timeout says: 24 MB.
@@ -76,13 +77,16 @@ pub enum LoadError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Nobody answered.
-    #[error("no connection to {address}: {why}; start the server, or check the address")]
+    #[error("no connection to {address}: {why}")]
     NoConnection {
         /// The first address.
         address: std::net::SocketAddr,
         /// Of the last attempt.
         why: String,
     },
+    /// TLS cannot be spoken as the plan says.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// Too few file descriptors.
     #[error(
         "{needed} connections need {needed_descriptors} file descriptors, but only {allowed} are allowed: use fewer connections, or raise the hard limit (ulimit -Hn)"
@@ -123,6 +127,10 @@ pub fn run(
     check(plan)?;
     let setup = Setup::of(plan)?;
     limits::raise_descriptors(u64::from(setup.connections))?;
+    let scheme = match plan.load.transport {
+        Transport::Tcp => Scheme::Http,
+        Transport::Tls(_) => Scheme::Https,
+    };
     match plan.load.client {
         ClientSpec::Http1 { .. } if filled::is_needed(&plan.load.requests) => {
             let filled = Filled::of(plan)?;
@@ -140,8 +148,7 @@ pub fn run(
             })
         }
         ClientSpec::Http2 { streams, .. } => {
-            let ready =
-                |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, Scheme::Http);
+            let ready = |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, scheme);
             let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
                 name,
                 source,
@@ -152,9 +159,8 @@ pub fn run(
         }
         ClientSpec::Grpc { streams, calls, .. } => {
             let timeout = Duration::from_nanos(plan.load.timeout_ns);
-            let ready = |spec: &RequestSpec, host: &str| {
-                Call::new(spec, &calls, host, Scheme::Http, timeout)
-            };
+            let ready =
+                |spec: &RequestSpec, host: &str| Call::new(spec, &calls, host, scheme, timeout);
             let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
                 name,
                 source,
@@ -315,7 +321,7 @@ fn gather(
         let why = opened.iter().find_map(|opened| opened.problem.clone());
         return Err(LoadError::NoConnection {
             address: plan.endpoint.addresses[0],
-            why: why.unwrap_or_else(|| "no answer within the timeout".into()),
+            why: why.unwrap_or_else(|| Closed::ConnectTimeout.to_string()),
         });
     }
     let start = fix_start(plan.start_at_unix_us);

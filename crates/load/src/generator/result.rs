@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::{Ended, Fault, Instrument, LoadResult, OutcomeCount, Spread, WaitCount};
+use tare_schema::agent::{
+    Ended, Fault, Instrument, LoadResult, OutcomeCount, Spread, TlsCount, WaitCount,
+};
 use tare_schema::load::LoadPlan;
 use tare_stats::{Latencies, Quantile};
 
@@ -66,6 +68,7 @@ pub(crate) fn assemble(
         requests_sent_total: counts.all.sent,
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
+        tls: tls(gathered),
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
         waits: waits(&counts),
@@ -128,6 +131,22 @@ fn protocol_counts(gathered: &Gathered) -> BTreeMap<String, u64> {
         *sums.entry(name.to_owned()).or_insert(0) += count;
     }
     sums
+}
+
+/// The handshakes of all workers, the most frequent result first.
+fn tls(gathered: &Gathered) -> Vec<TlsCount> {
+    let mut all: Vec<TlsCount> = Vec::new();
+    for count in gathered.ends.iter().flat_map(|end| &end.tls) {
+        match all.iter_mut().find(|one| one.seen == count.seen) {
+            Some(one) => {
+                one.full += count.full;
+                one.resumed += count.resumed;
+            }
+            None => all.push(count.clone()),
+        }
+    }
+    all.sort_by_key(|count| std::cmp::Reverse(count.full + count.resumed));
+    all
 }
 
 fn waits(counts: &Counts) -> Vec<WaitCount> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use tare_schema::load::{LoadPlan, LoadSpec, Order, Pacing, Spin, Stop};
+use tare_schema::load::{ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Spin, Stop, Transport};
 use tare_stats::random::Random;
 
 use super::check::connections;
@@ -20,6 +20,7 @@ use crate::http2::codec::Limits;
 use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
 use crate::tally::Tally;
+use crate::tls::TlsClient;
 use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
 
 /// A plan as the workers need it.
@@ -30,6 +31,7 @@ pub(super) struct Setup {
     pub(super) connections: u32,
     addresses: Arc<[std::net::SocketAddr]>,
     shared: Arc<SharedCount>,
+    tls: Option<TlsClient>,
 }
 
 /// The connections of one worker.
@@ -60,6 +62,14 @@ impl Setup {
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
             shared: SharedCount::new(exchanges, workers),
+            tls: match &plan.load.transport {
+                Transport::Tcp => None,
+                Transport::Tls(spec) => Some(TlsClient::new(
+                    spec,
+                    &plan.endpoint.host,
+                    alpn(&plan.load.client),
+                )?),
+            },
         })
     }
 
@@ -152,6 +162,7 @@ impl Setup {
                 Spin::Bounded => SpinRule::Bounded,
             },
             connections: self.part(number).connections,
+            tls: self.tls.as_ref().map(TlsClient::for_worker),
             control: Arc::clone(control),
             reports,
             emptied,
@@ -190,6 +201,15 @@ impl Setup {
             windows: Windows::default(),
             limits: Limits::default(),
         })
+    }
+}
+
+/// What a protocol is called in ALPN.
+fn alpn(client: &ClientSpec) -> Option<&'static str> {
+    match client {
+        ClientSpec::Http1 { .. } => Some("http/1.1"),
+        ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
+        ClientSpec::Planned { .. } => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod meter;
 mod report;
+mod secure;
 mod sleep;
 mod sockets;
 mod telling;
@@ -25,6 +26,7 @@ use crate::control::Control;
 use crate::engine::Engine;
 use crate::sys::{self, Event};
 use crate::tally::Tally;
+use crate::tls::TlsClient;
 
 /// Bytes received at once.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -55,6 +57,8 @@ pub struct WorkerPlan {
     pub spin: SpinRule,
     /// Connections it will have.
     pub connections: usize,
+    /// How they speak TLS, if they do.
+    pub tls: Option<TlsClient>,
     /// Orders.
     pub(crate) control: Arc<Control>,
     /// Where reports go.
@@ -103,11 +107,12 @@ impl<C: Client> Worker<C> {
     ///
     /// # Errors
     /// When the system gives no epoll.
-    pub fn new(engine: Engine<C>, plan: WorkerPlan) -> io::Result<Self> {
+    pub fn new(engine: Engine<C>, mut plan: WorkerPlan) -> io::Result<Self> {
         let poll = Poll::new()?;
         plan.control
             .add(Waker::new(poll.registry(), Token(ORDER as usize))?);
-        let sockets = Sockets::new(poll.registry().try_clone()?, plan.connections);
+        let registry = poll.registry().try_clone()?;
+        let sockets = Sockets::new(registry, plan.connections, plan.tls.take());
         Ok(Self {
             engine,
             io: Io {
@@ -312,6 +317,11 @@ impl<C: Client> Worker<C> {
             match self.io.sockets.settle(life) {
                 None => return,
                 Some(Err(why)) => return self.ended(life, why),
+                Some(Ok(())) if self.io.sockets.tls.is_some() => {
+                    if let Err(why) = self.io.sockets.shake(life) {
+                        return self.ended(life, why);
+                    }
+                }
                 Some(Ok(())) => {
                     self.engine.connected(life.conn, &mut self.io.sockets);
                 }
@@ -344,6 +354,9 @@ impl<C: Client> Worker<C> {
     /// has emptied the socket, so the ordinary answer costs one call; an end that is certain is read to.
     #[inline]
     fn read(&mut self, life: Life, ending: Ending) {
+        if self.io.sockets.tls.is_some() {
+            return self.read_sealed(life, ending);
+        }
         for _ in 0..RECEIVES_MAX {
             let io = &mut self.io;
             let Some((received, written_ns)) = io.sockets.receive(life, &mut io.buffer) else {

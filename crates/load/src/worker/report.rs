@@ -1,5 +1,7 @@
 //! What a worker tells while and after it works.
 
+use tare_schema::agent::TlsCount;
+
 use crate::engine::{Counts, Stages};
 use crate::tally::Tally;
 
@@ -68,6 +70,8 @@ pub struct WorkerEnd {
     pub bytes_received: u64,
     /// What the protocol counted of its own.
     pub protocol_counts: Vec<(&'static str, u64)>,
+    /// What its handshakes agreed on.
+    pub tls: Vec<TlsCount>,
     /// Steps of the realtime clock.
     pub clock_steps: u64,
     /// Whether the window was ended by order.

@@ -1,4 +1,4 @@
-//! The real [`Wire`]: non-blocking TCP sockets of one worker.
+//! The real [`Wire`]: non-blocking TCP sockets of one worker, plain or under TLS (its part is in [`super::secure`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,10 +8,12 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 
+use super::secure::{Layer, Secure};
 use crate::client::{Closed, ConnId, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::Wire;
 use crate::sys;
+use crate::tls::TlsClient;
 
 /// One connection.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Socket {
     starts: Vec<usize>,
     /// When a write last began: no answer to it can be older.
     pub written_ns: u64,
+    /// What is spoken over it; nothing over plain TCP and before it is connected.
+    pub(super) layer: Option<Box<Layer>>,
 }
 
 /// A socket as events name it: its slot, and which life of the slot.
@@ -48,6 +52,7 @@ pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
     failed: Vec<(Life, Closed)>,
+    pub(super) tls: Option<Secure>,
     /// Bytes given to the kernel.
     pub bytes_sent: u64,
 }
@@ -55,11 +60,12 @@ pub struct Sockets {
 impl Sockets {
     /// No sockets yet.
     #[must_use]
-    pub fn new(registry: Registry, connections: usize) -> Self {
+    pub fn new(registry: Registry, connections: usize, tls: Option<TlsClient>) -> Self {
         Self {
             registry,
             slots: Vec::with_capacity(connections),
             failed: Vec::with_capacity(64),
+            tls: tls.map(Secure::new),
             bytes_sent: 0,
         }
     }
@@ -129,6 +135,54 @@ impl Sockets {
         }
     }
 
+    /// Gives bytes to the kernel, or keeps them behind those that wait.
+    #[inline]
+    pub(super) fn give(&mut self, life: Life, bytes: &[u8]) -> Written {
+        let Some(socket) = self.live(life) else {
+            return Written::Queued;
+        };
+        let at_ns = monotonic_ns();
+        socket.written_ns = at_ns;
+        if !socket.unsent.is_empty() {
+            socket.starts.push(socket.unsent.len());
+            socket.unsent.extend_from_slice(bytes);
+            return Written::Queued;
+        }
+        match send(&socket.stream, bytes) {
+            Ok(count) => {
+                if count < bytes.len() {
+                    socket.unsent.extend_from_slice(&bytes[count..]);
+                }
+                self.bytes_sent += count as u64;
+                Written::Sent(at_ns)
+            }
+            Err(error) => {
+                if error.kind() == io::ErrorKind::WouldBlock {
+                    socket.starts.push(0);
+                    socket.unsent.extend_from_slice(bytes);
+                } else {
+                    self.failed.push((life, Closed::from_io(&error)));
+                }
+                Written::Queued
+            }
+        }
+    }
+
+    /// Gives bytes to the kernel that belong to no write of the client.
+    pub(super) fn give_own(&mut self, life: Life, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        if let (Written::Queued, Some(socket)) = (self.give(life, bytes), self.live(life)) {
+            socket.starts.pop();
+        }
+    }
+
+    /// Notes a failure, to be told later.
+    pub(super) fn fail(&mut self, life: Life, why: Closed) {
+        self.failed.push((life, why));
+    }
+
     /// Receives into a buffer; see [`sys::receive`].
     #[inline]
     pub fn receive(
@@ -175,10 +229,11 @@ impl Sockets {
             unsent_from: 0,
             starts: Vec::new(),
             written_ns: 0,
+            layer: None,
         })
     }
 
-    fn life(&self, conn: ConnId) -> Life {
+    pub(super) fn life(&self, conn: ConnId) -> Life {
         let generation = self
             .slots
             .get(conn.0 as usize)
@@ -249,37 +304,16 @@ impl Wire for Sockets {
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         let life = self.life(conn);
-        let Some(socket) = self.live(life) else {
-            return Written::Queued;
-        };
-        let at_ns = monotonic_ns();
-        socket.written_ns = at_ns;
-        if !socket.unsent.is_empty() {
-            socket.starts.push(socket.unsent.len());
-            socket.unsent.extend_from_slice(bytes);
-            return Written::Queued;
-        }
-        match send(&socket.stream, bytes) {
-            Ok(count) => {
-                if count < bytes.len() {
-                    socket.unsent.extend_from_slice(&bytes[count..]);
-                }
-                self.bytes_sent += count as u64;
-                Written::Sent(at_ns)
-            }
-            Err(error) => {
-                if error.kind() == io::ErrorKind::WouldBlock {
-                    socket.starts.push(0);
-                    socket.unsent.extend_from_slice(bytes);
-                } else {
-                    self.failed.push((life, Closed::from_io(&error)));
-                }
-                Written::Queued
-            }
+        match self.tls {
+            None => self.give(life, bytes),
+            Some(_) => self.write_sealed(life, bytes),
         }
     }
 
     fn close(&mut self, conn: ConnId) {
+        if self.tls.is_some() {
+            self.say_goodbye(self.life(conn));
+        }
         self.drop_socket(conn);
     }
 }

@@ -91,6 +91,7 @@ impl<C: Client> Worker<C> {
             bytes_sent: spent.bytes_sent,
             bytes_received: spent.bytes_received,
             protocol_counts,
+            tls: self.io.sockets.take_tls_counts(),
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,

@@ -23,11 +23,31 @@ impl From<bool> for Reach {
     }
 }
 
+/// What is spoken below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Plaintext.
+    Http,
+    /// TLS.
+    Https,
+}
+
+impl Scheme {
+    fn port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
 /// What a URL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// As typed.
     pub url: String,
+    /// Its scheme.
+    pub scheme: Scheme,
     /// For the Host header.
     pub host: String,
     /// Path and query.
@@ -40,14 +60,10 @@ impl Target {
     /// Reads a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");
-        let rest = match url.split_once("://") {
-            None => url,
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
-                bail!(
-                    "{url}: https is not there yet in this version; use http://, or put a plain port in front"
-                );
-            }
+        let (scheme, rest) = match url.split_once("://") {
+            None => (Scheme::Http, url),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) => {
                 bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
             }
@@ -70,7 +86,7 @@ impl Target {
         };
         let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
         let (name, port) = match port_behind.rfind(':') {
-            None => (host, 80),
+            None => (host, scheme.port()),
             Some(_) => {
                 let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
                 (
@@ -97,6 +113,7 @@ impl Target {
             .collect();
         Ok(Self {
             url: url.to_owned(),
+            scheme,
             host: host.to_owned(),
             path,
             addresses,
@@ -157,6 +174,8 @@ mod tests {
         );
         assert_eq!(target.addresses, ["127.0.0.1:8080".parse().unwrap()]);
         assert_eq!(parse("127.0.0.1").addresses[0].port(), 80);
+        let tls = parse("HTTPS://127.0.0.1/x");
+        assert_eq!((tls.scheme, tls.addresses[0].port()), (Scheme::Https, 443));
         assert_eq!(parse("http://127.0.0.1?x=1").path, "/?x=1");
         let v6 = parse("http://[::1]:81/");
         assert_eq!(
@@ -168,7 +187,6 @@ mod tests {
     #[test]
     fn what_is_no_http_url_is_refused_with_the_next_step() {
         let error = |url: &str| Target::parse(url).unwrap_err().to_string();
-        assert!(error("https://127.0.0.1/").contains("not there yet"));
         assert!(error("htp://127.0.0.1/x").contains("did you mean http://127.0.0.1/x?"));
         assert!(error("http:///x").contains("no host"));
         assert!(error("http://127.0.0.1:99999/").contains("port"));

@@ -10,12 +10,12 @@ pub use output::OutputArgs;
 pub use pacing::{PacingArgs, Stopping};
 pub use protocol::ProtocolArgs;
 pub use request::RequestArgs;
-pub use tls::TlsArgs;
+pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path. Loopback and private addresses only, unless --allow-public-target.
+    /// Where to: http://host:port/path or https://host:port/path. Loopback and private addresses only, unless --allow-public-target.
     pub url: String,
     #[command(flatten)]
     pub pacing: PacingArgs,

@@ -1,15 +1,14 @@
 //! From the arguments of `tare load` to a load plan.
 
 mod request;
+mod tls;
 mod words;
 
 use std::time::Duration;
 
 use anyhow::bail;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{
-    CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop, Transport,
-};
+use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop};
 
 use super::args::{Args, Stopping};
 use super::target::Target;
@@ -83,7 +82,7 @@ impl Wanted {
                     Spin::Bounded
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
-                transport: Transport::Tcp,
+                transport: tls::transport(args, target)?,
                 client: client(args, connections),
                 mix: Default::default(),
                 requests: vec![request::request(args, target)?],

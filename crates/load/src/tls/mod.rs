@@ -1,0 +1,19 @@
+//! TLS without I/O: rustls shakes hands, then the records are sealed and opened here, in place and without allocating.
+//!
+//! rustls' own record layer copies what it opens and allocates for every record it seals. The handshake is its work all the
+//! same; when it is done, its keys are taken over as a kernel that speaks TLS would take them ([`rustls::kernel`]), so that
+//! key updates and tickets still go through it.
+
+mod config;
+mod fault;
+mod handshake;
+mod record;
+mod session;
+mod tickets;
+mod trust;
+
+pub use config::{TlsClient, TlsError};
+pub use fault::TlsFault;
+pub use handshake::{Handshake, Progress, Shaken};
+pub use record::RECORD_MAX;
+pub use session::{Session, Step, Told};

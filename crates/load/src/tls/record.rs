@@ -1,0 +1,307 @@
+//! The record layer of TLS 1.2 (RFC 5246, 5288, 7905) and 1.3 (RFC 8446 §5) with the suites rustls offers: all are AEADs.
+
+use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use rustls::ConnectionTrafficSecrets;
+
+use super::fault::TlsFault;
+
+/// Type, version, length.
+pub const HEADER: usize = 5;
+/// Most plaintext in a record.
+const FRAGMENT_MAX: usize = 1 << 14;
+/// Longest record: its plaintext and what sealing adds at most (RFC 8446 §5.2; for TLS 1.2 2048, which no AEAD uses up).
+pub const RECORD_MAX: usize = HEADER + FRAGMENT_MAX + 256;
+
+const TAG: usize = 16;
+/// The part of the nonce that a record of TLS 1.2 with AES-GCM carries.
+const EXPLICIT: usize = 8;
+/// Records sealed with one AES-GCM key at most (RFC 8446 §5.5: 2^24.5); ChaCha20 has no limit that could be reached.
+const SEALED_MAX: u64 = 1 << 24;
+
+/// What a record carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A change of cipher: a word of the past.
+    ChangeCipherSpec,
+    /// An alert.
+    Alert,
+    /// A handshake message, or part of one.
+    Handshake,
+    /// What the protocol above sends.
+    Data,
+}
+
+impl Content {
+    /// By its number on the wire.
+    pub fn from_wire(number: u8) -> Option<Self> {
+        match number {
+            20 => Some(Content::ChangeCipherSpec),
+            21 => Some(Content::Alert),
+            22 => Some(Content::Handshake),
+            23 => Some(Content::Data),
+            _ => None,
+        }
+    }
+
+    fn on_wire(self) -> u8 {
+        match self {
+            Content::ChangeCipherSpec => 20,
+            Content::Alert => 21,
+            Content::Handshake => 22,
+            Content::Data => 23,
+        }
+    }
+}
+
+/// How a suite forms its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// The type is within; the nonce is counted.
+    V1_3,
+    /// The record carries the second part of its nonce.
+    V1_2Explicit,
+    /// The nonce is counted.
+    V1_2Counted,
+}
+
+/// Which version's records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// TLS 1.2.
+    V1_2,
+    /// TLS 1.3.
+    V1_3,
+}
+
+/// One direction's key and counter.
+pub struct Keyed {
+    key: LessSafeKey,
+    iv: [u8; aead::NONCE_LEN],
+    sequence: u64,
+    form: Form,
+    sealed_max: u64,
+}
+
+impl Keyed {
+    /// Takes a key over, with the number of the next record.
+    ///
+    /// # Errors
+    /// For a suite this crate does not know.
+    pub fn new(
+        version: Version,
+        sequence: u64,
+        secrets: &ConnectionTrafficSecrets,
+    ) -> Result<Self, TlsFault> {
+        use ConnectionTrafficSecrets as Secrets;
+        let (algorithm, key, iv, gcm) = match secrets {
+            Secrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv, true),
+            Secrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv, true),
+            Secrets::Chacha20Poly1305 { key, iv } => (&aead::CHACHA20_POLY1305, key, iv, false),
+            _ => return Err(TlsFault::Protocol),
+        };
+        let key = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| TlsFault::Protocol)?;
+        let mut own_iv = [0; aead::NONCE_LEN];
+        own_iv.copy_from_slice(iv.as_ref());
+        Ok(Self {
+            key: LessSafeKey::new(key),
+            iv: own_iv,
+            sequence,
+            form: match (version, gcm) {
+                (Version::V1_3, _) => Form::V1_3,
+                (Version::V1_2, true) => Form::V1_2Explicit,
+                (Version::V1_2, false) => Form::V1_2Counted,
+            },
+            sealed_max: if gcm { SEALED_MAX } else { u64::MAX },
+        })
+    }
+
+    /// Whether the key should be changed before more is sealed.
+    #[inline]
+    pub fn is_used_up(&self) -> bool {
+        self.sequence >= self.sealed_max
+    }
+
+    /// As if it were nearly used up.
+    #[cfg(test)]
+    pub fn limit(&mut self, sealed_max: u64) {
+        self.sealed_max = sealed_max;
+    }
+
+    #[inline]
+    fn counted_nonce(&self) -> [u8; aead::NONCE_LEN] {
+        let mut nonce = self.iv;
+        for (byte, counter) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= counter;
+        }
+        nonce
+    }
+
+    /// Seals bytes as records behind what `out` holds.
+    ///
+    /// # Errors
+    /// When the cipher refuses: never with lengths of this crate.
+    #[inline]
+    pub fn seal(
+        &mut self,
+        content: Content,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), TlsFault> {
+        for part in bytes.chunks(FRAGMENT_MAX) {
+            self.seal_one(content, part, out)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn seal_one(
+        &mut self,
+        content: Content,
+        part: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), TlsFault> {
+        let nonce = self.counted_nonce();
+        let start = out.len();
+        let (outer, added) = match self.form {
+            Form::V1_3 => (Content::Data, 1 + TAG),
+            Form::V1_2Explicit => (content, EXPLICIT + TAG),
+            Form::V1_2Counted => (content, TAG),
+        };
+        let header = header(outer, part.len() + added);
+        out.reserve(HEADER + part.len() + added);
+        out.extend_from_slice(&header);
+        if self.form == Form::V1_2Explicit {
+            out.extend_from_slice(&nonce[4..]);
+        }
+        let from = out.len();
+        out.extend_from_slice(part);
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = if self.form == Form::V1_3 {
+            out.push(content.on_wire());
+            let aad = Aad::from(header);
+            self.key
+                .seal_in_place_separate_tag(nonce, aad, &mut out[from..])
+        } else {
+            let aad = Aad::from(aad_1_2(self.sequence, outer.on_wire(), part.len()));
+            self.key
+                .seal_in_place_separate_tag(nonce, aad, &mut out[from..])
+        };
+        let Ok(tag) = tag else {
+            out.truncate(start);
+            return Err(TlsFault::Protocol);
+        };
+        out.extend_from_slice(tag.as_ref());
+        self.sequence += 1;
+        Ok(())
+    }
+
+    /// Opens one whole record in place: what it carries, and where in `record` that lies.
+    ///
+    /// # Errors
+    /// When it is none, or was not sealed by the other side in this place.
+    #[inline]
+    pub fn open(&mut self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
+        let opened = match self.form {
+            Form::V1_3 => self.open_1_3(record),
+            Form::V1_2Explicit | Form::V1_2Counted => self.open_1_2(record),
+        }?;
+        self.sequence += 1;
+        Ok(opened)
+    }
+
+    #[inline]
+    fn open_1_3(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
+        let (header, sealed) = record
+            .split_first_chunk_mut::<HEADER>()
+            .ok_or(TlsFault::Protocol)?;
+        if header[0] != Content::Data.on_wire() {
+            return Err(TlsFault::Protocol);
+        }
+        let nonce = Nonce::assume_unique_for_key(self.counted_nonce());
+        let inner = self
+            .key
+            .open_in_place(nonce, Aad::from(*header), sealed)
+            .map_err(|_| TlsFault::Protocol)?;
+        // The last byte that is not padding is the type.
+        let end = inner
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .ok_or(TlsFault::Protocol)?;
+        if end > FRAGMENT_MAX {
+            return Err(TlsFault::Protocol);
+        }
+        let content = Content::from_wire(inner[end]).ok_or(TlsFault::Protocol)?;
+        Ok((content, HEADER, HEADER + end))
+    }
+
+    #[inline]
+    fn open_1_2(&self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
+        let content = Content::from_wire(record[0]).ok_or(TlsFault::Protocol)?;
+        let (nonce, from) = if self.form == Form::V1_2Explicit {
+            let explicit = record
+                .get(HEADER..HEADER + EXPLICIT)
+                .ok_or(TlsFault::Protocol)?;
+            let mut nonce = self.iv;
+            nonce[4..].copy_from_slice(explicit);
+            (nonce, HEADER + EXPLICIT)
+        } else {
+            (self.counted_nonce(), HEADER)
+        };
+        let length = record
+            .len()
+            .checked_sub(from + TAG)
+            .filter(|&length| length <= FRAGMENT_MAX)
+            .ok_or(TlsFault::Protocol)?;
+        let aad = Aad::from(aad_1_2(self.sequence, record[0], length));
+        self.key
+            .open_in_place(
+                Nonce::assume_unique_for_key(nonce),
+                aad,
+                &mut record[from..],
+            )
+            .map_err(|_| TlsFault::Protocol)?;
+        Ok((content, from, from + length))
+    }
+}
+
+impl std::fmt::Debug for Keyed {
+    /// Without the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keyed")
+            .field("sequence", &self.sequence)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long the record at the front is; `None` when even its header is not whole.
+///
+/// # Errors
+/// When nothing like a record stands there.
+#[inline]
+pub fn length(wire: &[u8]) -> Result<Option<usize>, TlsFault> {
+    let &[kind, major, _, high, low, ..] = wire else {
+        return Ok(None);
+    };
+    let length = HEADER + usize::from(u16::from_be_bytes([high, low]));
+    if !(20..=23).contains(&kind) || major != 3 || length > RECORD_MAX {
+        return Err(TlsFault::Protocol);
+    }
+    Ok(Some(length))
+}
+
+#[inline]
+fn header(content: Content, length: usize) -> [u8; HEADER] {
+    // At most 2^14 + 256.
+    let [high, low] = (length as u16).to_be_bytes();
+    [content.on_wire(), 3, 3, high, low]
+}
+
+#[inline]
+fn aad_1_2(sequence: u64, content: u8, length: usize) -> [u8; 13] {
+    let mut aad = [0; 13];
+    aad[..8].copy_from_slice(&sequence.to_be_bytes());
+    aad[8..11].copy_from_slice(&[content, 3, 3]);
+    aad[11..].copy_from_slice(&(length as u16).to_be_bytes());
+    aad
+}

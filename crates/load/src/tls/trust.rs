@@ -1,0 +1,173 @@
+//! Whom to believe: the system's authorities, those of a file, or anybody.
+
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use tare_schema::load::Trust;
+
+use super::config::TlsError;
+
+/// The verifier of a trust.
+pub(super) fn verifier(
+    trust: &Trust,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+    let (roots, named) = match trust {
+        Trust::Anybody => return Ok(Arc::new(Anybody(Arc::clone(provider)))),
+        Trust::System => (system()?, Vec::new()),
+        Trust::File { path } => file(path)?,
+    };
+    let authorities =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+            .build()
+            .map_err(|error| TlsError::Roots(error.to_string()))?;
+    Ok(Arc::new(Believing { authorities, named }))
+}
+
+/// The system's own authorities and not a list of our own: they are what other software on this machine believes, an
+/// authority of a company is among them, and SSL_CERT_FILE is followed.
+fn system() -> Result<RootCertStore, TlsError> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        return Err(TlsError::NoRoots);
+    }
+    Ok(roots)
+}
+
+fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsError> {
+    let mut roots = RootCertStore::empty();
+    let named = certificates(path)?;
+    for certificate in &named {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| TlsError::unusable(path, error))?;
+    }
+    Ok((roots, named))
+}
+
+/// All certificates of a PEM file.
+pub(super) fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| TlsError::unusable(path, error))?;
+    match all.is_empty() {
+        true => Err(TlsError::unusable(
+            path,
+            "no certificate in PEM form is in it",
+        )),
+        false => Ok(all),
+    }
+}
+
+/// Believes authorities, and a server that shows one of the named certificates itself: what `openssl req -x509` makes is an
+/// authority by its extensions, and a test server shows it all the same.
+#[derive(Debug)]
+struct Believing {
+    authorities: Arc<WebPkiServerVerifier>,
+    named: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Believing {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let authorities = &self.authorities;
+        let verified = authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // Found after its dates were checked and before its name.
+            Err(Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.named.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities
+            .verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities
+            .verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Believes every certificate, but not that it belongs to the other side: the signatures of the handshake are checked, so
+/// that what is measured is the whole handshake.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
