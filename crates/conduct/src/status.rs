@@ -1,7 +1,7 @@
 //! What becomes of a trial: from results, usage and proofs to its status.
 
 use tare_schema::agent::{Ended, LoadResult};
-use tare_schema::load::Pacing;
+use tare_schema::load::Deal;
 use tare_schema::plan::{Plan, RoleLoad};
 use tare_schema::record::{Proof, RoleResult, TrialStatus};
 
@@ -94,12 +94,12 @@ fn nothing_right(load: &[RoleResult]) -> String {
 }
 
 fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
-    let agents = f64::from(role.agents.max(1));
+    let share = role.load.pacing.share(Deal {
+        parts: role.agents,
+        part: 0,
+    });
     RoleResult {
-        offered_per_s: match role.load.pacing {
-            Pacing::Constant { rate_per_s } => Some(rate_per_s / agents),
-            Pacing::Closed { .. } | Pacing::Max => None,
-        },
+        offered_per_s: share.offered_per_s(result.intended, result.window_ns),
         role: result.role,
         ended: result.ended,
         window_start_unix_us: result.window_start_unix_us,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{AgentMessage, LoadResult, Sample};
-use tare_schema::load::{Endpoint, LoadPlan, LoadSpec, Pacing, Stop};
+use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatus};
 
@@ -115,18 +115,19 @@ pub(crate) struct RunningAgent {
 }
 
 fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<RunningAgent>, LabError> {
-    let start_at = now_unix_us() + LEAD.as_micros() as u64;
+    let start_at = now_unix_us() + lead(cell).as_micros() as u64;
     let mut agents = Vec::new();
     for role in &cell.load {
         let endpoint = bed.endpoint(&role.edge)?;
-        for share in 0..role.agents.max(1) {
+        let parts = role.agents.max(1);
+        for part in 0..parts {
             let orders = LoadPlan {
                 version: tare_schema::FORMAT_VERSION,
                 role: role.role.clone(),
                 start_at_unix_us: Some(start_at),
-                seed: seed ^ u64::from(share),
+                seed: seed ^ u64::from(part),
                 endpoint: endpoint.clone(),
-                load: share_of(&role.load, role.agents.max(1)),
+                load: share_of(&role.load, Deal { parts, part }),
             };
             agents.push(RunningAgent {
                 agent: bed.start_agent(&role.instance, &orders)?,
@@ -141,20 +142,19 @@ fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<Running
     Ok(agents)
 }
 
+/// From the order to start to the first intended send.
+fn lead(cell: &Cell) -> Duration {
+    let roles = cell.load.iter();
+    let opening_ns = roles.map(|role| role.load.connections.open_over_ns).max();
+    LEAD + Duration::from_nanos(opening_ns.unwrap_or(0))
+}
+
 /// One agent's share of the load of its role.
-fn share_of(load: &LoadSpec, agents: u32) -> LoadSpec {
-    let mut share = load.clone();
-    share.pacing = match load.pacing {
-        Pacing::Constant { rate_per_s } => Pacing::Constant {
-            rate_per_s: rate_per_s / f64::from(agents),
-        },
-        Pacing::Closed { clients, think_ns } => Pacing::Closed {
-            clients: clients.div_ceil(agents),
-            think_ns,
-        },
-        Pacing::Max => Pacing::Max,
-    };
-    share
+fn share_of(load: &LoadSpec, deal: Deal) -> LoadSpec {
+    LoadSpec {
+        pacing: load.pacing.share(deal),
+        ..load.clone()
+    }
 }
 
 /// What was seen while the agents worked.
@@ -189,7 +189,7 @@ fn watch(
     let mut next_tick = window_start;
     let mut dead = None;
     // Without a fixed window the agent's samples tell that it is alive.
-    let silence = LEAD + longest_silence(cell) + REPORT_WITHIN;
+    let silence = lead(cell) + longest_silence(cell) + REPORT_WITHIN;
     let mut last_word = Instant::now();
     while agents.iter().any(|agent| agent.result.is_none()) {
         let now = Instant::now();

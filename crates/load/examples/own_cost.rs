@@ -16,6 +16,7 @@ use tare_load::engine::{Book, Choice, Engine, HandOver, Wire};
 use tare_load::http1::plan::PoolPlan;
 use tare_load::http1::pool::Pool;
 use tare_load::http1::request::Prepared;
+use tare_load::opening::Opening;
 use tare_load::{ClassNumbers, Classes};
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
@@ -54,6 +55,12 @@ impl Wire for Instant {
         Written::Sent(self.now_ns)
     }
 
+    fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
+        unreachable!("HTTP/1.1 writes")
+    }
+    fn half_close(&mut self, _conn: ConnId) {
+        unreachable!("HTTP/1.1 keeps both directions open")
+    }
     fn close(&mut self, _conn: ConnId) {}
 }
 
@@ -77,6 +84,8 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
         first: 0,
         connections,
         timeout_ns: 10_000_000_000,
+        exchanges_max: u64::MAX,
+        opening: Opening::default(),
         waiting_max: connections,
     });
     let stop = Stop::Interrupted;

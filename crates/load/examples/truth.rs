@@ -20,8 +20,8 @@ use tare_load::http1::pool::Pool;
 use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
-    RequestSpec, Spin, Stop, Transport,
+    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
 };
 
 /// The first ones meet cold caches on both sides, alike with and without delay, but not equally many of all.
@@ -76,6 +76,14 @@ impl<O: Outlet> Outlet for Watched<'_, O> {
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         self.out.write(conn, bytes)
     }
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.out.pour(conn, bytes)
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        self.out.half_close(conn);
+    }
+
     fn close(&mut self, conn: ConnId) {
         self.out.close(conn);
     }
@@ -164,6 +172,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             spin: Spin::Bounded,
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
+            connections: ConnectionRules::default(),
             client: ClientSpec::Http1 {
                 connections: CONNECTIONS,
             },

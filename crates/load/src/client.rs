@@ -284,6 +284,11 @@ pub trait Outlet {
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
     /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
+    /// Gives the kernel as many of these bytes as it takes now and keeps none: how many. After fewer than all,
+    /// [`Client::room`] tells when it takes more. Not to be mixed with [`Outlet::write`] on one connection.
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
+    /// Ends our direction of a connection behind everything that was written; the other one stays open.
+    fn half_close(&mut self, conn: ConnId);
     /// Closes a connection; nothing more is told of it, and its slot is free.
     fn close(&mut self, conn: ConnId);
     /// Sets a timer slot, replacing what it was set to.
@@ -313,6 +318,8 @@ pub trait Client {
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
     /// The first byte of the oldest queued write went to the kernel.
     fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet);
+    /// A connection that took fewer bytes than [`Outlet::pour`] offered takes more.
+    fn room(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// A connection ended or could not be opened; its slot is free.
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
     /// A timer went off.

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, CallSpec, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec,
-    Pacing, RequestSpec, Spin, Stop, Transport,
+    Body, CallSpec, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus,
+    LoadPlan, LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
 };
 
 /// An nginx of its own, ended and removed with the test.
@@ -88,6 +88,7 @@ impl Nginx {
                 spin: Spin::Off,
                 sample_every_ns: 1_000_000_000,
                 transport: Transport::Tcp,
+                connections: ConnectionRules::default(),
                 client,
                 mix: Default::default(),
                 requests: vec![request],

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{AgentError, LoadError, Progress, StopHandle, abort_when_unread, run, run_agent};
 use tare_schema::agent::{AgentMessage, Ended, Fault};
-use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Spin, Stop};
+use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Spin, Stop, ThinkSpread};
 
 #[test]
 fn a_constant_rate_by_count_sends_exactly_that_many() {
@@ -77,12 +77,13 @@ fn a_closed_loop_and_a_full_speed_by_count_are_exact_too() {
         Pacing::Closed {
             clients: 3,
             think_ns: MS,
+            think_spread: ThinkSpread::None,
         },
         Pacing::Max,
     ] {
         let server = Server::answering(OK);
         let mut plan = plan(server.address);
-        plan.load.pacing = pacing;
+        plan.load.pacing = pacing.clone();
         plan.load.workers = 2;
         plan.load.client = ClientSpec::Http1 { connections: 4 };
         plan.load.stop = Stop::Count { exchanges: 500 };

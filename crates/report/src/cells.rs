@@ -74,16 +74,15 @@ pub fn place(record: &TrialRecord) -> Knee {
 }
 
 fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
-    use tare_schema::load::Pacing;
     let cell = plan
         .cells
         .iter()
         .find(|c| (&c.arm, &c.level) == (&name.0, &name.1))?;
     cell.load
         .iter()
-        .map(|role| match role.load.pacing {
-            Pacing::Constant { rate_per_s } => Some(rate_per_s * f64::from(role.agents)),
-            _ => None,
+        .map(|role| {
+            let planned = role.load.pacing.planned_per_s(role.load.stop)?;
+            Some(planned * f64::from(role.agents))
         })
         .sum()
 }

@@ -5,7 +5,7 @@ use tare_schema::plan::{Addressing, NoiseFloor, Plan, Restart, RoleLoad};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::view::FactGroup;
 
-use crate::quantity;
+use crate::{pace, quantity};
 use tare_schema::metric::Unit;
 
 /// All facts, most important first.
@@ -132,14 +132,10 @@ fn load(plan: &Plan) -> Vec<FactGroup> {
 
 fn role(role: &RoleLoad) -> FactGroup {
     let load = &role.load;
-    let pacing = match load.pacing {
-        Pacing::Constant { .. } => "constant rate, open loop".to_string(),
-        Pacing::Closed { clients, think_ns } => format!(
-            "closed loop, {}, think time {}",
-            quantity::counted(u64::from(clients), "client", "clients"),
-            quantity::value(Unit::Nanoseconds, think_ns as f64)
-        ),
-        Pacing::Max => "as fast as the connections carry it".into(),
+    let pacing = match &load.pacing {
+        // Its figures are what levels vary: they stand in their names.
+        Pacing::Constant { .. } | Pacing::Poisson { .. } => pace::kind(&load.pacing).into(),
+        varied => pace::words(varied),
     };
     let stop = match load.stop {
         Stop::Duration { window_ns } => quantity::value(Unit::Nanoseconds, window_ns as f64),
@@ -150,6 +146,7 @@ fn role(role: &RoleLoad) -> FactGroup {
         ClientSpec::Http1 { connections } => ("HTTP/1.1", *connections),
         ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
         ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
+        ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
         ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
     };
     let connections = quantity::counted(u64::from(connections), "connection", "connections");

@@ -13,6 +13,7 @@ mod judge;
 pub mod latency;
 pub mod markdown;
 mod measure;
+pub mod pace;
 pub mod quantity;
 pub mod read;
 mod steps;

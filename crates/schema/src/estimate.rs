@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::load::{LoadSpec, Pacing, Stop};
+use crate::load::LoadSpec;
 use crate::plan::{Cell, NoiseFloor, Plan, Restart};
 use crate::topology::InstanceRole;
 
@@ -108,11 +108,5 @@ fn length(cell: &Cell) -> Option<(Duration, Duration)> {
 }
 
 fn window(load: &LoadSpec) -> Option<Duration> {
-    match (load.stop, load.pacing) {
-        (Stop::Duration { window_ns }, _) => Some(Duration::from_nanos(window_ns)),
-        (Stop::Count { exchanges }, Pacing::Constant { rate_per_s }) => {
-            Duration::try_from_secs_f64(exchanges as f64 / rate_per_s).ok()
-        }
-        (Stop::Count { .. } | Stop::Interrupted, _) => None,
-    }
+    load.pacing.window_ns(load.stop).map(Duration::from_nanos)
 }

@@ -13,8 +13,8 @@ use tare_lab::environment::{
 };
 use tare_schema::agent::{AgentMessage, ConnectionCounts, Ended, Instrument, LoadResult, Spread};
 use tare_schema::load::{
-    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
-    RequestSpec, Spin, Stop, Transport,
+    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
 };
 use tare_schema::metric::Metric;
 use tare_schema::plan::*;
@@ -339,6 +339,7 @@ pub fn plan() -> Plan {
         spin: Spin::Off,
         sample_every_ns: 1_000_000_000,
         transport: Transport::Tcp,
+        connections: ConnectionRules::default(),
         client: ClientSpec::Http1 { connections: 1 },
         mix: Default::default(),
         requests: vec![RequestSpec {

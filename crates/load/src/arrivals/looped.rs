@@ -1,11 +1,13 @@
 //! A closed loop: each client's next exchange follows the end of its last one. "As fast as possible" is one without
 //! pauses and with as many clients as the connections carry.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tare_schema::load::Stop;
+use tare_schema::load::{Stop, ThinkSpread};
+use tare_stats::random::Random;
 
 use super::NEVER;
 
@@ -63,12 +65,83 @@ enum Limit {
     },
 }
 
+/// When each pausing client goes on.
+#[derive(Debug)]
+enum Ready {
+    /// In order, because the pause is the same for all.
+    Alike(VecDeque<u64>),
+    /// Every pause is drawn.
+    Drawn {
+        spread: ThinkSpread,
+        random: Random,
+        at_ns: BinaryHeap<Reverse<u64>>,
+    },
+}
+
+impl Ready {
+    fn new(clients: usize, spread: ThinkSpread, random: Random) -> Self {
+        match spread {
+            ThinkSpread::None => Ready::Alike(VecDeque::with_capacity(clients)),
+            ThinkSpread::Uniform | ThinkSpread::Exponential => Ready::Drawn {
+                spread,
+                random,
+                at_ns: BinaryHeap::with_capacity(clients),
+            },
+        }
+    }
+
+    fn first(&self) -> Option<u64> {
+        match self {
+            Ready::Alike(at_ns) => at_ns.front().copied(),
+            Ready::Drawn { at_ns, .. } => at_ns.peek().map(|&Reverse(at_ns)| at_ns),
+        }
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        match self {
+            Ready::Alike(at_ns) => at_ns.pop_front(),
+            Ready::Drawn { at_ns, .. } => at_ns.pop().map(|Reverse(at_ns)| at_ns),
+        }
+    }
+
+    fn begin(&mut self, starts_ns: impl Iterator<Item = u64>) {
+        match self {
+            Ready::Alike(at_ns) => at_ns.extend(starts_ns),
+            Ready::Drawn { at_ns, .. } => at_ns.extend(starts_ns.map(Reverse)),
+        }
+    }
+
+    /// A client pauses from now on.
+    fn pause(&mut self, now_ns: u64, think_ns: u64) {
+        match self {
+            Ready::Alike(at_ns) => {
+                let ready_ns = now_ns.saturating_add(think_ns);
+                // Ends are told in order of time but for the last microsecond: keep the queue sorted all the same.
+                let last_ns = at_ns.back().map_or(ready_ns, |&last| last.max(ready_ns));
+                at_ns.push_back(last_ns);
+            }
+            Ready::Drawn {
+                spread,
+                random,
+                at_ns,
+            } => {
+                let share = match spread {
+                    ThinkSpread::None => 1.0,
+                    ThinkSpread::Uniform => 2.0 * random.unit(),
+                    ThinkSpread::Exponential => random.exponential(),
+                };
+                let pause_ns = (think_ns as f64 * share).round() as u64;
+                at_ns.push(Reverse(now_ns.saturating_add(pause_ns)));
+            }
+        }
+    }
+}
+
 /// The clients of one worker.
 #[derive(Debug)]
 pub struct Looped {
     think_ns: u64,
-    /// When each pausing client goes on; sorted, because the pause is the same for all.
-    ready: VecDeque<u64>,
+    ready: Ready,
     clients: usize,
     warmup_ns: u64,
     start_ns: u64,
@@ -97,13 +170,20 @@ impl Looped {
         };
         Self {
             think_ns,
-            ready: VecDeque::with_capacity(clients),
+            ready: Ready::Alike(VecDeque::with_capacity(clients)),
             clients,
             warmup_ns,
             start_ns: 0,
             limit,
             cut_ns: NEVER,
         }
+    }
+
+    /// Has every pause drawn, with the one given as mean.
+    #[must_use]
+    pub fn drawing(mut self, spread: ThinkSpread, random: Random) -> Self {
+        self.ready = Ready::new(self.clients, spread, random);
+        self
     }
 
     pub(super) fn begin(&mut self, start_ns: u64) {
@@ -114,12 +194,12 @@ impl Looped {
             think_ns => think_ns,
         };
         self.ready
-            .extend((0..self.clients as u64).map(|client| start_ns + spread_ns * client / clients));
+            .begin((0..self.clients as u64).map(|client| start_ns + spread_ns * client / clients));
     }
 
     pub(super) fn next_ns(&self) -> u64 {
-        match self.ready.front() {
-            Some(&at_ns) if at_ns < self.end_ns() => at_ns,
+        match self.ready.first() {
+            Some(at_ns) if at_ns < self.end_ns() => at_ns,
             _ => NEVER,
         }
     }
@@ -146,17 +226,11 @@ impl Looped {
             }
             *claimed -= 1;
         }
-        self.ready.pop_front()
+        self.ready.take()
     }
 
     pub(super) fn ended(&mut self, at_ns: u64) {
-        let ready_ns = at_ns.saturating_add(self.think_ns);
-        // Ends are told in order of time but for the last microsecond: keep the queue sorted all the same.
-        let ready_ns = self
-            .ready
-            .back()
-            .map_or(ready_ns, |&last| last.max(ready_ns));
-        self.ready.push_back(ready_ns);
+        self.ready.pause(at_ns, self.think_ns);
     }
 
     pub(super) fn cut(&mut self, end_ns: u64) {

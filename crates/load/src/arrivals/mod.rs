@@ -1,12 +1,17 @@
 //! Pacing × stop: when the exchanges of one worker are intended to start.
 
-mod constant;
 mod looped;
+mod planned;
+mod recorded;
+mod recording;
 #[cfg(test)]
 mod tests;
+mod times;
 
-pub use constant::Constant;
 pub use looped::{Looped, SharedCount};
+pub use planned::Planned;
+pub use recording::{Recording, RecordingError};
+pub use times::{RandomTimes, Times};
 
 /// "Never": later than any time.
 pub const NEVER: u64 = u64::MAX;
@@ -15,7 +20,7 @@ pub const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub enum Arrivals {
     /// Fixed in advance.
-    Constant(Constant),
+    Planned(Planned),
     /// Each follows the end of another.
     Looped(Looped),
 }
@@ -24,7 +29,7 @@ impl Arrivals {
     /// Fixes when the load starts.
     pub fn begin(&mut self, start_ns: u64) {
         match self {
-            Arrivals::Constant(constant) => constant.begin(start_ns),
+            Arrivals::Planned(planned) => planned.begin(start_ns),
             Arrivals::Looped(looped) => looped.begin(start_ns),
         }
     }
@@ -34,7 +39,7 @@ impl Arrivals {
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         match self {
-            Arrivals::Constant(constant) => constant.next_ns(),
+            Arrivals::Planned(planned) => planned.next_ns(),
             Arrivals::Looped(looped) => looped.next_ns(),
         }
     }
@@ -43,7 +48,7 @@ impl Arrivals {
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
         match self {
-            Arrivals::Constant(constant) => constant.take(),
+            Arrivals::Planned(planned) => planned.take(),
             Arrivals::Looped(looped) => looped.take(),
         }
     }
@@ -52,7 +57,7 @@ impl Arrivals {
     #[inline]
     pub fn ended(&mut self, at_ns: u64) {
         match self {
-            Arrivals::Constant(_) => {}
+            Arrivals::Planned(_) => {}
             Arrivals::Looped(looped) => looped.ended(at_ns),
         }
     }
@@ -60,7 +65,7 @@ impl Arrivals {
     /// Ends the window here: nothing intended at or after this time is taken.
     pub fn cut(&mut self, end_ns: u64) {
         match self {
-            Arrivals::Constant(constant) => constant.cut(end_ns),
+            Arrivals::Planned(planned) => planned.cut(end_ns),
             Arrivals::Looped(looped) => looped.cut(end_ns),
         }
     }
@@ -69,7 +74,7 @@ impl Arrivals {
     #[must_use]
     pub fn is_over(&self, now_ns: u64) -> bool {
         match self {
-            Arrivals::Constant(constant) => constant.next_ns() == NEVER,
+            Arrivals::Planned(planned) => planned.next_ns() == NEVER,
             Arrivals::Looped(looped) => looped.is_over(now_ns),
         }
     }
@@ -78,7 +83,7 @@ impl Arrivals {
     #[must_use]
     pub fn window_end_ns(&self) -> u64 {
         match self {
-            Arrivals::Constant(constant) => constant.window_end_ns(),
+            Arrivals::Planned(planned) => planned.window_end_ns(),
             Arrivals::Looped(looped) => looped.window_end_ns(),
         }
     }
@@ -87,7 +92,7 @@ impl Arrivals {
     #[must_use]
     pub fn window_start_ns(&self) -> u64 {
         match self {
-            Arrivals::Constant(constant) => constant.window_start_ns(),
+            Arrivals::Planned(planned) => planned.window_start_ns(),
             Arrivals::Looped(looped) => looped.window_start_ns(),
         }
     }

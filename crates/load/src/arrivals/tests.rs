@@ -1,18 +1,28 @@
 //! Start times are exact, shared without loss, and cut where the window is.
 
 use proptest::prelude::*;
-use tare_schema::load::Stop;
+use std::sync::Arc;
+use tare_schema::load::{AtEnd, Deal, RateProfile, Stop, ThinkSpread};
+use tare_stats::hlog::Writer;
+use tare_stats::random::Random;
+use tare_stats::{Latencies, Range};
 
 use super::*;
 
 const S: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
 
 fn all(arrivals: &mut Arrivals) -> Vec<u64> {
     std::iter::from_fn(|| arrivals.take()).collect()
 }
 
 fn constant(rate: f64, warmup_ns: u64, stop: Stop, worker: u32, workers: u32) -> Arrivals {
-    let mut arrivals = Arrivals::Constant(Constant::new(rate, warmup_ns, stop, worker, workers));
+    planned(&Times::even(rate), warmup_ns, stop, worker, workers)
+}
+
+fn planned(times: &Times, warmup_ns: u64, stop: Stop, worker: u32, workers: u32) -> Arrivals {
+    let planned = Planned::new(times.clone(), warmup_ns, stop, worker, workers);
+    let mut arrivals = Arrivals::Planned(planned);
     arrivals.begin(S);
     arrivals
 }
@@ -22,7 +32,7 @@ fn a_constant_rate_does_not_drift_in_a_day() {
     let stop = Stop::Duration {
         window_ns: 86_400 * S,
     };
-    let Arrivals::Constant(mut arrivals) = constant(3.0, 0, stop, 0, 1) else {
+    let Arrivals::Planned(mut arrivals) = constant(3.0, 0, stop, 0, 1) else {
         unreachable!()
     };
     let mut count = 0;
@@ -73,18 +83,86 @@ fn an_order_to_end_leaves_only_what_was_intended_before_it() {
     assert!(arrivals.is_over(0));
 }
 
+/// Schedules of every kind, up to some thousand starts a second.
+fn schedules() -> impl Strategy<Value = Times> {
+    let profile = || {
+        (
+            0.0..5000.0_f64,
+            0.0..5000.0_f64,
+            1..900_u64,
+            0.5..5000.0_f64,
+        )
+            .prop_map(|(from, to, over_ms, last)| {
+                let ramp = RateProfile::steady(from).ramp(to, over_ms * MS);
+                ramp.jump(0.0).hold(20 * MS).jump(last)
+            })
+    };
+    let recording = (
+        proptest::collection::vec(0..800 * MS, 1..400),
+        0.5..3.0_f64,
+        any::<bool>(),
+        0..3_u32,
+    );
+    prop_oneof![
+        (0.5..100_000.0_f64).prop_map(Times::even),
+        profile().prop_map(Times::Profile),
+        (profile(), any::<u64>()).prop_map(|(profile, seed)| Times::Random(RandomTimes::new(
+            profile,
+            Random::from_seed(seed)
+        ))),
+        recording.prop_map(|(starts, speed, repeats, part)| {
+            let at_end = if repeats { AtEnd::Repeat } else { AtEnd::Stop };
+            let deal = Deal { parts: 3, part };
+            Times::Recorded(Arc::new(
+                Recording::of("test", starts, speed, at_end, deal).unwrap(),
+            ))
+        }),
+    ]
+}
+
 proptest! {
     #[test]
-    fn workers_share_a_constant_rate_without_loss_or_overlap(
-        rate in 0.5..100_000.0_f64, workers in 1..8_u32, window_ms in 1..2000_u64, warmup_ms in 0..500_u64,
+    fn workers_share_every_schedule_without_loss_or_overlap(
+        times in schedules(), workers in 1..8_u32, window_ms in 1..2000_u64, warmup_ms in 0..500_u64,
+        exchanges in proptest::option::of(1..3000_u64),
     ) {
-        let stop = Stop::Duration { window_ns: window_ms * 1_000_000 };
-        let alone = all(&mut constant(rate, warmup_ms * 1_000_000, stop, 0, 1));
-        let mut shared: Vec<u64> = (0..workers)
-            .flat_map(|worker| all(&mut constant(rate, warmup_ms * 1_000_000, stop, worker, workers)))
-            .collect();
+        let stop = match exchanges {
+            Some(exchanges) => Stop::Count { exchanges },
+            None => Stop::Duration { window_ns: window_ms * MS },
+        };
+        let warmup_ns = warmup_ms * MS;
+        let mut whole = planned(&times, warmup_ns, stop, 0, 1);
+        let alone = all(&mut whole);
+        let mut shared = Vec::new();
+        for worker in 0..workers {
+            let mut share = planned(&times, warmup_ns, stop, worker, workers);
+            shared.extend(all(&mut share));
+            prop_assert_eq!(share.window_end_ns(), whole.window_end_ns(), "all end the window together");
+        }
         shared.sort_unstable();
-        prop_assert_eq!(shared, alone);
+        prop_assert_eq!(&shared, &alone);
+        prop_assert!(alone.is_sorted());
+        if let (Some(exchanges), false) = (exchanges, matches!(times, Times::Recorded(_))) {
+            let counted = alone.iter().filter(|&&at| at >= whole.window_start_ns()).count();
+            prop_assert_eq!(counted as u64, exchanges);
+        }
+    }
+
+    #[test]
+    fn a_schedule_has_as_many_starts_as_the_integral_of_its_rate(
+        from in 0.0..20_000.0_f64, to in 1.0..20_000.0_f64, over_ms in 1..1500_u64, window_ms in 1..2000_u64,
+    ) {
+        let profile = RateProfile::steady(from).ramp(to, over_ms * MS);
+        let stop = Stop::Duration { window_ns: window_ms * MS };
+        let starts = all(&mut planned(&Times::Profile(profile.clone()), 0, stop, 0, 1));
+        let integral = profile.count_until(window_ms * MS);
+        // The first start is at the beginning, so a whole integral has as many; a fraction has begun one more.
+        prop_assert!((starts.len() as f64 - integral).abs() < 1.0 + 1e-6, "{} {}", starts.len(), integral);
+        for (index, &at_ns) in starts.iter().enumerate() {
+            let error = (profile.count_until(at_ns - S) - index as f64).abs();
+            // Half a nanosecond of rounding at this rate.
+            prop_assert!(error <= 0.51e-9 * profile.peak_per_s() + 1e-7, "start {} is {} off", index, error);
+        }
     }
 
     #[test]
@@ -131,4 +209,137 @@ fn a_client_pauses_between_an_answer_and_its_next_exchange() {
     arrivals.cut(6 * S);
     assert_eq!(arrivals.take(), None);
     assert!(arrivals.is_over(6 * S));
+}
+
+#[test]
+fn drawn_pauses_have_the_mean_asked_for_and_clients_go_on_in_the_order_of_their_ends() {
+    for (spread, longest) in [
+        (ThinkSpread::Uniform, 2.0),
+        (ThinkSpread::Exponential, 30.0),
+    ] {
+        let shared = SharedCount::new(0, 1);
+        let stop = Stop::Interrupted;
+        let looped = Looped::new(1, MS, 0, stop, &shared).drawing(spread, Random::from_seed(5));
+        let mut arrivals = Arrivals::Looped(looped);
+        arrivals.begin(0);
+        let mut now = arrivals.take().unwrap();
+        let mut sum = 0;
+        for _ in 0..20_000 {
+            arrivals.ended(now);
+            let next = arrivals.take().unwrap();
+            assert!((next - now) as f64 <= longest * MS as f64);
+            sum += next - now;
+            now = next;
+        }
+        let mean = sum as f64 / 20_000.0 / MS as f64;
+        assert!((mean - 1.0).abs() < 0.03, "{spread:?}: {mean}");
+    }
+}
+
+#[test]
+fn random_gaps_are_exponential_whatever_the_rate_does() {
+    let profile = RateProfile::steady(100.0).ramp(5000.0, 20 * S);
+    let times = Times::Random(RandomTimes::new(profile.clone(), Random::from_seed(9)));
+    let stop = Stop::Duration { window_ns: 20 * S };
+    let starts = all(&mut planned(&times, 0, stop, 0, 1));
+    let expected = profile.count_until(20 * S);
+    // Five standard deviations of a Poisson count.
+    assert!((starts.len() as f64 - expected).abs() < 5.0 * expected.sqrt());
+    let mut at: Vec<f64> = starts
+        .iter()
+        .map(|at| profile.count_until(at - S))
+        .collect();
+    at.insert(0, 0.0);
+    let mut gaps: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_by(f64::total_cmp);
+    let count = gaps.len() as f64;
+    // Kolmogorov and Smirnov: 1.95 / √n is passed by one sample in a thousand.
+    let distance = gaps.iter().enumerate().fold(0.0_f64, |worst, (rank, gap)| {
+        let share = 1.0 - (-gap).exp();
+        worst.max((share - rank as f64 / count).abs())
+    });
+    assert!(distance < 1.95 / count.sqrt(), "{distance}");
+}
+
+#[test]
+fn another_seed_draws_other_starts_and_the_same_one_the_same() {
+    let draw = |seed| {
+        let random = RandomTimes::new(RateProfile::steady(1000.0), Random::from_seed(seed));
+        let stop = Stop::Count { exchanges: 100 };
+        all(&mut planned(&Times::Random(random), 0, stop, 0, 1))
+    };
+    assert_eq!(draw(1), draw(1));
+    assert_ne!(draw(1), draw(2));
+}
+
+fn recorded(text: &str) -> Result<Vec<u64>, String> {
+    super::recorded::starts("file", text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
+    assert_eq!(
+        recorded("# mine\n0\n0.25\n1.5e0\n").unwrap(),
+        [0, S / 4, S + S / 2]
+    );
+    assert_eq!(
+        recorded("1700000000000000000\n1700000000000000007\n").unwrap()[1] % 10,
+        7
+    );
+    let csv = "offset_s,length_s,intended,released\n1.000,1.000,2,2\n1.500,0.500,1,1\n";
+    assert_eq!(recorded(csv).unwrap(), [0, S / 2, S]);
+    let second = std::time::Duration::from_secs(1);
+    let mut two = Latencies::new(Range::default()).unwrap();
+    two.record_many(5, 2);
+    let mut writer =
+        Writer::begin(Vec::new(), std::time::Duration::ZERO, &["load of client"]).unwrap();
+    for tag in ["client.request.felt", "client.request.service"] {
+        writer.interval(tag, second, second, &two).unwrap();
+    }
+    let hlog = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert_eq!(recorded(&hlog).unwrap(), [S, S + S / 2]);
+}
+
+#[test]
+fn what_is_no_recording_says_which_line_is_wrong() {
+    assert!(
+        recorded("0\n1\nsoon\n")
+            .unwrap_err()
+            .contains("file:3: \"soon\"")
+    );
+    assert!(recorded("-1.0\n").unwrap_err().contains("file:1"));
+    assert!(
+        recorded("offset_s,length_s\n1,1\n")
+            .unwrap_err()
+            .contains("file:1")
+    );
+    let huge = format!("offset_s,length_s,intended\n1,1,{}\n", u64::MAX);
+    assert!(recorded(&huge).unwrap_err().contains("more than"));
+    let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Deal::ALL);
+    assert!(none.unwrap_err().to_string().contains("no starts"));
+}
+
+#[test]
+fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
+    let starts = vec![7 * S, 5 * S, 6 * S];
+    let of =
+        |at_end, speed| Recording::of("file", starts.clone(), speed, at_end, Deal::ALL).unwrap();
+    let run = |recording| {
+        let times = Times::Recorded(Arc::new(recording));
+        let stop = Stop::Duration { window_ns: 5 * S };
+        let mut arrivals = planned(&times, 0, stop, 0, 1);
+        let starts: Vec<u64> = all(&mut arrivals).iter().map(|at| at - S).collect();
+        (starts, arrivals.window_end_ns() - S)
+    };
+    assert_eq!(run(of(AtEnd::Stop, 1.0)), (vec![0, S, 2 * S], 3 * S));
+    assert_eq!(
+        run(of(AtEnd::Repeat, 1.0)),
+        (vec![0, S, 2 * S, 3 * S, 4 * S], 5 * S)
+    );
+    assert_eq!(run(of(AtEnd::Stop, 2.0)), (vec![0, S / 2, S], S * 3 / 2));
+    assert_eq!(
+        of(AtEnd::Stop, 1.0).crowd_max(S),
+        4,
+        "two of a round, and room for its neighbours"
+    );
 }

@@ -34,6 +34,10 @@ pub trait Wire {
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
     /// Sends bytes behind those before. A failure is told later, never from within.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
+    /// Gives the kernel as many bytes as it takes now; see [`Outlet::pour`].
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
+    /// Ends our direction behind everything that was written.
+    fn half_close(&mut self, conn: ConnId);
     /// Closes; nothing more is told of this connection.
     fn close(&mut self, conn: ConnId);
 }
@@ -211,6 +215,13 @@ impl<C: Client> Engine<C> {
         self.flush(wire);
     }
 
+    /// A connection takes more bytes.
+    pub fn room(&mut self, conn: ConnId, wire: &mut impl Wire) {
+        let Self { client, desk } = self;
+        client.room(conn, &mut Desked { wire, desk });
+        self.follow(wire.now_ns(), wire);
+    }
+
     /// A connection ended, or could not be opened.
     pub fn closed(&mut self, conn: ConnId, why: Closed, wire: &mut impl Wire) {
         let Self { client, desk } = self;
@@ -297,6 +308,15 @@ impl<W: Wire> Outlet for Desked<'_, W> {
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         self.wire.write(conn, bytes)
+    }
+
+    #[inline]
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.wire.pour(conn, bytes)
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        self.wire.half_close(conn);
     }
 
     fn close(&mut self, conn: ConnId) {

@@ -8,12 +8,13 @@ use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Sto
 use tare_stats::random::Random;
 
 use super::{Book, Choice, Engine, HandOver, Wire};
-use crate::arrivals::{Arrivals, Constant};
+use crate::arrivals::{Arrivals, Planned};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Stamp, StampSource, Written};
 use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
+use crate::opening::Opening;
 use crate::tally::{Part, Quantity, value_of};
 
 pub const MS: u64 = 1_000_000;
@@ -31,6 +32,10 @@ pub enum Act {
 pub trait Far {
     fn connect(&mut self, now_ns: u64, conn: ConnId) -> Vec<(u64, Act)>;
     fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)>;
+    /// Our direction has ended.
+    fn end(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
+        Vec::new()
+    }
 }
 
 /// A far side that accepts at once and answers each write by a rule.
@@ -57,6 +62,8 @@ pub struct Net<F> {
     replies: HashMap<ConnId, ConnId>,
     /// Every attempt to connect, by time.
     pub attempts: Vec<(u64, ConnId)>,
+    /// Bytes that a connection takes yet, where that is limited.
+    pub room: HashMap<ConnId, usize>,
 }
 
 impl<F: Far> Net<F> {
@@ -69,6 +76,7 @@ impl<F: Far> Net<F> {
             lives: HashMap::new(),
             replies: HashMap::new(),
             attempts: Vec::new(),
+            room: HashMap::new(),
         }
     }
 
@@ -121,6 +129,24 @@ impl<F: Far> Wire for Net<F> {
         let back = *self.replies.get(&conn).unwrap_or(&conn);
         self.plan(back, acts);
         Written::Sent(self.now_ns)
+    }
+
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        let room = *self.room.get(&conn).unwrap_or(&usize::MAX);
+        let taken = bytes.len().min(room);
+        if let Some(left) = self.room.get_mut(&conn) {
+            *left -= taken;
+        }
+        if taken > 0 {
+            let acts = self.far.bytes(self.now_ns, conn, &bytes[..taken]);
+            self.plan(conn, acts);
+        }
+        taken
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        let acts = self.far.end(self.now_ns, conn);
+        self.plan(conn, acts);
     }
 
     fn close(&mut self, conn: ConnId) {
@@ -253,7 +279,20 @@ pub fn patient_pool(connections: usize) -> Pool {
     pool_expecting(connections, 10 * S, ExpectBody::Any)
 }
 
+/// A pool whose connections bring so many answers and are opened on a schedule.
+pub fn pool_ruled(connections: usize, exchanges_max: u64, opening: Opening) -> Pool {
+    Pool::new(PoolPlan {
+        exchanges_max,
+        opening,
+        ..pool_plan(connections, S, ExpectBody::Any)
+    })
+}
+
 pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
+    Pool::new(pool_plan(connections, timeout_ns, body))
+}
+
+fn pool_plan(connections: usize, timeout_ns: u64, body: ExpectBody) -> PoolPlan<Arc<[Prepared]>> {
     let spec = RequestSpec {
         name: "root".into(),
         weight: 1.0,
@@ -267,19 +306,21 @@ pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> 
             body,
         },
     };
-    Pool::new(PoolPlan {
+    PoolPlan {
         requests: Arc::from([Prepared::new(&spec, "test").unwrap()]),
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
         first: 0,
         connections,
         timeout_ns,
         waiting_max: 100,
-    })
+        exchanges_max: u64::MAX,
+        opening: Opening::default(),
+    }
 }
 
 /// A constant rate of one worker over a window of so many seconds.
 pub fn rate(per_s: f64, seconds: u64) -> Arrivals {
-    Arrivals::Constant(Constant::new(
+    Arrivals::Planned(Planned::constant(
         per_s,
         0,
         Stop::Duration {

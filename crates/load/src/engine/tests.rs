@@ -3,7 +3,7 @@
 use tare_schema::load::Stop;
 
 use super::sim::{Act, Far, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
-use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
+use crate::arrivals::{Arrivals, Looped, Planned, SharedCount};
 use crate::client::ConnId;
 use crate::tally::Quantity;
 
@@ -82,8 +82,8 @@ fn a_loop_held_up_shows_as_lateness_and_lag_and_not_in_the_service() {
 
 #[test]
 fn warm_up_exchanges_are_sent_and_not_counted() {
-    let arrivals = Constant::new(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
-    let mut sim = Sim::new(pool(2), Arrivals::Constant(arrivals), 1000, stalling(0, 0));
+    let arrivals = Planned::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    let mut sim = Sim::new(pool(2), Arrivals::Planned(arrivals), 1000, stalling(0, 0));
     sim.run_until(20 * S);
     let counts = sim.engine.book().counts();
     assert_eq!((counts.window.intended, counts.window.right), (200, 200));
@@ -93,7 +93,7 @@ fn warm_up_exchanges_are_sent_and_not_counted() {
 
 #[test]
 fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
-    let arrivals = Constant::new(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    let arrivals = Planned::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
     // The load starts at 1 s, its window at 2 s. The answers of the last 105 ms of the warm-up arrive in it; what would be ready
     // after 3.5 s arrives behind its end.
     let far = Rule(|now_ns: u64, _: ConnId, _: &[u8]| {
@@ -105,7 +105,7 @@ fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
         };
         vec![(held_ns, Act::Send(answer()))]
     });
-    let mut sim = Sim::new(patient_pool(200), Arrivals::Constant(arrivals), 1000, far);
+    let mut sim = Sim::new(patient_pool(200), Arrivals::Planned(arrivals), 1000, far);
     sim.run_until(20 * S);
     let counts = sim.engine.book().counts();
     assert_eq!((counts.window.right, counts.window.errors), (200, 0));

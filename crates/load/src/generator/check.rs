@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Stop};
+use tare_schema::load::{ClientSpec, LoadPlan, Pacing, RateProfile, Stop, TcpExchange};
 use thiserror::Error;
 
 use crate::http1::request::RequestError;
@@ -12,9 +12,15 @@ use crate::tally::REQUESTS_MAX;
 
 /// Fastest rate that start times in nanoseconds can tell apart with room to spare.
 const RATE_MAX_PER_S: f64 = 10_000_000.0;
+const RATE_MUST: &str = "more than 0 and at most 10000000 a second";
+/// Speeds of a replay.
+const SPEED_MIN: f64 = 0.001;
+const SPEED_MAX: f64 = 1000.0;
 const WORKERS_MAX: u32 = 256;
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const STREAMS_MAX: u16 = 10_000;
+/// Largest exchange over TCP.
+const TCP_BYTES_MAX: u64 = 1 << 40;
 
 /// Why a plan cannot be run.
 #[derive(Debug, Error)]
@@ -49,8 +55,11 @@ pub enum PlanError {
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
     /// A protocol of a later version.
-    #[error("this agent does not speak {0:?}: use http1, http2 or grpc")]
+    #[error("this agent does not speak {0:?}: use http1, http2, grpc or tcp")]
     Protocol(String),
+    /// A recording that cannot be replayed.
+    #[error(transparent)]
+    Recording(#[from] crate::arrivals::RecordingError),
     /// A request that cannot be sent.
     #[error("request {name:?}: {source}")]
     Request {
@@ -89,7 +98,14 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
     }
     let load = &plan.load;
     tag_word("role", &plan.role)?;
-    check_pacing(load.pacing)?;
+    check_pacing(&load.pacing)?;
+    if load.connections.exchanges_max == Some(0) {
+        return Err(number(
+            "the number of exchanges on a connection",
+            0,
+            "at least 1",
+        ));
+    }
     match load.stop {
         Stop::Duration { window_ns: 0 } => return Err(number("the duration", 0, "more than 0")),
         Stop::Count { exchanges: 0 } => {
@@ -148,21 +164,81 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
                 "1 to 10000",
             )),
         },
+        ClientSpec::Tcp {
+            connections,
+            exchange,
+        } => {
+            check_tcp(*exchange)?;
+            Ok(*connections)
+        }
         ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
     }
 }
 
-fn check_pacing(pacing: Pacing) -> Result<(), PlanError> {
+fn check_tcp(exchange: TcpExchange) -> Result<(), PlanError> {
+    let (sent, expected) = match exchange {
+        TcpExchange::Echo {
+            send_bytes,
+            expect_bytes,
+            ..
+        } => (send_bytes, expect_bytes),
+        TcpExchange::HalfClose {
+            send_bytes,
+            expect_bytes,
+            ..
+        } => (send_bytes, expect_bytes.unwrap_or(1)),
+        TcpExchange::Throughput { block_bytes, .. } => (block_bytes, block_bytes.min(1)),
+    };
+    for bytes in [sent, expected] {
+        if bytes > TCP_BYTES_MAX {
+            return Err(number("a size in bytes", bytes, "at most 1 TiB"));
+        }
+    }
+    match (exchange, sent, expected) {
+        (TcpExchange::HalfClose { .. }, ..) => Ok(()),
+        // Nothing would end an exchange that waits for nothing, or begin one that sends nothing.
+        (TcpExchange::Echo { .. }, 0, _) => {
+            Err(number("the number of bytes to send", 0, "at least 1"))
+        }
+        (_, _, 0) => Err(number(
+            "the number of bytes of an exchange",
+            0,
+            "at least 1",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_pacing(pacing: &Pacing) -> Result<(), PlanError> {
     match pacing {
-        Pacing::Constant { rate_per_s } => {
-            if rate_per_s.is_finite() && rate_per_s > 0.0 && rate_per_s <= RATE_MAX_PER_S {
+        Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {
+            if rate_per_s.is_finite() && *rate_per_s > 0.0 && *rate_per_s <= RATE_MAX_PER_S {
                 Ok(())
             } else {
-                Err(number(
-                    "the rate",
-                    rate_per_s,
-                    "more than 0 and at most 10000000 a second",
-                ))
+                Err(number("the rate", rate_per_s, RATE_MUST))
+            }
+        }
+        Pacing::Ramp { .. } | Pacing::Steps { .. } => {
+            let Some(profile) = pacing.profile(0).filter(RateProfile::is_a_rate) else {
+                return Err(number("a rate", "no number or below 0", RATE_MUST));
+            };
+            match profile.peak_per_s() {
+                0.0 => Err(number("the highest rate", 0, RATE_MUST)),
+                peak if peak > RATE_MAX_PER_S => Err(number("the highest rate", peak, RATE_MUST)),
+                _ => Ok(()),
+            }
+        }
+        Pacing::Replay { speed, deal, .. } => {
+            if !(SPEED_MIN..=SPEED_MAX).contains(speed) {
+                return Err(number("the speed of a replay", speed, "0.001 to 1000"));
+            }
+            match deal.part < deal.parts {
+                true => Ok(()),
+                false => Err(number(
+                    "the part of a replay",
+                    deal.part,
+                    "less than its parts",
+                )),
             }
         }
         Pacing::Closed { clients: 0, .. } => Err(number("the number of clients", 0, "at least 1")),

@@ -6,6 +6,7 @@ mod check;
 mod filled;
 mod limits;
 mod result;
+mod schedule;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -147,6 +148,9 @@ pub fn run(
                 setup.pool(&part, Arc::clone(&requests))
             })
         }
+        ClientSpec::Tcp { exchange, .. } => launch(plan, &setup, stop, observer, |part| {
+            setup.tcp(&part, exchange)
+        }),
         ClientSpec::Http2 { streams, .. } => {
             let ready = |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, scheme);
             let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {

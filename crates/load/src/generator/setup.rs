@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 
-use tare_schema::load::{ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Spin, Stop, Transport};
+use tare_schema::load::{
+    ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Spin, Stop, TcpExchange, ThinkSpread, Transport,
+};
 use tare_stats::random::Random;
 
 use super::check::connections;
-use super::{LoadError, WAITING_MAX};
-use crate::arrivals::{Arrivals, Constant, Looped, SharedCount};
+use super::{LoadError, WAITING_MAX, schedule};
+use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
 use crate::control::Control;
@@ -19,7 +22,9 @@ use crate::http1::requests::Requests;
 use crate::http2::codec::Limits;
 use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
+use crate::opening::Opening;
 use crate::tally::Tally;
+use crate::tcp::{Tcp, TcpPlan};
 use crate::tls::TlsClient;
 use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
 
@@ -32,6 +37,10 @@ pub(super) struct Setup {
     addresses: Arc<[std::net::SocketAddr]>,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
+    /// Starts fixed in advance; `None` where they follow answers.
+    times: Option<Times>,
+    /// Their most within the timeout, over all workers: what may wait at once.
+    crowd_max: Option<u64>,
 }
 
 /// The connections of one worker.
@@ -51,6 +60,10 @@ impl Setup {
         if let Pacing::Closed { clients, .. } = plan.load.pacing {
             workers = workers.min(clients);
         }
+        let times = schedule::times(&plan.load, plan.seed)?;
+        let crowd_max = times
+            .as_ref()
+            .map(|times| schedule::crowd_max(times, plan.load.timeout_ns));
         let exchanges = match plan.load.stop {
             Stop::Count { exchanges } => exchanges,
             Stop::Duration { .. } | Stop::Interrupted => 0,
@@ -70,6 +83,8 @@ impl Setup {
                     alpn(&plan.load.client),
                 )?),
             },
+            times,
+            crowd_max,
         })
     }
 
@@ -82,40 +97,44 @@ impl Setup {
         let LoadSpec {
             warmup_ns, stop, ..
         } = self.load;
-        let looped = |clients, think_ns| {
-            Arrivals::Looped(Looped::new(
-                clients,
-                think_ns,
-                warmup_ns,
-                stop,
-                &self.shared,
-            ))
-        };
-        match self.load.pacing {
-            Pacing::Constant { rate_per_s } => Arrivals::Constant(Constant::new(
-                rate_per_s,
-                warmup_ns,
-                stop,
-                worker,
-                self.workers,
-            )),
-            Pacing::Closed { clients, think_ns } => {
-                looped(share(clients, self.workers, worker) as usize, think_ns)
+        let (clients, think_ns, spread) = match (&self.times, &self.load.pacing) {
+            (Some(times), _) => {
+                let planned = Planned::new(times.clone(), warmup_ns, stop, worker, self.workers);
+                return Arrivals::Planned(planned);
             }
-            Pacing::Max => looped(capacity, 0),
-        }
+            (
+                None,
+                &Pacing::Closed {
+                    clients,
+                    think_ns,
+                    think_spread,
+                },
+            ) => {
+                let clients = share(clients, self.workers, worker) as usize;
+                (clients, think_ns, think_spread)
+            }
+            (None, _) => (capacity, 0, ThinkSpread::None),
+        };
+        let looped = Looped::new(clients, think_ns, warmup_ns, stop, &self.shared);
+        Arrivals::Looped(match spread {
+            ThinkSpread::None => looped,
+            ThinkSpread::Uniform | ThinkSpread::Exponential => {
+                let purpose = format!("pauses of worker {worker}");
+                looped.drawing(spread, Random::for_purpose(self.seed, &purpose))
+            }
+        })
     }
 
     /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
     fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+        if let Some(crowd) = self.crowd_max {
+            let waiting = crowd.div_ceil(u64::from(self.workers));
+            return capacity
+                + usize::try_from(waiting).map_or(WAITING_MAX, |n| n.clamp(1, WAITING_MAX));
+        }
         match self.load.pacing {
-            Pacing::Constant { rate_per_s } => {
-                let waiting =
-                    rate_per_s / f64::from(self.workers) * self.load.timeout_ns as f64 / 1e9;
-                capacity + (waiting.ceil() as usize).clamp(1, WAITING_MAX)
-            }
             Pacing::Closed { clients, .. } => share(clients, self.workers, worker) as usize,
-            Pacing::Max => capacity,
+            _ => capacity,
         }
     }
 
@@ -157,6 +176,7 @@ impl Setup {
             worker: number as usize,
             sample_every_ns: self.load.sample_every_ns,
             timeout_ns: self.load.timeout_ns,
+            open_over_ns: self.load.connections.open_over_ns,
             spin: match self.load.spin {
                 Spin::Off => SpinRule::Off,
                 Spin::Bounded => SpinRule::Bounded,
@@ -181,7 +201,37 @@ impl Setup {
             connections: part.connections,
             timeout_ns: self.load.timeout_ns,
             waiting_max: self.exchanges_max(part.worker, part.connections),
+            exchanges_max: self.reuse_max(),
+            opening: self.opening(part),
         })
+    }
+
+    pub(super) fn tcp(&self, part: &Part, exchange: TcpExchange) -> Tcp {
+        Tcp::new(TcpPlan {
+            exchange,
+            addresses: Arc::clone(&self.addresses),
+            first: part.first,
+            connections: part.connections,
+            exchanges_max: self.reuse_max(),
+            opening: self.opening(part),
+            timeout_ns: self.load.timeout_ns,
+            waiting_max: self.exchanges_max(part.worker, part.connections),
+        })
+    }
+
+    /// Exchanges after which a connection is opened anew.
+    fn reuse_max(&self) -> u64 {
+        self.load.connections.exchanges_max.unwrap_or(u64::MAX)
+    }
+
+    fn opening(&self, part: &Part) -> Opening {
+        let over = Duration::from_nanos(self.load.connections.open_over_ns);
+        Opening::spread(
+            over,
+            part.first,
+            part.connections,
+            self.connections as usize,
+        )
     }
 
     pub(super) fn http2<D: Dialect>(
@@ -198,6 +248,8 @@ impl Setup {
             streams,
             timeout_ns: self.load.timeout_ns,
             waiting_max: self.exchanges_max(part.worker, part.connections * usize::from(streams)),
+            exchanges_max: self.reuse_max(),
+            opening: self.opening(part),
             windows: Windows::default(),
             limits: Limits::default(),
         })
@@ -209,7 +261,7 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
     match client {
         ClientSpec::Http1 { .. } => Some("http/1.1"),
         ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
-        ClientSpec::Planned { .. } => None,
+        ClientSpec::Tcp { .. } | ClientSpec::Planned { .. } => None,
     }
 }
 

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::opening::Opening;
+
 /// What a pool is made of.
 #[derive(Debug, Clone)]
 pub struct PoolPlan<R> {
@@ -18,4 +20,8 @@ pub struct PoolPlan<R> {
     pub timeout_ns: u64,
     /// Exchanges that may wait for a connection.
     pub waiting_max: usize,
+    /// A connection is opened anew after so many answers.
+    pub exchanges_max: u64,
+    /// When connections are opened.
+    pub opening: Opening,
 }

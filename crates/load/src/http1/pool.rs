@@ -16,6 +16,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
     WaitCause, Written,
 };
+use crate::opening::Opening;
 
 /// Attempts under way at once: more would overflow the accept queue of an ordinary server, and a SYN that is dropped
 /// comes again only after a second.
@@ -25,6 +26,8 @@ const OPENING_MAX: usize = 64;
 const DEADLINE: TimerId = TimerId(0);
 /// The end of a pause after failures.
 const RETRY: TimerId = TimerId(1);
+/// The turn of the next connection to be opened.
+const OPEN: TimerId = TimerId(2);
 
 /// The pool. Free connections are used in turn, so that all carry the same share.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub struct Pool<R: Requests = Arc<[Prepared]>> {
     /// Number of this pool's first connection among those of the whole load: addresses are used in turn over all.
     first: usize,
     timeout_ns: u64,
+    exchanges_max: u64,
+    schedule: Opening,
     conns: Vec<Conn<R::Progress>>,
     free: VecDeque<u32>,
     waiting: VecDeque<Due>,
@@ -53,6 +58,8 @@ impl<R: Requests> Pool<R> {
             addresses: plan.addresses,
             first: plan.first,
             timeout_ns: plan.timeout_ns,
+            exchanges_max: plan.exchanges_max,
+            schedule: plan.opening,
             conns: (0..plan.connections).map(|_| Conn::new()).collect(),
             free: VecDeque::with_capacity(plan.connections),
             waiting: VecDeque::with_capacity(plan.waiting_max),
@@ -71,9 +78,13 @@ impl<R: Requests> Pool<R> {
 
     fn open_more(&mut self, out: &mut impl Outlet) {
         while self.opening < OPENING_MAX && !self.backoff.is_waiting() {
-            let Some(at) = self.to_open.pop_front() else {
+            let Some(&at) = self.to_open.front() else {
                 return;
             };
+            if let Err(until_ns) = self.schedule.pass(out.now_ns()) {
+                return out.timer(OPEN, until_ns);
+            }
+            self.to_open.pop_front();
             let deadline_ns = out.now_ns().saturating_add(self.timeout_ns);
             let conn = &mut self.conns[at as usize];
             conn.codec.reset();
@@ -355,7 +366,8 @@ impl<R: Requests> Client for Pool<R> {
             Some(Ok(end)) => {
                 self.backoff.succeeded();
                 self.answered(conn.0, end, stamp, out);
-                if end.keep_alive {
+                let used_up = self.conns[conn.0 as usize].answers >= self.exchanges_max;
+                if end.keep_alive && !used_up {
                     self.offer(conn.0, out);
                 } else {
                     self.renew(conn.0, out);
@@ -392,11 +404,13 @@ impl<R: Requests> Client for Pool<R> {
     }
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        if timer == DEADLINE {
-            self.expire(out);
-        } else {
-            self.backoff.elapsed();
-            self.open_more(out);
+        match timer {
+            DEADLINE => self.expire(out),
+            RETRY => {
+                self.backoff.elapsed();
+                self.open_more(out);
+            }
+            _ => self.open_more(out),
         }
     }
 

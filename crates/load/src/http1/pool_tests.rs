@@ -5,7 +5,10 @@ use tare_schema::load::{ExpectBody, Stop};
 use super::pool::Pool;
 use crate::arrivals::{Arrivals, Looped, SharedCount};
 use crate::client::{Closed, ConnId};
-use crate::engine::sim::{Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, rate};
+use crate::engine::sim::{
+    Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, rate,
+};
+use crate::opening::Opening;
 use crate::tally::Quantity;
 
 fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
@@ -213,4 +216,35 @@ fn free_connections_take_turns() {
     let mut sim = Sim::new(pool(5), rate(100.0, 1), 100, far);
     sim.run_until(10 * S);
     assert_eq!(sim.engine.book().counts().window.right, 100);
+}
+
+#[test]
+fn a_connection_is_opened_anew_after_as_many_answers_as_it_may_bring() {
+    for (exchanges_max, reconnects) in [(1, 10), (3, 3), (10, 1), (11, 0)] {
+        let shared = SharedCount::new(10, 1);
+        let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+        let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
+        let client = pool_ruled(1, exchanges_max, Opening::default());
+        let mut sim = Sim::new(client, Arrivals::Looped(arrivals), 1, far);
+        sim.run_until(100 * S);
+        let counts = sim.engine.book().counts();
+        assert_eq!(counts.window.right, 10);
+        assert_eq!(counts.connections.reconnects, reconnects, "{exchanges_max}");
+    }
+}
+
+#[test]
+fn connections_are_opened_one_after_the_other_when_a_time_is_given() {
+    let over = std::time::Duration::from_millis(400);
+    let client = pool_ruled(4, u64::MAX, Opening::spread(over, 0, 4, 4));
+    let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
+    let mut sim = Sim::new(client, rate(10.0, 1), 100, far);
+    sim.run_until(3 * S);
+    let attempts: Vec<u64> = sim
+        .net
+        .attempts
+        .iter()
+        .map(|(at_ns, _)| at_ns - S)
+        .collect();
+    assert_eq!(attempts, [0, 100 * MS, 200 * MS, 300 * MS]);
 }

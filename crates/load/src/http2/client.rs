@@ -30,6 +30,7 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
 };
 use crate::http1::backoff::Backoff;
+use crate::opening::Opening;
 use conn::{Conn, State};
 pub use counts::Counts;
 use pacing::Pacer;
@@ -44,6 +45,8 @@ const DEADLINE: TimerId = TimerId(0);
 const RETRY: TimerId = TimerId(1);
 /// The next part of a body that goes by time.
 const PACE: TimerId = TimerId(2);
+/// The turn of the next connection to be opened.
+const OPEN: TimerId = TimerId(3);
 
 /// What we let the server send ahead, as a stream and as a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +92,10 @@ pub struct Http2Plan<D: Dialect> {
     pub timeout_ns: u64,
     /// Exchanges that may wait for a stream.
     pub waiting_max: usize,
+    /// A connection is opened anew after so many exchanges.
+    pub exchanges_max: u64,
+    /// When connections are opened.
+    pub opening: Opening,
     /// What the server may send ahead.
     pub windows: Windows,
     /// What the server may make us keep or read.
@@ -102,6 +109,7 @@ pub struct Http2<D: Dialect> {
     addresses: Arc<[SocketAddr]>,
     first: usize,
     timeout_ns: u64,
+    schedule: Opening,
     conns: Vec<Conn<D>>,
     /// Connections with room.
     ready: VecDeque<u32>,
@@ -120,12 +128,14 @@ impl<D: Dialect> Http2<D> {
     /// A client that has not started.
     #[must_use]
     pub fn new(plan: Http2Plan<D>) -> Self {
-        let conn = |_| Conn::new(plan.streams.max(1), plan.windows, plan.limits);
+        let id_last = conn::id_last(plan.exchanges_max);
+        let conn = |_| Conn::new(plan.streams.max(1), id_last, plan.windows, plan.limits);
         Self {
             requests: plan.requests,
             addresses: plan.addresses,
             first: plan.first,
             timeout_ns: plan.timeout_ns,
+            schedule: plan.opening,
             conns: (0..plan.connections).map(conn).collect(),
             ready: VecDeque::with_capacity(plan.connections),
             dirty: Vec::with_capacity(plan.connections),
@@ -141,9 +151,13 @@ impl<D: Dialect> Http2<D> {
 
     fn open_more(&mut self, out: &mut impl Outlet) {
         while self.opening < OPENING_MAX && !self.backoff.is_waiting() {
-            let Some(at) = self.to_open.pop_front() else {
+            let Some(&at) = self.to_open.front() else {
                 return;
             };
+            if let Err(until_ns) = self.schedule.pass(out.now_ns()) {
+                return out.timer(OPEN, until_ns);
+            }
+            self.to_open.pop_front();
             let deadline_ns = out.now_ns().saturating_add(self.timeout_ns);
             let conn = &mut self.conns[at as usize];
             conn.reset();
@@ -395,10 +409,11 @@ impl<D: Dialect> Client for Http2<D> {
         match timer {
             DEADLINE => self.expire(out),
             PACE => self.release_parts(out),
-            _ => {
+            RETRY => {
                 self.backoff.elapsed();
                 self.open_more(out);
             }
+            _ => self.open_more(out),
         }
         self.dispatch();
     }

@@ -53,6 +53,8 @@ pub struct WorkerPlan {
     pub sample_every_ns: u64,
     /// Limit of the drain, and of opening the connections.
     pub timeout_ns: u64,
+    /// Time over which the connections are opened.
+    pub open_over_ns: u64,
     /// Whether to spin before starts.
     pub spin: SpinRule,
     /// Connections it will have.
@@ -141,7 +143,9 @@ impl<C: Client> Worker<C> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let now_ns = monotonic_ns();
         self.phase = Phase::Opening {
-            until_ns: now_ns.saturating_add(self.plan.timeout_ns),
+            until_ns: now_ns
+                .saturating_add(self.plan.open_over_ns)
+                .saturating_add(self.plan.timeout_ns),
             alone_until_ns: now_ns.saturating_add(ALONE_NS),
         };
         self.engine.open(&mut self.io.sockets);
@@ -326,8 +330,11 @@ impl<C: Client> Worker<C> {
                     self.engine.connected(life.conn, &mut self.io.sockets);
                 }
             }
-        } else if socket.has_unsent() && flags & OUT != 0 {
+        } else if flags & OUT != 0 && socket.wants_out() {
             self.flush(life);
+            if self.io.sockets.take_room(life) {
+                self.engine.room(life.conn, &mut self.io.sockets);
+            }
         }
         if flags & (IN | END) != 0 {
             let ending = if flags & END != 0 {

@@ -122,6 +122,16 @@ impl Sockets {
         written
     }
 
+    /// Says close_notify behind everything that was written (RFC 8446 §6.1); the other direction stays open.
+    pub(super) fn end_sealed(&mut self, life: Life) {
+        let mut out = self.take_sealed();
+        if let Some(Layer::Open(session)) = self.layer(life) {
+            session.seal_close(&mut out);
+            self.give_own(life, &out);
+        }
+        self.keep_sealed(out);
+    }
+
     /// Tells the other side that the connection ends with intent, if the kernel takes the word at once.
     pub(super) fn say_goodbye(&mut self, life: Life) {
         let mut out = self.take_sealed();

@@ -1,7 +1,7 @@
 //! The real [`Wire`]: non-blocking TCP sockets of one worker, plain or under TLS (its part is in [`super::secure`]).
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;
 
 use mio::net::TcpStream;
@@ -26,6 +26,10 @@ pub struct Socket {
     unsent_from: usize,
     /// Queued writes whose first byte has not gone, as offsets in `unsent`.
     starts: Vec<usize>,
+    /// Whether fewer bytes were taken than were poured: the next room is told.
+    pub wants_room: bool,
+    /// Our direction ends when nothing is unsent any more.
+    ending: bool,
     /// When a write last began: no answer to it can be older.
     pub written_ns: u64,
     /// What is spoken over it; nothing over plain TCP and before it is connected.
@@ -128,6 +132,9 @@ impl Sockets {
         if socket.unsent_from == socket.unsent.len() {
             socket.unsent.clear();
             socket.unsent_from = 0;
+            if socket.ending {
+                socket.end_direction();
+            }
         }
         self.bytes_sent += sent;
         if let Some(why) = failure {
@@ -183,6 +190,11 @@ impl Sockets {
         self.failed.push((life, why));
     }
 
+    /// Whether a connection that waited for room has it: told once.
+    pub fn take_room(&mut self, life: Life) -> bool {
+        self.live(life).is_some_and(Socket::take_room)
+    }
+
     /// Receives into a buffer; see [`sys::receive`].
     #[inline]
     pub fn receive(
@@ -228,6 +240,8 @@ impl Sockets {
             unsent: Vec::new(),
             unsent_from: 0,
             starts: Vec::new(),
+            wants_room: false,
+            ending: false,
             written_ns: 0,
             layer: None,
         })
@@ -257,6 +271,24 @@ fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
 }
 
 impl Socket {
+    /// Ends our direction. Fails only when the connection is gone, and that is told as its end.
+    fn end_direction(&mut self) {
+        self.ending = false;
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Whether room in the kernel is waited for.
+    #[inline]
+    #[must_use]
+    pub fn wants_out(&self) -> bool {
+        self.wants_room || self.has_unsent()
+    }
+
+    /// Whether there is room that was waited for.
+    fn take_room(&mut self) -> bool {
+        !self.has_unsent() && std::mem::take(&mut self.wants_room)
+    }
+
     /// Whether bytes wait for room in the kernel.
     #[inline]
     #[must_use]
@@ -307,6 +339,50 @@ impl Wire for Sockets {
         match self.tls {
             None => self.give(life, bytes),
             Some(_) => self.write_sealed(life, bytes),
+        }
+    }
+
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        let life = self.life(conn);
+        let is_sealed = self.tls.is_some();
+        let Some(socket) = self.live(life) else {
+            return 0;
+        };
+        if socket.has_unsent() {
+            socket.wants_room = true;
+            return 0;
+        }
+        if is_sealed {
+            // What is sealed has to be kept: one piece at most waits for the kernel.
+            self.write_sealed(life, bytes);
+            return bytes.len();
+        }
+        socket.written_ns = monotonic_ns();
+        let taken = match send(&socket.stream, bytes) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => {
+                self.failed.push((life, Closed::from_io(&error)));
+                return 0;
+            }
+        };
+        socket.wants_room = taken < bytes.len();
+        self.bytes_sent += taken as u64;
+        taken
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        let life = self.life(conn);
+        if self.tls.is_some() {
+            self.end_sealed(life);
+        }
+        let Some(socket) = self.live(life) else {
+            return;
+        };
+        if socket.has_unsent() {
+            socket.ending = true;
+        } else {
+            socket.end_direction();
         }
     }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan, LoadSpec, Pacing,
-    RequestSpec, Spin, Stop, Transport,
+    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -40,6 +40,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             spin: Spin::Off,
             sample_every_ns: 1000 * MS,
             transport: Transport::Tcp,
+            connections: ConnectionRules::default(),
             client: ClientSpec::Http1 { connections: 2 },
             mix: Default::default(),
             requests: vec![request("root", "/")],

@@ -16,7 +16,7 @@ pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, PlacementDef,
     PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
 };
-pub use load::{LoadDef, LoadModel, LoadSection};
+pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use workload::{
     BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PrepareDef, PrepareWhen, RequestDef,
     SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,

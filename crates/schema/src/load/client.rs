@@ -32,6 +32,13 @@ pub enum ClientSpec {
         #[serde(default)]
         calls: CallSpec,
     },
+    /// TCP without a protocol above it, one exchange per connection at a time.
+    Tcp {
+        /// Connections over all workers.
+        connections: u32,
+        /// What an exchange is.
+        exchange: TcpExchange,
+    },
     /// A protocol that can be planned but that this version's agent does not speak: it refuses it by name.
     Planned {
         /// Name of the protocol.
@@ -39,4 +46,68 @@ pub enum ClientSpec {
         /// Connections over all workers.
         connections: u32,
     },
+}
+
+/// How connections come and go, whatever is spoken on them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConnectionRules {
+    /// A connection is closed and opened anew after so many exchanges; `None`: it is kept.
+    pub exchanges_max: Option<u64>,
+    /// The connections are opened one after the other, spread over this time, before the load starts.
+    pub open_over_ns: u64,
+}
+
+/// An exchange over TCP. What is sent are the letters a to z, over and over, from a on in every exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "exchange", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TcpExchange {
+    /// So many bytes there, so many back.
+    Echo {
+        /// Bytes there.
+        send_bytes: u64,
+        /// Bytes back.
+        expect_bytes: u64,
+        /// Which ones.
+        content: TcpContent,
+    },
+    /// So many bytes there and the end of that direction, then everything back up to the end of the other: a connection for every
+    /// exchange.
+    HalfClose {
+        /// Bytes there.
+        send_bytes: u64,
+        /// Bytes back; `None`: however many.
+        expect_bytes: Option<u64>,
+        /// Which ones.
+        content: TcpContent,
+    },
+    /// As many bytes as go through: one exchange is one block.
+    Throughput {
+        /// Which way.
+        direction: Direction,
+        /// Length of a block.
+        block_bytes: u64,
+    },
+}
+
+/// Which bytes of an answer are right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TcpContent {
+    /// The letters a to z, over and over, from a on.
+    Pattern,
+    /// Any.
+    Any,
+}
+
+/// Which way bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// To the server.
+    Up,
+    /// From the server.
+    Down,
+    /// Both at the same time on each connection.
+    Both,
 }

@@ -9,15 +9,17 @@ mod client;
 mod grpc;
 mod mix;
 mod pacing;
+mod profile;
 mod request;
 pub mod session;
 pub mod template;
 mod transport;
 
-pub use client::ClientSpec;
+pub use client::{ClientSpec, ConnectionRules, Direction, TcpContent, TcpExchange};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
-pub use pacing::Pacing;
+pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
+pub use profile::RateProfile;
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
@@ -62,6 +64,9 @@ pub struct LoadSpec {
     pub transport: Transport,
     /// The protocol and its connections.
     pub client: ClientSpec,
+    /// How connections come and go.
+    #[serde(default)]
+    pub connections: ConnectionRules,
     /// What is sent, unless a session says it; one is chosen per exchange.
     pub requests: Vec<RequestSpec>,
     /// How requests are chosen and put together.

@@ -3,22 +3,252 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Stop;
+use super::profile::RateProfile;
+
 /// When exchanges start.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+///
+/// The open loops (all but `closed` and `max`) fix every start in advance, as a function of this plan, its seed and the
+/// number of the exchange: neither answers nor the number of workers change it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Pacing {
-    /// Open loop at a constant rate: start times are fixed in advance.
+    /// Open loop at a constant rate.
     Constant {
         /// Exchanges per second over all workers.
         rate_per_s: f64,
+    },
+    /// Open loop at a constant mean rate with exponential gaps: many independent users.
+    Poisson {
+        /// Exchanges per second over all workers, on average.
+        rate_per_s: f64,
+    },
+    /// Open loop whose rate changes evenly, then stays. The warm-up has the first rate.
+    Ramp {
+        /// Exchanges per second at the start of the window.
+        from_per_s: f64,
+        /// Exchanges per second at the end of the ramp and from then on.
+        to_per_s: f64,
+        /// Length of the ramp.
+        over_ns: u64,
+        /// Distances between starts.
+        #[serde(default)]
+        gaps: Gaps,
+    },
+    /// Open loop at one rate after the other; the last one stays. The warm-up has the first rate.
+    Steps {
+        /// The rates, at least one.
+        steps: Vec<RateStep>,
+        /// Distances between starts.
+        #[serde(default)]
+        gaps: Gaps,
+    },
+    /// Open loop that repeats recorded starts, from the start of the warm-up on.
+    Replay {
+        /// Path of the recording.
+        file: String,
+        /// 2: twice as fast as recorded.
+        speed: f64,
+        /// What follows its last start.
+        at_end: AtEnd,
+        /// Which of the starts are this agent's.
+        deal: Deal,
     },
     /// Closed loop: each client starts its next exchange when the last one ended.
     Closed {
         /// Clients, each with at most one exchange under way.
         clients: u32,
-        /// Pause of a client between an answer and its next request.
+        /// Pause of a client between an answer and its next request, on average.
         think_ns: u64,
+        /// How pauses differ.
+        #[serde(default)]
+        think_spread: ThinkSpread,
     },
     /// As fast as the connections carry it.
     Max,
+}
+
+/// Distances between starts at one rate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gaps {
+    /// All the same.
+    #[default]
+    Even,
+    /// Exponential: a Poisson process.
+    Random,
+}
+
+/// A rate for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateStep {
+    /// Exchanges per second over all workers; 0 is a pause.
+    pub rate_per_s: f64,
+    /// How long.
+    pub length_ns: u64,
+}
+
+/// What follows the last start of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AtEnd {
+    /// Nothing: the window ends with the recording.
+    Stop,
+    /// The recording again, one mean gap later.
+    Repeat,
+}
+
+/// Every `parts`-th start, from number `part` on: agents that share a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Deal {
+    /// Agents.
+    pub parts: u32,
+    /// Number of this one, from 0.
+    pub part: u32,
+}
+
+impl Deal {
+    /// One agent has them all.
+    pub const ALL: Deal = Deal { parts: 1, part: 0 };
+}
+
+/// How the pauses of a closed loop differ.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThinkSpread {
+    /// Not at all.
+    #[default]
+    None,
+    /// Evenly between nothing and twice the mean.
+    Uniform,
+    /// Exponentially.
+    Exponential,
+}
+
+impl Pacing {
+    /// The rate over time where the plan fixes one; `None` for recordings and loops that follow answers.
+    #[must_use]
+    pub fn profile(&self, warmup_ns: u64) -> Option<RateProfile> {
+        match self {
+            Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {
+                Some(RateProfile::steady(*rate_per_s))
+            }
+            Pacing::Ramp {
+                from_per_s,
+                to_per_s,
+                over_ns,
+                ..
+            } => Some(
+                RateProfile::steady(*from_per_s)
+                    .hold(warmup_ns)
+                    .ramp(*to_per_s, *over_ns),
+            ),
+            Pacing::Steps { steps, .. } => {
+                let first = steps.first().map_or(0.0, |step| step.rate_per_s);
+                let warm = RateProfile::steady(first).hold(warmup_ns);
+                Some(steps.iter().fold(warm, |profile, step| {
+                    profile.jump(step.rate_per_s).hold(step.length_ns)
+                }))
+            }
+            Pacing::Replay { .. } | Pacing::Closed { .. } | Pacing::Max => None,
+        }
+    }
+
+    /// Whether starts are fixed in advance, whatever the answers do.
+    #[must_use]
+    pub fn is_open_loop(&self) -> bool {
+        !matches!(self, Pacing::Closed { .. } | Pacing::Max)
+    }
+
+    /// Length of the window, as far as the plan alone decides it.
+    #[must_use]
+    pub fn window_ns(&self, stop: Stop) -> Option<u64> {
+        match stop {
+            Stop::Duration { window_ns } => Some(window_ns),
+            Stop::Count { exchanges } => {
+                let end_ns = self.profile(0)?.time_of(exchanges as f64)?;
+                Some(end_ns.round() as u64)
+            }
+            Stop::Interrupted => None,
+        }
+    }
+
+    /// Mean rate of the window, as far as the plan alone decides it.
+    #[must_use]
+    pub fn planned_per_s(&self, stop: Stop) -> Option<f64> {
+        let profile = self.profile(0)?;
+        let window_ns = self.window_ns(stop).filter(|&window_ns| window_ns > 0)?;
+        Some(profile.count_until(window_ns) * 1e9 / window_ns as f64)
+    }
+
+    /// The rate that was asked for, given how many starts fell into the window: as written where it is constant, else what the
+    /// schedule came to. `None` for loops that follow answers, and for a window without length.
+    #[must_use]
+    pub fn offered_per_s(&self, intended: u64, window_ns: u64) -> Option<f64> {
+        match self {
+            Pacing::Constant { rate_per_s } => Some(*rate_per_s),
+            Pacing::Closed { .. } | Pacing::Max => None,
+            Pacing::Poisson { .. }
+            | Pacing::Ramp { .. }
+            | Pacing::Steps { .. }
+            | Pacing::Replay { .. } => {
+                (window_ns > 0).then(|| intended as f64 * 1e9 / window_ns as f64)
+            }
+        }
+    }
+
+    /// The share of one of several agents that generate this load together. Random gaps stay exact: independent Poisson
+    /// processes add up to one.
+    #[must_use]
+    pub fn share(&self, deal: Deal) -> Pacing {
+        let parts = f64::from(deal.parts.max(1));
+        match self.clone() {
+            Pacing::Constant { rate_per_s } => Pacing::Constant {
+                rate_per_s: rate_per_s / parts,
+            },
+            Pacing::Poisson { rate_per_s } => Pacing::Poisson {
+                rate_per_s: rate_per_s / parts,
+            },
+            Pacing::Ramp {
+                from_per_s,
+                to_per_s,
+                over_ns,
+                gaps,
+            } => Pacing::Ramp {
+                from_per_s: from_per_s / parts,
+                to_per_s: to_per_s / parts,
+                over_ns,
+                gaps,
+            },
+            Pacing::Steps { mut steps, gaps } => {
+                for step in &mut steps {
+                    step.rate_per_s /= parts;
+                }
+                Pacing::Steps { steps, gaps }
+            }
+            Pacing::Replay {
+                file,
+                speed,
+                at_end,
+                ..
+            } => Pacing::Replay {
+                file,
+                speed,
+                at_end,
+                deal,
+            },
+            Pacing::Closed {
+                clients,
+                think_ns,
+                think_spread,
+            } => Pacing::Closed {
+                clients: clients.div_ceil(deal.parts.max(1)),
+                think_ns,
+                think_spread,
+            },
+            Pacing::Max => Pacing::Max,
+        }
+    }
 }

@@ -1,13 +1,12 @@
 //! The load of every role, complete.
 
 use super::workload::Used;
-use super::{Scope, template};
+use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
-use crate::def::{
-    BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadModel, LoadSection, RequestDef,
-};
+use crate::def::{BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadSection, RequestDef};
 use crate::load::{
-    Body, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
+    Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, RequestSpec, Spin,
+    Transport,
 };
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind, RoleLoad};
@@ -18,8 +17,6 @@ use crate::yaml::{Mark, Node};
 
 /// Connections when nothing is said: what published studies of proxies use.
 const CONNECTIONS: u32 = 16;
-/// Window when nothing is said.
-const WINDOW_NS: u64 = 10_000_000_000;
 /// Warm-up when nothing is said.
 const WARMUP_NS: u64 = 1_000_000_000;
 /// Limit of an exchange when nothing is said.
@@ -28,10 +25,10 @@ const TIMEOUT_NS: u64 = 10_000_000_000;
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
 /// A role with the place of its keys.
-struct Role<'a> {
+pub(super) struct Role<'a> {
     name: Option<&'a str>,
-    def: &'a LoadDef,
-    path: Vec<&'a str>,
+    pub(super) def: &'a LoadDef,
+    pub(super) path: Vec<&'a str>,
 }
 
 fn listed(section: &LoadSection) -> Vec<Role<'_>> {
@@ -112,7 +109,7 @@ pub(super) fn roles(
     loads
 }
 
-fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
+pub(super) fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
     let mut path = role.path.clone();
     path.push(key);
     root.place(&path)
@@ -191,11 +188,11 @@ fn spec(
     settings: &Settings,
 ) -> Option<LoadSpec> {
     let def = role.def;
-    let pacing = pacing(scope, root, role)?;
-    let stop = stop(scope, root, role)?;
+    let stop = pacing::stop(scope, root, role)?;
+    let pacing = pacing::pacing(scope, root, role, stop)?;
     let connections = def.connections.unwrap_or(match pacing {
         Pacing::Closed { clients, .. } => clients,
-        Pacing::Constant { .. } | Pacing::Max => CONNECTIONS,
+        _ => CONNECTIONS,
     });
     for (key, period) in [("timeout", def.timeout), ("sample_every", def.sample_every)] {
         if period.is_some_and(|period| period.0.is_zero()) {
@@ -219,76 +216,12 @@ fn spec(
         transport: Transport::Tcp,
         client: crate::protocol::client(protocol, connections),
         mix: Default::default(),
+        connections: ConnectionRules {
+            exchanges_max: def.exchanges_per_connection,
+            open_over_ns: ns(def.open_over, 0),
+        },
         requests: requests(scope, root, role, kind, settings),
     })
-}
-
-fn pacing(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Pacing> {
-    let def = role.def;
-    let model = match (def.model, def.rate, def.clients) {
-        (Some(model), ..) => model,
-        (None, Some(_), _) => LoadModel::Constant,
-        (None, None, Some(_)) => LoadModel::Closed,
-        (None, None, None) => {
-            let said = "say how fast: rate: 400, clients: 20, or model: max";
-            scope.problem(root.key_place(&role.path), said);
-            return None;
-        }
-    };
-    let mut foreign = |key: &str, written: bool, belongs: &str| {
-        if written {
-            let said = format!("{key} belongs to model {belongs}: take one of them out");
-            scope.problem(at(root, role, key), said);
-        }
-    };
-    if model != LoadModel::Constant {
-        foreign("rate", def.rate.is_some(), "constant");
-    }
-    if model != LoadModel::Closed {
-        foreign("clients", def.clients.is_some(), "closed");
-        foreign("think", def.think.is_some(), "closed");
-    }
-    match model {
-        LoadModel::Constant => {
-            let Some(rate_per_s) = def.rate else {
-                scope.problem(at(root, role, "model"), "model constant needs a rate");
-                return None;
-            };
-            Some(Pacing::Constant { rate_per_s })
-        }
-        LoadModel::Closed => {
-            let Some(clients) = def.clients else {
-                scope.problem(at(root, role, "model"), "model closed needs clients");
-                return None;
-            };
-            Some(Pacing::Closed {
-                clients,
-                think_ns: def.think.map_or(0, crate::units::Period::as_ns),
-            })
-        }
-        LoadModel::Max => Some(Pacing::Max),
-    }
-}
-
-fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Stop> {
-    match (role.def.exchanges, role.def.duration) {
-        (Some(_), Some(_)) => {
-            let said = "duration and exchanges both end the window: take one of them out";
-            scope.problem(at(root, role, "exchanges"), said);
-            None
-        }
-        (Some(exchanges), None) => Some(Stop::Count { exchanges }),
-        (None, Some(duration)) if duration.0.is_zero() => {
-            scope.problem(
-                at(root, role, "duration"),
-                "the window must be longer than nothing",
-            );
-            None
-        }
-        (None, duration) => Some(Stop::Duration {
-            window_ns: duration.map_or(WINDOW_NS, crate::units::Period::as_ns),
-        }),
-    }
 }
 
 fn requests(

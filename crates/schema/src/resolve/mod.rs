@@ -7,6 +7,7 @@ mod about;
 mod check;
 mod levels;
 mod load;
+mod pacing;
 mod published;
 mod run;
 mod start;

@@ -201,7 +201,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("load.rat: [400]"),
         [
-            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, clients, think, connections, exchanges, warmup, timeout, workers, spin and sample_every"
+            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, over, steps, gaps, recording, speed, at_end, clients, think, think_spread, connections, exchanges_per_connection, open_over, exchanges, warmup, timeout, workers, spin and sample_every"
         ]
     );
     assert_eq!(

@@ -1,6 +1,6 @@
 //! The model beyond the first experiment: gateways, own TLS, brokers, roles, levels compared.
 
-use tare_schema::load::{ClientSpec, Pacing};
+use tare_schema::load::{AtEnd, ClientSpec, Gaps, Pacing, ThinkSpread};
 use tare_schema::plan::{Arm, Compare, Exclusion, Form, Plan, PublishedFigure};
 use tare_schema::topology::{InstanceRole, Interception, Route, Security};
 
@@ -231,4 +231,68 @@ fn an_arm_is_described_from_its_definition() {
         "{}",
         about("bypass")
     );
+}
+
+/// The pacing of a load written like this, or what is wrong with it.
+fn paced(load: &str) -> Result<(Pacing, Option<u64>), String> {
+    let text = format!(
+        "question: q\nworkload: echo\narms: [{{name: a}}, {{name: b}}]\nload: {{{load}}}\n"
+    );
+    match crate::bench::plan(&text, Form::Full) {
+        Ok(plan) => {
+            let load = &plan.cells[0].load[0].load;
+            Ok((load.pacing.clone(), load.pacing.window_ns(load.stop)))
+        }
+        Err(problems) => Err(problems.iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[test]
+fn every_pace_can_be_written_and_has_its_window() {
+    let s = 1_000_000_000;
+    let poisson = Pacing::Poisson { rate_per_s: 50.0 };
+    assert_eq!(
+        paced("model: poisson, rate: 50, duration: 3s").unwrap(),
+        (poisson, Some(3 * s))
+    );
+    let ramp = Pacing::Ramp {
+        from_per_s: 0.0,
+        to_per_s: 200.0,
+        over_ns: 3 * s,
+        gaps: Gaps::Random,
+    };
+    let written = "from: 0, to: 200, gaps: random, duration: 3s";
+    assert_eq!(paced(written).unwrap(), (ramp, Some(3 * s)));
+    let (steps, window) = paced("steps: [{rate: 10, for: 2s}, {rate: 0, for: 1s}]").unwrap();
+    assert!(matches!(steps, Pacing::Steps { steps, .. } if steps[1].rate_per_s == 0.0));
+    assert_eq!(window, Some(3 * s), "as long as its steps");
+    let (replay, _) = paced("recording: day.txt, speed: 2, at_end: repeat").unwrap();
+    let Pacing::Replay {
+        file,
+        speed,
+        at_end,
+        ..
+    } = replay
+    else {
+        panic!("{replay:?}")
+    };
+    assert!(
+        file.starts_with('/') && file.ends_with("/day.txt"),
+        "{file}"
+    );
+    assert_eq!((speed, at_end), (2.0, AtEnd::Repeat));
+    let (closed, _) = paced("clients: 4, think: 10ms, think_spread: uniform").unwrap();
+    assert!(
+        matches!(closed, Pacing::Closed { think_spread, .. } if think_spread == ThinkSpread::Uniform)
+    );
+}
+
+#[test]
+fn keys_of_another_pace_and_missing_ones_are_mistakes() {
+    let wrong = |load: &str| paced(load).unwrap_err();
+    assert!(wrong("model: poisson").contains("model poisson needs a rate"));
+    assert!(wrong("to: 5").contains("model ramp needs from"));
+    assert!(wrong("rate: 5, speed: 2").contains("speed belongs to model replay"));
+    assert!(wrong("model: max, clients: 2").contains("clients belongs to model closed"));
+    assert!(wrong("from: 1, to: 5, exchanges: 9").contains("needs the time it goes over"));
 }

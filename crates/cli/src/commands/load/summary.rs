@@ -56,7 +56,11 @@ impl Summary {
         Self {
             words: wanted.words.clone(),
             rate: Rate {
-                asked_per_s: wanted.rate_per_s(),
+                asked_per_s: wanted
+                    .plan
+                    .load
+                    .pacing
+                    .offered_per_s(outcome.result.intended, window_ns),
                 completed_per_s,
             },
         }
@@ -91,13 +95,15 @@ impl Summary {
             Some(asked) if self.rate.is_reached() => {
                 let _ = writeln!(
                     text,
-                    "rate         {asked}/s asked, {completed} answered: reached"
+                    "rate         {}/s asked, {completed} answered: reached",
+                    figure_of(asked)
                 );
             }
             Some(asked) => {
                 let _ = writeln!(
                     text,
-                    "rate         NOT REACHED: {asked}/s asked, {completed} answered within the window{}",
+                    "rate         NOT REACHED: {}/s asked, {completed} answered within the window{}",
+                    figure_of(asked),
                     why_not(result)
                 );
             }
@@ -106,6 +112,11 @@ impl Summary {
             }
         }
     }
+}
+
+/// A rate as it was typed, or to one place when a schedule came to it.
+fn figure_of(rate_per_s: f64) -> f64 {
+    (rate_per_s * 10.0).round() / 10.0
 }
 
 /// Exchanges that ended between two offsets; samples across a border count by their share.

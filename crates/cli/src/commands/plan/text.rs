@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use tare_report::pace;
 use tare_schema::estimate::estimate;
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
 use tare_schema::metric::{Metric, Unit};
@@ -137,14 +138,15 @@ fn load(role: &RoleLoad, several: bool) -> String {
         ..
     } = &role.load;
     let model = match pacing {
-        Pacing::Constant { .. } => "open loop at a constant rate",
-        Pacing::Closed { .. } => "closed loop",
-        Pacing::Max => "as fast as possible",
+        // Levels vary their figures, and show them.
+        Pacing::Constant { .. } | Pacing::Closed { .. } => pace::kind(pacing).to_owned(),
+        _ => pace::words(pacing),
     };
     let (protocol, connections) = match client {
         ClientSpec::Http1 { connections } => ("http1", *connections),
         ClientSpec::Http2 { connections, .. } => ("http2", *connections),
         ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
+        ClientSpec::Tcp { connections, .. } => ("tcp", *connections),
         ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
     };
     let window = match stop {

@@ -88,6 +88,8 @@ pub struct Conn<D: Dialect> {
     pub(super) windows: Windows,
     pub(super) peer: Peer,
     pub(super) next_id: u32,
+    /// Of the last exchange that may begin on it.
+    id_last: u32,
     pub(super) send_window: i64,
     pub(super) receive_window: i64,
     /// Streams with body to send, in turn.
@@ -111,10 +113,16 @@ pub enum Leave {
     Reset(ErrorCode),
 }
 
+/// The id of the last stream when so many exchanges may begin on a connection.
+pub(super) fn id_last(exchanges_max: u64) -> u32 {
+    let last = exchanges_max.max(1).saturating_mul(2) - 1;
+    u32::try_from(last).map_or(ID_LAST, |last| last.min(ID_LAST))
+}
+
 impl<D: Dialect> Conn<D> {
     /// A slot for a connection of so many streams.
     #[must_use]
-    pub fn new(streams: u16, windows: Windows, limits: Limits) -> Self {
+    pub fn new(streams: u16, id_last: u32, windows: Windows, limits: Limits) -> Self {
         Self {
             state: State::Closed,
             codec: Codec::new(limits),
@@ -126,6 +134,7 @@ impl<D: Dialect> Conn<D> {
             windows,
             peer: PEER_DEFAULT,
             next_id: 1,
+            id_last,
             send_window: i64::from(WINDOW_BYTES_DEFAULT),
             receive_window: 0,
             senders: VecDeque::with_capacity(usize::from(streams)),
@@ -191,7 +200,7 @@ impl<D: Dialect> Conn<D> {
     #[inline]
     #[must_use]
     pub fn is_leaving(&self) -> bool {
-        self.goaway.is_some() || self.next_id > ID_LAST
+        self.goaway.is_some() || self.next_id > self.id_last
     }
 
     /// The error that the server ended it with, if it did by one.

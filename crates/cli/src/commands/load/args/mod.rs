@@ -7,7 +7,7 @@ mod request;
 mod tls;
 
 pub use output::OutputArgs;
-pub use pacing::{PacingArgs, Stopping};
+pub use pacing::{PacingArgs, RateArg, Stopping};
 pub use protocol::ProtocolArgs;
 pub use request::RequestArgs;
 pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};

@@ -19,6 +19,6 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Exit code 1 when the rate asked for was not reached.
-    #[arg(long, requires = "rate")]
+    #[arg(long, requires = "schedule")]
     pub require_rate: bool,
 }

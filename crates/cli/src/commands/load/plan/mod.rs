@@ -1,5 +1,6 @@
 //! From the arguments of `tare load` to a load plan.
 
+mod pace;
 mod request;
 mod tls;
 mod words;
@@ -8,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Pacing, Spin, Stop};
+use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Spin};
 
-use super::args::{Args, Stopping};
+use super::args::Args;
 use super::target::Target;
 
 /// Connections when nothing is said: what comparable tools open.
@@ -28,14 +29,7 @@ pub struct Wanted {
 impl Wanted {
     /// Makes the plan.
     pub fn new(args: &Args, target: &Target) -> anyhow::Result<Self> {
-        let pacing = match (args.pacing.rate, args.pacing.clients) {
-            (Some(rate_per_s), _) => Pacing::Constant { rate_per_s },
-            (None, Some(clients)) => Pacing::Closed {
-                clients,
-                think_ns: args.pacing.think.as_ns(),
-            },
-            (None, None) => Pacing::Max,
-        };
+        let pacing = pace::pacing(&args.pacing)?;
         let shared_by = match args.protocol.http2 || args.protocol.grpc {
             true => u32::from(args.protocol.streams.max(1)),
             false => 1,
@@ -54,13 +48,15 @@ impl Wanted {
                  --connections or give at least {needed}"
             );
         }
-        let stop = match (args.pacing.count, args.pacing.duration) {
-            (Some(exchanges), _) => Stop::Count { exchanges },
-            (None, Stopping::After(period)) => Stop::Duration {
-                window_ns: period.as_ns(),
-            },
-            (None, Stopping::Interrupted) => Stop::Interrupted,
-        };
+        let stop = pace::stop(&args.pacing, &pacing);
+        let words = format!(
+            "{} · {} · {} · {connections} connections, {} worker{}",
+            target.url,
+            tare_report::pace::words(&pacing),
+            words::stop(&pacing, stop),
+            args.pacing.workers,
+            if args.pacing.workers == 1 { "" } else { "s" }
+        );
         let plan = LoadPlan {
             version: FORMAT_VERSION,
             role: "client".into(),
@@ -85,26 +81,11 @@ impl Wanted {
                 transport: tls::transport(args, target)?,
                 client: client(args, connections),
                 mix: Default::default(),
+                connections: pace::connections(&args.pacing),
                 requests: vec![request::request(args, target)?],
             },
         };
-        let words = format!(
-            "{} · {} · {} · {connections} connections, {} worker{}",
-            target.url,
-            words::pacing(pacing),
-            words::stop(stop),
-            args.pacing.workers,
-            if args.pacing.workers == 1 { "" } else { "s" }
-        );
         Ok(Self { plan, words })
-    }
-
-    /// The rate asked for, if one was.
-    pub fn rate_per_s(&self) -> Option<f64> {
-        match self.plan.load.pacing {
-            Pacing::Constant { rate_per_s } => Some(rate_per_s),
-            Pacing::Closed { .. } | Pacing::Max => None,
-        }
     }
 }
 

@@ -99,6 +99,14 @@ impl Outlet for Net {
         }
     }
 
+    fn pour(&mut self, _conn: ConnId, _bytes: &[u8]) -> usize {
+        unreachable!("HTTP/2 writes")
+    }
+
+    fn half_close(&mut self, _conn: ConnId) {
+        unreachable!("HTTP/2 ends streams, not directions")
+    }
+
     fn close(&mut self, conn: ConnId) {
         self.open[conn.0 as usize] = false;
     }
@@ -208,6 +216,8 @@ impl<D: Dialect> Rig<D> {
             streams: setup.streams,
             timeout_ns: TIMEOUT_NS,
             waiting_max: 64,
+            exchanges_max: u64::MAX,
+            opening: crate::opening::Opening::default(),
             windows: setup.windows,
             limits: Limits::default(),
         });

@@ -1,0 +1,102 @@
+//! From the arguments to when exchanges start, when the window ends, and how connections come and go.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tare_schema::load::{AtEnd, ConnectionRules, Deal, Gaps, Pacing, Stop};
+
+use super::super::args::{PacingArgs, RateArg, Stopping};
+
+/// How long to measure when nothing is said.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// When exchanges start.
+pub(super) fn pacing(args: &PacingArgs) -> anyhow::Result<Pacing> {
+    let gaps = match args.poisson {
+        true => Gaps::Random,
+        false => Gaps::Even,
+    };
+    if let Some(steps) = &args.steps {
+        let steps = steps.0.clone();
+        return Ok(Pacing::Steps { steps, gaps });
+    }
+    if let Some(file) = &args.replay {
+        let file = std::path::absolute(file).context("--replay names no file")?;
+        return Ok(Pacing::Replay {
+            file: file.to_string_lossy().into_owned(),
+            speed: args.replay_speed,
+            at_end: match args.replay_repeat {
+                true => AtEnd::Repeat,
+                false => AtEnd::Stop,
+            },
+            deal: Deal::ALL,
+        });
+    }
+    Ok(match (args.rate, args.clients) {
+        (Some(RateArg::Constant(rate_per_s)), _) => match gaps {
+            Gaps::Even => Pacing::Constant { rate_per_s },
+            Gaps::Random => Pacing::Poisson { rate_per_s },
+        },
+        (
+            Some(RateArg::Ramp {
+                from_per_s,
+                to_per_s,
+                over,
+            }),
+            _,
+        ) => Pacing::Ramp {
+            from_per_s,
+            to_per_s,
+            over_ns: over.as_ns(),
+            gaps,
+        },
+        (None, Some(clients)) => Pacing::Closed {
+            clients,
+            think_ns: args.think.as_ns(),
+            think_spread: args.think_spread.into(),
+        },
+        (None, None) => Pacing::Max,
+    })
+}
+
+/// When the window ends: as said, else with the schedule.
+pub(super) fn stop(args: &PacingArgs, pacing: &Pacing) -> Stop {
+    match (args.count, args.duration, pacing) {
+        (Some(exchanges), ..) => Stop::Count { exchanges },
+        (None, Some(Stopping::After(period)), _) => Stop::Duration {
+            window_ns: period.as_ns(),
+        },
+        (None, Some(Stopping::Interrupted), _) => Stop::Interrupted,
+        (None, None, Pacing::Ramp { over_ns, .. }) if *over_ns > 0 => Stop::Duration {
+            window_ns: *over_ns,
+        },
+        (None, None, Pacing::Steps { steps, .. }) => Stop::Duration {
+            window_ns: steps
+                .iter()
+                .map(|step| step.length_ns)
+                .fold(0, u64::saturating_add),
+        },
+        (
+            None,
+            None,
+            Pacing::Replay {
+                at_end: AtEnd::Stop,
+                ..
+            },
+        ) => Stop::Interrupted,
+        (None, None, _) => Stop::Duration {
+            window_ns: WINDOW.as_nanos() as u64,
+        },
+    }
+}
+
+/// How connections come and go.
+pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
+    ConnectionRules {
+        exchanges_max: match args.no_keepalive {
+            true => Some(1),
+            false => args.requests_per_connection,
+        },
+        open_over_ns: args.open_over.as_ns(),
+    }
+}

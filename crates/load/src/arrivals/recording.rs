@@ -1,0 +1,199 @@
+//! Recorded starts, to be repeated.
+
+use std::io::Read;
+use std::path::Path;
+
+use tare_schema::load::{AtEnd, Deal};
+use thiserror::Error;
+
+use super::NEVER;
+use super::recorded;
+
+/// Starts of one recording at most: 800 MB of memory.
+pub(super) const STARTS_MAX: usize = 100_000_000;
+
+/// Largest file that is read.
+const BYTES_MAX: u64 = 4_000_000_000;
+
+/// Why a recording cannot be used.
+#[derive(Debug, Error)]
+pub enum RecordingError {
+    /// It cannot be read.
+    #[error("cannot read the recording {file}: {source}")]
+    Read {
+        /// Which one.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line is none of a recording.
+    #[error(
+        "{file}:{line}: {text:?} is no start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
+         CSV or HdrHistogram log of a load"
+    )]
+    Line {
+        /// Which file.
+        file: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// As written, cut.
+        text: String,
+    },
+    /// It has no starts.
+    #[error("the recording {0} has no starts")]
+    Empty(String),
+    /// It has too many.
+    #[error("the recording {0} has more than {STARTS_MAX} starts: cut it")]
+    TooMany(String),
+    /// A log that cannot be read.
+    #[error("the recording {file}: {source}")]
+    Log {
+        /// Which file.
+        file: String,
+        /// Why.
+        source: tare_stats::hlog::ReadError,
+    },
+}
+
+/// The starts of a recording, from its first one on, at the speed wanted.
+#[derive(Debug)]
+pub struct Recording {
+    /// Sorted, from 0.
+    starts_ns: Vec<u64>,
+    /// From the first start of one round to that of the next: one mean gap behind the last.
+    round_ns: u64,
+    speed: f64,
+    at_end: AtEnd,
+    deal: Deal,
+}
+
+impl Recording {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(
+        file: &str,
+        speed: f64,
+        at_end: AtEnd,
+        deal: Deal,
+    ) -> Result<Recording, RecordingError> {
+        let unread = |source| RecordingError::Read {
+            file: file.to_owned(),
+            source,
+        };
+        let opened = std::fs::File::open(Path::new(file)).map_err(unread)?;
+        let mut text = String::new();
+        opened
+            .take(BYTES_MAX)
+            .read_to_string(&mut text)
+            .map_err(unread)?;
+        let starts_ns = recorded::starts(file, &text)?;
+        Self::of(file, starts_ns, speed, at_end, deal)
+    }
+
+    /// A recording of these starts, in any order.
+    ///
+    /// # Errors
+    /// When there are none or too many.
+    pub fn of(
+        file: &str,
+        mut starts_ns: Vec<u64>,
+        speed: f64,
+        at_end: AtEnd,
+        deal: Deal,
+    ) -> Result<Recording, RecordingError> {
+        if starts_ns.len() > STARTS_MAX {
+            return Err(RecordingError::TooMany(file.to_owned()));
+        }
+        starts_ns.sort_unstable();
+        let Some((&first_ns, &last_ns)) = starts_ns.first().zip(starts_ns.last()) else {
+            return Err(RecordingError::Empty(file.to_owned()));
+        };
+        for start_ns in &mut starts_ns {
+            *start_ns -= first_ns;
+        }
+        let span_ns = last_ns - first_ns;
+        let gaps = (starts_ns.len() as u64 - 1).max(1);
+        Ok(Recording {
+            // A recording of one instant has no gap: a nanosecond keeps rounds apart.
+            round_ns: span_ns.saturating_add((span_ns / gaps).max(1)),
+            starts_ns,
+            speed,
+            at_end,
+            deal,
+        })
+    }
+
+    /// The start with this number among this agent's.
+    pub(super) fn at(&self, index: u64) -> Option<u64> {
+        let index = index
+            .saturating_mul(u64::from(self.deal.parts.max(1)))
+            .saturating_add(u64::from(self.deal.part));
+        let count = self.starts_ns.len() as u64;
+        let round = match self.at_end {
+            AtEnd::Stop if index >= count => return None,
+            AtEnd::Stop => 0,
+            AtEnd::Repeat => index / count,
+        };
+        let within_ns = self.starts_ns[(index % count) as usize];
+        let recorded_ns = u128::from(round) * u128::from(self.round_ns) + u128::from(within_ns);
+        Some(self.at_speed(recorded_ns))
+    }
+
+    /// The first of this agent's starts at or behind a time.
+    pub(super) fn first_from(&self, at_ns: u64) -> u64 {
+        // Times rise with their numbers: halve the range that holds the border.
+        let (mut low, mut high) = (0_u64, 1_u64);
+        let is_before = |index| self.at(index).is_some_and(|start_ns| start_ns < at_ns);
+        while is_before(high) {
+            low = high;
+            high = high.saturating_mul(2);
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// When it is over.
+    pub(super) fn length_ns(&self) -> u64 {
+        match self.at_end {
+            AtEnd::Stop => self.at_speed(u128::from(self.round_ns)),
+            AtEnd::Repeat => NEVER,
+        }
+    }
+
+    /// The most starts of this agent within any time so long: what may wait for answers at once.
+    pub(crate) fn crowd_max(&self, within_ns: u64) -> u64 {
+        let recorded_ns = (within_ns as f64 * self.speed) as u64;
+        let (mut from, mut most) = (0, 0);
+        for (to, &at_ns) in self.starts_ns.iter().enumerate() {
+            while at_ns - self.starts_ns[from] > recorded_ns {
+                from += 1;
+            }
+            most = most.max(to - from + 1);
+        }
+        let rounds = match self.at_end {
+            AtEnd::Stop => 1,
+            AtEnd::Repeat => 1 + recorded_ns / self.round_ns,
+        };
+        // The end of one round and the start of the next may fall together.
+        (most as u64)
+            .saturating_mul(1 + rounds)
+            .div_ceil(u64::from(self.deal.parts.max(1)))
+    }
+
+    fn at_speed(&self, recorded_ns: u128) -> u64 {
+        if self.speed == 1.0 {
+            u64::try_from(recorded_ns).unwrap_or(NEVER)
+        } else {
+            (recorded_ns as f64 / self.speed).round() as u64
+        }
+    }
+}

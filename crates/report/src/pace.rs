@@ -1,0 +1,135 @@
+//! The pace of a load in words.
+
+use std::time::Duration;
+
+use tare_schema::load::{AtEnd, Gaps, Pacing, ThinkSpread};
+use tare_schema::units::Period;
+
+use crate::quantity;
+
+/// What kind of pace it is, without its figures.
+#[must_use]
+pub fn kind(pacing: &Pacing) -> &'static str {
+    match pacing {
+        Pacing::Constant { .. } => "open loop at a constant rate",
+        Pacing::Poisson { .. } => "open loop with random gaps (Poisson)",
+        Pacing::Ramp { .. } => "open loop along a ramp",
+        Pacing::Steps { .. } => "open loop in steps",
+        Pacing::Replay { .. } => "open loop as recorded",
+        Pacing::Closed { .. } => "closed loop",
+        Pacing::Max => "as fast as possible",
+    }
+}
+
+/// The pace with its figures, over all workers.
+#[must_use]
+pub fn words(pacing: &Pacing) -> String {
+    match pacing {
+        Pacing::Constant { rate_per_s } => format!("{rate_per_s}/s"),
+        Pacing::Poisson { rate_per_s } => format!("{rate_per_s}/s on average, random gaps"),
+        Pacing::Ramp {
+            from_per_s,
+            to_per_s,
+            over_ns,
+            gaps,
+        } => {
+            let over = period(*over_ns);
+            format!(
+                "{from_per_s}/s to {to_per_s}/s in {over}{}",
+                gaps_words(*gaps)
+            )
+        }
+        Pacing::Steps { steps, gaps } => {
+            let one = |step: &tare_schema::load::RateStep| {
+                format!("{}/s for {}", step.rate_per_s, period(step.length_ns))
+            };
+            let steps: Vec<String> = steps.iter().map(one).collect();
+            format!("{}{}", steps.join(", "), gaps_words(*gaps))
+        }
+        Pacing::Replay {
+            file,
+            speed,
+            at_end,
+            ..
+        } => {
+            let speed = match speed {
+                1.0 => String::new(),
+                speed => format!(" at {speed} × its speed"),
+            };
+            let again = match at_end {
+                AtEnd::Stop => "",
+                AtEnd::Repeat => ", again and again",
+            };
+            format!("as recorded in {file}{speed}{again}")
+        }
+        Pacing::Closed {
+            clients,
+            think_ns,
+            think_spread,
+        } => {
+            let clients = quantity::counted(u64::from(*clients), "client", "clients");
+            let pause = match (think_ns, think_spread) {
+                (0, _) => String::new(),
+                (_, ThinkSpread::None) => format!(", pausing {}", period(*think_ns)),
+                (_, ThinkSpread::Uniform) => {
+                    format!(", pausing 0 to {}", period(think_ns.saturating_mul(2)))
+                }
+                (_, ThinkSpread::Exponential) => {
+                    let mean = period(*think_ns);
+                    format!(", pausing {mean} on average (exponentially)")
+                }
+            };
+            format!("{clients} in a closed loop{pause}")
+        }
+        Pacing::Max => "as fast as possible".into(),
+    }
+}
+
+fn gaps_words(gaps: Gaps) -> &'static str {
+    match gaps {
+        Gaps::Even => "",
+        Gaps::Random => ", random gaps",
+    }
+}
+
+fn period(length_ns: u64) -> Period {
+    Period(Duration::from_nanos(length_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_schema::load::RateStep;
+
+    #[test]
+    fn every_pace_has_its_figures_in_its_words() {
+        let ramp = Pacing::Ramp {
+            from_per_s: 100.0,
+            to_per_s: 2000.0,
+            over_ns: 30_000_000_000,
+            gaps: Gaps::Random,
+        };
+        assert_eq!(words(&ramp), "100/s to 2000/s in 30s, random gaps");
+        let steps = vec![
+            RateStep {
+                rate_per_s: 10.5,
+                length_ns: 2_000_000_000,
+            };
+            2
+        ];
+        let gaps = Gaps::Even;
+        assert_eq!(
+            words(&Pacing::Steps { steps, gaps }),
+            "10.5/s for 2s, 10.5/s for 2s"
+        );
+        let thinking = Pacing::Closed {
+            clients: 1,
+            think_ns: 5_000_000,
+            think_spread: ThinkSpread::Uniform,
+        };
+        assert_eq!(
+            words(&thinking),
+            "1 client in a closed loop, pausing 0 to 10ms"
+        );
+    }
+}

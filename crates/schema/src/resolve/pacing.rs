@@ -1,0 +1,200 @@
+//! When the exchanges of a role start and when its window ends.
+
+use std::path::Path;
+
+use super::Scope;
+use super::load::{Role, at};
+use crate::def::{LoadDef, LoadModel};
+use crate::load::{AtEnd, Deal, Pacing, RateStep, Stop, ThinkSpread};
+use crate::units::Period;
+use crate::yaml::Node;
+
+/// Window when nothing is said.
+const WINDOW_NS: u64 = 10_000_000_000;
+
+/// Which models a key belongs to.
+type Belongs = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
+
+const KEYS: [Belongs; 12] = [
+    (
+        "rate",
+        |def| def.rate.is_some(),
+        &[LoadModel::Constant, LoadModel::Poisson],
+    ),
+    ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
+    ("to", |def| def.to.is_some(), &[LoadModel::Ramp]),
+    ("over", |def| def.over.is_some(), &[LoadModel::Ramp]),
+    ("steps", |def| def.steps.is_some(), &[LoadModel::Steps]),
+    (
+        "gaps",
+        |def| def.gaps.is_some(),
+        &[LoadModel::Ramp, LoadModel::Steps],
+    ),
+    (
+        "recording",
+        |def| def.recording.is_some(),
+        &[LoadModel::Replay],
+    ),
+    ("speed", |def| def.speed.is_some(), &[LoadModel::Replay]),
+    ("at_end", |def| def.at_end.is_some(), &[LoadModel::Replay]),
+    ("clients", |def| def.clients.is_some(), &[LoadModel::Closed]),
+    ("think", |def| def.think.is_some(), &[LoadModel::Closed]),
+    (
+        "think_spread",
+        |def| def.think_spread.is_some(),
+        &[LoadModel::Closed],
+    ),
+];
+
+fn word(model: LoadModel) -> &'static str {
+    match model {
+        LoadModel::Constant => "constant",
+        LoadModel::Poisson => "poisson",
+        LoadModel::Ramp => "ramp",
+        LoadModel::Steps => "steps",
+        LoadModel::Replay => "replay",
+        LoadModel::Closed => "closed",
+        LoadModel::Max => "max",
+    }
+}
+
+/// The model as written, or the one whose keys are.
+fn model(def: &LoadDef) -> Option<LoadModel> {
+    let by_key = [
+        (def.to.is_some(), LoadModel::Ramp),
+        (def.steps.is_some(), LoadModel::Steps),
+        (def.recording.is_some(), LoadModel::Replay),
+        (def.rate.is_some(), LoadModel::Constant),
+        (def.clients.is_some(), LoadModel::Closed),
+    ];
+    let written = by_key.into_iter().find(|(is_written, _)| *is_written);
+    def.model.or(written.map(|(_, model)| model))
+}
+
+/// When exchanges start.
+pub(super) fn pacing(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    stop: Stop,
+) -> Option<Pacing> {
+    let def = role.def;
+    let Some(model) = model(def) else {
+        let said = "say how fast: rate: 400, clients: 20, or model: max";
+        scope.problem(root.key_place(&role.path), said);
+        return None;
+    };
+    for (key, is_written, models) in KEYS {
+        if is_written(def) && !models.contains(&model) {
+            let names: Vec<&str> = models.iter().map(|model| word(*model)).collect();
+            let said = format!(
+                "{key} belongs to model {}: take one of them out",
+                names.join(" or ")
+            );
+            scope.problem(at(root, role, key), said);
+        }
+    }
+    let made = of_model(scope.file, model, def, stop);
+    made.map_err(|said| scope.problem(at(root, role, "model"), said))
+        .ok()
+}
+
+fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<Pacing, String> {
+    let missing = |what: &str| format!("model {} needs {what}", word(model));
+    let rate = || def.rate.ok_or_else(|| missing("a rate"));
+    let gaps = def.gaps.unwrap_or_default();
+    Ok(match model {
+        LoadModel::Constant => Pacing::Constant {
+            rate_per_s: rate()?,
+        },
+        LoadModel::Poisson => Pacing::Poisson {
+            rate_per_s: rate()?,
+        },
+        LoadModel::Ramp => Pacing::Ramp {
+            from_per_s: def.from.ok_or_else(|| missing("from: a rate, or 0"))?,
+            to_per_s: def.to.ok_or_else(|| missing("to: a rate"))?,
+            over_ns: match (def.over, stop) {
+                (Some(over), _) => over.as_ns(),
+                (None, Stop::Duration { window_ns }) => window_ns,
+                (None, Stop::Count { .. } | Stop::Interrupted) => {
+                    return Err(missing("the time it goes over"));
+                }
+            },
+            gaps,
+        },
+        LoadModel::Steps => Pacing::Steps {
+            steps: steps(def).ok_or_else(|| missing("steps"))?,
+            gaps,
+        },
+        LoadModel::Replay => {
+            let recording = def
+                .recording
+                .as_deref()
+                .ok_or_else(|| missing("a recording"))?;
+            Pacing::Replay {
+                file: beside(file, recording),
+                speed: def.speed.unwrap_or(1.0),
+                at_end: def.at_end.unwrap_or(AtEnd::Stop),
+                deal: Deal::ALL,
+            }
+        }
+        LoadModel::Closed => Pacing::Closed {
+            clients: def.clients.ok_or_else(|| missing("clients"))?,
+            think_ns: def.think.map_or(0, Period::as_ns),
+            think_spread: def.think_spread.unwrap_or(ThinkSpread::None),
+        },
+        LoadModel::Max => Pacing::Max,
+    })
+}
+
+fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
+    let steps = def.steps.as_deref().filter(|steps| !steps.is_empty())?;
+    let one = |step: &crate::def::StepDef| RateStep {
+        rate_per_s: step.rate,
+        length_ns: step.length.as_ns(),
+    };
+    Some(steps.iter().map(one).collect())
+}
+
+/// A path as the experiment means it: from its own folder. Whole, because agents run elsewhere.
+fn beside(experiment: &str, file: &str) -> String {
+    let folder = Path::new(experiment).parent().unwrap_or(Path::new(""));
+    let path = folder.join(file);
+    let whole = std::path::absolute(&path).unwrap_or(path);
+    whole.to_string_lossy().into_owned()
+}
+
+/// When the window ends.
+pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Stop> {
+    match (role.def.exchanges, role.def.duration) {
+        (Some(_), Some(_)) => {
+            let said = "duration and exchanges both end the window: take one of them out";
+            scope.problem(at(root, role, "exchanges"), said);
+            None
+        }
+        (Some(exchanges), None) => Some(Stop::Count { exchanges }),
+        (None, Some(duration)) if duration.0.is_zero() => {
+            scope.problem(
+                at(root, role, "duration"),
+                "the window must be longer than nothing",
+            );
+            None
+        }
+        (None, duration) => Some(Stop::Duration {
+            window_ns: duration
+                .map(Period::as_ns)
+                .or_else(|| steps_ns(role.def))
+                .unwrap_or(WINDOW_NS),
+        }),
+    }
+}
+
+/// Length of all steps together.
+fn steps_ns(def: &LoadDef) -> Option<u64> {
+    let steps = def.steps.as_deref()?;
+    let sum = steps
+        .iter()
+        .map(|step| step.length.as_ns())
+        .fold(0, u64::saturating_add);
+    (sum > 0).then_some(sum)
+}
