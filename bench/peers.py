@@ -81,10 +81,10 @@ def read(requests, errors=0, p50_us=None, p99_us=None, window_s=None):
     return {"requests": int(requests), "errors": int(errors), "p50_us": p50_us, "p99_us": p99_us, "window_s": window_s}
 
 
-def tare(binary, *more):
+def tare(binary, *more, url="url"):
     """Tare in its default configuration: as fast as the connections carry it."""
     def call(at, work):
-        words = [binary, "load", at["url"], "-C", str(work["connections"]), "-d", f"{work['seconds']}s", "--json", "-q"]
+        words = [binary, "load", at[url], "-C", str(work["connections"]), "-d", f"{work['seconds']}s", "--json", "-q"]
         if work.get("streams"):
             words += ["--streams", str(work["streams"])]
         if at["url"].startswith("https"):
@@ -233,7 +233,7 @@ def read_k6(ran):
 
 def ghz(call_name, proto):
     def call(at, work):
-        words = [path("ghz"), "--insecure", "--proto", proto, "--call", call_name, "-d", "{}",
+        words = [path("ghz"), "--insecure", "--proto", proto, "--call", call_name.lstrip("/"), "-d", "{}",
                  "--connections", str(work["connections"]), "-c", str(work["connections"] * work["streams"]),
                  "-z", f"{work['seconds']}s", "--duration-stop", "wait", "-O", "json", at["url"].split("/")[2]]
         return words, None, read_ghz

@@ -117,7 +117,7 @@ class Origin:
         if not line:
             self.__exit__()
             raise rounds.Failed("tare origin did not start")
-        self.address = line.split()[-1]
+        self.address = line.split()[-1].rstrip("/")
         return self
 
     def __exit__(self, *_):
