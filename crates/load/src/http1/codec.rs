@@ -14,6 +14,7 @@ mod fault_tests;
 mod frames;
 mod fuzz;
 mod head;
+mod memory;
 #[cfg(test)]
 mod properties;
 mod section;
@@ -27,6 +28,7 @@ pub use error::{CodecError, PipelineFull};
 pub use frames::{End, Event, Head, Limits, RequestKind};
 pub use fuzz::fuzz_entry;
 pub use head::{Keep, Version};
+pub use memory::HeadMemory;
 
 use chunked::{Chunks, Piece};
 use head::{Framing, HeadFacts, Persistence, Watch};
@@ -145,6 +147,24 @@ impl Codec {
         Feed {
             codec: self,
             input: bytes,
+            memory: None,
+            failed: false,
+        }
+    }
+
+    /// The same, sparing the parse of a head that is the one remembered.
+    #[inline]
+    pub fn feed_remembering<'c, 'b>(
+        &'c mut self,
+        bytes: &'b [u8],
+        memory: &'c mut HeadMemory,
+    ) -> Feed<'c, 'b> {
+        // A watched value has to be copied out of each head.
+        let memory = (self.watch.keep == Keep::Nothing).then_some(memory);
+        Feed {
+            codec: self,
+            input: bytes,
+            memory,
             failed: false,
         }
     }
@@ -187,14 +207,18 @@ impl Codec {
         Err(error)
     }
 
-    fn step<'b>(&mut self, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
+    fn step<'b>(
+        &mut self,
+        input: &mut &'b [u8],
+        mut memory: Option<&mut HeadMemory>,
+    ) -> Result<Option<Event<'b>>, CodecError> {
         loop {
             match self.state {
                 State::Complete(after) => return Ok(Some(self.complete(after))),
                 State::Failed(error) => return Err(error),
                 _ if input.is_empty() => return Ok(None),
                 State::Head if self.waiting.is_empty() => return Err(CodecError::UnexpectedBytes),
-                State::Head => match self.head(input)? {
+                State::Head => match self.head(input, memory.as_deref_mut())? {
                     Some(facts) => {
                         if let Some(head) = self.begin_answer(&facts)? {
                             return Ok(Some(Event::Head(head)));
@@ -234,11 +258,22 @@ impl Codec {
     }
 
     /// Reads one head from the input or, when it arrives in pieces, from the carry buffer.
-    fn head(&mut self, input: &mut &[u8]) -> Result<Option<HeadFacts>, CodecError> {
+    fn head(
+        &mut self,
+        input: &mut &[u8],
+        memory: Option<&mut HeadMemory>,
+    ) -> Result<Option<HeadFacts>, CodecError> {
         let max_bytes = self.limits.head_bytes_max;
         if self.carry.is_empty() {
             let window = &input[..input.len().min(max_bytes)];
+            if let Some(facts) = memory.as_deref().and_then(|memory| memory.recall(window)) {
+                take_front(input, facts.head_bytes);
+                return Ok(Some(facts));
+            }
             if let Some(facts) = head::parse(window, &mut self.watch)? {
+                if let Some(memory) = memory {
+                    memory.keep(window, facts);
+                }
                 take_front(input, facts.head_bytes);
                 return Ok(Some(facts));
             }
@@ -377,6 +412,7 @@ fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {
 pub struct Feed<'c, 'b> {
     codec: &'c mut Codec,
     input: &'b [u8],
+    memory: Option<&'c mut HeadMemory>,
     failed: bool,
 }
 
@@ -395,7 +431,8 @@ impl<'b> Iterator for Feed<'_, 'b> {
         if self.failed {
             return None;
         }
-        match self.codec.step(&mut self.input) {
+        let memory = self.memory.as_deref_mut();
+        match self.codec.step(&mut self.input, memory) {
             Ok(event) => event.map(Ok),
             Err(error) => {
                 self.failed = true;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::backoff::Backoff;
-use super::codec::{CodecError, End, Event};
+use super::codec::{CodecError, End, Event, HeadMemory};
 use super::conn::{Busy, Conn, State};
 use super::plan::PoolPlan;
 use super::request::Prepared;
@@ -47,6 +47,7 @@ pub struct Pool<R: Requests = Arc<[Prepared]>> {
     open: usize,
     backoff: Backoff,
     deadline_ns: u64,
+    heads: HeadMemory,
 }
 
 impl<R: Requests> Pool<R> {
@@ -68,6 +69,7 @@ impl<R: Requests> Pool<R> {
             open: 0,
             backoff: Backoff::default(),
             deadline_ns: NEVER,
+            heads: HeadMemory::new(),
         }
     }
 
@@ -273,7 +275,7 @@ impl<R: Requests> Pool<R> {
     fn read(&mut self, at: u32, bytes: &[u8]) -> Option<Result<End, CodecError>> {
         let conn = &mut self.conns[at as usize];
         let mut ended = None;
-        let mut feed = conn.codec.feed(bytes);
+        let mut feed = conn.codec.feed_remembering(bytes, &mut self.heads);
         while let Some(event) = feed.next() {
             match event {
                 Ok(Event::Body(slice)) => {

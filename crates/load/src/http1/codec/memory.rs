@@ -1,0 +1,120 @@
+//! Remembers the last head: a server under load sends the same bytes again and again, and comparing them costs a tenth of parsing.
+
+use super::head::HeadFacts;
+
+/// Longest head that is remembered: beyond, comparing and copying cost what they save.
+const HEAD_BYTES_MAX: usize = 1024;
+
+/// The last head that was parsed and what it says, for all connections of a pool. Reading a head depends on nothing but its
+/// bytes up to the empty line, so the same bytes say the same.
+#[derive(Debug)]
+pub struct HeadMemory {
+    bytes: Vec<u8>,
+    facts: Option<HeadFacts>,
+}
+
+impl HeadMemory {
+    /// Nothing remembered; holds its memory from the start.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            bytes: Vec::with_capacity(HEAD_BYTES_MAX),
+            facts: None,
+        }
+    }
+
+    /// What the head says that the input begins with, if it is the remembered one.
+    #[inline]
+    pub(super) fn recall(&self, input: &[u8]) -> Option<HeadFacts> {
+        let facts = self.facts?;
+        input.starts_with(&self.bytes).then_some(facts)
+    }
+
+    /// Keeps a head that was parsed from the begin of the input.
+    pub(super) fn keep(&mut self, input: &[u8], facts: HeadFacts) {
+        self.facts = None;
+        if facts.head_bytes > HEAD_BYTES_MAX {
+            return;
+        }
+        if let Some(head) = input.get(..facts.head_bytes) {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(head);
+            self.facts = Some(facts);
+        }
+    }
+}
+
+impl Default for HeadMemory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::http1::codec::{Codec, CodecError, End, Limits, RequestKind};
+
+    const ANSWERS: [&[u8]; 8] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n X: y\r\n\r\nok",
+    ];
+
+    /// How an answer on a fresh connection ends.
+    fn read(
+        pieces: &[&[u8]],
+        mut memory: Option<&mut HeadMemory>,
+    ) -> Result<Option<End>, CodecError> {
+        let mut codec = Codec::new(Limits::default());
+        codec.begin(RequestKind::Ordinary).unwrap();
+        let mut end = None;
+        for piece in pieces {
+            let feed = match memory.as_deref_mut() {
+                Some(memory) => codec.feed_remembering(piece, memory),
+                None => codec.feed(piece),
+            };
+            for event in feed {
+                if let crate::http1::codec::Event::End(ended) = event? {
+                    end = Some(ended);
+                }
+            }
+        }
+        Ok(end)
+    }
+
+    proptest! {
+        #[test]
+        fn answers_read_the_same_with_and_without_memory(
+            order in prop::collection::vec((0..ANSWERS.len(), 0..80_usize), 1..30),
+        ) {
+            let mut memory = HeadMemory::new();
+            for (which, cut) in order {
+                let (front, back) = ANSWERS[which].split_at(cut.min(ANSWERS[which].len()));
+                let pieces = [front, back];
+                prop_assert_eq!(read(&pieces, Some(&mut memory)), read(&pieces, None));
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_head_is_recalled_and_the_begin_of_another_is_not() {
+        let mut memory = HeadMemory::new();
+        assert!(read(&[ANSWERS[0]], Some(&mut memory)).is_ok());
+        let recalled = memory.recall(ANSWERS[1]).unwrap();
+        assert_eq!(recalled.head_bytes, ANSWERS[0].len() - 2);
+        assert_eq!(memory.recall(ANSWERS[2]), None);
+        assert_eq!(
+            memory.recall(&ANSWERS[0][..20]),
+            None,
+            "a part of it is not it"
+        );
+    }
+}
