@@ -49,6 +49,12 @@ need_build_packages() {
         'test -s /etc/ssl/certs/ca-certificates.crt|ca-certificates'
 }
 
+# The clients that the tests drive the origin with.
+need_test_packages() {
+    need 'command -v curl|curl' \
+        'command -v h2load|nghttp2-client'
+}
+
 # A cargo that is new enough: the one here, or rustup's, or rustup installed now.
 need_rust() {
     local wanted have

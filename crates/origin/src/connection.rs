@@ -140,8 +140,11 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     }
 
     /// Tells an idle client that the connection will be closed, as far as that goes at once.
-    pub(crate) fn say_farewell(&mut self) {
+    pub(crate) fn say_farewell(&mut self, scratch: &mut Scratch) {
         if matches!(self.phase, Phase::Reading | Phase::Serving(_)) {
+            scratch.out.clear();
+            self.protocol.farewell(&mut scratch.out);
+            let _ = send(&mut self.transport, &scratch.out);
             let _ = self.transport.finish();
         }
     }

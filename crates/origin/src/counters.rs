@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const STATUSES: usize = 600;
 
+/// Codes of gRPC, from OK to UNAUTHENTICATED.
+const CALL_CODES: usize = 17;
+
 /// A counter with one writer and any number of readers: no locked instruction.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -36,6 +39,10 @@ pub(crate) struct Counters {
     /// Requests answered by a reset.
     pub resets: Counter,
     pub tcp_exchanges: Counter,
+    /// Streams that the client reset.
+    pub cancelled: Counter,
+    /// gRPC calls by the code they ended with.
+    calls: [Counter; CALL_CODES],
     pub handshakes: Counter,
     /// Of the handshakes, those that resumed a session.
     pub resumptions: Counter,
@@ -100,9 +107,18 @@ impl Counters {
             sent_bytes: Counter::default(),
             resets: Counter::default(),
             tcp_exchanges: Counter::default(),
+            cancelled: Counter::default(),
+            calls: [const { Counter(AtomicU64::new(0)) }; CALL_CODES],
             handshakes: Counter::default(),
             resumptions: Counter::default(),
             handshake_failures: Failures::default(),
+        }
+    }
+
+    /// A gRPC call ended with this code.
+    pub(crate) fn call(&self, code: u8) {
+        if let Some(counter) = self.calls.get(usize::from(code)) {
+            counter.add(1);
         }
     }
 
@@ -200,6 +216,11 @@ impl AllCounters {
                 self.sum(|c| &c.tcp_exchanges),
             ),
             (
+                "cancelled_streams_total",
+                "counter",
+                self.sum(|c| &c.cancelled),
+            ),
+            (
                 "tls_handshakes_total",
                 "counter",
                 self.sum(|c| &c.handshakes),
@@ -215,6 +236,16 @@ impl AllCounters {
                 text,
                 "# TYPE tare_origin_{name} {kind}\ntare_origin_{name} {value}"
             );
+        }
+        text.push_str("# TYPE tare_origin_grpc_calls_total counter\n");
+        for code in 0..CALL_CODES {
+            let count = self.sum(|c| &c.calls[code]);
+            if count > 0 {
+                let _ = writeln!(
+                    text,
+                    "tare_origin_grpc_calls_total{{code=\"{code}\"}} {count}"
+                );
+            }
         }
         text.push_str("# TYPE tare_origin_tls_handshake_failures_total counter\n");
         for (failure, class) in FAILURES {

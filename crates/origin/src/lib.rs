@@ -2,7 +2,7 @@
 //!
 //! It is the far end of a measurement, so it must cost little and never be the limit: epoll loops of its own, no allocation
 //! per request after warm-up. Three things multiply and are apart: the listener (`acceptor`), the transport (`transport`:
-//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, TCP).
+//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, HTTP/2 with gRPC, TCP).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -12,9 +12,12 @@
 //! | `/ready` | 200 as soon as it serves |
 //! | `/control/stall?for=1s[&in=5s]` | the whole server stops answering for that long |
 //!
+//! Over HTTP/2 there is gRPC beside it: `tare.origin.Echo` (proto/origin.proto), the standard health and reflection services.
+//! Over TCP alone bytes are echoed, answered in set sizes, discarded or sent without end ([`TcpMode`]).
+//!
 //! Behaviours are written as in [`Change`], in the query or the header `Tare-Behaviour`. With `truth` the answer has a header
 //! `Tare-Truth: <arrived> <sent>`: the kernel's arrival stamp of the request's last byte ("-" if there is none) and the time
-//! just before the answer was handed to the kernel, both in nanoseconds of the realtime clock. With several requests in one
+//! just before the answer was handed to the kernel (with TLS, before it was encrypted), both in nanoseconds of the realtime clock. With several requests in one
 //! packet the stamp is an upper bound for all but the last.
 //!
 //! Answers carry no `Date` header (RFC 9110 §6.6.1 would have one): a clock call and 37 bytes per answer that no measurement
@@ -29,7 +32,9 @@ mod connection;
 mod counters;
 mod delay;
 mod error;
+mod grpc;
 mod http1;
+mod http2;
 mod inbox;
 mod options;
 mod protocol;

@@ -15,6 +15,8 @@ pub struct Limits {
     pub head_bytes_max: usize,
     /// Bytes of a request's body.
     pub body_bytes_max: u64,
+    /// Streams of an HTTP/2 connection open at one time; more are refused.
+    pub streams_max: u32,
     /// Connections open at one time; more are closed at once.
     pub connections_max: usize,
     /// A connection on which nothing moves for so long is closed.
@@ -30,6 +32,7 @@ impl Default for Limits {
         Self {
             head_bytes_max: 64 * 1024,
             body_bytes_max: 64 << 20,
+            streams_max: 1000,
             connections_max: 20_000,
             idle_max: Duration::from_secs(600),
             handshake_max: Duration::from_secs(10),
@@ -51,9 +54,13 @@ pub enum Stamps {
 /// What is spoken above TCP or TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Speaks {
-    /// HTTP/1.1.
+    /// HTTP/2 (and gRPC over it) where a connection starts with its preface, else HTTP/1.1. Over TLS both are offered.
     #[default]
+    Auto,
+    /// HTTP/1.1.
     Http1,
+    /// HTTP/2 and gRPC; without TLS by prior knowledge.
+    Http2,
     /// Bytes.
     Tcp(TcpMode),
 }
@@ -62,7 +69,9 @@ impl Speaks {
     /// What is offered to a client that negotiates the protocol (RFC 7301).
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
+            Self::Auto => &[b"h2", b"http/1.1"],
             Self::Http1 => &[b"http/1.1"],
+            Self::Http2 => &[b"h2"],
             Self::Tcp(_) => &[],
         };
         names.iter().map(|name| name.to_vec()).collect()
@@ -150,6 +159,13 @@ impl OriginOptions {
                 "head limit",
                 self.limits.head_bytes_max.to_string(),
                 "at least 256",
+            );
+        }
+        if !(1..=100_000).contains(&self.limits.streams_max) {
+            return refuse(
+                "stream limit",
+                self.limits.streams_max.to_string(),
+                "1 to 100000",
             );
         }
         if self.limits.connections_max == 0 {

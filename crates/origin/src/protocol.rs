@@ -32,7 +32,6 @@ pub(crate) struct Serve {
 /// Whether there is more to write than was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum More {
-    #[expect(dead_code, reason = "for protocols with many exchanges at a time")]
     Nothing,
     /// A call of `resume` as soon as everything written is sent.
     Waits,
@@ -74,4 +73,7 @@ pub(crate) trait Protocol {
 
     /// Whether the connection may be closed without breaking an exchange.
     fn standing(&self) -> Standing;
+
+    /// Writes what an idle client is told before the connection is closed.
+    fn farewell(&mut self, _out: &mut Vec<u8>) {}
 }

@@ -1,39 +1,69 @@
-//! The protocol of a connection.
+//! The protocol of a connection: the one the listener has, or the one its first bytes show.
+
+use tare_wire::frame::PREFACE;
 
 use crate::http1::Http1;
+use crate::http2::Http2;
 use crate::options::Speaks;
 use crate::protocol::{Next, Protocol, Standing};
 use crate::service::Service;
 use crate::tcp::Tcp;
 
+/// First bytes that decide: HTTP/2 starts with the method PRI, which no HTTP/1 request may have (RFC 9113 §11.6).
+const DECISIVE: &[u8] = PREFACE.split_at(4).0;
+
 /// The protocols there are: one branch per call, so that one event loop serves all of them.
 #[derive(Debug)]
 pub(crate) enum Speaker {
+    /// The first bytes, as long as they are too few to decide.
+    Undecided(Vec<u8>),
     Http1(Http1),
+    Http2(Box<Http2>),
     Tcp(Tcp),
 }
 
-macro_rules! each {
-    ($speaker:expr, $protocol:ident => $call:expr) => {
-        match $speaker {
-            Speaker::Http1($protocol) => $call,
-            Speaker::Tcp($protocol) => $call,
-        }
-    };
-}
-
 impl Speaker {
-    pub(crate) fn new(speaks: Speaks) -> Self {
+    pub(crate) fn new(speaks: Speaks, service: &Service) -> Self {
         match speaks {
+            Speaks::Auto => Self::Undecided(Vec::new()),
             Speaks::Http1 => Self::Http1(Http1::default()),
+            Speaks::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
             Speaks::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
         }
+    }
+
+    #[cold]
+    fn decide(
+        &mut self,
+        input: &[u8],
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Next {
+        let Self::Undecided(first) = self else {
+            return Next::Read;
+        };
+        first.extend_from_slice(input);
+        let compared = first.len().min(DECISIVE.len());
+        let speaks = if first[..compared] != DECISIVE[..compared] {
+            Speaks::Http1
+        } else if compared < DECISIVE.len() {
+            return Next::Read;
+        } else {
+            Speaks::Http2
+        };
+        let first = std::mem::take(first);
+        *self = Self::new(speaks, service);
+        self.receive(&first, arrived_ns, service, out)
     }
 }
 
 impl Protocol for Speaker {
     fn open(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
-        each!(self, protocol => protocol.open(service, out))
+        match self {
+            Self::Tcp(tcp) => tcp.open(service, out),
+            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) => Next::Read,
+        }
     }
 
     #[inline]
@@ -44,19 +74,44 @@ impl Protocol for Speaker {
         service: &mut Service,
         out: &mut Vec<u8>,
     ) -> Next {
-        each!(self, protocol => protocol.receive(input, arrived_ns, service, out))
+        match self {
+            Self::Http1(http1) => http1.receive(input, arrived_ns, service, out),
+            Self::Http2(http2) => http2.receive(input, arrived_ns, service, out),
+            Self::Tcp(tcp) => tcp.receive(input, arrived_ns, service, out),
+            Self::Undecided(_) => self.decide(input, arrived_ns, service, out),
+        }
     }
 
     #[inline]
     fn resume(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
-        each!(self, protocol => protocol.resume(service, out))
+        match self {
+            Self::Http1(http1) => http1.resume(service, out),
+            Self::Http2(http2) => http2.resume(service, out),
+            Self::Tcp(tcp) => tcp.resume(service, out),
+            Self::Undecided(_) => Next::Read,
+        }
     }
 
     fn ended(&mut self) -> Option<Next> {
-        each!(self, protocol => protocol.ended())
+        match self {
+            Self::Tcp(tcp) => tcp.ended(),
+            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) => None,
+        }
     }
 
     fn standing(&self) -> Standing {
-        each!(self, protocol => protocol.standing())
+        match self {
+            Self::Undecided(first) if first.is_empty() => Standing::Idle,
+            Self::Undecided(_) => Standing::Busy,
+            Self::Http1(http1) => http1.standing(),
+            Self::Http2(http2) => http2.standing(),
+            Self::Tcp(tcp) => tcp.standing(),
+        }
+    }
+
+    fn farewell(&mut self, out: &mut Vec<u8>) {
+        if let Self::Http2(http2) = self {
+            http2.farewell(out);
+        }
     }
 }

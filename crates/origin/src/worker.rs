@@ -145,7 +145,7 @@ impl Worker {
                     }
                 },
             };
-            let speaker = Speaker::new(speaks);
+            let speaker = Speaker::new(speaks, &self.service);
             let mut connection = Connection::new(channel, speaker, now_ns);
             let interest = Interest::READABLE | Interest::WRITABLE;
             let socket = connection.transport.socket();
@@ -279,7 +279,7 @@ impl Worker {
             if let Some(connection) = &mut self.connections[slot]
                 && connection.is_idle()
             {
-                connection.say_farewell();
+                connection.say_farewell(&mut self.scratch);
                 self.drop_connection(slot);
             }
         }

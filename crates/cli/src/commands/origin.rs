@@ -23,7 +23,7 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS:PORT")]
     control: Option<SocketAddr>,
     /// What is spoken.
-    #[arg(long, default_value = "http1")]
+    #[arg(long, default_value = "auto")]
     protocol: ProtocolName,
     /// What is done with bytes where the protocol is tcp.
     #[arg(long, default_value = "echo")]
@@ -48,6 +48,9 @@ pub struct Args {
     /// Seed of all chances.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
+    /// Streams of an HTTP/2 connection open at one time.
+    #[arg(long, default_value_t = Limits::default().streams_max, value_name = "N")]
+    max_streams: u32,
     /// Connections open at one time.
     #[arg(long, default_value_t = Limits::default().connections_max, value_name = "N")]
     connections: usize,
@@ -90,8 +93,13 @@ struct TlsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProtocolName {
+    /// HTTP/2 (and gRPC) where a connection starts so or negotiates it, else HTTP/1.1.
+    Auto,
     /// HTTP/1.1.
     Http1,
+    /// HTTP/2 and gRPC; without TLS by prior knowledge.
+    #[value(alias = "h2")]
+    Http2,
     /// Bytes.
     Tcp,
 }
@@ -148,7 +156,9 @@ fn parse_stall(text: &str) -> Result<PlannedStall, String> {
 impl Args {
     fn speaks(&self) -> Speaks {
         match self.protocol {
+            ProtocolName::Auto => Speaks::Auto,
             ProtocolName::Http1 => Speaks::Http1,
+            ProtocolName::Http2 => Speaks::Http2,
             ProtocolName::Tcp => Speaks::Tcp(self.tcp_mode()),
         }
     }
@@ -227,6 +237,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stamps: Stamps::Kernel,
         seed: args.seed,
         limits: Limits {
+            streams_max: args.max_streams,
             connections_max: args.connections,
             handshake_max: args.tls.handshake_limit,
             ..Limits::default()

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod behaviours;
+mod descriptors;
+mod http2;
 mod life;
 mod requests;
 mod rig;

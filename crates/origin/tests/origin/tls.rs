@@ -76,7 +76,7 @@ fn failed(class: &str) -> String {
 #[test]
 fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else() {
     let folder = folder("made");
-    let server = server(Speaks::Http1, made(&folder));
+    let server = server(Speaks::Auto, made(&folder));
     let ca = folder.join("ca.pem");
     let port = server.address.port();
     for (version, host) in [("--tlsv1.3", "localhost"), ("--tls-max=1.2", "127.0.0.1")] {
@@ -109,7 +109,7 @@ fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else(
 #[test]
 fn what_is_not_tls_and_who_never_speaks_is_counted_and_ended() {
     let folder = folder("rubbish");
-    let server = server(Speaks::Http1, made(&folder));
+    let server = server(Speaks::Auto, made(&folder));
     let mut plain = server.connect();
     plain.send(b"GET / HTTP/1.1\r\nHost: o\r\n\r\n");
     let alert = plain.rest();

@@ -1,0 +1,431 @@
+//! What each frame of a client does.
+
+use std::cmp::Reverse;
+
+use tare_wire::ErrorCode;
+use tare_wire::frame::{
+    self, ACK, END_HEADERS, END_STREAM, FrameHead, Kind, Misfit, SET_FRAME_BYTES, SET_PUSH,
+    SET_WINDOW_BYTES, WINDOW_BYTES_MAX, number,
+};
+
+use super::fault::Fault;
+use super::request::{Ask, Request, Section, Understood};
+use super::streams::{ClientSide, Head, Queued, Stage};
+use super::{Block, Ending, Http2, STREAM_WINDOW_BYTES, WINDOW_BYTES};
+use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
+use crate::clock;
+use crate::route::{Route, control};
+use crate::service::Service;
+
+/// Frames of one header block (CVE-2024-24549 and its like).
+const BLOCK_FRAMES_MAX: u32 = 64;
+
+impl Http2 {
+    #[inline]
+    pub(super) fn frame(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        match (&self.block, head.kind) {
+            (Some(block), Kind::Continuation) if block.stream == head.stream => {}
+            (Some(_), _) | (None, Kind::Continuation) => return Err(Fault::PROTOCOL),
+            (None, _) => {}
+        }
+        self.floods.frame(head.kind, head.length)?;
+        match head.kind {
+            Kind::Data => self.data(head, payload, arrived_ns, service, out),
+            Kind::Headers => {
+                let block = head.block(payload).map_err(|misfit| match misfit {
+                    Misfit::Padding => Fault::PROTOCOL,
+                    Misfit::Priority => Fault::SIZE,
+                })?;
+                if head.has(END_HEADERS) {
+                    let section = self.sections.read(block)?;
+                    return self.section(head, section, arrived_ns, service, out);
+                }
+                self.block = Some(Block {
+                    stream: head.stream,
+                    flags: head.flags,
+                    frames: 1,
+                    bytes: block.to_vec(),
+                });
+                Ok(())
+            }
+            Kind::Continuation => self.continuation(head, payload, arrived_ns, service, out),
+            Kind::Settings if head.has(ACK) => Ok(()),
+            Kind::Settings => self.settings(payload, out),
+            Kind::Ping => {
+                if let (false, Some(&payload)) = (head.has(ACK), payload.first_chunk()) {
+                    frame::write_ping_ack(out, payload);
+                }
+                Ok(())
+            }
+            Kind::WindowUpdate => self.window_update(head.stream, payload),
+            Kind::RstStream => {
+                if head.stream > self.last_stream {
+                    return Err(Fault::PROTOCOL);
+                }
+                if let Some(slot) = self.streams.find(head.stream) {
+                    service.counters.cancelled.add(1);
+                    self.close_stream(slot);
+                }
+                Ok(())
+            }
+            // The client will take no more of our streams: it gets none anyway.
+            Kind::GoAway | Kind::Priority | Kind::Unknown | Kind::PushPromise => Ok(()),
+        }
+    }
+
+    fn continuation(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let Some(block) = &mut self.block else {
+            return Err(Fault::PROTOCOL);
+        };
+        block.frames += 1;
+        block.bytes.extend_from_slice(payload);
+        if block.frames > BLOCK_FRAMES_MAX || block.bytes.len() > service.limits.head_bytes_max {
+            return Err(Fault::FLOOD);
+        }
+        if !head.has(END_HEADERS) {
+            return Ok(());
+        }
+        let Some(block) = self.block.take() else {
+            return Ok(());
+        };
+        let section = self.sections.read(&block.bytes)?;
+        let head = FrameHead {
+            flags: block.flags,
+            ..head
+        };
+        self.section(head, section, arrived_ns, service, out)
+    }
+
+    /// A whole header block: a request, or the end of one.
+    fn section(
+        &mut self,
+        head: FrameHead,
+        section: Section,
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        if head.stream <= self.last_stream {
+            // Trailers, or a stream that ended meanwhile.
+            let Some(slot) = self.streams.find(head.stream) else {
+                return Ok(());
+            };
+            if self.streams.at(slot).client == ClientSide::Ended {
+                return Err(Fault::CLOSED);
+            }
+            if section != Section::Trailers || !head.has(END_STREAM) {
+                return Err(Fault::MALFORMED);
+            }
+            return self.client_ended(slot, arrived_ns, service, out);
+        }
+        self.last_stream = head.stream;
+        if let Ending::After(_) = self.ending {
+            return Ok(());
+        }
+        let Section::Request(request) = section else {
+            return Err(Fault::MALFORMED);
+        };
+        if self.streams.open() >= service.limits.streams_max as usize {
+            return Err(Fault::Stream(ErrorCode::REFUSED_STREAM));
+        }
+        let slot = self
+            .streams
+            .add(head.stream, request, self.stream_window_bytes);
+        let stream = self.streams.at(slot);
+        stream.arrived_ns = arrived_ns;
+        if request.understood == Understood::No {
+            let complaint = self.sections.complaint().as_bytes();
+            stream.answer.outbox.extend_from_slice(complaint);
+        }
+        if let (Ask::Grpc(_), Some(timeout)) = (request.ask, request.timeout) {
+            let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            let deadline_ns = clock::monotonic_ns().saturating_add(timeout_ns);
+            stream.deadline_ns = Some(deadline_ns);
+            let earliest = self.deadline_ns.unwrap_or(u64::MAX);
+            self.deadline_ns = Some(earliest.min(deadline_ns));
+        }
+        if head.has(END_STREAM) {
+            return self.client_ended(slot, arrived_ns, service, out);
+        }
+        Ok(())
+    }
+
+    fn data(
+        &mut self,
+        head: FrameHead,
+        payload: &[u8],
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let body = match head.has(frame::PADDED) {
+            true => head.block(payload).map_err(|_| Fault::PROTOCOL)?,
+            false => payload,
+        };
+        self.uncredited_bytes += head.length;
+        if self.uncredited_bytes > WINDOW_BYTES {
+            return Err(Fault::WINDOW);
+        }
+        if self.uncredited_bytes >= WINDOW_BYTES / 2 {
+            frame::write_window_update(out, 0, self.uncredited_bytes);
+            self.uncredited_bytes = 0;
+        }
+        let Some(slot) = self.streams.find(head.stream) else {
+            let known = head.stream <= self.last_stream;
+            return if known { Ok(()) } else { Err(Fault::PROTOCOL) };
+        };
+        let stream = self.streams.at(slot);
+        if stream.client == ClientSide::Ended {
+            return Err(Fault::Stream(ErrorCode::STREAM_CLOSED));
+        }
+        stream.uncredited_bytes += head.length;
+        if stream.uncredited_bytes > STREAM_WINDOW_BYTES {
+            return Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR));
+        }
+        stream.received_bytes += body.len() as u64;
+        stream.arrived_ns = arrived_ns;
+        let stated = stream.request.content_length;
+        if stated.is_some_and(|stated| stream.received_bytes > stated) {
+            return Err(Fault::MALFORMED);
+        }
+        let Request {
+            ask, understood, ..
+        } = stream.request;
+        match ask {
+            Ask::Http(Route::Echo) if understood == Understood::Yes => {
+                self.store(slot, body, service)?
+            }
+            Ask::Http(_) => {}
+            Ask::Grpc(_) => self.store(slot, body, service)?,
+        }
+        if head.has(END_STREAM) {
+            return self.client_ended(slot, arrived_ns, service, out);
+        }
+        self.go_on_with_call(slot, service, out);
+        self.credit(slot, out);
+        Ok(())
+    }
+
+    fn store(&mut self, slot: usize, body: &[u8], service: &Service) -> Result<(), Fault> {
+        let bytes = self.stored_bytes + body.len() as u64;
+        if bytes > service.limits.body_bytes_max {
+            return Err(Fault::Stream(ErrorCode::ENHANCE_YOUR_CALM));
+        }
+        self.stored_bytes = bytes;
+        self.streams.at(slot).inbox.extend_from_slice(body);
+        Ok(())
+    }
+
+    /// Gives room back to a stream, unless what it sent already waits to be dealt with.
+    pub(super) fn credit(&mut self, slot: usize, out: &mut Vec<u8>) {
+        let stream = self.streams.at(slot);
+        let busy = matches!(stream.request.ask, Ask::Grpc(_)) && stream.stage == Stage::Delayed
+            || stream.answer.left_bytes() > u64::from(STREAM_WINDOW_BYTES);
+        let owed = stream.uncredited_bytes >= STREAM_WINDOW_BYTES / 2;
+        if stream.id != 0 && stream.client == ClientSide::Open && owed && !busy {
+            frame::write_window_update(out, stream.id, stream.uncredited_bytes);
+            stream.uncredited_bytes = 0;
+        }
+    }
+
+    fn client_ended(
+        &mut self,
+        slot: usize,
+        arrived_ns: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let stream = self.streams.at(slot);
+        stream.client = ClientSide::Ended;
+        stream.arrived_ns = arrived_ns;
+        let stated = stream.request.content_length;
+        if stated.is_some_and(|stated| stream.received_bytes != stated) {
+            return Err(Fault::MALFORMED);
+        }
+        match stream.request.ask {
+            Ask::Http(route) => self.decide(slot, route, service),
+            Ask::Grpc(_) => self.go_on_with_call(slot, service, out),
+        }
+        Ok(())
+    }
+
+    /// Decides the answer to a complete request.
+    fn decide(&mut self, slot: usize, route: Route, service: &mut Service) {
+        let stream = self.streams.at(slot);
+        let understood = stream.request.understood;
+        let outbox = &mut stream.answer.outbox;
+        let mut head = Head {
+            status: 200,
+            content_type: "text/plain",
+            length: None,
+            truth: Truth::Silent,
+        };
+        if route.is_control() {
+            outbox.clear();
+            head.status = control(route, service, outbox);
+            head.length = Some(outbox.len() as u64);
+            stream.answer.head = Some(head);
+            self.answer_ends(slot);
+            return;
+        }
+        let mut behaviour = service.behave(&stream.request.change);
+        if understood == Understood::No {
+            behaviour = Behaviour {
+                status: 400,
+                ..Behaviour::default()
+            };
+        }
+        stream.answer.after = behaviour.after;
+        head.status = behaviour.status;
+        head.truth = behaviour.truth;
+        if understood == Understood::Yes {
+            outbox.clear();
+            if route == Route::Echo {
+                head.content_type = "application/octet-stream";
+                // The body moves over; the buffers are both kept.
+                self.stored_bytes -= stream.inbox.len() as u64;
+                std::mem::swap(outbox, &mut stream.inbox);
+            } else {
+                stream.answer.letters = behaviour.size_bytes;
+            }
+        }
+        if behaviour.framing == BodyFraming::Length && behaviour.status != 204 {
+            head.length = Some(stream.answer.left_bytes());
+        }
+        stream.answer.head = Some(head);
+        match behaviour.after {
+            After::Reset => service.counters.resets.add(1),
+            After::KeepAlive | After::Close => service.counters.request(behaviour.status),
+        }
+        if behaviour.delay.is_zero() {
+            self.begin(slot);
+        } else {
+            self.delay(slot, behaviour.delay);
+        }
+    }
+
+    pub(super) fn delay(&mut self, slot: usize, delay: std::time::Duration) {
+        let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        let due_ns = clock::monotonic_ns().saturating_add(delay_ns);
+        let stream = self.streams.at(slot);
+        stream.stage = Stage::Delayed;
+        self.delays.push(Reverse((due_ns, stream.id, slot)));
+    }
+
+    pub(super) fn delay_is_over(&mut self, slot: usize, service: &mut Service, out: &mut Vec<u8>) {
+        let stream = self.streams.at(slot);
+        if stream.stage != Stage::Delayed {
+            return;
+        }
+        stream.stage = Stage::Open;
+        match stream.request.ask {
+            Ask::Http(_) => self.begin(slot),
+            Ask::Grpc(_) => {
+                self.go_on_with_call(slot, service, out);
+                self.credit(slot, out);
+            }
+        }
+    }
+
+    /// Begins the answer that is decided.
+    fn begin(&mut self, slot: usize) {
+        self.answer_ends(slot);
+    }
+
+    /// Resets a stream for a fault of the client's; those that never cease end the connection.
+    pub(super) fn reset(
+        &mut self,
+        stream: u32,
+        code: ErrorCode,
+        service: &Service,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        service.counters.malformed.add(1);
+        frame::write_reset(out, stream, code);
+        if let Some(slot) = self.streams.find(stream) {
+            self.close_stream(slot);
+        }
+        self.floods.costly()
+    }
+
+    fn settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+        for (setting, value) in frame::settings(payload) {
+            match setting {
+                SET_PUSH if value > 1 => return Err(Fault::PROTOCOL),
+                SET_FRAME_BYTES if !(16_384..=16_777_215).contains(&value) => {
+                    return Err(Fault::PROTOCOL);
+                }
+                SET_WINDOW_BYTES if value > WINDOW_BYTES_MAX => return Err(Fault::WINDOW),
+                SET_WINDOW_BYTES => self.initial_window(i64::from(value))?,
+                _ => {}
+            }
+        }
+        frame::write_settings_ack(out);
+        Ok(())
+    }
+
+    /// RFC 9113 §6.9.2: the windows of open streams move by the difference, and may become negative.
+    fn initial_window(&mut self, bytes: i64) -> Result<(), Fault> {
+        let difference = bytes - self.stream_window_bytes;
+        self.stream_window_bytes = bytes;
+        let ready = &mut self.ready;
+        for (slot, stream) in self.streams.each() {
+            stream.window_bytes += difference;
+            if stream.window_bytes > i64::from(WINDOW_BYTES_MAX) {
+                return Err(Fault::WINDOW);
+            }
+            if stream.answer.left_bytes() > 0
+                && stream.queued == Queued::No
+                && stream.stage != Stage::Delayed
+            {
+                stream.queued = Queued::Yes;
+                ready.push_back((slot, stream.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn window_update(&mut self, stream: u32, payload: &[u8]) -> Result<(), Fault> {
+        let increment = i64::from(number(payload) & WINDOW_BYTES_MAX);
+        if stream == 0 {
+            self.window_bytes += increment;
+            if increment == 0 {
+                return Err(Fault::PROTOCOL);
+            }
+            if self.window_bytes > i64::from(WINDOW_BYTES_MAX) {
+                return Err(Fault::WINDOW);
+            }
+            return Ok(());
+        }
+        let Some(slot) = self.streams.find(stream) else {
+            let known = stream <= self.last_stream;
+            return if known { Ok(()) } else { Err(Fault::PROTOCOL) };
+        };
+        if increment == 0 {
+            return Err(Fault::MALFORMED);
+        }
+        let stream = self.streams.at(slot);
+        stream.window_bytes += increment;
+        if stream.window_bytes > i64::from(WINDOW_BYTES_MAX) {
+            return Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR));
+        }
+        if stream.answer.left_bytes() > 0 && stream.stage != Stage::Delayed {
+            self.queue(slot);
+        }
+        Ok(())
+    }
+}

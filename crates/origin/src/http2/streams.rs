@@ -1,0 +1,231 @@
+//! The streams of one connection: found by number, kept in slots whose buffers are used again.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::request::Request;
+use crate::behaviour::{After, Truth};
+use crate::grpc::{CallState, Code};
+
+/// Capacity that a slot keeps between streams.
+const KEEP_BYTES: usize = 16 * 1024;
+
+/// One exchange.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub id: u32,
+    pub request: Request,
+    pub client: ClientSide,
+    pub stage: Stage,
+    pub arrived_ns: Option<u64>,
+    pub received_bytes: u64,
+    /// Received and not given back to the stream's window.
+    pub uncredited_bytes: u32,
+    pub window_bytes: i64,
+    pub deadline_ns: Option<u64>,
+    /// Received and not yet taken: a body to echo, messages of a call.
+    pub inbox: Vec<u8>,
+    pub inbox_taken: usize,
+    pub call: CallState,
+    /// The size that a behaviour gives to the messages of a call.
+    pub letters: u64,
+    pub answer: Answer,
+    pub queued: Queued,
+}
+
+/// Whether the client may send more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientSide {
+    Open,
+    Ended,
+}
+
+/// Where an exchange stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The request is not complete, or a call goes on.
+    Open,
+    /// Held back until a timer.
+    Delayed,
+    /// The answer is decided.
+    Answering,
+}
+
+/// Whether a stream stands in the queue of those that have something to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Queued {
+    Yes,
+    No,
+}
+
+/// What is to be sent.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub head: Option<Head>,
+    pub after: After,
+    /// Bytes to send before those of the alphabet.
+    pub outbox: Vec<u8>,
+    pub outbox_sent: usize,
+    pub letters: u64,
+    pub letters_sent: u64,
+    pub end: End,
+}
+
+/// A head that is not yet sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub status: u16,
+    pub content_type: &'static str,
+    pub length: Option<u64>,
+    pub truth: Truth,
+}
+
+/// What follows the bytes of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum End {
+    /// More bytes.
+    #[default]
+    Open,
+    /// The end of the stream.
+    Stream,
+    /// The status of a call.
+    Trailers(Code),
+}
+
+impl Answer {
+    pub(super) fn left_bytes(&self) -> u64 {
+        (self.outbox.len() - self.outbox_sent) as u64 + (self.letters - self.letters_sent)
+    }
+
+    /// Forgets what is not sent.
+    pub(super) fn cut(&mut self) {
+        self.outbox.clear();
+        self.outbox_sent = 0;
+        self.letters = self.letters_sent;
+    }
+}
+
+impl Stream {
+    /// Whether a behaviour gives a call an answer that is not gRPC, or none.
+    pub(super) fn is_cut_short(&self) -> bool {
+        let plain = self.answer.head.is_some_and(|head| head.status != 200);
+        plain || self.answer.after == After::Reset
+    }
+
+    fn begin(&mut self, id: u32, request: Request, window_bytes: i64) {
+        self.id = id;
+        self.request = request;
+        self.client = ClientSide::Open;
+        self.stage = Stage::Open;
+        self.arrived_ns = None;
+        self.received_bytes = 0;
+        self.uncredited_bytes = 0;
+        self.window_bytes = window_bytes;
+        self.deadline_ns = None;
+        self.inbox.clear();
+        self.inbox.shrink_to(KEEP_BYTES);
+        self.inbox_taken = 0;
+        self.call = CallState::default();
+        self.letters = 0;
+        let mut outbox = std::mem::take(&mut self.answer.outbox);
+        outbox.clear();
+        outbox.shrink_to(KEEP_BYTES);
+        self.answer = Answer {
+            outbox,
+            ..Answer::default()
+        };
+        self.queued = Queued::No;
+    }
+
+    fn new(id: u32, request: Request, window_bytes: i64) -> Self {
+        Self {
+            id,
+            request,
+            client: ClientSide::Open,
+            stage: Stage::Open,
+            arrived_ns: None,
+            received_bytes: 0,
+            uncredited_bytes: 0,
+            window_bytes,
+            deadline_ns: None,
+            inbox: Vec::new(),
+            inbox_taken: 0,
+            call: CallState::default(),
+            letters: 0,
+            answer: Answer::default(),
+            queued: Queued::No,
+        }
+    }
+}
+
+/// Numbers are given in order by one client, so mixing them well matters less than costing nothing.
+#[derive(Debug, Default)]
+pub(super) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// All streams of a connection. A number of 0 marks a slot that is free.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    slots: Vec<Stream>,
+    free: Vec<usize>,
+    by_id: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
+}
+
+impl Streams {
+    pub(super) fn open(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub(super) fn add(&mut self, id: u32, request: Request, window_bytes: i64) -> usize {
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot].begin(id, request, window_bytes);
+                slot
+            }
+            None => {
+                self.slots.push(Stream::new(id, request, window_bytes));
+                self.slots.len() - 1
+            }
+        };
+        self.by_id.insert(id, slot);
+        slot
+    }
+
+    pub(super) fn find(&self, id: u32) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(super) fn remove(&mut self, slot: usize) {
+        let stream = &mut self.slots[slot];
+        if self.by_id.remove(&stream.id).is_some() {
+            stream.id = 0;
+            self.free.push(slot);
+        }
+    }
+
+    /// The slot's stream; its number is 0 if there is none.
+    pub(super) fn at(&mut self, slot: usize) -> &mut Stream {
+        &mut self.slots[slot]
+    }
+
+    /// The slots in use.
+    pub(super) fn each(&mut self) -> impl Iterator<Item = (usize, &mut Stream)> {
+        let numbered = self.slots.iter_mut().enumerate();
+        numbered.filter(|(_, stream)| stream.id != 0)
+    }
+}
