@@ -207,7 +207,7 @@ fn short_name(experiment: &str) -> &str {
 }
 
 /// `3:07`.
-fn clock(left: Duration) -> String {
+pub fn clock(left: Duration) -> String {
     let seconds = left.as_secs();
     if seconds >= 3600 {
         format!(

@@ -8,10 +8,16 @@
 mod rig;
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use rig::{finish, origin, stderr, stdout, tare, turn};
+use serde_json::Value;
+use tare_schema::agent::Ended;
+use tare_schema::load::Stop;
+use tare_schema::load_report::{AssertionVerdict, LoadReport};
 use tare_stats::{Latencies, hlog};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -98,4 +104,238 @@ fn a_rate_that_is_not_reached_is_said_and_fails_where_it_is_required() {
         stdout(&lenient)
     );
     assert_eq!(run(&["--require-rate"]).status.code(), Some(1));
+}
+
+/// Runs `tare load` with `--json` on this URL; the report, as its schema has it, and the output.
+fn report(url: &str, more: &[&str]) -> (LoadReport, Output) {
+    let mut load = tare(&["load", url, "--json", "--no-calibrate"]);
+    let output = finish(load.args(more), LIMIT);
+    let report = serde_json::from_str(&stdout(&output))
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
+    (report, output)
+}
+
+#[test]
+fn an_assertion_that_fails_is_said_listed_and_ends_with_1() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "p=0.5&status=503"]);
+    let url = format!("http://{address}/");
+    let load = ["--rate", "500", "--count", "200"];
+    let asserts = [
+        ("p50<10s", AssertionVerdict::Held),
+        ("p50<=1ns", AssertionVerdict::Failed),
+        ("p99.99<10s", AssertionVerdict::CannotBeTold),
+        ("errors>0", AssertionVerdict::Held),
+    ];
+    let words: Vec<&str> = asserts.iter().flat_map(|a| ["--assert", a.0]).collect();
+    let (found, output) = report(
+        &url,
+        &[&load[..], &words, &["--max-error-rate", "1%"]].concat(),
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let verdicts: Vec<_> = found.assertions.iter().map(|a| a.verdict).collect();
+    let mut expected: Vec<_> = asserts.iter().map(|a| a.1).collect();
+    expected.push(AssertionVerdict::Failed);
+    assert_eq!(verdicts, expected, "{:?}", found.assertions);
+    let said = stderr(&output);
+    for words in [
+        "p50<=1ns failed",
+        "p99.99<10s cannot be told",
+        "error-rate<=1% failed",
+    ] {
+        assert!(said.contains(words), "{words:?} in {said}");
+    }
+    assert!(!said.contains("p50<10s"), "{said}");
+    assert_eq!(found.plan.load.stop, Stop::Count { exchanges: 200 });
+    assert_eq!(found.result.right + found.result.errors, 200);
+
+    let (_, output) = report(&url, &[&load[..], &["--assert", "p50<10s"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn a_calibrated_load_says_what_a_server_that_does_nothing_takes() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "delay=5ms"]);
+    let cache = tempfile::tempdir().unwrap();
+    let url = format!("http://{address}/");
+    let run = || {
+        let mut load = tare(&["load", &url, "--rate", "400", "--count", "100", "--json"]);
+        let output = finish(load.env("TARE_CACHE", cache.path()), LIMIT);
+        let found: LoadReport = serde_json::from_str(&stdout(&output)).unwrap();
+        found.ours.calibration.unwrap()
+    };
+    let null = run();
+    assert_eq!((null.asked_per_s, null.connections), (Some(400.0), 50));
+    assert_eq!(null.felt.count, 180, "450 ms at 400/s");
+    let is_kept = cache.path().join("null-server.json").exists();
+    assert_eq!(run().kept, is_kept, "a quiet one is measured once a boot");
+}
+
+/// The type of a JSON value; `null` fits lists, as an empty one is `null` in Go.
+fn fits(ours: &Value, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Value::Array(ours), Value::Array(theirs)) => ours
+            .iter()
+            .all(|one| theirs.first().is_none_or(|model| fits(one, model))),
+        (Value::Null, Value::Array(_)) | (Value::Array(_), Value::Null) => true,
+        (Value::Number(_), Value::Number(_))
+        | (Value::String(_), Value::String(_))
+        | (Value::Bool(_), Value::Bool(_))
+        | (Value::Null, Value::Null) => true,
+        (Value::Object(ours), Value::Object(theirs)) => ours.iter().all(|(key, value)| {
+            // The keys of these are data.
+            let is_data = key.parse::<i32>().is_ok() || key.contains(':');
+            is_data || theirs.get(key).is_some_and(|model| fits(value, model))
+        }),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_result_for_fortio_has_the_shape_that_fortio_writes() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "p=0.3&status=503"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("result.json");
+    let url = format!("http://{address}/");
+    let load = ["--rate", "1000", "-n", "1000", "--fortio"];
+    let (found, _) = report(&url, &[&load[..], &[file.to_str().unwrap()]].concat());
+    let ours: Value = serde_json::from_reader(File::open(file).unwrap()).unwrap();
+    let golden = rig::root().join("crates/cli/tests/golden/fortio-1.68.0.json");
+    let theirs: Value = serde_json::from_reader(File::open(golden).unwrap()).unwrap();
+    for (key, value) in ours.as_object().unwrap() {
+        assert!(
+            fits(value, &theirs[key]),
+            "{key}: {value} for {}",
+            theirs[key]
+        );
+    }
+    let duration = &ours["DurationHistogram"];
+    assert_eq!(duration["Count"], 1000);
+    let buckets = duration["Data"].as_array().unwrap();
+    let counted: u64 = buckets.iter().map(|b| b["Count"].as_u64().unwrap()).sum();
+    assert_eq!(counted, 1000);
+    assert_eq!(buckets.last().unwrap()["Percent"], 100.0);
+    assert_eq!(
+        ours["ErrorsDurationHistogram"]["Count"],
+        found.result.errors
+    );
+    assert_eq!(ours["RetCodes"]["200"], found.result.right);
+    assert_eq!(ours["RetCodes"]["503"], found.result.errors);
+    assert_eq!(ours["URL"], url);
+}
+
+/// Ctrl-C for a load on an origin that answers late, as soon as requests have come in: as often as said, each time once the
+/// last one was heard.
+fn interrupted(times: usize, answer: &str) -> Output {
+    let (_origin, address) = origin(&["--answer", answer]);
+    let url = format!("http://{address}/");
+    let mut load = tare(&["load", &url, "--rate", "50", "-d", "60s", "-t", "40s"]);
+    load.args(["--json", "--no-calibrate"]);
+    let child = load
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    rig::wait_for(LIMIT, "request", || {
+        (metric(&address, "requests") > 0).then_some(())
+    });
+    for time in 0..times {
+        rig::kill(pid, "INT");
+        // The signal is taken by a thread that waits for it: pending means not heard yet.
+        rig::wait_for(LIMIT, "signal heard", || is_heard(pid).then_some(()));
+        if time + 1 < times {
+            // The load has ended, so nothing is sent any more.
+            let sent = || metric(&address, "requests");
+            let mut last = sent();
+            rig::wait_for(LIMIT, "end of sending", || {
+                let now = sent();
+                let quiet = now == std::mem::replace(&mut last, now);
+                std::thread::park_timeout(Duration::from_millis(100));
+                quiet.then_some(())
+            });
+        }
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn is_heard(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    pending.is_none_or(|mask| mask.trim().chars().all(|digit| digit == '0'))
+}
+
+/// A counter of the origin.
+fn metric(address: &str, name: &str) -> u64 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let ask = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let line = text.lines().find(|line| {
+        let named = line.split([' ', '{']).next().unwrap_or_default();
+        named.contains(name) && !line.starts_with('#')
+    });
+    let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {text}")) as u64
+}
+
+#[test]
+fn ctrl_c_ends_a_load_that_prints_its_result_and_a_second_one_waits_for_nothing() {
+    let _turn = turn();
+    let once = interrupted(1, "delay=2s");
+    let found: LoadReport = serde_json::from_str(&stdout(&once)).unwrap();
+    assert_eq!(found.result.ended, Ended::Interrupted);
+    assert_eq!(found.result.unfinished, 0, "it waited for the answers");
+    assert!(found.result.right > 0);
+    assert_eq!(once.status.code(), Some(130));
+
+    let twice = interrupted(2, "delay=20s");
+    let found: LoadReport = serde_json::from_str(&stdout(&twice)).unwrap();
+    assert_eq!(found.result.right, 0, "nothing was waited for");
+    assert!(found.result.unfinished > 0);
+    assert_eq!(
+        twice.status.code(),
+        Some(1),
+        "no request was answered rightly"
+    );
+}
+
+#[test]
+fn a_terminal_sees_the_load_as_it_goes_and_gets_its_lines_back() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let tare = env!("CARGO_BIN_EXE_tare");
+    let on_terminal = |columns: u32| {
+        let load = format!(
+            "stty cols {columns} rows 24; {tare} load http://{address}/ --rate 200 -d 2s --no-calibrate >/dev/null"
+        );
+        let mut script = Command::new("script");
+        script.args(["-qec", &load, "/dev/null"]);
+        script
+            .env("TERM", "xterm")
+            .env("NO_COLOR", "1")
+            .env_remove("COLUMNS");
+        script.stdin(Stdio::null());
+        stdout(&finish(&mut script, LIMIT))
+    };
+    for columns in [100, 40] {
+        let seen = on_terminal(columns);
+        assert!(
+            seen.contains("of 200/s") && seen.contains("0:01 left"),
+            "{seen:?}"
+        );
+        assert!(!seen.contains("\x1b[1m"), "no colour was wanted: {seen:?}");
+        assert!(
+            seen.ends_with("\x1b[6A\r\x1b[J"),
+            "all lines are taken away: {seen:?}"
+        );
+        let widest = seen
+            .split(['\n', '\r'])
+            .map(console::measure_text_width)
+            .max();
+        assert!(widest.unwrap() < columns as usize, "{seen:?}");
+    }
 }

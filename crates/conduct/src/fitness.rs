@@ -18,8 +18,7 @@ pub fn unfit_reasons(
     machine: Option<&MachineUsage>,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
-    let share = service_p50_ns.unwrap_or(0) as f64 * fitness.lateness_share;
-    let limit_ns = fitness.lateness_p99_ns.max(share as u64);
+    let limit_ns = fitness.lateness_limit_ns(service_p50_ns);
     if let Some(Lateness { name, value_ns }) = lateness
         && value_ns > limit_ns
     {

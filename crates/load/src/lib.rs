@@ -1,7 +1,40 @@
 //! The generator of load: pacing × stop × client × transport, measured to the kernel's stamp.
 //!
-//! [`run`] runs a plan in this process, [`run_agent`] as an agent with a stream of messages. Inside, an engine (the
-//! driver without I/O) connects the schedule of [`arrivals`] with a [`client::Client`]; a worker gives it sockets and a clock.
+//! From another program it is a few lines:
+//!
+//! ```
+//! use std::time::Duration;
+//! use tare_load::Load;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let origin = tare_origin::bind(tare_origin::OriginOptions::default())?;
+//! # let url = format!("http://{}/?p=0.5&status=503", origin.local_addr());
+//! # let stop = tare_origin::StopHandle::new()?;
+//! # let server = std::thread::spawn({ let stop = stop.clone(); move || origin.run(stop) });
+//! let found = Load::get(&url)?
+//!     .rate(500.0)
+//!     .connections(4)
+//!     .duration(Duration::from_millis(400))
+//!     .run()?;
+//! println!("{} right of {}", found.result.right, found.result.intended);
+//! if let Some(felt) = found.felt() {
+//!     println!("p50 {:?}, max {:?}", felt.quantile(0.5), felt.max());
+//! }
+//! for outcome in &found.result.outcomes {
+//!     println!("{} × {}, fault of {:?}", outcome.count, outcome.class, outcome.fault);
+//! }
+//! # stop.stop();
+//! # server.join().map_err(|_| "the origin panicked")??;
+//! # assert_eq!(found.result.intended, 200);
+//! # assert_eq!(found.result.right + found.result.errors, 200);
+//! # assert!(found.result.errors > 50, "half of them are 503");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Below that, [`run`] runs a whole plan in this process and tells how it goes, and [`run_agent`] runs it as an agent with a
+//! stream of messages. Inside, an engine (the driver without I/O) connects the schedule of [`arrivals`] with a
+//! [`client::Client`]; a worker gives it sockets and a clock.
 
 pub mod agent;
 pub mod arrivals;
@@ -15,6 +48,7 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 mod ledger;
+mod load;
 pub mod opening;
 mod sys;
 mod tally;
@@ -26,5 +60,8 @@ mod worker;
 pub use agent::{AgentError, abort_when_unread, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
-pub use generator::{LoadError, Observer, Outcome, PlanError, Progress, run, run_over};
+pub use generator::{
+    LoadError, Observer, Outcome, PlanError, Progress, Tag, connections, run, run_over, spread,
+};
+pub use load::{Load, UrlError};
 pub use sys::EndSignals;

@@ -119,8 +119,10 @@ pub struct LoadResult {
     /// Our own error and cost.
     pub instrument: Instrument,
     /// `felt` and `service` per request (and error class) as an HdrHistogram log.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub latency_hlog: String,
     /// `lateness`, `lag` and `wait` as an HdrHistogram log.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lateness_hlog: String,
 }
 
@@ -261,6 +263,35 @@ pub struct Instrument {
     pub clock_steps: u64,
     /// Values beyond the histograms' range.
     pub out_of_range: u64,
+    /// What the same generator found against a server that does nothing, before the load; `None` where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+}
+
+/// A short load on a server in the same process that answers at once: what is left is the generator, the kernel and the
+/// loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Calibration {
+    /// Rate asked for; `None`: a closed loop, or as fast as possible.
+    pub asked_per_s: Option<f64>,
+    /// Answers a second.
+    pub completed_per_s: f64,
+    /// Connections.
+    pub connections: u32,
+    /// Bytes of a request's body.
+    pub request_bytes: u64,
+    /// Bytes of an answer's body.
+    pub answer_bytes: u64,
+    /// From the intended start to the answer.
+    pub felt: Spread,
+    /// From sending to the answer.
+    pub service: Spread,
+    /// CPU of the workers for an exchange.
+    pub cpu_per_exchange_ns: Option<u64>,
+    /// Whether the kernel stamped every answer.
+    pub stamped_by_kernel: bool,
+    /// Whether it was measured for this load or kept from an earlier one of this boot.
+    pub kept: bool,
 }
 
 /// Quantiles of a quantity of ours.

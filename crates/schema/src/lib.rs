@@ -11,6 +11,7 @@ pub mod document;
 pub mod estimate;
 pub mod find;
 pub mod load;
+pub mod load_report;
 pub mod metric;
 pub mod name;
 pub mod plan;

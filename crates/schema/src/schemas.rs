@@ -6,6 +6,7 @@ use crate::agent::AgentMessage;
 use crate::def::{ExperimentDef, WorkloadDef};
 use crate::document::schema_of;
 use crate::load::LoadPlan;
+use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
 use crate::target::TargetDef;
@@ -82,6 +83,11 @@ pub const SHAPES: &[Shape] = &[
         name: "agent-message",
         about: "a line that an agent writes",
         make: schema_of::<AgentMessage>,
+    },
+    Shape {
+        name: "load-report",
+        about: "what `tare load --json` prints",
+        make: schema_of::<LoadReport>,
     },
     Shape {
         name: "view",

@@ -1,8 +1,12 @@
 //! `tare load`: load on one URL, for people who today type fortio, wrk2 or oha.
 
 pub mod args;
+mod assertion;
+mod calibration;
 mod display;
+mod judgement;
 mod output;
+mod paint;
 mod plan;
 mod summary;
 mod target;
@@ -11,13 +15,19 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tare_load::{EndSignals, LoadError, Progress, StopHandle};
+use tare_load::{EndSignals, LoadError, Outcome, Progress, StopHandle};
+use tare_schema::agent::{Ended, Sample};
+use tare_schema::load::Stop;
+use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 
 use crate::exit::{Exit, bad_input};
+use crate::screen;
 pub use args::Args;
-use display::Display;
+use assertion::Assertion;
+use display::{Audience, Display};
+use judgement::Judgement;
 use plan::Wanted;
-use summary::Summary;
+use summary::{Rate, Summary};
 
 /// Runs `tare load`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -25,25 +35,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .and_then(|target| target.checked(args.allow_public_target.into()))
         .map_err(bad_input)?;
     let wanted = Wanted::new(&args, &target).map_err(bad_input)?;
-    let files = output::Files::create(args.output.hlog.as_deref(), args.output.csv.as_deref())
-        .map_err(bad_input)?;
+    let files = output::Files::create(&args.output).map_err(bad_input)?;
     let stop = StopHandle::new();
     // Before any thread starts: they inherit the mask.
     EndSignals::block()
         .and_then(|signals| signals.end_load(stop.clone()))
         .context("cannot listen for Ctrl-C")?;
-    let mut display = Display::new(args.output.quiet || args.output.json);
-    let mut samples = Vec::new();
-    let outcome = tare_load::run(&wanted.plan, &stop, &mut |progress| {
-        if let Progress::Sample(sample) = progress {
-            display.show(&sample);
-            samples.push(sample);
-        }
-        ControlFlow::Continue(())
-    });
-    display.clear();
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
+    let (outcome, samples) = match measure(&args, &wanted, &stop) {
+        Ok(measured) => measured,
         Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
             return Err(bad_input(error));
         }
@@ -53,21 +52,105 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    let summary = Summary::new(&wanted, &outcome, &samples);
-    files.write(&outcome.result, &samples)?;
+    files.write(&wanted.plan, &target.url, &outcome, &samples)?;
+    let rate = Rate::new(&wanted.plan.load.pacing, &outcome.result);
+    let judgement = Judgement::new(&outcome, rate);
+    let assertions: Vec<AssertionReport> = asserted(&args)
+        .iter()
+        .map(|assertion| assertion.judge(&outcome, rate))
+        .collect();
+    let summary = Summary {
+        words: &wanted.words,
+        rate,
+        judgement: &judgement,
+        assertions: &assertions,
+    };
     if args.output.json {
-        println!("{}", output::json(&summary, &outcome)?);
+        let report = output::json_report(&summary, &wanted.plan, &outcome, samples);
+        screen::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
-        print!("{}", summary.text(&outcome));
+        let screen = screen::screen(&console::Term::stdout());
+        screen::print(&summary.text(&outcome, screen))?;
+    }
+    Ok(exit(&args, &wanted, &outcome, &summary).into())
+}
+
+/// Calibrates and runs the load, shown as it goes on.
+fn measure(
+    args: &Args,
+    wanted: &Wanted,
+    stop: &StopHandle,
+) -> Result<(Outcome, Vec<Sample>), LoadError> {
+    let audience = Audience::of_stderr(if args.output.quiet {
+        display::Wanted::No
+    } else {
+        display::Wanted::Yes
+    });
+    let mut display = Display::new(audience, &wanted.words, &wanted.plan.load);
+    let calibration = if args.output.no_calibrate {
+        None
+    } else {
+        display.say("calibrating on a server that does nothing …");
+        match calibration::calibrate(&wanted.plan) {
+            Ok(calibration) => Some(calibration),
+            Err(error) => {
+                display.clear();
+                eprintln!("note: not calibrated: {error:#}");
+                None
+            }
+        }
+    };
+    display.say("connecting …");
+    let mut samples = Vec::new();
+    let outcome = tare_load::run(&wanted.plan, stop, &mut |progress| {
+        if let Progress::Sample(sample) = progress {
+            display.show(&sample);
+            samples.push(sample);
+        }
+        ControlFlow::Continue(())
+    });
+    display.clear();
+    let mut outcome = outcome?;
+    outcome.result.instrument.calibration = calibration;
+    Ok((outcome, samples))
+}
+
+/// What the command wants to hold.
+fn asserted(args: &Args) -> Vec<Assertion> {
+    let mut all = args.output.assertions.clone();
+    all.extend(
+        args.output
+            .max_error_rate
+            .map(Assertion::error_rate_at_most),
+    );
+    all
+}
+
+/// What the command ends with; each reason for a failure is said.
+fn exit(args: &Args, wanted: &Wanted, outcome: &Outcome, summary: &Summary<'_>) -> Exit {
+    let mut failed = false;
+    let is_read = !args.output.json && console::Term::stdout().is_term();
+    let missed = summary.assertions.iter();
+    for assertion in missed.filter(|a| a.verdict != AssertionVerdict::Held) {
+        failed = true;
+        // Where the text is read at once, it says so already.
+        if !is_read {
+            eprintln!("error: {}", summary::sentence(assertion));
+        }
     }
     if args.output.require_rate && !summary.rate.is_reached() {
         eprintln!("error: the rate asked for was not reached");
-        return Ok(Exit::NoVerdict.into());
+        failed = true;
     }
     let result = &outcome.result;
     if result.right == 0 && result.errors + result.unfinished > 0 {
         eprintln!("error: no request was answered rightly");
-        return Ok(Exit::NoVerdict.into());
+        failed = true;
     }
-    Ok(Exit::Done.into())
+    let was_cut = result.ended == Ended::Interrupted && wanted.plan.load.stop != Stop::Interrupted;
+    match (failed, was_cut) {
+        (true, _) => Exit::NoVerdict,
+        (false, true) => Exit::Interrupted,
+        (false, false) => Exit::Done,
+    }
 }

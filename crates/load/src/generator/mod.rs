@@ -3,6 +3,7 @@
 //! This is the one place where pacing, stop, client and transport of a plan meet.
 
 mod check;
+mod figures;
 mod filled;
 mod limits;
 mod result;
@@ -21,8 +22,9 @@ use tare_schema::load::{ClientSpec, LoadPlan, RequestSpec, Transport};
 use tare_stats::Latencies;
 use thiserror::Error;
 
-pub use check::PlanError;
 use check::check;
+pub use check::{PlanError, connections};
+pub use figures::{Tag, spread};
 use filled::Filled;
 use setup::{Part, Setup};
 

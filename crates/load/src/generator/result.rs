@@ -8,9 +8,9 @@ use tare_schema::agent::{
     Ended, Fault, Instrument, LoadResult, OutcomeCount, Spread, TlsCount, WaitCount,
 };
 use tare_schema::load::LoadPlan;
-use tare_stats::{Latencies, Quantile};
+use tare_stats::Latencies;
 
-use super::{LoadError, Outcome, Start};
+use super::{LoadError, Outcome, Start, figures};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
 use crate::engine::Counts;
@@ -178,27 +178,15 @@ fn instrument(counts: &Counts, gathered: &Gathered) -> Instrument {
         stamp_upper_bounds: counts.stamp_upper_bounds,
         clock_steps: ends.iter().map(|end| end.clock_steps).max().unwrap_or(0),
         out_of_range: counts.out_of_range,
+        // Whoever runs the load may have calibrated; the load itself never does.
+        calibration: None,
     }
 }
 
 fn spread(gathered: &Gathered, quantity: Quantity) -> Spread {
     let of = |(series, _): &(&Series, &Latencies)| series.quantity == quantity;
-    let Some((_, latencies)) = gathered.logs.totals().iter().find(of) else {
-        return Spread::default();
-    };
-    Spread {
-        count: latencies.count(),
-        p50_ns: value(latencies.quantile(0.5)),
-        p99_ns: value(latencies.quantile(0.99)),
-        max_ns: latencies.max().and_then(value),
-    }
-}
-
-fn value(quantile: Quantile) -> Option<u64> {
-    match quantile {
-        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
-        Quantile::TooFew => None,
-    }
+    let found = gathered.logs.totals().iter().find(of);
+    figures::spread(found.map(|(_, latencies)| latencies))
 }
 
 /// The high-water mark, from `/proc/self/status` in kB.

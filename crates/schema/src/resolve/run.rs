@@ -151,16 +151,16 @@ pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -
 /// The limits of a fit trial; the defaults are those of the method (docs/METHODOLOGY.md).
 pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
     let written = def.fitness.unwrap_or_default();
-    let share = |written: Option<crate::units::Share>, default: f64| {
-        written.map_or(default, |share| share.0)
-    };
+    let usual = Fitness::default();
+    let share =
+        |written: Option<crate::units::Share>, usual: f64| written.map_or(usual, |share| share.0);
     Fitness {
         lateness_p99_ns: written
             .lateness_p99
-            .map_or(100_000, crate::units::Period::as_ns),
-        lateness_share: share(written.lateness_share, 0.10),
-        agent_busy: share(written.agent_busy, 0.85),
-        released_share: share(written.released, 0.99),
-        saturated_busy: share(written.saturated, 0.80),
+            .map_or(usual.lateness_p99_ns, crate::units::Period::as_ns),
+        lateness_share: share(written.lateness_share, usual.lateness_share),
+        agent_busy: share(written.agent_busy, usual.agent_busy),
+        released_share: share(written.released, usual.released_share),
+        saturated_busy: share(written.saturated, usual.saturated_busy),
     }
 }

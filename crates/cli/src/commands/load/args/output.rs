@@ -2,14 +2,18 @@
 
 use std::path::PathBuf;
 
+use tare_schema::units::Share;
+
+use crate::commands::load::assertion::Assertion;
+
 /// The output of a load.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Print the result as JSON.
+    /// Print the result as JSON (`tare schema load-report` prints its schema).
     #[arg(long)]
     pub json: bool,
-    /// No live line.
+    /// Show nothing while the load goes on.
     #[arg(short, long)]
     pub quiet: bool,
     /// Write the latencies as a HdrHistogram log.
@@ -18,7 +22,19 @@ pub struct OutputArgs {
     /// Write the samples of the run, one a second, as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the result as Fortio's JSON, for `fortio report` and tools that read it.
+    #[arg(long, value_name = "FILE")]
+    pub fortio: Option<PathBuf>,
     /// Exit code 1 when the rate asked for was not reached.
     #[arg(long, requires = "schedule")]
     pub require_rate: bool,
+    /// Exit code 1 when more than this share of the requests was not answered rightly: 0.1%.
+    #[arg(long, value_name = "SHARE")]
+    pub max_error_rate: Option<Share>,
+    /// Exit code 1 unless this holds: 'p99<5ms', 'service-p99.9<=20ms', 'rate>=1000', 'error-rate<0.1%', 'lateness-p99<100us'; may be given several times.
+    #[arg(long = "assert", value_name = "METRIC<LIMIT")]
+    pub assertions: Vec<Assertion>,
+    /// Do not measure first, for half a second and once per boot, what the generator finds against a server that does nothing.
+    #[arg(long)]
+    pub no_calibrate: bool,
 }

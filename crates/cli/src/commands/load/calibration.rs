@@ -1,0 +1,401 @@
+//! A short load on a server in this process that answers at once: what the generator, the kernel and the loopback take
+//! where no target takes anything.
+//!
+//! HTTP/1.1 without TLS whatever the load speaks, since that is the least there is; the rate, the width and the size of the
+//! requests are the load's, within bounds. `tare load` does it; an agent of an experiment never does, it would disturb.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, bail};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+use tare_load::{Outcome, StopHandle};
+use tare_origin::{Limits, OriginOptions};
+use tare_schema::agent::Calibration;
+use tare_schema::load::{
+    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Mix, Pacing, Parts, RequestSpec, Stop, ThinkSpread, Transport,
+};
+use tare_schema::plan::Fitness;
+
+/// How long it takes.
+const WARMUP: Duration = Duration::from_millis(50);
+const WINDOW: Duration = Duration::from_millis(450);
+
+/// Below this rate half a second gives no median; above that the server would be what is measured.
+const RATE_PER_S: (f64, f64) = (200.0, 20_000.0);
+
+/// Stands for the rate of a recording, which is not read yet.
+const REPLAY_PER_S: f64 = 1000.0;
+
+/// Widest and largest: more changes little, and would last.
+const CONNECTIONS_MAX: u32 = 64;
+const REQUEST_BYTES_MAX: u64 = 64 * 1024;
+
+/// Bytes of an answer's body: what a small API answers.
+const ANSWER_BYTES: u64 = 128;
+
+/// Calibrations kept.
+const KEPT_MAX: usize = 64;
+
+/// Measures, or takes what was measured for the same load since this machine was started.
+pub fn calibrate(plan: &LoadPlan) -> anyhow::Result<Calibration> {
+    let wanted = null_load(plan);
+    let key = key(&wanted);
+    let path = cache_path();
+    let mut kept = path.as_deref().and_then(Kept::read).unwrap_or_default();
+    if let Some(found) = kept.calibrations.get(&key) {
+        return Ok(Calibration {
+            kept: true,
+            ..*found
+        });
+    }
+    let (calibration, quality) = measure(wanted)?;
+    if let (Some(path), Quality::Quiet) = (path, quality) {
+        if kept.calibrations.len() >= KEPT_MAX {
+            kept.calibrations.clear();
+        }
+        kept.calibrations.insert(key, calibration);
+        // A cache that cannot be written costs half a second the next time.
+        let _ = kept.write(&path);
+    }
+    Ok(calibration)
+}
+
+/// Whether the machine left us alone meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quality {
+    Quiet,
+    Disturbed,
+}
+
+/// The same load, short, on nothing.
+fn null_load(plan: &LoadPlan) -> LoadSpec {
+    let load = &plan.load;
+    let connections = tare_load::connections(&load.client)
+        .unwrap_or(1)
+        .clamp(1, CONNECTIONS_MAX);
+    let request_bytes = load.requests.iter().map(|request| match &request.body {
+        Body::Text { text } => text.len() as u64,
+        Body::Filler { bytes } => *bytes,
+        _ => 0,
+    });
+    let request_bytes = request_bytes.max().unwrap_or(0).min(REQUEST_BYTES_MAX);
+    let pacing = match (busiest_per_s(&load.pacing), &load.pacing) {
+        (Some(rate), _) => Pacing::Constant {
+            rate_per_s: rate.clamp(RATE_PER_S.0, RATE_PER_S.1),
+        },
+        (None, Pacing::Closed { clients, .. }) => Pacing::Closed {
+            clients: (*clients).clamp(1, connections),
+            think_ns: 0,
+            think_spread: ThinkSpread::None,
+        },
+        (None, _) => Pacing::Max,
+    };
+    LoadSpec {
+        pacing,
+        stop: Stop::Duration {
+            window_ns: WINDOW.as_nanos() as u64,
+        },
+        warmup_ns: WARMUP.as_nanos() as u64,
+        timeout_ns: Duration::from_secs(1).as_nanos() as u64,
+        sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
+        transport: Transport::Tcp,
+        client: ClientSpec::Http1 { connections },
+        requests: vec![request(request_bytes)],
+        connections: ConnectionRules::default(),
+        mix: Mix::default(),
+        ..load.clone()
+    }
+}
+
+/// The highest rate of an open loop; `None`: a closed one.
+fn busiest_per_s(pacing: &Pacing) -> Option<f64> {
+    match pacing {
+        Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(*rate_per_s),
+        Pacing::Ramp {
+            from_per_s,
+            to_per_s,
+            ..
+        } => Some(from_per_s.max(*to_per_s)),
+        Pacing::Steps { steps, .. } => {
+            Some(steps.iter().map(|step| step.rate_per_s).fold(0.0, f64::max))
+        }
+        Pacing::Replay { .. } => Some(REPLAY_PER_S),
+        Pacing::Closed { .. } | Pacing::Max => None,
+    }
+}
+
+fn request(bytes: u64) -> RequestSpec {
+    let (method, body) = match bytes {
+        0 => ("GET", Body::None),
+        bytes => ("POST", Body::Filler { bytes }),
+    };
+    RequestSpec {
+        name: "null".into(),
+        weight: 1.0,
+        method: method.into(),
+        path: format!("/?size={ANSWER_BYTES}"),
+        headers: Vec::new(),
+        body,
+        parts: Parts::default(),
+        expect: Expect {
+            status: ExpectStatus::Exactly(200),
+            body: ExpectBody::Any,
+        },
+    }
+}
+
+fn measure(load: LoadSpec) -> anyhow::Result<(Calibration, Quality)> {
+    let origin = tare_origin::bind(OriginOptions {
+        limits: Limits {
+            drain_max: Duration::from_millis(50),
+            ..Limits::default()
+        },
+        ..OriginOptions::default()
+    })?;
+    let address = origin.local_addr();
+    let stop = tare_origin::StopHandle::new()?;
+    let serving = std::thread::Builder::new().name("null server".into());
+    let server = serving.spawn({
+        let stop = stop.clone();
+        move || {
+            step_aside();
+            origin.run(stop)
+        }
+    })?;
+    let plan = plan_for(load, address);
+    let outcome = tare_load::run(
+        &plan,
+        &StopHandle::new(),
+        &mut |_| ControlFlow::Continue(()),
+    );
+    stop.stop();
+    let served = server.join();
+    let outcome = outcome?;
+    if !matches!(served, Ok(Ok(_))) {
+        bail!("the server that does nothing broke off");
+    }
+    figures(&plan.load, &outcome)
+}
+
+/// On one core with the generator the server would wait for it: where the process may run on one core only, the server
+/// takes the others.
+fn step_aside() {
+    let Ok(mine) = sched_getaffinity(None) else {
+        return;
+    };
+    if mine.count() != 1 {
+        return;
+    }
+    let mut others = CpuSet::new();
+    (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| !mine.is_set(cpu))
+        .for_each(|cpu| others.set(cpu));
+    // Refused where there is no other core: then they share.
+    let _ = sched_setaffinity(None, &others);
+}
+
+fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
+    LoadPlan {
+        version: tare_schema::FORMAT_VERSION,
+        role: "null".into(),
+        start_at_unix_us: None,
+        seed: 1,
+        endpoint: Endpoint {
+            addresses: vec![address],
+            host: address.to_string(),
+        },
+        load,
+    }
+}
+
+fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Quality)> {
+    let found = &outcome.result;
+    let done = found.answered_in_window.right;
+    if done == 0 || found.errors > 0 {
+        bail!(
+            "the server that does nothing gave {done} right and {} wrong answers",
+            found.errors
+        );
+    }
+    let instrument = &found.instrument;
+    let workers_cpu_ns: u64 = instrument.worker_cpu_ns.iter().sum();
+    let calibration = Calibration {
+        asked_per_s: match load.pacing {
+            Pacing::Constant { rate_per_s } => Some(rate_per_s),
+            _ => None,
+        },
+        completed_per_s: done as f64 / (found.window_ns.max(1) as f64 / 1e9),
+        connections: tare_load::connections(&load.client).unwrap_or(0),
+        request_bytes: match load.requests[0].body {
+            Body::Filler { bytes } => bytes,
+            _ => 0,
+        },
+        answer_bytes: ANSWER_BYTES,
+        felt: tare_load::spread(outcome.felt().as_ref()),
+        service: tare_load::spread(outcome.service().as_ref()),
+        cpu_per_exchange_ns: Some(workers_cpu_ns / done),
+        stamped_by_kernel: instrument.stamped_by_us == 0,
+        kept: false,
+    };
+    let limit_ns = Fitness::default().lateness_limit_ns(calibration.service.p50_ns);
+    let latest = instrument.lateness.p99_ns.or(instrument.lateness.p50_ns);
+    // One taken while others used the machine must not stand for the whole time until it is started again.
+    let quality = match latest.is_some_and(|ns| ns <= limit_ns) {
+        true => Quality::Quiet,
+        false => Quality::Disturbed,
+    };
+    Ok((calibration, quality))
+}
+
+/// What was measured since this machine was started, by this binary.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    of: String,
+    calibrations: BTreeMap<String, Calibration>,
+}
+
+impl Kept {
+    /// What is kept and still true; `None`: nothing.
+    fn read(path: &Path) -> Option<Self> {
+        let kept: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        (kept.of == circumstances()?).then_some(kept)
+    }
+
+    fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let kept = Self {
+            of: circumstances().context("the boot of this machine has no name")?,
+            calibrations: self.calibrations.clone(),
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        // Another tare may read or write it now: it sees the old file or the new one.
+        let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::write(&fresh, serde_json::to_vec_pretty(&kept)?)?;
+        std::fs::rename(&fresh, path)?;
+        Ok(())
+    }
+}
+
+/// What a calibration is good for: this start of the machine, this kernel, this binary.
+fn circumstances() -> Option<String> {
+    let read = |path| std::fs::read_to_string(path).ok();
+    let boot = read("/proc/sys/kernel/random/boot_id")?;
+    let kernel = read("/proc/sys/kernel/osrelease")?;
+    let binary = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
+    let built = binary
+        .modified()
+        .ok()?
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()?;
+    Some(format!(
+        "{} {} {} {}",
+        boot.trim(),
+        kernel.trim(),
+        binary.len(),
+        built.as_nanos()
+    ))
+}
+
+/// What changes the figures of a calibration: pace, width, sizes, and the cores that the process may use.
+fn key(load: &LoadSpec) -> String {
+    let cores = sched_getaffinity(None).map_or(0, |cores| cores.count());
+    let request = load.requests.first().map(|request| &request.body);
+    format!(
+        "{:?} {:?} {request:?} {} workers {:?} {cores} cores",
+        load.pacing, load.client, load.workers, load.spin
+    )
+}
+
+/// In the user's cache, as targets are: `TARE_CACHE`, else `~/.cache/tare`.
+fn cache_path() -> Option<PathBuf> {
+    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = folder("TARE_CACHE").or_else(|| Some(folder("HOME")?.join(".cache/tare")))?;
+    Some(cache.join("null-server.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(pacing: Pacing, body: Body) -> LoadPlan {
+        let mut load = null_load_of(Pacing::Max);
+        load.pacing = pacing;
+        load.requests[0].body = body;
+        load.client = ClientSpec::Http2 {
+            connections: 500,
+            streams: 8,
+        };
+        plan_for(load, SocketAddr::from(([127, 0, 0, 1], 1)))
+    }
+
+    fn null_load_of(pacing: Pacing) -> LoadSpec {
+        LoadSpec {
+            pacing,
+            stop: Stop::Interrupted,
+            warmup_ns: 0,
+            timeout_ns: 1,
+            workers: 1,
+            spin: tare_schema::load::Spin::Off,
+            sample_every_ns: 1,
+            transport: Transport::Tcp,
+            client: ClientSpec::Http1 { connections: 1 },
+            requests: vec![request(0)],
+            connections: ConnectionRules::default(),
+            mix: Mix::default(),
+        }
+    }
+
+    #[test]
+    fn it_is_the_loads_own_pace_width_and_size_within_bounds() {
+        let rate = Pacing::Constant { rate_per_s: 3.0 };
+        let wanted = null_load(&plan(rate, Body::Filler { bytes: 500 }));
+        assert_eq!(wanted.pacing, Pacing::Constant { rate_per_s: 200.0 });
+        assert_eq!(wanted.client, ClientSpec::Http1 { connections: 64 });
+        assert_eq!(wanted.requests[0].body, Body::Filler { bytes: 500 });
+        let closed = Pacing::Closed {
+            clients: 7,
+            think_ns: 1_000_000_000,
+            think_spread: ThinkSpread::Uniform,
+        };
+        let wanted = null_load(&plan(closed, Body::None));
+        assert_eq!(
+            wanted.pacing,
+            Pacing::Closed {
+                clients: 7,
+                think_ns: 0,
+                think_spread: ThinkSpread::None,
+            }
+        );
+    }
+
+    #[test]
+    fn what_was_kept_for_another_start_of_the_machine_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/null-server.json");
+        let mut kept = Kept::default();
+        kept.calibrations.insert("a".into(), Calibration::default());
+        kept.write(&path).unwrap();
+        assert_eq!(Kept::read(&path).unwrap().calibrations.len(), 1);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let of = circumstances().unwrap();
+        std::fs::write(&path, text.replace(&of, "another boot")).unwrap();
+        assert!(Kept::read(&path).is_none());
+    }
+
+    #[test]
+    fn a_server_that_does_nothing_answers_every_request_and_leaves_figures() {
+        let rate = Pacing::Constant { rate_per_s: 500.0 };
+        let (calibration, _) = measure(null_load(&plan(rate, Body::None))).unwrap();
+        assert_eq!(calibration.felt.count, 225, "450 ms at 500/s");
+        assert!(calibration.felt.p50_ns.is_some());
+        assert!(calibration.cpu_per_exchange_ns.is_some());
+        assert_eq!(calibration.asked_per_s, Some(500.0));
+    }
+}

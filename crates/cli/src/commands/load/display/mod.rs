@@ -1,0 +1,171 @@
+//! What `tare load` shows while it goes on: a few lines redrawn in place on a terminal, else a line now and then.
+
+mod frame;
+mod spark;
+
+use std::io::{Write, stderr};
+
+use console::Term;
+use tare_report::quantity;
+use tare_schema::agent::Sample;
+use tare_schema::load::{LoadSpec, Pacing, Stop};
+use tare_schema::metric::Unit;
+
+use super::paint::Paint;
+use crate::screen;
+use frame::State;
+
+/// Distance of lines where there is no terminal.
+const LINE_EVERY_NS: u64 = 10_000_000_000;
+
+/// Who sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Somebody at a terminal.
+    Terminal,
+    /// A log.
+    Log,
+    /// Nobody.
+    Nobody,
+}
+
+impl Audience {
+    /// Of the standard error stream, unless nobody wants to see anything.
+    pub fn of_stderr(wanted: Wanted) -> Self {
+        let stream = Term::stderr();
+        let can_move = std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+        match (wanted, stream.is_term() && can_move) {
+            (Wanted::No, _) => Audience::Nobody,
+            (Wanted::Yes, true) => Audience::Terminal,
+            (Wanted::Yes, false) => Audience::Log,
+        }
+    }
+}
+
+/// Whether the user wants to see anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// As far as the stream can show it.
+    Yes,
+    /// `--quiet`.
+    No,
+}
+
+/// The lines.
+pub struct Display {
+    audience: Audience,
+    state: State,
+    /// The lines that stand on the terminal now.
+    drawn: Vec<String>,
+    next_line_ns: u64,
+}
+
+impl Display {
+    /// For this load.
+    pub fn new(audience: Audience, words: &str, load: &LoadSpec) -> Self {
+        let asked_per_s = match load.pacing {
+            Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => Some(rate_per_s),
+            // None, or another from second to second.
+            _ => None,
+        };
+        let (window_ns, count) = match load.stop {
+            Stop::Duration { window_ns } => (Some(window_ns), None),
+            Stop::Count { exchanges } => (None, Some(exchanges)),
+            Stop::Interrupted => (None, None),
+        };
+        Self {
+            audience,
+            state: State::new(words, load.warmup_ns, window_ns, count, asked_per_s),
+            drawn: Vec::new(),
+            next_line_ns: LINE_EVERY_NS,
+        }
+    }
+
+    /// Says what is going on before there are samples.
+    pub fn say(&mut self, words: &str) {
+        if self.audience == Audience::Terminal {
+            self.draw(vec![words.to_owned()]);
+        }
+    }
+
+    /// Shows the newest sample.
+    pub fn show(&mut self, sample: &Sample) {
+        self.state.add(sample);
+        match self.audience {
+            Audience::Terminal => {
+                let screen = screen::screen(&Term::stderr());
+                let lines = self
+                    .state
+                    .frame(usize::from(screen.width), Paint(screen.colour));
+                self.draw(lines);
+            }
+            Audience::Log if sample.offset_ns >= self.next_line_ns => {
+                self.next_line_ns =
+                    (sample.offset_ns / LINE_EVERY_NS + 1).saturating_mul(LINE_EVERY_NS);
+                // Fails only when nobody reads any more.
+                let _ = writeln!(stderr(), "{}", self.state.line());
+            }
+            Audience::Log | Audience::Nobody => {}
+        }
+    }
+
+    /// Takes the lines away.
+    pub fn clear(&mut self) {
+        if self.audience == Audience::Terminal {
+            self.draw(Vec::new());
+        }
+    }
+
+    fn draw(&mut self, lines: Vec<String>) {
+        let width = usize::from(screen::screen(&Term::stderr()).width);
+        let mut out = String::new();
+        // The terminal may be narrower than when they were drawn: then each takes several rows now.
+        let up = rows(&self.drawn, width);
+        if up > 0 {
+            out.push_str(&format!("\x1b[{up}A"));
+        }
+        out.push_str("\r\x1b[J");
+        for line in &lines {
+            out.push_str(&console::truncate_str(line, width.saturating_sub(1), "…"));
+            out.push('\n');
+        }
+        // Fails only when the terminal is gone, and then nobody looks.
+        let _ = stderr().write_all(out.as_bytes());
+        let _ = stderr().flush();
+        self.drawn = lines
+            .iter()
+            .map(|line| console::truncate_str(line, width.saturating_sub(1), "…").into_owned())
+            .collect();
+    }
+}
+
+/// Rows that lines take on a terminal so wide.
+fn rows(lines: &[String], width: usize) -> usize {
+    let of = |line: &String| {
+        console::measure_text_width(line)
+            .div_ceil(width.max(1))
+            .max(1)
+    };
+    lines.iter().map(of).sum()
+}
+
+/// A time, or a dash.
+fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(
+        || quantity::MISSING.to_owned(),
+        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_drawn_wide_take_more_rows_once_the_terminal_is_narrow() {
+        let lines = ["x".repeat(79), "y".repeat(10), String::new()];
+        assert_eq!(rows(&lines, 80), 3);
+        assert_eq!(rows(&lines, 40), 4);
+        assert_eq!(rows(&lines, 39), 5);
+    }
+}

@@ -1,0 +1,225 @@
+//! The generator judges itself: what of a result was its own, and whether that was little enough.
+
+use tare_load::Outcome;
+use tare_report::quantity;
+use tare_schema::agent::{Calibration, Instrument};
+use tare_schema::load_report::OursReport;
+use tare_schema::metric::Unit;
+use tare_schema::plan::Fitness;
+use tare_stats::{Latencies, Quantile};
+
+use super::summary::Rate;
+
+/// A share of the answers without a stamp of the kernel up to which nobody need care: the first on a connection, or a step
+/// of the clock.
+const OWN_STAMPS_MAX: f64 = 0.01;
+
+/// A closed loop nearer than this to what the generator reaches against nothing may be held back by it.
+const NEAR_OWN_LIMIT: f64 = 0.80;
+
+/// Quantiles by which lateness is judged, the first that the counts carry; as in experiments.
+const JUDGED: [(&str, f64); 5] = [
+    ("p99", 0.99),
+    ("p95", 0.95),
+    ("p90", 0.9),
+    ("p75", 0.75),
+    ("median", 0.5),
+];
+
+/// What may be said of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// In figures.
+    pub ours: OursReport,
+    /// In sentences; empty when there is nothing to warn of.
+    pub warnings: Vec<String>,
+}
+
+impl Judgement {
+    /// Looks at a result.
+    pub fn new(outcome: &Outcome, rate: Rate) -> Self {
+        let instrument = &outcome.result.instrument;
+        let fitness = Fitness::default();
+        let felt = median(outcome.felt());
+        let ours = OursReport {
+            fit: true,
+            lateness_limit_ns: fitness.lateness_limit_ns(median(outcome.service())),
+            lateness_share: share(instrument.lateness.p50_ns, felt),
+            lateness_share_on_average: on_average(outcome),
+            worker_busy: worker_busy(outcome),
+            cpu_per_exchange_ns: cpu_per_exchange(outcome),
+            stamped_by_kernel: stamped_by_kernel(instrument),
+            calibration: instrument.calibration,
+            calibrated_share: instrument
+                .calibration
+                .and_then(|null| share(null.felt.p50_ns, felt)),
+        };
+        let mut warnings = unfit(&ours, &fitness, outcome);
+        let fit = warnings.is_empty();
+        warnings.extend(target_limits(outcome, rate));
+        warnings.extend(ours.calibration.and_then(|null| near_limit(&null, rate)));
+        warnings.extend(clocks(instrument));
+        Self {
+            ours: OursReport { fit, ..ours },
+            warnings,
+        }
+    }
+}
+
+fn median(latencies: Option<Latencies>) -> Option<u64> {
+    match latencies?.quantile(0.5) {
+        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
+        Quantile::TooFew => None,
+    }
+}
+
+fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {
+    let whole_ns = whole_ns.filter(|&ns| ns > 0)?;
+    Some(part_ns? as f64 / whole_ns as f64)
+}
+
+/// Means add up where quantiles do not: this is the share of all the time felt.
+fn on_average(outcome: &Outcome) -> Option<f64> {
+    let felt = outcome.felt_by_all()?.mean_ns().filter(|&ns| ns > 0.0)?;
+    Some((outcome.lateness()?.mean_ns()? / felt).min(1.0))
+}
+
+fn worker_busy(outcome: &Outcome) -> Option<Vec<f64>> {
+    let window_ns = outcome.result.window_ns;
+    let of = |&cpu_ns: &u64| cpu_ns as f64 / window_ns as f64;
+    (window_ns > 0).then(|| {
+        let workers = &outcome.result.instrument.worker_cpu_ns;
+        workers.iter().map(of).collect()
+    })
+}
+
+/// CPU over what was answered in the window, by which it was counted.
+fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
+    let answered = outcome.result.answered_in_window;
+    let done = answered.right + answered.errors;
+    (done > 0).then(|| outcome.result.instrument.cpu_ns as f64 / done as f64)
+}
+
+fn stamped_by_kernel(instrument: &Instrument) -> Option<f64> {
+    let all = instrument.stamped_by_kernel + instrument.stamped_by_us;
+    (all > 0).then(|| instrument.stamped_by_kernel as f64 / all as f64)
+}
+
+/// The limits of ours that were passed, by the rules that make a trial unfit.
+fn unfit(ours: &OursReport, fitness: &Fitness, outcome: &Outcome) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let time = |ns: u64| quantity::value(Unit::Nanoseconds, ns as f64);
+    let judged = outcome.lateness().and_then(|lateness| {
+        JUDGED
+            .iter()
+            .find_map(|&(name, q)| match lateness.quantile(q) {
+                Quantile::Exact(ns) | Quantile::Above(ns) => Some((name, ns)),
+                Quantile::TooFew => None,
+            })
+    });
+    if let Some((name, ns)) = judged.filter(|&(_, ns)| ns > ours.lateness_limit_ns) {
+        reasons.push(format!(
+            "the generator was late: lateness {name} is {}, more than the {} allowed, so felt is longer than the target \
+             made it; give it a core of its own, or more --workers",
+            time(ns),
+            time(ours.lateness_limit_ns)
+        ));
+    }
+    for (worker, busy) in ours.worker_busy.iter().flatten().enumerate() {
+        if *busy > fitness.agent_busy {
+            reasons.push(format!(
+                "the generator was the limit: worker {worker} used {} of a core; use more --workers, or expect no higher \
+                 rate from it",
+                quantity::percent(*busy)
+            ));
+        }
+    }
+    let result = &outcome.result;
+    // What overflowed the queue was taken by our loop: that is the target's limit, not ours.
+    let taken = result.released + result.overflow;
+    if (taken as f64) < result.intended as f64 * fitness.released_share {
+        reasons.push(format!(
+            "only {taken} of {} intended requests were released: the generator did not keep up",
+            result.intended
+        ));
+    }
+    if let Some(by_kernel) = ours.stamped_by_kernel
+        && by_kernel < 1.0 - OWN_STAMPS_MAX
+    {
+        reasons.push(format!(
+            "the kernel stamped only {} of the answers: for the others the clock stopped when our loop saw them, so their \
+             latency contains our own delay",
+            quantity::percent(by_kernel)
+        ));
+    }
+    reasons
+}
+
+/// What held the load back that was not us.
+fn target_limits(outcome: &Outcome, rate: Rate) -> Vec<String> {
+    let result = &outcome.result;
+    let mut warnings = Vec::new();
+    if let (Some(asked), false) = (rate.asked_per_s, rate.is_reached()) {
+        let completed = rate.completed_per_s.map_or_else(
+            || quantity::MISSING.to_owned(),
+            |rate| quantity::value(Unit::PerSecond, rate),
+        );
+        let waited: u64 = result.waits.iter().map(|wait| wait.count).sum();
+        let why = if waited * 10 > result.intended {
+            format!(
+                "; {waited} requests waited for a free connection or stream, so the target is too slow for it, or \
+                 --connections too few"
+            )
+        } else {
+            String::new()
+        };
+        warnings.push(format!(
+            "the rate was not reached: {} asked, {completed} answered within the window{why}",
+            quantity::value(Unit::PerSecond, asked)
+        ));
+    }
+    if result.overflow > 0 {
+        warnings.push(format!(
+            "{} requests were never sent: the queue of waiting ones was full",
+            result.overflow
+        ));
+    }
+    if result.unfinished > 0 {
+        warnings.push(format!(
+            "{} requests had no answer when the load ended; they count with their age, and what reaches into them is told \
+             as \"> …\"",
+            result.unfinished
+        ));
+    }
+    warnings
+}
+
+/// A closed loop that runs nearly as fast as against nothing measures the generator.
+fn near_limit(null: &Calibration, rate: Rate) -> Option<String> {
+    let completed = rate.completed_per_s?;
+    let is_closed = rate.asked_per_s.is_none() && null.asked_per_s.is_none();
+    (is_closed && completed > null.completed_per_s * NEAR_OWN_LIMIT).then(|| {
+        format!(
+            "the generator may have been the limit: against a server that does nothing it reached {}, hardly more than \
+             here",
+            quantity::value(Unit::PerSecond, null.completed_per_s)
+        )
+    })
+}
+
+fn clocks(instrument: &Instrument) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if instrument.clock_steps > 0 {
+        warnings.push(format!(
+            "the realtime clock stepped {}; the kernel's stamps were corrected",
+            quantity::counted(instrument.clock_steps, "time", "times")
+        ));
+    }
+    if instrument.out_of_range > 0 {
+        warnings.push(format!(
+            "{} beyond an hour count as an hour",
+            quantity::counted(instrument.out_of_range, "value", "values")
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,296 @@
+//! A result as Fortio 1.68 writes it (`fortio load -json`), for Fortio's own UI and whatever else reads that shape.
+//!
+//! Fortio's duration is what one of its threads waited for a call: our `service`, over every exchange as there. `felt`,
+//! which Fortio does not have, stands in the labels. What Tare does not measure (sizes of single answers) has a count of 0.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use tare_load::{Outcome, Tag};
+use tare_report::quantity;
+use tare_schema::load::{ClientSpec, ExpectStatus, LoadPlan, Stop};
+use tare_schema::metric::Unit;
+use tare_stats::{Latencies, Quantile};
+
+/// Version of Fortio whose shape this is.
+const FORTIO: &str = "1.68.0";
+
+/// Percentiles that Fortio writes by default.
+const PERCENTILES: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
+
+/// Fortio's code of a call without an answer.
+const NO_ANSWER: i32 = -1;
+
+/// A whole result. The names are Fortio's.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct FortioResult {
+    run_type: &'static str,
+    labels: String,
+    start_time: String,
+    #[serde(rename = "RequestedQPS")]
+    requested_qps: String,
+    requested_duration: String,
+    #[serde(rename = "ActualQPS")]
+    actual_qps: f64,
+    actual_duration: u64,
+    num_threads: u32,
+    version: String,
+    duration_histogram: Histogram,
+    errors_duration_histogram: Histogram,
+    exactly: u64,
+    jitter: bool,
+    uniform: bool,
+    no_catch_up: bool,
+    #[serde(rename = "RunID")]
+    run_id: u64,
+    access_logger_info: &'static str,
+    #[serde(rename = "ID")]
+    id: String,
+    ret_codes: BTreeMap<i32, u64>,
+    #[serde(rename = "IPCountMap")]
+    ip_count_map: BTreeMap<String, u64>,
+    #[serde(rename = "URL")]
+    url: String,
+    num_connections: u32,
+    #[serde(rename = "H2")]
+    h2: bool,
+    #[serde(rename = "HTTPReqTimeOut")]
+    http_req_time_out: u64,
+    sizes: Histogram,
+    header_sizes: Histogram,
+    sockets: Vec<u64>,
+    socket_count: u64,
+    connection_stats: Histogram,
+    abort_on: u32,
+}
+
+/// Fortio's histogram: seconds.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Histogram {
+    count: u64,
+    min: f64,
+    max: f64,
+    sum: f64,
+    avg: f64,
+    std_dev: f64,
+    data: Option<Vec<Bucket>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    percentiles: Vec<Percentile>,
+}
+
+/// A bucket: what lies above its start up to its end, and the share up to there.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Bucket {
+    start: f64,
+    end: f64,
+    percent: f64,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Percentile {
+    percentile: f64,
+    value: f64,
+}
+
+/// The result.
+pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
+    let load = &plan.load;
+    let found = &outcome.result;
+    let started = jiff::Timestamp::from_microsecond(
+        i64::try_from(found.window_start_unix_us).unwrap_or(i64::MAX),
+    )
+    .unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let labels = labels(outcome);
+    let answered = found.answered_in_window;
+    let seconds = found.window_ns as f64 / 1e9;
+    let connections = tare_load::connections(&load.client).unwrap_or(0);
+    let histogram = |wanted: &dyn Fn(&Tag<'_>) -> bool| {
+        outcome
+            .sum(|tag| tag.quantity == "service" && wanted(tag))
+            .map_or_else(Histogram::default, |latencies| Histogram::of(&latencies))
+    };
+    FortioResult {
+        run_type: if matches!(load.client, ClientSpec::Grpc { .. }) {
+            "GRPC"
+        } else {
+            "HTTP"
+        },
+        start_time: started.to_string(),
+        requested_qps: load
+            .pacing
+            .offered_per_s(found.intended, found.window_ns)
+            .map_or_else(|| "max".into(), |rate_per_s| rate_per_s.to_string()),
+        requested_duration: match load.stop {
+            Stop::Duration { window_ns } => format!("{:?}", Duration::from_nanos(window_ns)),
+            Stop::Count { exchanges } => format!("exactly {exchanges} calls"),
+            Stop::Interrupted => "until stop".into(),
+        },
+        actual_qps: if seconds > 0.0 {
+            (answered.right + answered.errors) as f64 / seconds
+        } else {
+            0.0
+        },
+        actual_duration: found.window_ns,
+        num_threads: load.workers,
+        version: format!("{FORTIO} shape by tare {}", env!("CARGO_PKG_VERSION")),
+        duration_histogram: histogram(&|_| true),
+        errors_duration_histogram: histogram(&|tag| tag.class.is_some()),
+        exactly: match load.stop {
+            Stop::Count { exchanges } => exchanges,
+            Stop::Duration { .. } | Stop::Interrupted => 0,
+        },
+        jitter: false,
+        // Connections of ours start staggered, and what is late is caught up.
+        uniform: true,
+        no_catch_up: false,
+        run_id: 0,
+        access_logger_info: "",
+        id: id(started, &labels),
+        labels,
+        ret_codes: ret_codes(plan, outcome),
+        ip_count_map: plan
+            .endpoint
+            .addresses
+            .first()
+            .map(|address| (address.to_string(), found.connections.opened))
+            .into_iter()
+            .collect(),
+        url: url.to_owned(),
+        num_connections: connections,
+        h2: !matches!(load.client, ClientSpec::Http1 { .. }),
+        http_req_time_out: load.timeout_ns,
+        sizes: Histogram::default(),
+        header_sizes: Histogram::default(),
+        sockets: vec![found.connections.opened],
+        socket_count: found.connections.opened,
+        connection_stats: outcome
+            .sum(|tag| tag.quantity == "connect")
+            .map_or_else(Histogram::default, |connect| Histogram::of(&connect)),
+        abort_on: 0,
+    }
+}
+
+/// Fortio has no `felt`: without it a stall would look as harmless as there.
+fn labels(outcome: &Outcome) -> String {
+    let felt = outcome.felt();
+    let of = |q| match felt.as_ref().map(|felt| felt.quantile(q)) {
+        Some(Quantile::Exact(ns) | Quantile::Above(ns)) => {
+            quantity::value(Unit::Nanoseconds, ns as f64)
+        }
+        Some(Quantile::TooFew) | None => quantity::MISSING.to_owned(),
+    };
+    format!("tare felt p50 {}, p99 {}", of(0.5), of(0.99))
+}
+
+/// As Fortio makes it: time and labels, of letters, digits and `_`. Its UI takes it for the name of the file.
+fn id(started: jiff::Timestamp, labels: &str) -> String {
+    let time: String = started
+        .to_string()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .take(14)
+        .collect();
+    let labels: String = labels
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .take(64)
+        .collect();
+    match (time.get(..4), time.get(4..6), time.get(6..8), time.get(8..)) {
+        (Some(year), Some(month), Some(day), Some(clock)) => {
+            format!("{year}-{month}-{day}-{clock}_{labels}")
+        }
+        _ => labels,
+    }
+}
+
+/// Right answers under the status that was expected (200 where any 2xx or 3xx was right, gRPC's 0), errors under theirs.
+fn ret_codes(plan: &LoadPlan, outcome: &Outcome) -> BTreeMap<i32, u64> {
+    let usual = match plan.load.client {
+        ClientSpec::Grpc { .. } => 0,
+        _ => 200,
+    };
+    let mut codes = BTreeMap::new();
+    for seen in &outcome.result.outcomes {
+        let code = if seen.class == "right" {
+            let request = plan.load.requests.iter().find(|r| r.name == seen.request);
+            match request.map(|request| &request.expect.status) {
+                Some(&ExpectStatus::Exactly(status)) => i32::from(status),
+                _ => usual,
+            }
+        } else {
+            let code = seen.class.rsplit('-').next().map(str::parse::<i32>);
+            code.and_then(Result::ok).unwrap_or(NO_ANSWER)
+        };
+        *codes.entry(code).or_insert(0) += seen.count;
+    }
+    codes
+}
+
+impl Histogram {
+    fn of(latencies: &Latencies) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let count = latencies.count();
+        let avg = latencies.mean_ns().unwrap_or(0.0) / 1e9;
+        let mut sum_of_squares = 0.0;
+        let mut below = 0;
+        let mut max = 0.0;
+        let mut data = Vec::new();
+        for (low, high, here) in latencies.buckets() {
+            below += here;
+            let middle = (seconds(low) + seconds(high)) / 2.0;
+            sum_of_squares += here as f64 * (middle - avg).powi(2);
+            max = seconds(high);
+            data.push(Bucket {
+                start: seconds(low),
+                end: max,
+                percent: 100.0 * below as f64 / count.max(1) as f64,
+                count: here,
+            });
+        }
+        let percentiles = PERCENTILES
+            .iter()
+            .filter_map(|&percentile| match latencies.quantile(percentile / 100.0) {
+                Quantile::Exact(ns) | Quantile::Above(ns) => Some(Percentile {
+                    percentile,
+                    value: seconds(ns),
+                }),
+                Quantile::TooFew => None,
+            })
+            .collect();
+        Self {
+            count,
+            min: latencies.min_ns().map_or(0.0, seconds),
+            max,
+            sum: avg * count as f64,
+            avg,
+            std_dev: (sum_of_squares / count.max(1) as f64).sqrt(),
+            data: (!data.is_empty()).then(|| thinned(data)),
+            percentiles,
+        }
+    }
+}
+
+/// Buckets of Fortio's UI are drawn one by one: at most this many, neighbours joined.
+const BUCKETS_MAX: usize = 200;
+
+fn thinned(data: Vec<Bucket>) -> Vec<Bucket> {
+    let together = data.len().div_ceil(BUCKETS_MAX).max(1);
+    let mut thin: Vec<Bucket> = Vec::with_capacity(BUCKETS_MAX);
+    for (place, bucket) in data.into_iter().enumerate() {
+        match thin.last_mut() {
+            Some(last) if place % together != 0 => {
+                last.end = bucket.end;
+                last.percent = bucket.percent;
+                last.count += bucket.count;
+            }
+            _ => thin.push(bucket),
+        }
+    }
+    thin
+}

@@ -1,0 +1,95 @@
+//! The report of a load as JSON, in the shape of docs/schema/load-report.json.
+
+use std::collections::BTreeMap;
+
+use tare_load::Outcome;
+use tare_schema::FORMAT_VERSION;
+use tare_schema::agent::{LoadResult, Sample};
+use tare_schema::load::LoadPlan;
+use tare_schema::load_report::{Figure, LatencyReport, LoadReport, RateReport};
+use tare_stats::{Latencies, Quantile};
+
+use crate::commands::load::summary::Summary;
+
+/// Everything but the histogram logs, which `--hlog` writes.
+pub fn report(
+    summary: &Summary<'_>,
+    plan: &LoadPlan,
+    outcome: &Outcome,
+    samples: Vec<Sample>,
+) -> LoadReport {
+    let mut latency_ns: BTreeMap<String, LatencyReport> = outcome
+        .totals
+        .iter()
+        .map(|(tag, latencies)| (tag.clone(), figures(latencies)))
+        .collect();
+    for (tag, latencies) in [
+        ("all.felt", outcome.felt()),
+        ("all.service", outcome.service()),
+    ] {
+        latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), figures(&latencies))));
+    }
+    let rate = summary.rate;
+    LoadReport {
+        version: FORMAT_VERSION,
+        tare: env!("CARGO_PKG_VERSION").to_owned(),
+        load: summary.words.to_owned(),
+        plan: plan.clone(),
+        rate: RateReport {
+            asked_per_s: rate.asked_per_s,
+            completed_per_s: rate.completed_per_s,
+            reached: rate.asked_per_s.map(|_| rate.is_reached()),
+        },
+        latency_ns,
+        ours: summary.judgement.ours.clone(),
+        warnings: summary.judgement.warnings.clone(),
+        assertions: summary.assertions.to_vec(),
+        result: LoadResult {
+            latency_hlog: String::new(),
+            lateness_hlog: String::new(),
+            ..outcome.result.clone()
+        },
+        samples,
+    }
+}
+
+fn figures(latencies: &Latencies) -> LatencyReport {
+    let of = |q| figure(latencies.quantile(q));
+    LatencyReport {
+        count: latencies.count(),
+        mean: latencies.mean_ns(),
+        min: latencies.min_ns(),
+        p50: of(0.5),
+        p75: of(0.75),
+        p90: of(0.9),
+        p95: of(0.95),
+        p99: of(0.99),
+        p99_9: of(0.999),
+        p99_99: of(0.9999),
+        max: latencies.max().and_then(figure),
+    }
+}
+
+fn figure(quantile: Quantile) -> Option<Figure> {
+    match quantile {
+        Quantile::Exact(ns) => Some(Figure::Exact(ns)),
+        Quantile::Above(ns) => Some(Figure::Bound { more_than: ns }),
+        Quantile::TooFew => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_says_that_it_is_one_and_what_the_counts_do_not_carry_is_null() {
+        let mut latencies = Latencies::new(tare_stats::Range::default()).unwrap();
+        latencies.record_many(1000, 60);
+        (0..40).for_each(|_| latencies.record_unfinished(2000));
+        let json = serde_json::to_value(figures(&latencies)).unwrap();
+        assert_eq!(json["p50"], 1000);
+        assert_eq!(json["p75"]["more_than"], 2000);
+        assert_eq!(json["p99"], serde_json::Value::Null);
+    }
+}

@@ -1,0 +1,79 @@
+//! Colour for what `tare load` prints, where the stream takes it.
+
+use tare_report::terminal::Colour;
+
+/// Paints, or leaves text as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paint(pub Colour);
+
+impl Paint {
+    /// What the eye should find.
+    pub fn strong(self, text: &str) -> String {
+        self.code("1", text)
+    }
+
+    /// What explains.
+    pub fn faint(self, text: &str) -> String {
+        self.code("2", text)
+    }
+
+    /// What is wrong.
+    pub fn bad(self, text: &str) -> String {
+        self.code("31", text)
+    }
+
+    /// What is right.
+    pub fn good(self, text: &str) -> String {
+        self.code("32", text)
+    }
+
+    /// A drawing.
+    pub fn drawn(self, text: &str) -> String {
+        self.code("36", text)
+    }
+
+    fn code(self, code: &str, text: &str) -> String {
+        match self.0 {
+            Colour::On if !text.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            Colour::On | Colour::Off => text.to_owned(),
+        }
+    }
+}
+
+/// Breaks a sentence into lines of at most `width` columns; the second and later ones begin with `indent` blanks.
+pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for (place, word) in text.split(' ').enumerate() {
+        let length = console::measure_text_width(word);
+        if place > 0 && column + 1 + length > width && !lines.trim_end().is_empty() {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if place > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_broken_between_words_and_stays_indented() {
+        assert_eq!(wrapped("aa bb cc", 5, 2), "aa bb\n  cc");
+        assert_eq!(wrapped("aa bb cc", 80, 2), "aa bb cc");
+        assert_eq!(wrapped("unbreakable", 5, 2), "unbreakable");
+    }
+
+    #[test]
+    fn text_without_colour_is_text() {
+        assert_eq!(Paint(Colour::Off).bad("x"), "x");
+        assert_eq!(Paint(Colour::On).bad("x"), "\x1b[31mx\x1b[0m");
+    }
+}

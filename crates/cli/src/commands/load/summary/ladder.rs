@@ -1,0 +1,195 @@
+//! Latencies as a ladder of percentiles, as a histogram, and by request.
+
+use tare_load::Outcome;
+use tare_report::quantity;
+use tare_schema::metric::Unit;
+use tare_stats::{Latencies, Quantile};
+
+use super::Page;
+
+/// The rungs.
+const RUNGS: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+    ("p99.99", 0.9999),
+];
+
+/// Width of the first column and of each other.
+const NAME: usize = 8;
+const COLUMN: usize = 13;
+
+/// Rows of the histogram, and the columns besides its bars.
+const ROWS: usize = 12;
+const BESIDE_BARS: usize = 36;
+const BAR_MAX: usize = 50;
+
+/// A figure in words.
+pub(super) fn figure(quantile: Quantile) -> String {
+    let time = |ns| quantity::value(Unit::Nanoseconds, ns as f64);
+    match quantile {
+        Quantile::Exact(ns) => time(ns),
+        Quantile::Above(ns) => format!("> {}", time(ns)),
+        Quantile::TooFew => quantity::MISSING.to_owned(),
+    }
+}
+
+/// Percentiles of what was felt, of what the other side took, and of our own lateness.
+pub(super) fn latencies(page: &mut Page, outcome: &Outcome) {
+    let mut columns: Vec<(String, Latencies)> = Vec::new();
+    let mut add = |name: &str, latencies: Option<Latencies>| {
+        columns.extend(latencies.map(|latencies| (name.to_owned(), latencies)));
+    };
+    add("felt", outcome.felt());
+    add("service", outcome.service());
+    // What a transport adds: connecting, handshakes.
+    for (quantity, latencies) in outcome.sums(|tag| {
+        let is_usual = ["felt", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
+        (!is_usual && tag.class.is_none()).then_some(tag.quantity)
+    }) {
+        add(quantity, Some(latencies));
+    }
+    add("our lateness", outcome.lateness());
+    for group in columns.chunks(((page.width - NAME) / COLUMN).max(1)) {
+        table(page, group);
+    }
+    if outcome.felt().is_some() {
+        page.faint(
+            "felt: from the intended start to the kernel's receipt of the answer, what a user feels; service: from sending \
+             on, what the other side took. Right answers; – where fewer than ten lie beyond.",
+        );
+    }
+    page.plain("");
+}
+
+fn table(page: &mut Page, columns: &[(String, Latencies)]) {
+    let names: String = columns
+        .iter()
+        .map(|(name, _)| format!("{name:>COLUMN$}"))
+        .collect();
+    let head = page.paint.strong(&format!("{:<NAME$}{names}", ""));
+    page.plain(&head);
+    let mut row = |name: &str, cell: &dyn Fn(&Latencies) -> String| {
+        let cells: String = columns
+            .iter()
+            .map(|(_, latencies)| format!("{:>COLUMN$}", cell(latencies)))
+            .collect();
+        page.plain(&format!("{name:<NAME$}{cells}"));
+    };
+    for (name, quantile) in RUNGS {
+        row(name, &|latencies| figure(latencies.quantile(quantile)));
+    }
+    row("max", &|latencies| {
+        latencies
+            .max()
+            .map_or_else(|| quantity::MISSING.to_owned(), figure)
+    });
+    row("mean", &|latencies| {
+        let mean = latencies.mean_ns();
+        let shown = mean.map(|ns| quantity::value(Unit::Nanoseconds, ns));
+        let more = if latencies.unfinished() > 0 { "> " } else { "" };
+        shown.map_or_else(
+            || quantity::MISSING.to_owned(),
+            |mean| format!("{more}{mean}"),
+        )
+    });
+    row("count", &|latencies| latencies.count().to_string());
+}
+
+/// Rows of equal ratio from the smallest to the largest answer felt.
+pub(super) fn histogram(page: &mut Page, outcome: &Outcome) {
+    let Some(felt) = outcome.felt() else {
+        return;
+    };
+    let (Some(min_ns), Some(max_ns)) = (
+        felt.min_ns(),
+        felt.buckets().map(|(_, high, _)| high).last(),
+    ) else {
+        return;
+    };
+    let low = min_ns.max(1) as f64;
+    let ratio = ((max_ns as f64 / low).ln() / ROWS as f64).max(1e-9);
+    let mut rows = [0_u64; ROWS];
+    for (lowest, _, count) in felt.buckets() {
+        let at = ((lowest.max(1) as f64 / low).ln() / ratio) as usize;
+        rows[at.min(ROWS - 1)] += count;
+    }
+    let most = rows.iter().copied().max().unwrap_or(1).max(1);
+    let bar_width = page.width.saturating_sub(BESIDE_BARS).min(BAR_MAX);
+    let mut below = 0;
+    for (number, &count) in rows.iter().enumerate() {
+        below += count;
+        let to_ns = low * (ratio * (number + 1) as f64).exp();
+        let bar = page.paint.drawn(&bar(count, most, bar_width));
+        let line = format!(
+            "≤ {:>9} {count:>10} {:>8.3} %  {bar}",
+            quantity::value(Unit::Nanoseconds, to_ns),
+            below as f64 * 100.0 / felt.count() as f64,
+        );
+        page.plain(line.trim_end());
+    }
+    page.plain("");
+}
+
+/// A bar in eighths of a column; what is there at all is seen.
+pub(super) fn bar(count: u64, most: u64, width: usize) -> String {
+    const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    if count == 0 {
+        return String::new();
+    }
+    let eighths = (count as f64 / most.max(1) as f64 * (width * 8) as f64).round() as usize;
+    let eighths = eighths.max(1);
+    let mut bar = "█".repeat(eighths / 8);
+    if let Some(part) = (eighths % 8).checked_sub(1) {
+        bar.push(EIGHTHS[part]);
+    }
+    bar
+}
+
+/// Each request, when there are several.
+pub(super) fn requests(page: &mut Page, outcome: &Outcome) {
+    let by_request = outcome.sums(|tag| {
+        (tag.quantity == "felt" && tag.class.is_none())
+            .then_some(tag.request)
+            .flatten()
+    });
+    if by_request.len() < 2 {
+        return;
+    }
+    let widest = by_request.keys().map(|name| name.chars().count()).max();
+    let name_width = widest.unwrap_or(0).clamp(8, 24);
+    let head = format!(
+        "{:<name_width$} {:>9} {:>10} {:>10} {:>10}",
+        "felt, of", "right", "p50", "p99", "max"
+    );
+    let head = page.paint.strong(&head);
+    page.plain(&head);
+    for (name, latencies) in &by_request {
+        let max = latencies
+            .max()
+            .map_or_else(|| quantity::MISSING.to_owned(), figure);
+        page.plain(&format!(
+            "{name:<name_width$} {:>9} {:>10} {:>10} {max:>10}",
+            latencies.count(),
+            figure(latencies.quantile(0.5)),
+            figure(latencies.quantile(0.99)),
+        ));
+    }
+    page.plain("");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_and_never_nothing_for_something() {
+        assert_eq!(bar(10, 10, 5), "█████");
+        assert_eq!(bar(5, 10, 5), "██▌");
+        assert_eq!(bar(1, 1_000_000, 5), "▏");
+        assert_eq!(bar(0, 10, 5), "");
+    }
+}

@@ -1,0 +1,128 @@
+//! What of the figures is the generator's own: lateness, lag, stamps, CPU, and what it finds against nothing.
+
+use tare_load::Outcome;
+use tare_report::quantity;
+use tare_schema::agent::{Calibration, Spread};
+use tare_schema::load_report::OursReport;
+use tare_schema::metric::Unit;
+use tare_stats::Quantile;
+
+use super::Page;
+
+fn time(ns: Option<u64>) -> String {
+    ns.map_or_else(
+        || quantity::MISSING.to_owned(),
+        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+    )
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| quantity::MISSING.to_owned(), quantity::percent)
+}
+
+fn spread(spread: Spread) -> String {
+    format!("p50 {}, p99 {}", time(spread.p50_ns), time(spread.p99_ns))
+}
+
+/// All of it.
+pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
+    let instrument = &outcome.result.instrument;
+    if let Some(Quantile::Exact(felt) | Quantile::Above(felt)) =
+        outcome.felt().map(|felt| felt.quantile(0.5))
+    {
+        let lag = match ours.stamped_by_kernel {
+            Some(share) if share > 0.99 => {
+                "; our lag is not in it, the kernel's stamp takes it off"
+            }
+            Some(_) => "; our lag is in part of it, where the kernel gave no stamp",
+            None => "",
+        };
+        page.line(
+            "our share",
+            &format!(
+                "of the felt p50 of {}, {} were ours (lateness, {}); on average {}{lag}",
+                time(Some(felt)),
+                time(instrument.lateness.p50_ns),
+                percent(ours.lateness_share),
+                percent(ours.lateness_share_on_average),
+            ),
+        );
+    }
+    if let Some(null) = &ours.calibration {
+        page.line("null server", &calibrated(null, ours));
+    }
+    let fit = match ours.fit {
+        true => page.paint.good("fit"),
+        false => page.paint.bad("NOT FIT"),
+    };
+    page.line(
+        "generator",
+        &format!(
+            "{fit}: lateness {} (allowed {}), lag {}",
+            spread(instrument.lateness),
+            time(Some(ours.lateness_limit_ns)),
+            spread(instrument.lag),
+        ),
+    );
+    let upper = match instrument.stamped_by_kernel {
+        0 => None,
+        all => Some(instrument.stamp_upper_bounds as f64 / all as f64).filter(|share| *share > 0.0),
+    };
+    let upper = upper.map_or_else(String::new, |share| {
+        format!(
+            ", {} of them upper bounds (several requests in flight on the connection)",
+            quantity::percent(share)
+        )
+    });
+    page.line(
+        "stamps",
+        &format!("{} by the kernel{upper}", percent(ours.stamped_by_kernel)),
+    );
+    let workers: Vec<String> = ours
+        .worker_busy
+        .iter()
+        .flatten()
+        .map(|busy| quantity::percent(*busy))
+        .collect();
+    let spun =
+        (instrument.cpu_ns > 0).then(|| instrument.spun_ns as f64 / instrument.cpu_ns as f64);
+    page.line(
+        "cpu",
+        &format!(
+            "{} a request ({} of it spinning), {} of a core by worker, {} of memory",
+            ours.cpu_per_exchange_ns.map_or_else(
+                || quantity::MISSING.to_owned(),
+                |ns| quantity::value(Unit::Nanoseconds, ns)
+            ),
+            percent(spun),
+            if workers.is_empty() {
+                quantity::MISSING.to_owned()
+            } else {
+                workers.join(" ")
+            },
+            quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64)
+        ),
+    );
+}
+
+fn calibrated(null: &Calibration, ours: &OursReport) -> String {
+    let pace = match null.asked_per_s {
+        Some(rate) => format!("at {}", quantity::value(Unit::PerSecond, rate)),
+        None => format!(
+            "in a closed loop reaching {}",
+            quantity::value(Unit::PerSecond, null.completed_per_s)
+        ),
+    };
+    let share = match (null.asked_per_s, ours.calibrated_share) {
+        // In a closed loop without pauses a latency is what the throughput leaves: no share of another.
+        (Some(_), Some(share)) if share < 1.0 => format!(
+            ", {} of ours here: that much is tare, kernel and loopback, not the target",
+            quantity::percent(share)
+        ),
+        (Some(_), Some(_)) => {
+            ", as much as here: the target is too fast to be told from tare".into()
+        }
+        _ => String::new(),
+    };
+    format!("on this machine {pace}: {}{share}", spread(null.felt))
+}

@@ -1,0 +1,141 @@
+//! How requests ended, whose fault it was, and what it cost the wire.
+
+use std::collections::BTreeMap;
+
+use tare_load::Outcome;
+use tare_report::quantity;
+use tare_schema::agent::{Fault, LoadResult, OutcomeCount};
+use tare_schema::metric::Unit;
+
+use super::Page;
+use super::ladder::{bar, figure};
+use crate::commands::load::paint::wrapped;
+
+/// Columns of the bars of outcomes.
+const BAR_WIDTH: usize = 10;
+
+/// Counts by stage, then each way of ending with its latency, whose fault, and an example.
+pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
+    let result = &outcome.result;
+    page.line(
+        "requests",
+        &format!(
+            "{} intended, {} sent, {} right, {} wrong, {} unfinished",
+            result.intended, result.sent, result.right, result.errors, result.unfinished
+        ),
+    );
+    let by_class = by_class(&result.outcomes);
+    let all: u64 = by_class.values().map(|seen| seen.count).sum();
+    let felt = outcome.sums(|tag| (tag.quantity == "felt").then_some(tag.class.unwrap_or("right")));
+    let is_plain = by_class.len() == 1 && by_class.contains_key("right");
+    for (class, seen) in by_class.iter().filter(|_| !is_plain) {
+        let latency = felt.get(class).map_or_else(String::new, |felt| {
+            format!("p50 {:>9}", figure(felt.quantile(0.5)))
+        });
+        let bar = bar(seen.count, all, BAR_WIDTH);
+        let line = format!(
+            "  {class:<18} {:>9} {:>8}  {latency}  {}",
+            seen.count,
+            quantity::percent(seen.count as f64 / all.max(1) as f64),
+            page.paint.drawn(&bar),
+        );
+        page.plain(line.trim_end());
+        blame(page, seen);
+    }
+    for fault in &result.connection_faults {
+        page.plain(&format!(
+            "  {:<18} {:>9}  (of connections)",
+            fault.class, fault.count
+        ));
+        let seen = Seen {
+            count: fault.count,
+            fault: fault.fault,
+            example: fault.example.as_deref(),
+        };
+        blame(page, &seen);
+    }
+}
+
+/// One way of ending, over all requests.
+struct Seen<'a> {
+    count: u64,
+    fault: Fault,
+    example: Option<&'a str>,
+}
+
+/// Ways of ending, summed over the requests.
+fn by_class(outcomes: &[OutcomeCount]) -> BTreeMap<&str, Seen<'_>> {
+    let mut classes: BTreeMap<&str, Seen<'_>> = BTreeMap::new();
+    for outcome in outcomes {
+        let seen = classes.entry(&outcome.class).or_insert(Seen {
+            count: 0,
+            fault: outcome.fault,
+            example: outcome.example.as_deref(),
+        });
+        seen.count += outcome.count;
+        seen.example = seen.example.or(outcome.example.as_deref());
+    }
+    classes
+}
+
+fn blame(page: &mut Page, seen: &Seen<'_>) {
+    let whose = match seen.fault {
+        Fault::None => return,
+        Fault::Target => "the target",
+        Fault::Peer => "the peer",
+        Fault::Client => "the client",
+        Fault::Environment => "the environment",
+    };
+    let example = seen
+        .example
+        .map_or_else(String::new, |example| format!(": {example}"));
+    let words = page.paint.bad(&format!("fault of {whose}"));
+    let words = wrapped(&format!("    {words}{example}"), page.width, 4);
+    page.plain(&words);
+}
+
+/// Connections, waits and bytes.
+pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
+    let connections = &result.connections;
+    let mut words = format!(
+        "{} opened, at most {} at once",
+        connections.opened, connections.peak
+    );
+    if connections.reconnects > 0 {
+        words.push_str(&format!(", {} of them again", connections.reconnects));
+    }
+    if connections.failed > 0 {
+        words.push_str(&format!(", {} attempts failed", connections.failed));
+    }
+    page.line("connections", &words);
+    for wait in &result.waits {
+        let mean_ns = wait.total_ns as f64 / wait.count.max(1) as f64;
+        page.line(
+            "waits",
+            &format!(
+                "{} for a {}, {} on average",
+                wait.count,
+                wait.cause,
+                quantity::value(Unit::Nanoseconds, mean_ns)
+            ),
+        );
+    }
+    let bytes = |bytes: u64| quantity::value(Unit::Bytes, bytes as f64);
+    let per_second = |bytes_moved: u64| match result.window_ns {
+        0 => String::new(),
+        ns => {
+            let rate = bytes_moved as f64 / (ns as f64 / 1e9);
+            format!(" ({}/s)", quantity::value(Unit::Bytes, rate))
+        }
+    };
+    page.line(
+        "bytes",
+        &format!(
+            "{} sent{}, {} received{}",
+            bytes(result.bytes_sent),
+            per_second(result.bytes_sent),
+            bytes(result.bytes_received),
+            per_second(result.bytes_received)
+        ),
+    );
+}

@@ -1,0 +1,150 @@
+//! The histograms of an outcome by what they are of: all requests, one of them, one class of errors.
+
+use std::collections::BTreeMap;
+
+use tare_schema::agent::Spread;
+use tare_stats::{Latencies, Quantile};
+
+use super::Outcome;
+use crate::client::WaitCause;
+
+/// A histogram's tag, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag<'a> {
+    /// Role of the agent.
+    pub role: &'a str,
+    /// Name of the request; `None` for what is of the whole load, such as lateness.
+    pub request: Option<&'a str>,
+    /// `felt`, `service`, `lateness`, `lag`, `wait` …
+    pub quantity: &'a str,
+    /// Class of the error, or cause of the wait; `None`: of right answers.
+    pub class: Option<&'a str>,
+}
+
+impl<'a> Tag<'a> {
+    /// Takes `<role>.<request>.<quantity>[.<class>]` or `<role>.<quantity>` apart; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let words: Vec<&str> = text.split('.').collect();
+        let tag = |request, quantity, class| {
+            Some(Self {
+                role: words[0],
+                request,
+                quantity,
+                class,
+            })
+        };
+        let is_cause = |word: &str| WaitCause::ALL.iter().any(|cause| cause.name() == word);
+        match words[..] {
+            [_, quantity] => tag(None, quantity, None),
+            [_, "wait", cause] if is_cause(cause) => tag(None, "wait", Some(cause)),
+            [_, request, quantity] => tag(Some(request), quantity, None),
+            [_, request, quantity, class] => tag(Some(request), quantity, Some(class)),
+            _ => None,
+        }
+    }
+}
+
+impl Outcome {
+    /// `felt` of the right answers to all requests; `None` when there is none.
+    #[must_use]
+    pub fn felt(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "felt" && tag.class.is_none())
+    }
+
+    /// `felt` of every exchange, however it ended.
+    #[must_use]
+    pub fn felt_by_all(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "felt")
+    }
+
+    /// `service` of the right answers to all requests; `None` when there is none.
+    #[must_use]
+    pub fn service(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "service" && tag.class.is_none())
+    }
+
+    /// `service` of every exchange, however it ended.
+    #[must_use]
+    pub fn service_of_all(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "service")
+    }
+
+    /// Lateness: how much later than intended our loop took each exchange up.
+    #[must_use]
+    pub fn lateness(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "lateness")
+    }
+
+    /// The histograms whose tags are wanted, as one; `None` when none is.
+    #[must_use]
+    pub fn sum(&self, wanted: impl Fn(&Tag<'_>) -> bool) -> Option<Latencies> {
+        self.sums(|tag| wanted(tag).then_some(())).remove(&())
+    }
+
+    /// The histograms that are given a key, summed by it.
+    #[must_use]
+    pub fn sums<'a, K: Ord>(
+        &'a self,
+        key: impl Fn(&Tag<'a>) -> Option<K>,
+    ) -> BTreeMap<K, Latencies> {
+        let mut sums: BTreeMap<K, Latencies> = BTreeMap::new();
+        for (text, latencies) in &self.totals {
+            let Some(key) = Tag::parse(text).as_ref().and_then(&key) else {
+                continue;
+            };
+            match sums.get_mut(&key) {
+                None => {
+                    sums.insert(key, latencies.clone());
+                }
+                // All histograms of a load have one shape, and a load has fewer than 2^53 exchanges.
+                Some(sum) => {
+                    let merged = sum.merge(latencies);
+                    debug_assert!(merged.is_ok(), "histograms of one load have one shape");
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// A histogram in three figures; a bound stands for the value it bounds.
+#[must_use]
+pub fn spread(latencies: Option<&Latencies>) -> Spread {
+    let Some(latencies) = latencies else {
+        return Spread::default();
+    };
+    let value = |quantile| match quantile {
+        Quantile::Exact(ns) | Quantile::Above(ns) => Some(ns),
+        Quantile::TooFew => None,
+    };
+    Spread {
+        count: latencies.count(),
+        p50_ns: value(latencies.quantile(0.5)),
+        p99_ns: value(latencies.quantile(0.99)),
+        max_ns: latencies.max().and_then(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_says_of_which_request_what_and_how_it_ended() {
+        let tag = |text| Tag::parse(text).unwrap();
+        let felt = tag("client.request.felt");
+        assert_eq!((felt.request, felt.quantity), (Some("request"), "felt"));
+        assert_eq!(
+            tag("client.cart.service.status-503").class,
+            Some("status-503")
+        );
+        assert_eq!(
+            (tag("client.lag").request, tag("client.lag").quantity),
+            (None, "lag")
+        );
+        assert_eq!(tag("client.wait.connection").request, None);
+        assert_eq!(tag("client.wait.felt").request, Some("wait"));
+        assert_eq!(Tag::parse("client"), None);
+    }
+}
