@@ -49,6 +49,8 @@ pub(crate) struct Http2 {
     streams: Streams,
     /// Streams with something to send: slot and number.
     ready: VecDeque<(usize, u32)>,
+    /// Of these, the ones that wait for the connection's window.
+    starved: VecDeque<(usize, u32)>,
     /// Delays: when, the stream's number, its slot.
     delays: BinaryHeap<Reverse<(u64, u32, usize)>>,
     /// No deadline of a call is earlier.
@@ -106,6 +108,7 @@ impl Http2 {
             sections: Sections::new(limits),
             streams: Streams::default(),
             ready: VecDeque::new(),
+            starved: VecDeque::new(),
             delays: BinaryHeap::new(),
             deadline_ns: None,
             floods: Floods::default(),
@@ -207,7 +210,7 @@ impl Http2 {
             .deadline_ns
             .is_some_and(|deadline_ns| deadline_ns <= now_ns)
         {
-            self.expire_calls(now_ns);
+            self.expire_calls(now_ns, service);
         }
     }
 }

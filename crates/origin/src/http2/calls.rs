@@ -125,7 +125,7 @@ impl Http2 {
     }
 
     /// Ends calls whose deadline has passed, and finds the next one.
-    pub(super) fn expire_calls(&mut self, now_ns: u64) {
+    pub(super) fn expire_calls(&mut self, now_ns: u64, service: &Service) {
         let mut next_ns = None;
         let mut expired = std::mem::take(&mut self.expired);
         for (slot, stream) in self.streams.each() {
@@ -140,6 +140,7 @@ impl Http2 {
         for slot in expired.drain(..) {
             let stream = self.streams.at(slot);
             if !stream.call.begun {
+                service.counters.request(200);
                 stream.answer.head = Some(Head {
                     status: 200,
                     content_type: "application/grpc",

@@ -409,6 +409,9 @@ impl Http2 {
             if self.window_bytes > i64::from(WINDOW_BYTES_MAX) {
                 return Err(Fault::WINDOW);
             }
+            if self.window_bytes > 0 {
+                self.ready.append(&mut self.starved);
+            }
             return Ok(());
         }
         let Some(slot) = self.streams.find(stream) else {

@@ -67,10 +67,8 @@ impl Http2 {
                     self.go_on_with_call(slot, service, out);
                 }
                 Pushed::More => self.ready.push_back((slot, id)),
-                Pushed::NoWindow => {
-                    self.ready.push_front((slot, id));
-                    return More::Nothing;
-                }
+                // Others may have a head or a status to send, which no window holds back.
+                Pushed::NoWindow => self.starved.push_back((slot, id)),
                 Pushed::Now => {
                     self.ready.push_front((slot, id));
                     return More::Waits;

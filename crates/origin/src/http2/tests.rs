@@ -49,6 +49,11 @@ fn answers_go_no_further_than_the_windows_and_on_when_they_open() {
     assert_eq!(rig.answer(1).body.len(), 65_535, "the connection's window");
     rig.send(&request(3, "/?size=5"));
     assert_eq!(rig.answer(3).body.len(), 0);
+    assert_eq!(
+        rig.answer(3).field("content-length"),
+        Some("5"),
+        "heads need no window"
+    );
     rig.window(0, 1_000_000);
     assert_eq!(rig.answer(1).body, expected_body(100_000));
     assert!(rig.answer(1).ended);

@@ -109,10 +109,12 @@ fn a_grpc_call_by_curl_is_answered_with_its_trailers() {
     let shown = String::from_utf8(shown).unwrap();
     assert!(shown.contains("\0\0\0\0\x05\x0a\x03abc"), "{shown:?}");
     assert!(shown.contains("grpc-status: 0"), "{shown:?}");
-    assert_eq!(
-        server.counter("tare_origin_grpc_calls_total{code=\"0\"}"),
-        1
-    );
+    for counter in [
+        "tare_origin_grpc_calls_total{code=\"0\"}",
+        "tare_origin_requests_total{status=\"200\"}",
+    ] {
+        assert_eq!(server.counter(counter), 1, "{counter}");
+    }
 }
 
 #[test]
