@@ -3,6 +3,8 @@
 pub mod args;
 mod assertion;
 mod calibration;
+#[cfg(test)]
+mod coming_from;
 mod display;
 mod judgement;
 mod output;

@@ -137,7 +137,8 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             0.0
         },
         actual_duration: found.window_ns,
-        num_threads: load.workers,
+        // A thread of Fortio's has one connection.
+        num_threads: connections,
         version: format!("{FORTIO} shape by tare {}", env!("CARGO_PKG_VERSION")),
         duration_histogram: histogram(&|_| true),
         errors_duration_histogram: histogram(&|tag| tag.class.is_some()),
@@ -162,7 +163,7 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
             .into_iter()
             .collect(),
         url: url.to_owned(),
-        num_connections: connections,
+        num_connections: 1,
         h2: !matches!(load.client, ClientSpec::Http1 { .. }),
         http_req_time_out: load.timeout_ns,
         sizes: Histogram::default(),
@@ -276,15 +277,18 @@ impl Histogram {
     }
 }
 
-/// Buckets of Fortio's UI are drawn one by one: at most this many, neighbours joined.
-const BUCKETS_MAX: usize = 200;
+/// Buckets of Fortio's UI are drawn one by one: at most this many, each of the same ratio of end to start.
+const BUCKETS_MAX: f64 = 100.0;
 
 fn thinned(data: Vec<Bucket>) -> Vec<Bucket> {
-    let together = data.len().div_ceil(BUCKETS_MAX).max(1);
-    let mut thin: Vec<Bucket> = Vec::with_capacity(BUCKETS_MAX);
-    for (place, bucket) in data.into_iter().enumerate() {
+    let first = data.first().map_or(0.0, |bucket| bucket.end).max(1e-9);
+    let last = data.last().map_or(0.0, |bucket| bucket.end).max(first);
+    let ratio = ((last / first).ln() / BUCKETS_MAX).max(1e-9);
+    let place = |bucket: &Bucket| ((bucket.end.max(first) / first).ln() / ratio).ceil() as u64;
+    let mut thin: Vec<Bucket> = Vec::new();
+    for bucket in data {
         match thin.last_mut() {
-            Some(last) if place % together != 0 => {
+            Some(last) if place(last) == place(&bucket) => {
                 last.end = bucket.end;
                 last.percent = bucket.percent;
                 last.count += bucket.count;
