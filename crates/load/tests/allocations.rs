@@ -1,0 +1,143 @@
+//! After warm-up, the threads that measure allocate nothing, however many exchanges they make.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+#![expect(
+    unsafe_code,
+    reason = "an allocator is an unsafe trait; this one only counts"
+)]
+
+mod rig;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rig::{MS, plan, request};
+use tare_load::{Progress, run};
+use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Stop};
+
+/// Counts what threads named `worker-…` allocate while [`COUNTING`].
+struct Counting;
+
+static COUNTING: AtomicBool = AtomicBool::new(false);
+static BY_WORKERS: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Thread {
+    Unknown,
+    Worker,
+    Other,
+}
+
+thread_local! {
+    static THREAD: Cell<Thread> = const { Cell::new(Thread::Unknown) };
+}
+
+fn this_thread() -> Thread {
+    THREAD.with(|thread| {
+        if thread.get() == Thread::Unknown {
+            let mut name = [0u8; 16];
+            // SAFETY: the kernel writes at most 16 bytes, and there are 16.
+            unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+            thread.set(if name.starts_with(b"worker-") {
+                Thread::Worker
+            } else {
+                Thread::Other
+            });
+        }
+        thread.get()
+    })
+}
+
+fn count() {
+    if COUNTING.load(Ordering::Relaxed) && this_thread() == Thread::Worker {
+        BY_WORKERS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: everything is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the rules of this very function.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the rules of this very function.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps the rules of this very function.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Runs a plan; allocations of its workers between the second sample and the last but one, and exchanges in that time.
+fn allocations_between_samples(plan: &LoadPlan) -> (u64, u64) {
+    const FROM: usize = 2;
+    const UNTIL: usize = 8;
+    let mut samples = 0;
+    let mut exchanges = 0;
+    let mut counted = 0;
+    let outcome = run(plan, &tare_load::StopHandle::new(), &mut |progress| {
+        if let Progress::Sample(sample) = progress {
+            samples += 1;
+            if samples == FROM {
+                BY_WORKERS.store(0, Ordering::SeqCst);
+                COUNTING.store(true, Ordering::SeqCst);
+            } else if samples == UNTIL {
+                COUNTING.store(false, Ordering::SeqCst);
+                counted = BY_WORKERS.load(Ordering::SeqCst);
+            }
+            if (FROM + 1..=UNTIL).contains(&samples) {
+                exchanges += sample.right;
+            }
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(samples >= UNTIL, "only {samples} samples");
+    assert_eq!(outcome.result.errors, 0, "{:?}", outcome.result.outcomes);
+    (counted, exchanges)
+}
+
+/// Each sample hands a table over and takes an emptied one back, and its report goes through a channel: a few allocations a
+/// sample, none an exchange.
+const A_SAMPLE: u64 = 8;
+
+/// One test: the allocator counts for the whole process.
+#[test]
+fn a_worker_allocates_per_sample_and_not_per_exchange() {
+    let origin = tare_origin::bind(tare_origin::OriginOptions::default()).unwrap();
+    let address = origin.local_addr();
+    let stop = tare_origin::StopHandle::new().unwrap();
+    let stopped = stop.clone();
+    let thread = std::thread::spawn(move || origin.run(stopped).unwrap());
+    for (name, client) in [("http1", ClientSpec::Http1 { connections: 16 })] {
+        let mut plan = plan(address);
+        plan.load.requests = vec![
+            request("small", "/?size=64"),
+            request("large", "/?size=100000"),
+        ];
+        plan.load.client = client;
+        plan.load.pacing = Pacing::Max;
+        plan.load.sample_every_ns = 100 * MS;
+        plan.load.stop = Stop::Duration {
+            window_ns: 1000 * MS,
+        };
+        let (allocations, exchanges) = allocations_between_samples(&plan);
+        assert!(exchanges > 500, "{name}: only {exchanges} exchanges");
+        assert!(
+            allocations <= 6 * A_SAMPLE,
+            "{name}: {allocations} allocations in {exchanges} exchanges"
+        );
+    }
+    stop.stop();
+    thread.join().unwrap();
+}
