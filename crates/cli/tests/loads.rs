@@ -339,3 +339,26 @@ fn a_terminal_sees_the_load_as_it_goes_and_gets_its_lines_back() {
         assert!(widest.unwrap() < columns as usize, "{seen:?}");
     }
 }
+
+#[test]
+fn ten_thousand_connections_are_held_and_used_in_less_than_100_megabytes() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}/");
+    let mut load = tare(&["load", &url, "--connections", "10000", "--count", "30000"]);
+    let output = finish(load.args(["--json", "--timeout", "30s"]), LIMIT * 2);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let result = &found["result"];
+    assert_eq!(result["right"], 30_000);
+    assert_eq!(
+        (
+            &result["connections"]["opened"],
+            &result["connections"]["peak"]
+        ),
+        (&10_000.into(), &10_000.into()),
+        "each is opened once, and all are open together"
+    );
+    let rss = result["instrument"]["peak_rss_bytes"].as_u64().unwrap();
+    assert!(rss < 100_000_000, "{rss} bytes");
+}

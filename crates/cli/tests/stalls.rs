@@ -119,3 +119,15 @@ fn stalls_of_a_fifth_of_a_second_one_and_three_seconds_are_felt_as_arithmetic_sa
         is_arithmetic(&met, 10);
     }
 }
+
+#[test]
+fn a_stall_is_the_same_arithmetic_over_tls_and_on_shared_connections() {
+    let _turn = turn();
+    let stall = Duration::from_millis(1000);
+    let over_tls = ["--insecure", "--connections", "10"];
+    is_arithmetic(&stop_amid("https", &["--tls"], &over_tls, stall), 10);
+    let shared = ["--http2", "--connections", "4", "--streams", "8"];
+    is_arithmetic(&stop_amid("http", &[], &shared, stall), 32);
+    let both = [&shared[..], &["--insecure"]].concat();
+    is_arithmetic(&stop_amid("https", &["--tls"], &both, stall), 32);
+}

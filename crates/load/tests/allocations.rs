@@ -9,12 +9,19 @@ mod rig;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
 use rig::{MS, plan, request};
 use tare_load::{Progress, run};
-use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Stop};
+use tare_origin::{
+    Clients, Identity, OriginOptions, StopHandle, Tickets, TlsOptions, TlsVersions, bind,
+};
+use tare_schema::load::{
+    ClientSpec, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Transport, Trust,
+};
 
 /// Counts what threads named `worker-…` allocate while [`COUNTING`].
 struct Counting;
@@ -111,33 +118,90 @@ fn allocations_between_samples(plan: &LoadPlan) -> (u64, u64) {
 /// sample, none an exchange.
 const A_SAMPLE: u64 = 8;
 
+/// An origin that runs until it is dropped.
+struct Serving {
+    address: SocketAddr,
+    stop: StopHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    fn start(options: OriginOptions) -> Self {
+        let origin = bind(options).unwrap();
+        let address = origin.local_addr();
+        let stop = StopHandle::new().unwrap();
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let _totals = origin.run(stopped).unwrap();
+        });
+        Self {
+            address,
+            stop,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.stop();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn over_tls() -> Transport {
+    Transport::Tls(TlsSpec {
+        trust: Trust::Anybody,
+        identity: None,
+        server_name: Some("localhost".into()),
+        alpn: None,
+        oldest: TlsVersion::V1_3,
+        newest: TlsVersion::V1_3,
+        resumption: Resumption::Off,
+    })
+}
+
 /// One test: the allocator counts for the whole process.
 #[test]
-fn a_worker_allocates_per_sample_and_not_per_exchange() {
-    let origin = tare_origin::bind(tare_origin::OriginOptions::default()).unwrap();
-    let address = origin.local_addr();
-    let stop = tare_origin::StopHandle::new().unwrap();
-    let stopped = stop.clone();
-    let thread = std::thread::spawn(move || origin.run(stopped).unwrap());
-    for (name, client) in [("http1", ClientSpec::Http1 { connections: 16 })] {
-        let mut plan = plan(address);
+fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transport() {
+    let plain = Serving::start(OriginOptions::default());
+    let secure = Serving::start(OriginOptions {
+        tls: Some(TlsOptions {
+            identity: Identity::Made { ca_out: None },
+            clients: Clients::Anyone,
+            tickets: Tickets::On,
+            versions: TlsVersions::Both,
+        }),
+        ..OriginOptions::default()
+    });
+    let http1 = ClientSpec::Http1 { connections: 16 };
+    let http2 = ClientSpec::Http2 {
+        connections: 4,
+        streams: 8,
+    };
+    for (name, client, server, transport) in [
+        ("http1", &http1, &plain, Transport::Tcp),
+        ("http2", &http2, &plain, Transport::Tcp),
+        ("http1 over tls", &http1, &secure, over_tls()),
+        ("http2 over tls", &http2, &secure, over_tls()),
+    ] {
+        let mut plan = plan(server.address);
         plan.load.requests = vec![
             request("small", "/?size=64"),
             request("large", "/?size=100000"),
         ];
-        plan.load.client = client;
+        plan.load.client = client.clone();
+        plan.load.transport = transport;
         plan.load.pacing = Pacing::Max;
         plan.load.sample_every_ns = 100 * MS;
         plan.load.stop = Stop::Duration {
             window_ns: 1000 * MS,
         };
         let (allocations, exchanges) = allocations_between_samples(&plan);
-        assert!(exchanges > 500, "{name}: only {exchanges} exchanges");
+        assert!(exchanges > 300, "{name}: only {exchanges} exchanges");
         assert!(
             allocations <= 6 * A_SAMPLE,
             "{name}: {allocations} allocations in {exchanges} exchanges"
         );
     }
-    stop.stop();
-    thread.join().unwrap();
 }

@@ -48,27 +48,29 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
 }
 
 #[test]
-fn two_workers_together_send_every_request_once_and_their_histograms_add_up() {
-    let server = Server::answering(OK);
-    let mut plan = plan(server.address);
-    plan.load.workers = 2;
-    plan.load.client = ClientSpec::Http1 { connections: 5 };
-    plan.load.stop = Stop::Count { exchanges: 301 };
-    plan.load.warmup_ns = 50 * MS;
-    let outcome = measure(&plan);
-    let result = &outcome.result;
-    assert_eq!((result.intended, result.right), (301, 301));
-    assert_eq!(result.requests_sent_total, 351, "50 of them in the warm-up");
-    assert_eq!(server.requests(), 351);
-    assert_eq!(server.connections.load(Ordering::SeqCst), 5);
-    assert_eq!(outcome.totals["client.root.felt"].count(), 301);
-    assert_eq!(result.instrument.worker_cpu_ns.len(), 2);
-    let text = result.latency_hlog.as_bytes();
-    let merged = tare_stats::hlog::read_merged(text, ..).unwrap();
-    assert_eq!(
-        merged["client.root.felt"], outcome.totals["client.root.felt"],
-        "the log holds the same, to the last count"
-    );
+fn workers_together_send_every_request_once_and_their_histograms_add_up() {
+    for workers in [1, 2, 4] {
+        let server = Server::answering(OK);
+        let mut plan = plan(server.address);
+        plan.load.workers = workers;
+        plan.load.client = ClientSpec::Http1 { connections: 5 };
+        plan.load.stop = Stop::Count { exchanges: 301 };
+        plan.load.warmup_ns = 50 * MS;
+        let outcome = measure(&plan);
+        let result = &outcome.result;
+        assert_eq!((result.intended, result.right), (301, 301));
+        assert_eq!(result.requests_sent_total, 351, "50 of them in the warm-up");
+        assert_eq!(server.requests(), 351);
+        assert_eq!(server.connections.load(Ordering::SeqCst), 5);
+        assert_eq!(outcome.totals["client.root.felt"].count(), 301);
+        assert_eq!(result.instrument.worker_cpu_ns.len(), workers as usize);
+        let text = result.latency_hlog.as_bytes();
+        let merged = tare_stats::hlog::read_merged(text, ..).unwrap();
+        assert_eq!(
+            merged["client.root.felt"], outcome.totals["client.root.felt"],
+            "the log of {workers} workers holds the same, to the last count"
+        );
+    }
 }
 
 #[test]
