@@ -1,6 +1,7 @@
 //! `tare load`: load on one URL, for people who today type fortio, wrk2 or oha.
 
 pub mod args;
+mod asking;
 mod assertion;
 mod calibration;
 #[cfg(test)]
@@ -36,6 +37,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let target = target::Target::parse(&args.url)
         .and_then(|target| target.checked(args.allow_public_target.into()))
         .map_err(bad_input)?;
+    if let Some(service) = &args.grpc.grpc_health {
+        let server = plan::server(&args, &target).map_err(bad_input)?;
+        if let Err(error) = server.wait_until_serving(service) {
+            eprintln!("error: {error:#}");
+            return Ok(Exit::NoVerdict.into());
+        }
+    }
     let wanted = Wanted::new(&args, &target).map_err(bad_input)?;
     let files = output::Files::create(&args.output).map_err(bad_input)?;
     let stop = StopHandle::new();

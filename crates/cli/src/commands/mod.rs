@@ -25,7 +25,7 @@ pub enum Command {
     /// Show what an experiment would do, how long it takes and what it can detect.
     Plan(plan::Args),
     /// Put load on a URL and measure it.
-    Load(load::Args),
+    Load(Box<load::Args>),
     /// Serve as a test server: echo, delays, errors, stalls.
     Origin(origin::Args),
     /// Show a run: terminal, HTML, Markdown, CSV or JSON.
@@ -54,7 +54,7 @@ impl Command {
         match self {
             Command::Run(args) => run::run(args),
             Command::Plan(args) => plan::run(args),
-            Command::Load(args) => load::run(args),
+            Command::Load(args) => load::run(*args),
             Command::Origin(args) => origin::run(args),
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),

@@ -1,6 +1,8 @@
 //! Runs the real binary: starts it, reads what it says, finds what it leaves behind.
 #![allow(dead_code, reason = "each test binary uses its own part of the rig")]
 
+pub mod calls;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -214,6 +216,7 @@ pub fn origin(args: &[&str]) -> (Started, String) {
         .split_whitespace()
         .find_map(|word| {
             word.trim_start_matches("http://")
+                .trim_start_matches("https://")
                 .parse::<std::net::SocketAddr>()
                 .ok()
         })

@@ -1,11 +1,13 @@
 //! gRPC calls as a way of using the streams of HTTP/2: messages there, messages and a status back.
 
+mod ask;
 mod call;
 mod message;
 mod status;
 #[cfg(test)]
 mod tests;
 
+pub use ask::{AskError, Question, ask};
 pub use call::{Call, timeout_value};
 pub use message::{MessageError, Messages};
 pub use status::{StatusText, code_class, code_name};

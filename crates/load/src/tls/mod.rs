@@ -4,6 +4,7 @@
 //! same; when it is done, its keys are taken over as a kernel that speaks TLS would take them ([`rustls::kernel`]), so that
 //! key updates and tickets still go through it.
 
+mod blocking;
 mod config;
 mod fault;
 mod handshake;

@@ -1,11 +1,13 @@
 //! The arguments of `tare load`, in groups.
 
+mod grpc;
 mod output;
 mod pacing;
 mod protocol;
 mod request;
 mod tls;
 
+pub use grpc::GrpcArgs;
 pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg, Stopping};
 pub use protocol::ProtocolArgs;
@@ -25,6 +27,8 @@ pub struct Args {
     pub tls: TlsArgs,
     #[command(flatten)]
     pub request: RequestArgs,
+    #[command(flatten)]
+    pub grpc: GrpcArgs,
     #[command(flatten)]
     pub output: OutputArgs,
     /// Seed of random choices.

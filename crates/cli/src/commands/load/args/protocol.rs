@@ -7,7 +7,7 @@ pub struct ProtocolArgs {
     /// Speak HTTP/2, as to a server known to speak it (without TLS: h2c with prior knowledge).
     #[arg(long, conflicts_with = "grpc")]
     pub http2: bool,
-    /// Make unary gRPC calls: the URL's path is /package.Service/Method, the body is the encoded message.
+    /// Make gRPC calls: the URL's path is /package.Service/Method (or --grpc-call names it), the body is the encoded message (or --data in JSON).
     #[arg(long)]
     pub grpc: bool,
     /// Requests on one HTTP/2 connection at a time.

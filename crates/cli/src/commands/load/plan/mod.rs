@@ -1,5 +1,6 @@
 //! From the arguments of `tare load` to a load plan.
 
+mod grpc;
 mod pace;
 mod request;
 mod tls;
@@ -13,6 +14,7 @@ use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Spin
 
 use super::args::Args;
 use super::target::Target;
+pub use grpc::server;
 
 /// Connections when nothing is said: what comparable tools open.
 const CONNECTIONS: u32 = 50;
@@ -30,7 +32,12 @@ impl Wanted {
     /// Makes the plan.
     pub fn new(args: &Args, target: &Target) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
-        let shared_by = match args.protocol.http2 || args.protocol.grpc {
+        let mut request = request::request(args, target)?;
+        let calls = match grpc::is_wanted(args)? {
+            true => Some(grpc::calls(args, target, &mut request)?),
+            false => None,
+        };
+        let shared_by = match args.protocol.http2 || calls.is_some() {
             true => u32::from(args.protocol.streams.max(1)),
             false => 1,
         };
@@ -79,28 +86,28 @@ impl Wanted {
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
-                client: client(args, connections),
+                client: client(args, connections, calls),
                 mix: Default::default(),
                 connections: pace::connections(&args.pacing),
-                requests: vec![request::request(args, target)?],
+                requests: vec![request],
             },
         };
         Ok(Self { plan, words })
     }
 }
 
-fn client(args: &Args, connections: u32) -> ClientSpec {
+fn client(args: &Args, connections: u32, calls: Option<CallSpec>) -> ClientSpec {
     let streams = args.protocol.streams;
-    match (args.protocol.grpc, args.protocol.http2) {
-        (true, _) => ClientSpec::Grpc {
+    match (calls, args.protocol.http2) {
+        (Some(calls), _) => ClientSpec::Grpc {
             connections,
             streams,
-            calls: CallSpec::default(),
+            calls,
         },
-        (false, true) => ClientSpec::Http2 {
+        (None, true) => ClientSpec::Http2 {
             connections,
             streams,
         },
-        (false, false) => ClientSpec::Http1 { connections },
+        (None, false) => ClientSpec::Http1 { connections },
     }
 }

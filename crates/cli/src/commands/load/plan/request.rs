@@ -35,7 +35,7 @@ pub(super) fn request(args: &Args, target: &Target) -> anyhow::Result<RequestSpe
     })
 }
 
-fn header(text: &str) -> anyhow::Result<(String, String)> {
+pub(super) fn header(text: &str) -> anyhow::Result<(String, String)> {
     let (name, value) = text
         .split_once(':')
         .with_context(|| format!("{text:?} is not a header: write -H 'Name: value'"))?;

@@ -1,0 +1,223 @@
+//! From the arguments to gRPC calls: what is called, of which kind, and the encoded messages.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tare_proto::{
+    Descriptions, HEALTH_METHOD, Method, MethodName, health_question, serving_answer,
+};
+use tare_schema::load::{
+    Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
+};
+
+use super::super::args::{Args, GrpcArgs};
+use super::super::asking::Server;
+use super::super::target::Target;
+use super::request::header;
+use super::tls;
+
+/// Whether calls are made.
+pub(super) fn is_wanted(args: &Args) -> anyhow::Result<bool> {
+    let wanted = args.protocol.grpc || args.grpc.asks_for_calls();
+    if wanted && args.protocol.http2 {
+        bail!("calls are made over HTTP/2 anyway: leave out --http2");
+    }
+    match args.grpc.stray() {
+        Some(stray) if !wanted => {
+            bail!("{stray} is about gRPC calls: add --grpc, or name the method with --grpc-call")
+        }
+        _ => Ok(wanted),
+    }
+}
+
+/// The server that load is put on, to be asked with the metadata that the load has.
+pub fn server(args: &Args, target: &Target) -> anyhow::Result<Server> {
+    let texts = args.request.headers.iter().chain(&args.grpc.metadata);
+    let headers = texts
+        .map(|text| header(text))
+        .collect::<anyhow::Result<_>>()?;
+    let transport = tls::transport(args, target)?;
+    Server::new(target, headers, &transport, args.pacing.timeout.0)
+}
+
+/// Makes calls of a request, and says how they are made.
+pub(super) fn calls(
+    args: &Args,
+    target: &Target,
+    request: &mut RequestSpec,
+) -> anyhow::Result<CallSpec> {
+    let grpc = &args.grpc;
+    for text in &grpc.metadata {
+        request.headers.push(header(text)?);
+    }
+    if let Some(code) = grpc.expect_code {
+        request.expect.status = ExpectStatus::Exactly(code);
+    }
+    let is_bare = request.path == "/" && grpc.grpc_call.is_none();
+    let method = match &grpc.grpc_health {
+        Some(service) if is_bare => {
+            request.path = HEALTH_METHOD.into();
+            request.body = Body::Base64 {
+                base64: STANDARD.encode(health_question(service)),
+            };
+            if request.expect.status == ExpectStatus::Success {
+                request.expect.body = ExpectBody::Base64(STANDARD.encode(serving_answer()));
+            }
+            None
+        }
+        _ => {
+            let text = grpc.grpc_call.as_deref().unwrap_or(&request.path);
+            let name: MethodName = text.parse()?;
+            request.path = name.path();
+            described(grpc, &server(args, target)?, &name)?
+        }
+    };
+    let messages = messages(grpc, method.as_ref())?;
+    let count = messages.as_ref().map_or(1, Vec::len);
+    if let Some(messages) = messages {
+        request.body = Body::Messages { base64: messages };
+    }
+    spec(grpc, method.as_ref(), count)
+}
+
+fn spec(grpc: &GrpcArgs, method: Option<&Method>, count: usize) -> anyhow::Result<CallSpec> {
+    let kind = match (method, grpc.call_kind.map(CallKind::from)) {
+        (Some(method), Some(said)) if method.kind() != said => bail!(
+            "the method is described as {}: leave out --call-kind",
+            words(method.kind())
+        ),
+        (Some(method), _) => method.kind(),
+        (None, said) => said.unwrap_or(CallKind::Unary),
+    };
+    let streams = kind.client_streams();
+    if !streams && (count > 1 || grpc.messages.is_some_and(|messages| messages > 1)) {
+        bail!(
+            "several messages need a client that streams, but the call is {}",
+            words(kind)
+        );
+    }
+    let every = grpc.message_every.map(|period| MessagePace::Every {
+        period_ns: period.as_ns(),
+    });
+    let pace = match grpc.ping_pong {
+        true => MessagePace::PingPong,
+        false => every.unwrap_or(MessagePace::Free),
+    };
+    Ok(CallSpec {
+        kind,
+        messages: grpc.messages.unwrap_or(u32::try_from(count)?),
+        pace,
+        deadline: grpc.grpc_deadline.map_or(Deadline::Timeout, |told| told.0),
+        answers: grpc.expect_messages,
+    })
+}
+
+/// The method as a file or the server describes it. Only JSON needs a description from the server.
+fn described(
+    grpc: &GrpcArgs,
+    server: &Server,
+    name: &MethodName,
+) -> anyhow::Result<Option<Method>> {
+    let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
+        (Some(file), ..) => {
+            let bytes =
+                std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            Descriptions::from_set(&bytes).with_context(|| file.display().to_string())?
+        }
+        (None, false, _) => Descriptions::from_files(&grpc.proto, &grpc.import_path)?,
+        (None, true, Some(_)) => {
+            Descriptions::from_server(&name.service, &mut |messages| server.reflect(messages))?
+        }
+        (None, true, None) => return Ok(None),
+    };
+    Ok(Some(descriptions.method(name)?))
+}
+
+/// The messages in base64; `None` where they are the body of the request.
+fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<Vec<String>>> {
+    let messages = match (&grpc.data, method) {
+        (Some(data), Some(method)) => method.encode(&text_of(data)?)?,
+        (Some(_), None) => bail!("health checks have data of their own: leave out --data"),
+        (None, _) if grpc.message.is_empty() => return Ok(None),
+        (None, _) => {
+            let messages = grpc.message.iter().map(|text| bytes_of(text));
+            messages.collect::<anyhow::Result<_>>()?
+        }
+    };
+    Ok(Some(
+        messages
+            .iter()
+            .map(|message| STANDARD.encode(message))
+            .collect(),
+    ))
+}
+
+/// JSON as typed, or in a file.
+fn text_of(data: &str) -> anyhow::Result<String> {
+    match data.strip_prefix('@') {
+        None => Ok(data.to_owned()),
+        Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}")),
+    }
+}
+
+fn bytes_of(text: &str) -> anyhow::Result<Vec<u8>> {
+    if let Some(file) = text.strip_prefix('@') {
+        return std::fs::read(Path::new(file)).with_context(|| format!("cannot read {file}"));
+    }
+    let bytes = match text.split_once(':') {
+        Some(("hex", digits)) => from_hex(digits),
+        Some(("base64", text)) => STANDARD.decode(text).ok(),
+        _ => None,
+    };
+    bytes.with_context(|| format!("{text:?} is no message: write hex:0A02, base64:CgI= or @FILE"))
+}
+
+fn from_hex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digits: Option<Vec<u8>> = digits
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    Some(
+        digits?
+            .chunks(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect(),
+    )
+}
+
+/// A kind of call in words.
+fn words(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Unary => "unary",
+        CallKind::ClientStreaming => "client streaming",
+        CallKind::ServerStreaming => "server streaming",
+        CallKind::Bidirectional => "bidirectional",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_typed_in_hex_or_base64() {
+        assert_eq!(bytes_of("hex:0A02ff").unwrap(), [10, 2, 255]);
+        assert_eq!(bytes_of("hex:").unwrap(), b"");
+        assert_eq!(bytes_of("base64:CgI=").unwrap(), [10, 2]);
+        for wrong in ["hex:0", "hex:0g", "hex:é0", "base64:%", "0A02", ""] {
+            let error = bytes_of(wrong).unwrap_err().to_string();
+            assert!(error.contains("hex:0A02"), "{error}");
+        }
+        assert!(
+            bytes_of("@/no/such/file")
+                .unwrap_err()
+                .to_string()
+                .contains("cannot read")
+        );
+    }
+}

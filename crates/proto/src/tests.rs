@@ -1,0 +1,238 @@
+//! Descriptions from files, sets and a scripted server; messages from JSON.
+
+use std::path::PathBuf;
+
+use prost::Message as _;
+use prost_reflect::prost_types::FileDescriptorSet;
+use tare_schema::load::CallKind;
+
+use crate::{Descriptions, MethodName, ProtoError, health_question, is_serving, serving_answer};
+
+const ECHO: &str = r#"
+syntax = "proto3";
+package test;
+import "kinds/kind.proto";
+import "google/protobuf/duration.proto";
+message Ask { string text = 1; int64 number = 2; Kind kind = 3; bytes raw = 4; google.protobuf.Duration wait = 5; }
+message Told { string text = 1; }
+service Echo {
+  rpc Say(Ask) returns (Told);
+  rpc Push(stream Ask) returns (Told);
+  rpc Pull(Ask) returns (stream Told);
+  rpc Chat(stream Ask) returns (stream Told);
+}
+"#;
+const KIND: &str = r#"
+syntax = "proto3";
+package test;
+enum Kind { NONE = 0; SOME = 1; }
+"#;
+
+/// The two files in a folder; the folder, and the path of the first.
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("kinds")).unwrap();
+    std::fs::write(folder.path().join("kinds/kind.proto"), KIND).unwrap();
+    let echo = folder.path().join("echo.proto");
+    std::fs::write(&echo, ECHO).unwrap();
+    (folder, echo)
+}
+
+fn described() -> Descriptions {
+    let (_folder, echo) = written();
+    Descriptions::from_files(&[echo], &[]).unwrap()
+}
+
+fn name(text: &str) -> MethodName {
+    text.parse().unwrap()
+}
+
+/// The same descriptions as a set.
+fn set(descriptions: &Descriptions) -> FileDescriptorSet {
+    let files = descriptions.pool.file_descriptor_protos();
+    FileDescriptorSet {
+        file: files.cloned().collect(),
+    }
+}
+
+#[test]
+fn the_kind_of_a_call_is_that_of_its_description() {
+    let descriptions = described();
+    let kind = |method: &str| descriptions.method(&name(method)).unwrap().kind();
+    assert_eq!(kind("test.Echo/Say"), CallKind::Unary);
+    assert_eq!(kind("/test.Echo/Push"), CallKind::ClientStreaming);
+    assert_eq!(kind("test.Echo.Pull"), CallKind::ServerStreaming);
+    assert_eq!(kind("test.Echo/Chat"), CallKind::Bidirectional);
+    for wrong in ["", "Say", "test.Echo/", "/", "a b/c"] {
+        assert!(wrong.parse::<MethodName>().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn json_becomes_the_bytes_that_a_compiled_client_would_send() {
+    let descriptions = described();
+    let say = descriptions.method(&name("test.Echo/Say")).unwrap();
+    // Written out by the rules of the wire format, not by the library under test.
+    let text = say
+        .encode(r#"{"text": "hi", "number": "-1", "kind": "SOME", "raw": "AAE=", "wait": "1.5s"}"#);
+    let mut expected = b"\x0a\x02hi\x10".to_vec();
+    expected.extend([0xff; 9]);
+    expected.extend(b"\x01\x18\x01\x22\x02\x00\x01\x2a\x08\x08\x01\x10\x80\xca\xb5\xee\x01");
+    assert_eq!(text.unwrap(), [expected]);
+    assert_eq!(say.encode("{}").unwrap(), [b""]);
+    assert_eq!(say.encode("").unwrap(), [b""]);
+    assert_eq!(
+        say.decode(b"\x0a\x02hi").as_deref(),
+        Some(r#"{"text":"hi"}"#)
+    );
+    assert_eq!(say.decode(b"\x0a\x09hi"), None);
+}
+
+#[test]
+fn several_messages_are_an_array_or_stand_behind_each_other() {
+    let descriptions = described();
+    let push = descriptions.method(&name("test.Echo/Push")).unwrap();
+    let two = [b"\x0a\x01a".to_vec(), b"\x0a\x01b".to_vec()];
+    assert_eq!(push.encode(r#"[{"text":"a"},{"text":"b"}]"#).unwrap(), two);
+    assert_eq!(
+        push.encode("{\"text\":\"a\"}\n{\"text\":\"b\"}").unwrap(),
+        two
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_what_there_is() {
+    let descriptions = described();
+    let error = |method: &str| descriptions.method(&name(method)).unwrap_err().to_string();
+    assert!(error("test.Ech/Say").contains("there are: test.Echo"));
+    assert!(error("test.Echo/Shout").contains("it has: Say, Push, Pull, Chat"));
+    let say = descriptions.method(&name("test.Echo/Say")).unwrap();
+    let unknown = say.encode(r#"{"txt": "hi"}"#).unwrap_err().to_string();
+    assert!(
+        unknown.contains("txt") && unknown.contains("its fields are: text, number"),
+        "{unknown}"
+    );
+    assert!(say.encode(r#"{"text": 1}"#).is_err());
+    assert!(matches!(say.encode("{"), Err(ProtoError::Json { .. })));
+    let (folder, echo) = written();
+    std::fs::remove_file(folder.path().join("kinds/kind.proto")).unwrap();
+    let missing = Descriptions::from_files(&[echo], &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        missing.contains("kind.proto") && missing.contains("--import-path"),
+        "{missing}"
+    );
+}
+
+#[test]
+fn imports_are_looked_for_in_the_folders_named() {
+    let (folder, echo) = written();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moved = elsewhere.path().join("echo.proto");
+    std::fs::rename(&echo, &moved).unwrap();
+    assert!(Descriptions::from_files(std::slice::from_ref(&moved), &[]).is_err());
+    let found = Descriptions::from_files(&[moved], &[folder.path().to_owned()]);
+    assert!(found.unwrap().method(&name("test.Echo/Say")).is_ok());
+}
+
+#[test]
+fn a_descriptor_set_says_the_same_unless_a_part_is_missing() {
+    let mut whole = set(&described());
+    let read = Descriptions::from_set(&whole.encode_to_vec()).unwrap();
+    assert_eq!(
+        read.method(&name("test.Echo/Chat")).unwrap().kind(),
+        CallKind::Bidirectional
+    );
+    whole.file.retain(|file| !file.name().contains("kind"));
+    let error = Descriptions::from_set(&whole.encode_to_vec()).unwrap_err();
+    assert!(error.to_string().contains("--include_imports"), "{error}");
+    assert!(Descriptions::from_set(b"rubbish").is_err());
+}
+
+/// A server of reflection made by hand from the rules of its protocol: it tells one file at a time, and not those of Google.
+fn reflect(requests: &[Vec<u8>], whole: &FileDescriptorSet) -> Vec<Vec<u8>> {
+    let field = |tag: u8, bytes: &[u8]| {
+        let mut coded = vec![tag << 3 | 2];
+        let mut length = bytes.len();
+        while length >= 0x80 {
+            coded.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        coded.push(length as u8);
+        [coded.as_slice(), bytes].concat()
+    };
+    let answer = |request: &Vec<u8>| {
+        let text = std::str::from_utf8(&request[2..]).unwrap();
+        let file = |wanted: &str| {
+            let found = whole.file.iter().find(|file| file.name() == wanted);
+            found.filter(|_| !wanted.starts_with("google/"))
+        };
+        let found = match (request[0] >> 3, text) {
+            (3, name) => file(name),
+            (4, "test.Echo") => file("echo.proto"),
+            (4, _) => None,
+            (7, _) => return field(6, &field(1, &field(1, b"test.Echo"))),
+            (other, _) => panic!("question {other}"),
+        };
+        match found {
+            Some(file) => field(4, &field(1, &file.encode_to_vec())),
+            None => field(7, &[&[8, 5][..], &field(2, b"not found")].concat()),
+        }
+    };
+    requests.iter().map(answer).collect()
+}
+
+#[test]
+fn a_server_describes_itself_file_by_file() {
+    let whole = set(&described());
+    let mut calls = 0;
+    let read = Descriptions::from_server("test.Echo", &mut |requests| {
+        calls += 1;
+        Ok(reflect(requests, &whole))
+    });
+    let say = read.unwrap().method(&name("test.Echo/Say")).unwrap();
+    assert_eq!(say.encode(r#"{"text":"hi"}"#).unwrap(), [b"\x0a\x02hi"]);
+    assert_eq!(calls, 2, "one for the service, one for all that it imports");
+}
+
+#[test]
+fn a_server_that_does_not_describe_is_told_by_what_it_has_or_says() {
+    let whole = set(&described());
+    let unknown = Descriptions::from_server("test.Ech", &mut |asked| Ok(reflect(asked, &whole)));
+    let unknown = unknown.unwrap_err().to_string();
+    assert!(unknown.contains("there are: test.Echo"), "{unknown}");
+    let silent = Descriptions::from_server("test.Echo", &mut |_| Err("no route".into()));
+    assert!(silent.unwrap_err().to_string().contains("no route"));
+    let fewer = Descriptions::from_server("test.Echo", &mut |_| Ok(Vec::new()));
+    assert!(
+        fewer
+            .unwrap_err()
+            .to_string()
+            .contains("0 answers to 1 questions")
+    );
+    let rubbish = Descriptions::from_server("test.Echo", &mut |_| Ok(vec![vec![0xff; 4]]));
+    assert!(matches!(rubbish, Err(ProtoError::Ask(_))));
+    // Each file imports another one without end: it must come to one.
+    let mut number = 0;
+    let endless = Descriptions::from_server("test.Echo", &mut |requests| {
+        number += 1;
+        let file = format!("\x0a\x04f{number:03}\x1a\x04f{:03}", number + 1);
+        let nested = [&[10, file.len() as u8][..], file.as_bytes()].concat();
+        let told = [&[34, nested.len() as u8][..], &nested].concat();
+        Ok(vec![told; requests.len()])
+    });
+    assert!(endless.is_err());
+    assert!((10..200).contains(&number), "{number} calls");
+}
+
+#[test]
+fn health_is_asked_and_told_as_the_protocol_says() {
+    assert_eq!(health_question(""), b"");
+    assert_eq!(health_question("a.B"), b"\x0a\x03a.B");
+    assert_eq!(serving_answer(), b"\x08\x01");
+    assert!(is_serving(b"\x08\x01"));
+    for other in [&b""[..], b"\x08\x02", b"\x08\x03", b"\xff"] {
+        assert!(!is_serving(other), "{other:?}");
+    }
+}
