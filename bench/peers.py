@@ -84,7 +84,8 @@ def read(requests, errors=0, p50_us=None, p99_us=None, window_s=None):
 def tare(binary, *more, url="url"):
     """Tare in its default configuration: as fast as the connections carry it."""
     def call(at, work):
-        words = [binary, "load", at[url], "-C", str(work["connections"]), "-d", f"{work['seconds']}s", "--json", "-q"]
+        words = [binary, "load", at[url], "-C", str(work["connections"]), "-d", f"{work['seconds']}s", "--json", "-q",
+                 "--no-calibrate"]
         if work.get("streams"):
             words += ["--streams", str(work["streams"])]
         if at["url"].startswith("https"):

@@ -44,9 +44,14 @@ impl Paint {
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = 0;
-    for (place, word) in text.split(' ').enumerate() {
-        let length = console::measure_text_width(word);
-        if place > 0 && column + 1 + length > width && !lines.trim_end().is_empty() {
+    let mut words = text.split(' ').enumerate().peekable();
+    while let Some((place, word)) = words.next() {
+        let unit = words.peek().filter(|(_, next)| is_unit(next));
+        // A number stays with its unit.
+        let length = console::measure_text_width(word)
+            + unit.map_or(0, |(_, unit)| 1 + console::measure_text_width(unit));
+        let is_placed = is_unit(word);
+        if place > 0 && !is_placed && column + 1 + length > width && !lines.trim_end().is_empty() {
             lines.push('\n');
             lines.push_str(&" ".repeat(indent));
             column = indent;
@@ -55,9 +60,15 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
             column += 1;
         }
         lines.push_str(word);
-        column += length;
+        column += console::measure_text_width(word);
     }
     lines
+}
+
+/// Whether a word is the unit of the number before it.
+fn is_unit(word: &str) -> bool {
+    let word = word.trim_end_matches([',', ';', ':', '.', ')']);
+    ["%", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB"].contains(&word)
 }
 
 #[cfg(test)]
@@ -69,6 +80,7 @@ mod tests {
         assert_eq!(wrapped("aa bb cc", 5, 2), "aa bb\n  cc");
         assert_eq!(wrapped("aa bb cc", 80, 2), "aa bb cc");
         assert_eq!(wrapped("unbreakable", 5, 2), "unbreakable");
+        assert_eq!(wrapped("it is 3 ms, or", 9, 0), "it is\n3 ms, or");
     }
 
     #[test]

@@ -116,11 +116,11 @@ fn calibrated(null: &Calibration, ours: &OursReport) -> String {
     let share = match (null.asked_per_s, ours.calibrated_share) {
         // In a closed loop without pauses a latency is what the throughput leaves: no share of another.
         (Some(_), Some(share)) if share < 1.0 => format!(
-            ", {} of ours here: that much is tare, kernel and loopback, not the target",
+            ", {} of the p50 here: so much may be tare, kernel and loopback, not the target",
             quantity::percent(share)
         ),
         (Some(_), Some(_)) => {
-            ", as much as here: the target is too fast to be told from tare".into()
+            ", no less than here: the target is too fast to be told from tare".into()
         }
         _ => String::new(),
     };
