@@ -6,13 +6,16 @@ mod assertion;
 mod calibration;
 #[cfg(test)]
 mod coming_from;
+mod curve;
 mod display;
 mod judgement;
 mod output;
 mod paint;
 mod plan;
+mod search;
 mod summary;
 mod target;
+mod throughput;
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -51,6 +54,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     EndSignals::block()
         .and_then(|signals| signals.end_load(stop.clone()))
         .context("cannot listen for Ctrl-C")?;
+    if let Some(objective) = &args.search.search {
+        return search::run(&args, objective, &wanted, &stop);
+    }
+    if let Some(rates) = &args.search.curve {
+        return curve::run(&args, rates, &wanted, &stop);
+    }
     let (outcome, samples) = match measure(&args, &wanted, &stop) {
         Ok(measured) => measured,
         Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
@@ -81,6 +90,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         let screen = screen::screen(&console::Term::stdout());
         screen::print(&summary.text(&outcome, screen))?;
+        if let Some(words) = throughput::words(&wanted.plan.load, &outcome.result) {
+            screen::print(&format!("{words}\n"))?;
+        }
     }
     Ok(exit(&args, &wanted, &outcome, &summary).into())
 }

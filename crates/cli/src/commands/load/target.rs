@@ -30,13 +30,16 @@ pub enum Scheme {
     Http,
     /// TLS.
     Https,
+    /// Plaintext, without a protocol above TCP.
+    Tcp,
 }
 
 impl Scheme {
-    fn port(self) -> u16 {
+    fn port(self) -> Option<u16> {
         match self {
-            Scheme::Http => 80,
-            Scheme::Https => 443,
+            Scheme::Http => Some(80),
+            Scheme::Https => Some(443),
+            Scheme::Tcp => None,
         }
     }
 }
@@ -64,6 +67,7 @@ impl Target {
             None => (Scheme::Http, url),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") => (Scheme::Tcp, rest),
             Some((scheme, rest)) => {
                 bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
             }
@@ -86,7 +90,10 @@ impl Target {
         };
         let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
         let (name, port) = match port_behind.rfind(':') {
-            None => (host, scheme.port()),
+            None => {
+                let port = scheme.port();
+                (host, port.ok_or_else(|| malformed("it names no port"))?)
+            }
             Some(_) => {
                 let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
                 (
@@ -182,6 +189,15 @@ mod tests {
             (v6.addresses[0], v6.host.as_str()),
             ("[::1]:81".parse().unwrap(), "[::1]:81")
         );
+    }
+
+    #[test]
+    fn a_tcp_url_names_its_port() {
+        let target = parse("tcp://127.0.0.1:9000");
+        assert_eq!(target.scheme, Scheme::Tcp);
+        assert_eq!(target.addresses[0].port(), 9000);
+        let error = Target::parse("tcp://127.0.0.1").unwrap_err();
+        assert!(error.to_string().contains("no port"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod output;
 mod pacing;
 mod protocol;
 mod request;
+mod search;
+mod tcp;
 mod tls;
 
 pub use grpc::GrpcArgs;
@@ -12,6 +14,8 @@ pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg, Stopping};
 pub use protocol::ProtocolArgs;
 pub use request::RequestArgs;
+pub use search::{CurveRates, SearchArgs};
+pub use tcp::TcpArgs;
 pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 
 /// Arguments of `tare load`.
@@ -29,6 +33,10 @@ pub struct Args {
     pub request: RequestArgs,
     #[command(flatten)]
     pub grpc: GrpcArgs,
+    #[command(flatten)]
+    pub tcp: TcpArgs,
+    #[command(flatten)]
+    pub search: SearchArgs,
     #[command(flatten)]
     pub output: OutputArgs,
     /// Seed of random choices.

@@ -3,6 +3,7 @@
 mod grpc;
 mod pace;
 mod request;
+mod tcp;
 mod tls;
 mod words;
 
@@ -86,10 +87,16 @@ impl Wanted {
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
-                client: client(args, connections, calls),
+                client: match tcp::exchange(args, target)? {
+                    Some(exchange) => ClientSpec::Tcp {
+                        connections,
+                        exchange,
+                    },
+                    None => client(args, connections, calls),
+                },
                 mix: Default::default(),
                 connections: pace::connections(&args.pacing),
-                requests: vec![request],
+                requests: vec![pace::closing(args, request)],
             },
         };
         Ok(Self { plan, words })

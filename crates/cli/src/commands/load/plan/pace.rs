@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use tare_schema::load::{AtEnd, ConnectionRules, Deal, Gaps, Pacing, Stop};
+use tare_schema::load::{AtEnd, ConnectionRules, Deal, Gaps, Pacing, RequestSpec, Stop};
 
-use super::super::args::{PacingArgs, RateArg, Stopping};
+use super::super::args::{Args, PacingArgs, RateArg, Stopping};
 
 /// How long to measure when nothing is said.
 const WINDOW: Duration = Duration::from_secs(10);
@@ -99,4 +99,15 @@ pub(super) fn connections(args: &PacingArgs) -> ConnectionRules {
         },
         open_over_ns: args.open_over.as_ns(),
     }
+}
+
+/// Without keep-alive the server is told to close behind its answer. HTTP/2 has no such header (RFC 9113 §8.2.2) and is left to
+/// the limit alone.
+pub(super) fn closing(args: &Args, mut request: RequestSpec) -> RequestSpec {
+    let says_it = |(name, _): &(String, String)| name.eq_ignore_ascii_case("connection");
+    let is_http1 = !args.protocol.http2 && !args.protocol.grpc;
+    if args.pacing.no_keepalive && is_http1 && !request.headers.iter().any(says_it) {
+        request.headers.push(("Connection".into(), "close".into()));
+    }
+    request
 }

@@ -11,7 +11,7 @@ use super::super::target::{Scheme, Target};
 /// The transport the URL and the arguments ask for.
 pub(super) fn transport(args: &Args, target: &Target) -> anyhow::Result<Transport> {
     let tls = &args.tls;
-    if target.scheme == Scheme::Http {
+    if target.scheme != Scheme::Https {
         if let Some(flag) = given(tls) {
             bail!(
                 "{flag} is for TLS, but {} is plaintext: write https://",

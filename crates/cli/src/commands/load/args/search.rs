@@ -1,0 +1,96 @@
+//! The search for the highest rate that keeps an objective, and the curve of latency over load.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tare_schema::units::{Period, Share};
+use tare_seek::objective::Objective;
+
+/// The rates of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CurveRates {
+    /// From what the server answers at most.
+    Auto,
+    /// These.
+    These(Vec<f64>),
+}
+
+impl FromStr for CurveRates {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(CurveRates::Auto);
+        }
+        let one = |text: &str| {
+            let rate = text.trim().parse::<f64>().ok();
+            let rate = rate.filter(|rate| *rate > 0.0 && *rate <= 10_000_000.0);
+            rate.ok_or_else(|| format!("{text:?} is no rate: write --curve=100,200,400"))
+        };
+        let mut rates = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
+        rates.sort_by(f64::total_cmp);
+        rates.dedup();
+        Ok(CurveRates::These(rates))
+    }
+}
+
+/// A search instead of one load.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Search for the highest rate")]
+#[group(id = "search_args")]
+pub struct SearchArgs {
+    /// Find the highest constant rate that keeps this: 'p99 < 5ms, errors < 0.1%'. Of p50 to p99.99, max, mean and errors; that the rate itself is reached always belongs to it.
+    #[arg(
+        long,
+        value_name = "OBJECTIVE",
+        conflicts_with_all = ["rate", "steps", "replay", "clients", "count", "duration", "hlog", "csv", "curve"]
+    )]
+    pub search: Option<Objective>,
+    /// Measure latency over load: at these rates, or at rates chosen from what the server answers at most. Table, chart, knee; --csv and --svg write files.
+    #[arg(
+        long,
+        value_name = "RATE,…",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        conflicts_with_all = ["rate", "steps", "replay", "clients", "count", "duration", "hlog", "search"]
+    )]
+    pub curve: Option<CurveRates>,
+    /// Windows of each rate of a curve, in shuffled order.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "curve", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub repeats: u32,
+    /// Draw the curve into this file.
+    #[arg(long, value_name = "FILE", requires = "curve")]
+    pub svg: Option<PathBuf>,
+    /// Rate of the first try.
+    #[arg(
+        long,
+        value_name = "PER_SECOND",
+        default_value_t = 100.0,
+        requires = "search"
+    )]
+    pub search_from: f64,
+    /// Highest rate to try.
+    #[arg(
+        long,
+        value_name = "PER_SECOND",
+        default_value_t = 1_000_000.0,
+        requires = "search"
+    )]
+    pub search_to: f64,
+    /// How far the answer may lie from the truth.
+    #[arg(long, value_name = "SHARE", default_value = "5%", requires = "search")]
+    pub tolerance: Share,
+    /// Tries of the answer and of the failure just above it; most of them decide.
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "search", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub confirm: u32,
+    /// Shortest try; it is longer where the objective's quantile needs it.
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    pub probe: Period,
+    /// Pause between two tries.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub rest: Period,
+    /// Longest search.
+    #[arg(long, value_name = "TIME", default_value = "10m", requires = "search")]
+    pub search_time: Period,
+}

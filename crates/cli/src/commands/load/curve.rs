@@ -1,0 +1,272 @@
+//! `tare load --curve`: latency over load, from idle to beyond the knee.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tare_load::{Outcome, StopHandle};
+use tare_schema::load::{Pacing, Stop};
+use tare_seek::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
+use tare_seek::search::probe_length;
+use tare_stats::{Latencies, Quantile, Range};
+
+use super::args::{Args, CurveRates};
+use super::plan::Wanted;
+use super::search::{busiest, felt, ours, plan_of, try_once};
+use crate::exit::Exit;
+
+/// Length of the load that finds out what the server answers at most.
+const MOST_LENGTH: Duration = Duration::from_secs(3);
+/// Width of the chart where the terminal does not say its own.
+const COLUMNS: usize = 100;
+/// Longest window of one rate.
+const LENGTH_MAX: Duration = Duration::from_secs(30);
+/// The smallest share of the exchanges that every window is to show: p99.
+const SHARE: f64 = 0.01;
+
+/// All repeats of one rate.
+struct Merged {
+    felt: Latencies,
+    answered: u64,
+    window_ns: u64,
+    intended: u64,
+    right: u64,
+    busy: f64,
+    ours: bool,
+}
+
+/// Measures the curve and prints it.
+pub fn run(
+    args: &Args,
+    wanted_rates: &CurveRates,
+    wanted: &Wanted,
+    stop: &StopHandle,
+) -> anyhow::Result<ExitCode> {
+    let rates = match wanted_rates {
+        CurveRates::Auto => rates(most(wanted, stop)?),
+        CurveRates::These(rates) => rates.clone(),
+    };
+    let order = order(rates.len(), args.search.repeats as usize, args.seed);
+    let mut merged: BTreeMap<usize, Merged> = BTreeMap::new();
+    for (number, &at) in order.iter().enumerate() {
+        if stop.is_ended() {
+            break;
+        }
+        let rate_per_s = rates[at];
+        let length = probe_length(rate_per_s, Some(SHARE), args.search.probe.0, LENGTH_MAX);
+        if !args.output.json && !args.output.quiet {
+            let of = order.len();
+            eprintln!(
+                "{:>3}/{of}  {rate_per_s}/s for {:.0} s",
+                number + 1,
+                length.as_secs_f64()
+            );
+        }
+        let outcome = try_once(&plan_of(wanted, rate_per_s, length), stop)?;
+        if stop.is_ended() {
+            break;
+        }
+        add(&mut merged, at, &outcome)?;
+        thread::sleep(args.search.rest.0);
+    }
+    let mut points: Vec<Point> = merged
+        .iter()
+        .map(|(&at, merged)| point(rates[at], merged))
+        .collect();
+    points.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    if let Some(path) = &args.output.csv {
+        std::fs::write(path, csv(&points))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(path) = &args.search.svg {
+        let picture = svg(&points, "Latency over load", &wanted.words);
+        std::fs::write(path, picture)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.output.json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report(wanted, &points))?
+        );
+    } else {
+        let columns = console::Term::stdout()
+            .size_checked()
+            .map_or(COLUMNS, |(_, columns)| usize::from(columns));
+        print!(
+            "{}\n\n{}\n{}\n{}\n",
+            wanted.words,
+            table(&points),
+            chart(&points, columns),
+            knee_words(&points)
+        );
+    }
+    Ok(match points.is_empty() {
+        true => Exit::NoVerdict.into(),
+        false => Exit::Done.into(),
+    })
+}
+
+/// What the server answers when it is asked as fast as the connections carry it.
+fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<f64> {
+    let mut plan = plan_of(wanted, 1.0, MOST_LENGTH);
+    plan.load.pacing = Pacing::Max;
+    plan.load.stop = Stop::Duration {
+        window_ns: MOST_LENGTH.as_nanos() as u64,
+    };
+    let result = try_once(&plan, stop)?.result;
+    let answered = result.answered_in_window.right as f64 * 1e9 / result.window_ns.max(1) as f64;
+    anyhow::ensure!(
+        answered > 0.0,
+        "the server gave no right answer: there is no curve; try one load without --curve"
+    );
+    Ok(answered)
+}
+
+fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> anyhow::Result<()> {
+    if let std::collections::btree_map::Entry::Vacant(empty) = merged.entry(at) {
+        empty.insert(Merged {
+            felt: Latencies::new(Range::default()).context("cannot make a histogram")?,
+            answered: 0,
+            window_ns: 0,
+            intended: 0,
+            right: 0,
+            busy: 0.0,
+            ours: false,
+        });
+    }
+    let Some(one) = merged.get_mut(&at) else {
+        return Ok(());
+    };
+    let result = &outcome.result;
+    one.felt
+        .merge(&felt(outcome)?)
+        .context("cannot merge histograms")?;
+    one.answered += result.answered_in_window.right + result.answered_in_window.errors;
+    one.window_ns += result.window_ns;
+    one.intended += result.intended;
+    one.right += result.right;
+    one.busy = one.busy.max(busiest(outcome));
+    one.ours |= ours(outcome).is_some();
+    Ok(())
+}
+
+fn point(rate_per_s: f64, merged: &Merged) -> Point {
+    let known = |quantile: Quantile| match quantile {
+        Quantile::Exact(ns) => Some(ns),
+        Quantile::Above(_) | Quantile::TooFew => None,
+    };
+    let of = |q| known(merged.felt.quantile(q));
+    Point {
+        rate_per_s,
+        answered_per_s: merged.answered as f64 * 1e9 / merged.window_ns.max(1) as f64,
+        felt_ns: [
+            of(0.5),
+            of(0.9),
+            of(0.99),
+            of(0.999),
+            merged.felt.max().and_then(known),
+        ],
+        errors: 1.0 - merged.right as f64 / merged.intended.max(1) as f64,
+        busy: merged.busy,
+        ours: merged.ours,
+    }
+}
+
+fn table(points: &[Point]) -> String {
+    let knee = knee_of(points);
+    let mut text = format!("{:>12} {:>12}", "rate/s", "answered/s");
+    for name in QUANTILES {
+        let _ = write!(text, " {name:>10}");
+    }
+    let _ = writeln!(text, " {:>8} {:>10}", "errors", "generator");
+    for (at, point) in points.iter().enumerate() {
+        let _ = write!(
+            text,
+            "{:>12} {:>12.1}",
+            point.rate_per_s, point.answered_per_s
+        );
+        for ns in point.felt_ns {
+            let _ = write!(
+                text,
+                " {:>10}",
+                ns.map_or_else(|| "–".to_owned(), |ns| time(ns as f64))
+            );
+        }
+        let _ = write!(
+            text,
+            " {:>6.2} % {:>8.0} %",
+            point.errors * 100.0,
+            point.busy * 100.0
+        );
+        let mark = match (knee == Some(at), point.ours) {
+            (true, _) => "  ← knee",
+            (false, true) => "  the generator was the limit",
+            (false, false) => "",
+        };
+        let _ = writeln!(text, "{mark}");
+    }
+    text
+}
+
+fn knee_words(points: &[Point]) -> String {
+    match knee_of(points) {
+        Some(at) => format!(
+            "the knee is at {}/s: the highest rate below the first that was not carried (99 % of it answered within its window)",
+            points[at].rate_per_s
+        ),
+        None => "no knee was seen: no rate that the server, and not the generator, failed to carry above one that it carried".into(),
+    }
+}
+
+fn csv(points: &[Point]) -> String {
+    let mut text = String::from(
+        "rate_per_s,answered_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,errors,generator_busy,generator_limited,knee\n",
+    );
+    let knee = knee_of(points);
+    for (at, point) in points.iter().enumerate() {
+        let _ = write!(text, "{},{:.1}", point.rate_per_s, point.answered_per_s);
+        for ns in point.felt_ns {
+            let _ = write!(
+                text,
+                ",{}",
+                ns.map_or_else(String::new, |ns| ns.to_string())
+            );
+        }
+        let _ = writeln!(
+            text,
+            ",{:.6},{:.3},{},{}",
+            point.errors,
+            point.busy,
+            point.ours,
+            knee == Some(at)
+        );
+    }
+    text
+}
+
+fn report(wanted: &Wanted, points: &[Point]) -> Value {
+    let one = |point: &Point| {
+        let felt: serde_json::Map<String, Value> = QUANTILES
+            .iter()
+            .zip(point.felt_ns)
+            .map(|(name, ns)| ((*name).to_owned(), json!(ns)))
+            .collect();
+        json!({
+            "rate_per_s": point.rate_per_s,
+            "answered_per_s": point.answered_per_s,
+            "felt_ns": felt,
+            "errors": point.errors,
+            "generator_busy": point.busy,
+            "generator_limited": point.ours,
+        })
+    };
+    json!({
+        "load": wanted.words,
+        "points": points.iter().map(one).collect::<Vec<_>>(),
+        "knee_per_s": knee_of(points).map(|at| points[at].rate_per_s),
+    })
+}

@@ -1,0 +1,57 @@
+//! From the arguments to an exchange over TCP.
+
+use anyhow::bail;
+use tare_schema::load::{TcpContent, TcpExchange};
+
+use super::super::args::{Args, TcpArgs};
+use super::super::target::{Scheme, Target};
+
+/// Bytes of an exchange when nothing is said.
+const SEND_BYTES: u64 = 100;
+/// Bytes of a block when nothing is said: few enough to be many a second, enough for their cost to be the bytes'.
+const BLOCK_BYTES: u64 = 1 << 20;
+
+/// The exchange that the URL and the arguments ask for; `None` for another protocol.
+pub(super) fn exchange(args: &Args, target: &Target) -> anyhow::Result<Option<TcpExchange>> {
+    if target.scheme == Scheme::Tcp {
+        if args.protocol.http2 || args.protocol.grpc {
+            bail!(
+                "--http2 and --grpc are for http:// and https://, not for {}",
+                target.url
+            );
+        }
+        return Ok(Some(of(&args.tcp)));
+    }
+    match args.tcp.given() {
+        Some(flag) => bail!("{flag} is for TCP alone: write tcp://{}", target.host),
+        None => Ok(None),
+    }
+}
+
+fn of(args: &TcpArgs) -> TcpExchange {
+    let content = match args.any_content {
+        true => TcpContent::Any,
+        false => TcpContent::Pattern,
+    };
+    let send_bytes = args.send.map(|size| size.0);
+    let expect_bytes = args.expect_size.map(|size| size.0);
+    match (args.throughput, args.half_close) {
+        (Some(way), _) => TcpExchange::Throughput {
+            direction: way.into(),
+            block_bytes: send_bytes.unwrap_or(BLOCK_BYTES),
+        },
+        (None, true) => TcpExchange::HalfClose {
+            send_bytes: send_bytes.unwrap_or(SEND_BYTES),
+            expect_bytes,
+            content,
+        },
+        (None, false) => {
+            let send_bytes = send_bytes.unwrap_or(SEND_BYTES);
+            TcpExchange::Echo {
+                send_bytes,
+                expect_bytes: expect_bytes.unwrap_or(send_bytes),
+                content,
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The curve of latency over load: which rates, in which order, and where the knee is.
+
+mod chart;
+mod svg;
+
+use tare_stats::knee::{Knee, Saturation, knee};
+use tare_stats::random::Random;
+
+pub use chart::chart;
+pub use svg::svg;
+
+/// Rates of an automatic curve as shares of what the server answers as fast as possible: close where latency bends.
+const SHARES: [f64; 12] = [
+    0.05, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.93, 1.0, 1.08, 1.2,
+];
+
+/// What was measured at one rate, all its repeats together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// As asked.
+    pub rate_per_s: f64,
+    /// As answered within the windows.
+    pub answered_per_s: f64,
+    /// p50, p90, p99, p99.9 and the maximum of what was felt, in ns, as far as the counts carry them.
+    pub felt_ns: [Option<u64>; 5],
+    /// Share of the exchanges without a right answer.
+    pub errors: f64,
+    /// Share of a core that the generator's busiest worker used, spinning apart.
+    pub busy: f64,
+    /// Whether the generator itself was the limit in any of its windows.
+    pub ours: bool,
+}
+
+/// Names of [`Point::felt_ns`].
+pub const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
+/// The rates of an automatic curve.
+#[must_use]
+pub fn rates(most_per_s: f64) -> Vec<f64> {
+    let one = |share: f64| {
+        let rate = most_per_s * share;
+        let scale = 10_f64.powi(rate.max(1e-3).log10().floor() as i32 - 2);
+        ((rate / scale).round() * scale).max(scale)
+    };
+    SHARES.into_iter().map(one).collect()
+}
+
+/// The order in which rates are measured, by their numbers: each repeat has all of them, shuffled, so that no drift of the
+/// machine looks like one of the load.
+#[must_use]
+pub fn order(rates: usize, repeats: usize, seed: u64) -> Vec<usize> {
+    let one = |repeat: usize| {
+        let mut numbers: Vec<usize> = (0..rates).collect();
+        Random::for_purpose(seed, &format!("repeat {repeat}")).shuffle(&mut numbers);
+        numbers
+    };
+    (0..repeats).flat_map(one).collect()
+}
+
+/// The number of the last point that the server carried, where one beyond it was not: the knee. Points are sorted by rate.
+#[must_use]
+pub fn knee_of(points: &[Point]) -> Option<usize> {
+    let beyond = |point: &Point| {
+        let place = knee(point.answered_per_s, point.rate_per_s, Saturation::Spare);
+        place == Knee::Beyond && !point.ours
+    };
+    let first = points.iter().position(beyond)?;
+    first.checked_sub(1)
+}
+
+/// A latency in words.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    match value {
+        value if value < 10.0 => format!("{} {unit}", (value * 100.0).round() / 100.0),
+        value if value < 100.0 => format!("{} {unit}", (value * 10.0).round() / 10.0),
+        value => format!("{value:.0} {unit}"),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A queue of 1000/s: carried up to 960, beyond it not.
+    pub(crate) fn queue() -> Vec<Point> {
+        let one = |rate_per_s: f64| {
+            let spare = (1000.0 - rate_per_s).max(2.0);
+            let of = |q: f64| Some((-(1.0 - q).ln() / spare * 1e9) as u64);
+            Point {
+                rate_per_s,
+                answered_per_s: rate_per_s.min(990.0),
+                felt_ns: [of(0.5), of(0.9), of(0.99), of(0.999), None],
+                errors: 0.0,
+                busy: rate_per_s / 5000.0,
+                ours: false,
+            }
+        };
+        [50.0, 300.0, 600.0, 800.0, 900.0, 960.0, 1080.0]
+            .map(one)
+            .to_vec()
+    }
+
+    #[test]
+    fn the_knee_is_the_last_rate_carried_before_one_that_is_not() {
+        assert_eq!(knee_of(&queue()), Some(5));
+        assert_eq!(knee_of(&queue()[..6]), None, "nothing beyond it was seen");
+        assert_eq!(knee_of(&queue()[6..]), None, "nothing was carried");
+        let mut ours = queue();
+        ours[6].ours = true;
+        assert_eq!(knee_of(&ours), None, "a generator at its limit is no knee");
+    }
+
+    #[test]
+    fn every_repeat_has_all_rates_in_an_order_of_its_own() {
+        let order = order(12, 3, 1);
+        let (first, rest) = order.split_at(12);
+        for repeat in [first, &rest[..12], &rest[12..]] {
+            let mut sorted = repeat.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..12).collect::<Vec<_>>());
+        }
+        assert_ne!(first, &rest[..12]);
+    }
+
+    #[test]
+    fn automatic_rates_are_round_and_go_beyond_what_was_answered() {
+        let rates = rates(12_345.6);
+        assert_eq!((rates[0], rates[9]), (617.0, 12_300.0));
+        assert!(rates.is_sorted() && rates[11] > 12_345.6);
+    }
+}

@@ -1,0 +1,45 @@
+//! How long a try must be.
+
+use std::time::Duration;
+
+use tare_stats::BEYOND_MIN;
+
+/// A quantile near its limit must have its observations in spite of chance: so many times the fewest.
+const RESERVE: f64 = 1.5;
+
+/// The length of a try at a rate, long enough that a share of the exchanges as small as `share` (0.01 for p99, 0.001 for an error
+/// rate of 0.1 %) is seen often enough to be printed; within the least and the most.
+#[must_use]
+pub fn probe_length(
+    rate_per_s: f64,
+    share: Option<f64>,
+    least: Duration,
+    most: Duration,
+) -> Duration {
+    let share = share.filter(|&share| share > 0.0);
+    let needed_s = share.map_or(0.0, |share| {
+        RESERVE * BEYOND_MIN as f64 / share / rate_per_s
+    });
+    let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(most);
+    needed.clamp(least, most.max(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_try_is_long_enough_for_its_quantile_and_within_its_limits() {
+        let (least, most) = (Duration::from_secs(3), Duration::from_secs(60));
+        let length = |rate, share| probe_length(rate, share, least, most);
+        assert_eq!(length(100.0, Some(0.01)), Duration::from_secs(15));
+        assert_eq!(length(10_000.0, Some(0.01)), least);
+        assert_eq!(length(1.0, Some(0.001)), most);
+        assert_eq!(length(1.0, None), least);
+        assert_eq!(
+            length(1.0, Some(0.0)),
+            least,
+            "nothing may fail: no length shows it"
+        );
+    }
+}
