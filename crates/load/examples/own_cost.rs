@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rustix::time::{ClockId, clock_gettime};
 use tare_load::arrivals::{Arrivals, Looped, SharedCount};
-use tare_load::client::{Client, ConnId, Stamp, StampSource, Written};
+use tare_load::client::{Client, ConnId, Connected, Stamp, StampSource, Written};
 use tare_load::engine::{Book, Choice, Engine, HandOver, Wire};
 use tare_load::http1::plan::PoolPlan;
 use tare_load::http1::pool::Pool;
@@ -138,7 +138,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     engine.open(&mut wire);
     while let Some(conn) = wire.connecting.pop() {
-        engine.connected(conn, &mut wire);
+        let now_ns = wire.now_ns;
+        let opening = Connected {
+            begun_ns: now_ns,
+            connect_ns: 0,
+            handshake_ns: None,
+            stamp: Stamp::event(now_ns),
+        };
+        engine.connected(conn, &opening, &mut wire);
     }
     engine.begin(wire.now_ns);
     // Behind the staggered start every client is under way.

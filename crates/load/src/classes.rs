@@ -9,6 +9,9 @@ use crate::tally::CLASSES_MAX;
 /// Number of the class of right answers.
 pub const RIGHT: u8 = 0;
 
+/// Of connections, the number of those whose attempt began before the window.
+pub const BEFORE: u8 = 1;
+
 /// Classes told apart; the rest are [`ErrorClass::OTHER`].
 const KEPT_MAX: usize = 64;
 const _: () = assert!(

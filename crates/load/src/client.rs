@@ -57,6 +57,20 @@ pub enum StampSource {
     Event,
 }
 
+/// How a connection came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connected {
+    /// When the attempt began.
+    pub begun_ns: u64,
+    /// From then until our loop saw that TCP was connected: the kernel stamps no answer to a SYN.
+    pub connect_ns: u64,
+    /// From sending our first word of TLS to the arrival of the last one that it takes; our own reckoning behind that is not
+    /// in it.
+    pub handshake_ns: Option<u64>,
+    /// When the last thing it takes arrived.
+    pub stamp: Stamp,
+}
+
 impl Stamp {
     /// The end of an exchange that no arrival ended.
     #[must_use]
@@ -291,8 +305,15 @@ pub trait Outlet {
     fn half_close(&mut self, conn: ConnId);
     /// Closes a connection; nothing more is told of it, and its slot is free.
     fn close(&mut self, conn: ConnId);
+    /// The same at once, without an orderly end: what is unsent is lost, and no port of ours stays taken (`TIME_WAIT`).
+    fn abort(&mut self, conn: ConnId) {
+        self.close(conn);
+    }
     /// Sets a timer slot, replacing what it was set to.
     fn timer(&mut self, timer: TimerId, at_ns: u64);
+    /// The first byte of an answer whose last one has not been read: the first call counts, and answers read at once need none.
+    #[inline]
+    fn first_byte(&mut self, _ticket: Ticket, _arrived_ns: u64) {}
     /// Ends an exchange.
     fn done(&mut self, ticket: Ticket, done: &Done<'_>);
     /// Tells of a fault of a connection that no exchange can be blamed with.
@@ -312,8 +333,14 @@ pub trait Client {
     /// Everything at hand has been told: writes what was gathered. A client that writes at once needs none of it.
     #[inline]
     fn flush(&mut self, _out: &mut impl Outlet) {}
-    /// A connection is open.
+    /// A connection is open, its TLS handshake done. A client that wants to know how it came to be takes [`Client::opened`].
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
+    /// The same with what is known of how it came to be; only this one is called.
+    fn opened(&mut self, conn: ConnId, _opening: &Connected, out: &mut impl Outlet) {
+        self.connected(conn, out);
+    }
+    /// The server gave a session that a later connection can resume.
+    fn resumable(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// Bytes arrived; `stamp` is that of the last one.
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
     /// The first byte of the oldest queued write went to the kernel.

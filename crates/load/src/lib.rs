@@ -41,6 +41,7 @@ pub mod arrivals;
 mod classes;
 pub mod client;
 mod clock;
+pub mod connect;
 mod control;
 pub mod engine;
 pub mod generator;

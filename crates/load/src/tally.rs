@@ -29,15 +29,28 @@ pub enum Quantity {
     Lag = 3,
     /// `sent − released`; the series' class is the number of the cause.
     Wait = 4,
+    /// Of a connection: until TCP was connected; the series' class tells those begun before the window.
+    Connect = 5,
+    /// Of a connection: the TLS handshake; the class as of [`Quantity::Connect`].
+    Handshake = 6,
+    /// Arrival of an answer's first byte − `sent`. Counted for answers in parts only: of the others it is their `service`,
+    /// which the ledger adds, so that they cost nothing here.
+    FirstByte = 7,
+    /// `service` of an answer that came in parts.
+    ServiceInParts = 8,
 }
 
 impl Quantity {
-    const ALL: [Quantity; 5] = [
+    const ALL: [Quantity; 9] = [
         Quantity::Felt,
         Quantity::Service,
         Quantity::Lateness,
         Quantity::Lag,
         Quantity::Wait,
+        Quantity::Connect,
+        Quantity::Handshake,
+        Quantity::FirstByte,
+        Quantity::ServiceInParts,
     ];
 }
 
@@ -67,15 +80,15 @@ pub struct Series {
 
 const REQUEST_BITS: u32 = 12;
 const CLASS_BITS: u32 = 7;
-const QUANTITY_BITS: u32 = 3;
+const QUANTITY_BITS: u32 = 4;
 const BUCKET_BITS: u32 = 16;
-const SECOND_BITS: u32 = 25;
+const SECOND_BITS: u32 = 24;
 
 /// Requests that are told apart.
 pub const REQUESTS_MAX: usize = 1 << REQUEST_BITS;
 /// Classes that are told apart.
 pub const CLASSES_MAX: usize = 1 << CLASS_BITS;
-/// Seconds that are told apart: a year. Later ones count as the last.
+/// Seconds that are told apart: half a year. Later ones count as the last.
 const SECOND_MAX: u32 = (1 << SECOND_BITS) - 1;
 
 impl Series {
@@ -92,7 +105,8 @@ impl Series {
     fn from_key(key: u64) -> (Self, u16) {
         let bucket = key as u16;
         let key = key >> BUCKET_BITS;
-        let quantity = Quantity::ALL[((key & 7) as usize).min(Quantity::ALL.len() - 1)];
+        let quantity = Quantity::ALL
+            [((key & ((1 << QUANTITY_BITS) - 1)) as usize).min(Quantity::ALL.len() - 1)];
         let key = key >> QUANTITY_BITS;
         let class = (key & (CLASSES_MAX as u64 - 1)) as u8;
         let key = key >> CLASS_BITS;
@@ -278,7 +292,7 @@ mod tests {
 
         #[test]
         fn a_key_gives_its_series_back(second in 0..1_000_000_u32, request in 0..4096_u16, class in 0..128_u8,
-                                       quantity in 0..5_usize, bucket in 0..=u16::MAX) {
+                                       quantity in 0..Quantity::ALL.len(), bucket in 0..=u16::MAX) {
             let of = series(second, request, class, Quantity::ALL[quantity]);
             prop_assert_eq!(Series::from_key(of.key(bucket)), (of, bucket));
         }

@@ -7,10 +7,16 @@
 
 mod rig;
 
-use rig::tls::{Authority, TlsServer, Validity, believing, serving, serving_mutually, tls_plan};
+use std::time::{Duration, Instant};
+
+use rig::tls::{
+    Authority, TlsServer, Validity, believing, serving, serving_mutually, serving_of, tls_plan,
+};
 use rig::{OK, Server, measure, try_measure};
 use tare_load::LoadError;
-use tare_schema::load::{ClientSpec, LoadPlan, Stop, TlsSpec, TlsVersion, Trust};
+use tare_schema::load::{
+    ClientSpec, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Trust,
+};
 
 /// A load that must end without a connection, and what it says of why.
 fn refused(plan: &LoadPlan) -> String {
@@ -123,7 +129,148 @@ fn a_server_that_wants_our_certificate_gets_it_or_says_so() {
         spec.identity = Some(clients.sign("client", Validity::Now).identity);
         let right = measure(&tls_plan(server.address, spec.clone())).result;
         assert_eq!(right.right, 100, "{:?}", right.outcomes);
+        for wrong in [None, Some(authority.sign("client", Validity::Now).identity)] {
+            spec.identity = wrong;
+            let mut plan = tls_plan(server.address, spec.clone());
+            plan.load.stop = Stop::Duration {
+                window_ns: 60_000 * rig::MS,
+            };
+            // With TLS 1.3 our side is done before the server has looked: the load has begun, and ends long before its time.
+            let why = refused(&plan);
+            assert!(why.contains("--cert"), "{why}");
+        }
     }
+}
+
+#[test]
+fn a_server_that_closes_or_hangs_in_the_handshake_is_told_apart() {
+    let authority = Authority::new();
+    let closing = Server::start(|_| {});
+    let why = refused(&tls_plan(closing.address, believing(&authority)));
+    assert!(
+        why.contains("middle of the TLS handshake") || why.contains("reset"),
+        "{why}"
+    );
+    let silent = Server::start(rig::Conn::hold);
+    let mut plan = tls_plan(silent.address, believing(&authority));
+    plan.load.timeout_ns = 200 * rig::MS;
+    let why = refused(&plan);
+    assert!(why.contains("within the timeout"), "{why}");
+}
+
+#[test]
+fn a_client_too_old_for_the_server_is_told_the_alert_and_the_step() {
+    let authority = Authority::new();
+    let shown = authority.sign("localhost", Validity::Now);
+    let mut config = serving_of(shown, &[&rustls::version::TLS13]);
+    config.alpn_protocols.clear();
+    let server = TlsServer::answering(config, OK);
+    let spec = TlsSpec {
+        newest: TlsVersion::V1_2,
+        ..believing(&authority)
+    };
+    let why = refused(&tls_plan(server.address, spec));
+    assert!(why.contains("70") && why.contains("--tls-max"), "{why}");
+}
+
+/// Handshakes as exchanges: this many, one after the other.
+fn handshakes(plan: &mut LoadPlan, exchanges: u64) {
+    plan.load.client = ClientSpec::Connect { at_once: 1 };
+    plan.load.pacing = Pacing::Max;
+    plan.load.stop = Stop::Count { exchanges };
+}
+
+#[test]
+fn handshakes_are_full_unless_sessions_are_resumed_and_both_sides_count_alike() {
+    for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+        for resumption in [Resumption::Off, Resumption::On] {
+            let authority = Authority::new();
+            let mut config = serving(authority.sign("localhost", Validity::Now));
+            config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
+            let server = TlsServer::start(config, |_| {});
+            let spec = TlsSpec {
+                resumption,
+                oldest: version,
+                newest: version,
+                ..believing(&authority)
+            };
+            let mut plan = tls_plan(server.address, spec);
+            handshakes(&mut plan, 30);
+            let outcome = measure(&plan);
+            let result = &outcome.result;
+            assert_eq!(result.right, 30, "{:?}", result.outcomes);
+            let counted = result.tls.iter().fold((0, 0), |(full, resumed), tls| {
+                (full + tls.full, resumed + tls.resumed)
+            });
+            let expected = match resumption {
+                Resumption::Off => (30, 0),
+                Resumption::On => (1, 29),
+            };
+            assert_eq!(counted, expected, "{version:?} {:?}", result.tls);
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while server.handshakes() != expected {
+                assert!(Instant::now() < deadline, "{:?}", server.handshakes());
+                std::thread::yield_now();
+            }
+            for tag in ["client.connect", "client.handshake", "client.root.felt"] {
+                assert_eq!(outcome.totals[tag].count(), 30, "{tag}");
+            }
+            assert_eq!(result.connections.opened, 30);
+        }
+    }
+}
+
+#[test]
+fn connections_alone_are_exchanges_too_and_leave_no_port_behind() {
+    let server = Server::start(|conn| conn.hold());
+    let mut plan = rig::plan(server.address);
+    handshakes(&mut plan, 500);
+    plan.load.client = ClientSpec::Connect { at_once: 4 };
+    let outcome = measure(&plan);
+    assert_eq!(outcome.result.right, 500, "{:?}", outcome.result.outcomes);
+    assert_eq!(outcome.totals["client.connect"].count(), 500);
+    assert!(outcome.totals.contains_key("client.root.felt"));
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let port = format!(":{:04X} ", server.address.port());
+    // The sixth state is TIME_WAIT.
+    let left = table.lines().filter(|line| {
+        line.split_whitespace()
+            .nth(2)
+            .is_some_and(|far| far.ends_with(port.trim()))
+            && line.split_whitespace().nth(3) == Some("06")
+    });
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn the_first_byte_comes_before_the_last_where_an_answer_comes_in_parts() {
+    let server = Server::start(|conn| {
+        while conn.request().is_some() {
+            conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh");
+            // Until the client has seen the first part: it then waits for the second with nothing left to read.
+            std::thread::sleep(Duration::from_millis(20));
+            conn.send(b"i");
+        }
+    });
+    let mut plan = rig::plan(server.address);
+    plan.load.pacing = Pacing::Max;
+    plan.load.stop = Stop::Count { exchanges: 20 };
+    let outcome = measure(&plan);
+    let (first, service) = (
+        &outcome.totals["client.root.first-byte"],
+        &outcome.totals["client.root.service"],
+    );
+    assert_eq!((first.count(), service.count()), (20, 20));
+    assert!(service.min_ns() >= Some(20 * rig::MS));
+    assert!(first.min_ns() < Some(20 * rig::MS), "{:?}", first.min_ns());
+    assert_eq!(outcome.totals["client.connect.setup"].count(), 2);
+    assert!(!outcome.totals.contains_key("client.connect"));
+    let whole = Server::answering(OK);
+    let outcome = measure(&rig::plan(whole.address));
+    assert_eq!(
+        outcome.totals["client.root.first-byte"], outcome.totals["client.root.service"],
+        "in one part both are the same"
+    );
 }
 
 #[test]

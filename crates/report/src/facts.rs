@@ -147,6 +147,7 @@ fn role(role: &RoleLoad) -> FactGroup {
         ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
         ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
         ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
+        ClientSpec::Connect { at_once } => ("connections alone", *at_once),
         ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
     };
     let connections = quantity::counted(u64::from(connections), "connection", "connections");

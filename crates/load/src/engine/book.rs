@@ -7,8 +7,8 @@ use tare_stats::random::Random;
 use super::counts::Counts;
 use super::tickets::{Exchange, Tickets};
 use crate::arrivals::Arrivals;
-use crate::classes::{ClassNumbers, RIGHT};
-use crate::client::{Bound, Done, Due, ErrorClass, Outcome, StampSource, Ticket};
+use crate::classes::{BEFORE, ClassNumbers, RIGHT};
+use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, StampSource, Ticket};
 use crate::tally::{Part, Quantity, Series, Tally};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -172,6 +172,7 @@ impl Book {
         let ticket = self.tickets.open(Exchange {
             intended_ns,
             released_ns: now_ns,
+            first_ns: 0,
             request,
         });
         let is_released = ticket.is_some();
@@ -196,6 +197,36 @@ impl Book {
             let in_window = intended_ns >= self.window_start_ns;
             self.count(in_window, |stages| stages.intended += 1);
         }
+    }
+
+    /// Enters a connection, by the second in which its attempt began. Those begun before the window are told apart, since a
+    /// pool opened at once meets a server that is not under load yet; before the start they count in its first second.
+    pub fn opened(&mut self, opening: &Connected) {
+        let started = self.start_ns > 0;
+        let in_window = started && opening.begun_ns >= self.window_start_ns;
+        let second = match started {
+            true => (opening.begun_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32,
+            false => 0,
+        };
+        let of = |quantity| Series {
+            second,
+            part: Part::Window,
+            request: 0,
+            class: if in_window { RIGHT } else { BEFORE },
+            quantity,
+        };
+        self.tally.record(of(Quantity::Connect), opening.connect_ns);
+        if let Some(handshake_ns) = opening.handshake_ns {
+            self.tally.record(of(Quantity::Handshake), handshake_ns);
+        }
+        if self.tally.is_full() {
+            self.replace_tally();
+        }
+    }
+
+    /// Notes the first byte of an answer that comes in parts.
+    pub fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+        self.tickets.first_byte(ticket, arrived_ns);
     }
 
     /// Enters the end of an exchange.
@@ -279,6 +310,7 @@ impl Book {
         let &Exchange {
             intended_ns,
             released_ns,
+            first_ns,
             request,
         } = exchange;
         let ended = done.ended;
@@ -300,7 +332,13 @@ impl Book {
         tally.record(of(Quantity::Felt, request, class), felt_ns);
         if let Some(sent_ns) = done.sent_ns {
             let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
-            tally.record(of(Quantity::Service, request, class), service_ns);
+            if first_ns == 0 || first_ns == ended.arrived_ns {
+                tally.record(of(Quantity::Service, request, class), service_ns);
+            } else {
+                tally.record(of(Quantity::ServiceInParts, request, class), service_ns);
+                let to_first_ns = first_ns.saturating_sub(sent_ns);
+                tally.record(of(Quantity::FirstByte, request, class), to_first_ns);
+            }
         }
         tally.record(
             of(Quantity::Lateness, 0, 0),

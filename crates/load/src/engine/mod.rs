@@ -20,7 +20,8 @@ pub use counts::{Counts, Stages, Waits};
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Done, ErrorClass, Outlet, Stamp, TIMERS_MAX, Ticket, TimerId, Written,
+    Client, Closed, ConnId, Connected, Done, ErrorClass, Outlet, Stamp, TIMERS_MAX, Ticket,
+    TimerId, Written,
 };
 
 /// Releases in one go before events are looked at again: a loop far behind must still read answers.
@@ -40,6 +41,10 @@ pub trait Wire {
     fn half_close(&mut self, conn: ConnId);
     /// Closes; nothing more is told of this connection.
     fn close(&mut self, conn: ConnId);
+    /// The same with a reset in place of an orderly end.
+    fn abort(&mut self, conn: ConnId) {
+        self.close(conn);
+    }
 }
 
 /// The driver of one worker around one client.
@@ -193,10 +198,18 @@ impl<C: Client> Engine<C> {
     }
 
     /// A connection is open.
-    pub fn connected(&mut self, conn: ConnId, wire: &mut impl Wire) {
+    pub fn connected(&mut self, conn: ConnId, opening: &Connected, wire: &mut impl Wire) {
         let Self { client, desk } = self;
         desk.link_opened(conn);
-        client.connected(conn, &mut Desked { wire, desk });
+        desk.book.opened(opening);
+        client.opened(conn, opening, &mut Desked { wire, desk });
+        self.follow(wire.now_ns(), wire);
+    }
+
+    /// The server gave a session that can be resumed.
+    pub fn resumable(&mut self, conn: ConnId, wire: &mut impl Wire) {
+        let Self { client, desk } = self;
+        client.resumable(conn, &mut Desked { wire, desk });
         self.follow(wire.now_ns(), wire);
     }
 
@@ -324,10 +337,20 @@ impl<W: Wire> Outlet for Desked<'_, W> {
         self.wire.close(conn);
     }
 
+    fn abort(&mut self, conn: ConnId) {
+        self.desk.link_closed(conn);
+        self.wire.abort(conn);
+    }
+
     fn timer(&mut self, timer: TimerId, at_ns: u64) {
         let slot = usize::from(timer.0) % TIMERS_MAX;
         self.desk.timers[slot] = at_ns;
         self.desk.find_next_timer();
+    }
+
+    #[inline]
+    fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+        self.desk.book.first_byte(ticket, arrived_ns);
     }
 
     #[inline]

@@ -10,7 +10,7 @@ use tare_stats::random::Random;
 use super::{Book, Choice, Engine, HandOver, Wire};
 use crate::arrivals::{Arrivals, Planned};
 use crate::classes::{ClassNumbers, Classes};
-use crate::client::{Client, Closed, ConnId, Stamp, StampSource, Written};
+use crate::client::{Client, Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
@@ -206,7 +206,17 @@ impl<C: Client, F: Far> Sim<C, F> {
     fn deliver(&mut self, at_ns: u64, conn: ConnId, act: Act) {
         let net = &mut self.net;
         match act {
-            Act::Accept => self.engine.connected(conn, net),
+            Act::Accept => {
+                let begun_ns = net.attempts.iter().rfind(|(_, of)| *of == conn);
+                let begun_ns = begun_ns.map_or(at_ns, |&(begun_ns, _)| begun_ns);
+                let opening = Connected {
+                    begun_ns,
+                    connect_ns: at_ns - begun_ns,
+                    handshake_ns: None,
+                    stamp: Stamp::event(at_ns),
+                };
+                self.engine.connected(conn, &opening, net);
+            }
             Act::Send(bytes) => {
                 let stamp = Stamp {
                     arrived_ns: at_ns,

@@ -9,6 +9,8 @@ pub struct Exchange {
     pub intended_ns: u64,
     /// When our loop took it.
     pub released_ns: u64,
+    /// When the first byte of an answer in parts arrived; 0 for an answer in one.
+    pub first_ns: u64,
     /// Which request.
     pub request: u16,
 }
@@ -48,6 +50,16 @@ impl Tickets {
         self.places[at as usize] = Some(exchange);
         self.open += 1;
         Some(Ticket(at))
+    }
+
+    /// Notes the first byte of an answer.
+    pub fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+        if let Some(Some(exchange)) = self.places.get_mut(ticket.0 as usize) {
+            // Interim answers come first: a later call tells of what is not the first byte.
+            if exchange.first_ns == 0 {
+                exchange.first_ns = arrived_ns;
+            }
+        }
     }
 
     /// Takes an exchange out; `None` if there is none (any more).

@@ -171,6 +171,7 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
             check_tcp(*exchange)?;
             Ok(*connections)
         }
+        ClientSpec::Connect { at_once } => Ok(*at_once),
         ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
     }
 }

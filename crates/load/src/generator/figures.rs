@@ -17,7 +17,7 @@ pub struct Tag<'a> {
     pub request: Option<&'a str>,
     /// `felt`, `service`, `lateness`, `lag`, `wait` …
     pub quantity: &'a str,
-    /// Class of the error, or cause of the wait; `None`: of right answers.
+    /// Class of the error, cause of the wait, or `setup` of connections begun before the window; `None`: of right answers.
     pub class: Option<&'a str>,
 }
 
@@ -38,6 +38,9 @@ impl<'a> Tag<'a> {
         match words[..] {
             [_, quantity] => tag(None, quantity, None),
             [_, "wait", cause] if is_cause(cause) => tag(None, "wait", Some(cause)),
+            [_, quantity @ ("connect" | "handshake"), "setup"] => {
+                tag(None, quantity, Some("setup"))
+            }
             [_, request, quantity] => tag(Some(request), quantity, None),
             [_, request, quantity, class] => tag(Some(request), quantity, Some(class)),
             _ => None,

@@ -153,6 +153,9 @@ pub fn run(
         ClientSpec::Tcp { exchange, .. } => launch(plan, &setup, stop, observer, |part| {
             setup.tcp(&part, exchange)
         }),
+        ClientSpec::Connect { .. } => {
+            launch(plan, &setup, stop, observer, |part| setup.connect(&part))
+        }
         ClientSpec::Http2 { streams, .. } => {
             let ready = |spec: &RequestSpec, host: &str| Http2Request::new(spec, host, scheme);
             let requests = prepare(plan, ready, |name, source| PlanError::Http2Request {
@@ -300,6 +303,16 @@ fn conduct<C: Client + Send>(
         if let Some(why) = gathered.ends.iter().find_map(|end| end.failure.clone()) {
             return Err(LoadError::Worker(why));
         }
+        let hopeless = gathered.ends.iter().find_map(|end| end.hopeless.clone());
+        if let (Some(why), true) = (
+            hopeless,
+            gathered.ends.iter().all(|end| end.counts.all.right == 0),
+        ) {
+            return Err(LoadError::NoConnection {
+                address: plan.endpoint.addresses[0],
+                why,
+            });
+        }
         result::assemble(plan, setup.window(), &start, &gathered)
     })
 }
@@ -322,7 +335,9 @@ fn gather(
 ) -> Result<(Gathered, Start), LoadError> {
     let opened = wait_open(inbox, workers, &mut ledger)?;
     let open: u32 = opened.iter().map(|opened| opened.open).sum();
-    if open == 0 && !stop.is_ended() {
+    // Where connections are the exchanges, none is open before the start.
+    let expects_open = !matches!(plan.load.client, ClientSpec::Connect { .. });
+    if open == 0 && expects_open && !stop.is_ended() {
         stop.abort();
         let why = opened.iter().find_map(|opened| opened.problem.clone());
         return Err(LoadError::NoConnection {

@@ -5,7 +5,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Spin, Stop, TcpExchange, ThinkSpread, Transport,
+    ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Resumption, Spin, Stop, TcpExchange,
+    ThinkSpread, TlsVersion, Transport,
 };
 use tare_stats::random::Random;
 
@@ -14,6 +15,7 @@ use super::{LoadError, WAITING_MAX, schedule};
 use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
+use crate::connect::{Connect, ConnectPlan, Then};
 use crate::control::Control;
 use crate::engine::{Book, Choice, Engine};
 use crate::http1::plan::PoolPlan;
@@ -234,6 +236,28 @@ impl Setup {
         )
     }
 
+    pub(super) fn connect(&self, part: &Part) -> Connect {
+        let resumes = match &self.load.transport {
+            Transport::Tcp => false,
+            // Tickets of TLS 1.2 come within the handshake.
+            Transport::Tls(spec) => {
+                spec.resumption == Resumption::On && spec.newest == TlsVersion::V1_3
+            }
+        };
+        Connect::new(ConnectPlan {
+            addresses: Arc::clone(&self.addresses),
+            first: part.first,
+            at_once: part.connections,
+            timeout_ns: self.load.timeout_ns,
+            waiting_max: self.exchanges_max(part.worker, part.connections),
+            then: if resumes {
+                Then::AwaitTicket
+            } else {
+                Then::Close
+            },
+        })
+    }
+
     pub(super) fn http2<D: Dialect>(
         &self,
         part: &Part,
@@ -261,7 +285,7 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
     match client {
         ClientSpec::Http1 { .. } => Some("http/1.1"),
         ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
-        ClientSpec::Tcp { .. } | ClientSpec::Planned { .. } => None,
+        ClientSpec::Tcp { .. } | ClientSpec::Connect { .. } | ClientSpec::Planned { .. } => None,
     }
 }
 

@@ -362,6 +362,9 @@ impl<R: Requests> Client for Pool<R> {
         match self.read(conn.0, bytes) {
             None => {
                 if let State::Busy(busy) = &mut self.conns[conn.0 as usize].state {
+                    if busy.last.is_none() {
+                        out.first_byte(busy.due.ticket, stamp.arrived_ns);
+                    }
                     busy.last = Some(stamp);
                 }
             }

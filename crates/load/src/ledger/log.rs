@@ -12,7 +12,7 @@ use crate::tally::{Part, Quantity, Series, value_of};
 /// Which log a series goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
-    /// `felt` and `service`.
+    /// `felt`, `service` and `first-byte`, and of connections `connect` and `handshake`.
     Latency,
     /// `lateness`, `lag` and `wait`: ours.
     Lateness,
@@ -23,7 +23,12 @@ impl Log {
     #[must_use]
     pub fn of(quantity: Quantity) -> Self {
         match quantity {
-            Quantity::Felt | Quantity::Service => Log::Latency,
+            Quantity::Felt
+            | Quantity::Service
+            | Quantity::ServiceInParts
+            | Quantity::FirstByte
+            | Quantity::Connect
+            | Quantity::Handshake => Log::Latency,
             Quantity::Lateness | Quantity::Lag | Quantity::Wait => Log::Lateness,
         }
     }

@@ -13,7 +13,7 @@ use tare_stats::hlog::WriteError;
 pub use log::{Ends, Log, Logs, Naming};
 use sparse::Sparse;
 
-use crate::classes::{Classes, RIGHT, SeenClass};
+use crate::classes::{BEFORE, Classes, RIGHT, SeenClass};
 use crate::client::{ErrorClass, WaitCause};
 use crate::engine::Stages;
 use crate::tally::{Part, Quantity, Series, Tally};
@@ -160,10 +160,27 @@ impl Ledger {
             match series.quantity {
                 Quantity::Felt => live.felt.add_sorted(&self.run),
                 Quantity::Lateness => live.lateness.add_sorted(&self.run),
-                Quantity::Service | Quantity::Lag | Quantity::Wait => {}
+                Quantity::Service
+                | Quantity::ServiceInParts
+                | Quantity::FirstByte
+                | Quantity::Lag
+                | Quantity::Wait
+                | Quantity::Connect
+                | Quantity::Handshake => {}
             }
             if series.part == Part::Window {
-                self.logs.add(series, &self.run);
+                let as_a = |quantity| Series { quantity, ..series };
+                match series.quantity {
+                    Quantity::ServiceInParts => {
+                        self.logs.add(as_a(Quantity::Service), &self.run);
+                    }
+                    // In one part: its first byte came with its last one. An error may have had none.
+                    Quantity::Service if series.class == RIGHT => {
+                        self.logs.add(series, &self.run);
+                        self.logs.add(as_a(Quantity::FirstByte), &self.run);
+                    }
+                    _ => self.logs.add(series, &self.run),
+                }
             }
         }
     }
@@ -251,12 +268,23 @@ impl Names {
     }
 }
 
+/// `<role>.connect`, or `<role>.connect.setup` for attempts begun before the window.
+fn of_connection(role: &str, word: &str, class: u8) -> String {
+    match class {
+        BEFORE => format!("{role}.{word}.setup"),
+        _ => format!("{role}.{word}"),
+    }
+}
+
 impl Naming for Names {
     fn tag(&self, series: &Series) -> String {
         let role = &self.role;
         let word = match series.quantity {
             Quantity::Felt => "felt",
-            Quantity::Service => "service",
+            Quantity::Service | Quantity::ServiceInParts => "service",
+            Quantity::FirstByte => "first-byte",
+            Quantity::Connect => return of_connection(role, "connect", series.class),
+            Quantity::Handshake => return of_connection(role, "handshake", series.class),
             Quantity::Lateness => return format!("{role}.lateness"),
             Quantity::Lag => return format!("{role}.lag"),
             Quantity::Wait => {
@@ -274,7 +302,10 @@ impl Naming for Names {
     }
 
     fn ends(&self, series: &Series) -> Ends {
-        let of_exchange = matches!(series.quantity, Quantity::Felt | Quantity::Service);
+        let of_exchange = matches!(
+            series.quantity,
+            Quantity::Felt | Quantity::Service | Quantity::ServiceInParts
+        );
         match self.class(series.class) {
             Some(seen) if of_exchange && seen.class == ErrorClass::UNFINISHED => Ends::Unseen,
             _ => Ends::Seen,

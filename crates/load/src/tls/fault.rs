@@ -186,6 +186,9 @@ fn step(code: u8) -> &'static str {
         AlertDescription::HandshakeFailure => {
             ": it accepts nothing of what was offered, or wants a client certificate (--cert FILE --key FILE)"
         }
+        AlertDescription::DecryptError => {
+            ": a signature was wrong to it; an authority of it may have the name of ours, but another key"
+        }
         _ => ": look at its log",
     }
 }

@@ -45,6 +45,9 @@ const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 /// With no connection open, attempts are given up after this time: nobody is there.
 const ALONE_NS: u64 = 1_000_000_000;
 
+/// Without a single right answer, so many connections that ended for a reason that cannot go away end the load.
+const FINAL_FAULTS_MAX: u32 = 5;
+
 /// What a worker is made of.
 pub struct WorkerPlan {
     /// Its number.
@@ -83,6 +86,9 @@ pub struct Worker<C> {
     start_ns: u64,
     tables_out: usize,
     problem: Option<Closed>,
+    /// Connections that ended in a way in which all must end.
+    final_faults: u32,
+    hopeless: Option<Closed>,
 }
 
 /// What is needed to receive, apart from the engine so that both can be borrowed.
@@ -135,6 +141,8 @@ impl<C: Client> Worker<C> {
             start_ns: NEVER,
             tables_out: 0,
             problem: None,
+            final_faults: 0,
+            hopeless: None,
             plan,
             poll,
         })
@@ -321,7 +329,27 @@ impl<C: Client> Worker<C> {
         // An attempt that failed before it had a socket has none to forget, and is told all the same.
         if self.io.sockets.forget(life) {
             self.problem = Some(why);
+            self.despair(why);
             self.engine.closed(life.conn, why, &mut self.io.sockets);
+        }
+    }
+
+    /// Gives up where every exchange must fail alike, as with a certificate the server refuses only after the handshake.
+    fn despair(&mut self, why: Closed) {
+        let is_final = match why {
+            Closed::Tls(fault) => fault.is_final(),
+            Closed::Refused | Closed::Unreachable => {
+                self.engine.book().counts().connections.opened == 0
+            }
+            _ => false,
+        };
+        self.final_faults += u32::from(is_final);
+        if self.final_faults >= FINAL_FAULTS_MAX
+            && self.phase == Phase::Running
+            && self.engine.book().counts().all.right == 0
+        {
+            self.hopeless = Some(why);
+            self.phase = Phase::Over;
         }
     }
 
@@ -340,7 +368,10 @@ impl<C: Client> Worker<C> {
                     }
                 }
                 Some(Ok(())) => {
-                    self.engine.connected(life.conn, &mut self.io.sockets);
+                    if let Some(opening) = self.io.sockets.opening(life, None) {
+                        self.engine
+                            .connected(life.conn, &opening, &mut self.io.sockets);
+                    }
                 }
             }
         } else if flags & OUT != 0 && socket.wants_out() {

@@ -76,6 +76,8 @@ pub struct WorkerEnd {
     pub clock_steps: u64,
     /// Whether the window was ended by order.
     pub interrupted: bool,
+    /// Why nothing can come of this load, if that was seen.
+    pub hopeless: Option<String>,
     /// What stopped the loop before its time, if anything did.
     pub failure: Option<String>,
 }

@@ -7,7 +7,9 @@ use tare_schema::agent::{Handshaken, TlsCount, TlsSeen};
 use super::sockets::{Life, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
 use crate::client::{Client, Closed, Stamp, Written};
-use crate::tls::{Handshake, Progress, RECORD_MAX, Session, Shaken, Step, TlsClient, TlsFault};
+use crate::tls::{
+    Handshake, Progress, RECORD_MAX, Session, Shaken, Step, TlsClient, TlsFault, Told,
+};
 
 const _: () = assert!(
     BUFFER_BYTES > 2 * RECORD_MAX,
@@ -41,7 +43,7 @@ enum Opened {
     /// Data for the client, in the buffer from here to there; so many bytes are done with.
     Data { from: usize, to: usize, used: usize },
     /// Something of TLS alone.
-    Nothing { used: usize },
+    Nothing { used: usize, told: Told },
     /// The handshake is done; this came with its end.
     Shaken { early: Vec<u8> },
     /// All that can be read was read; the rest is kept.
@@ -99,6 +101,9 @@ impl Sockets {
             socket.layer = Some(Box::new(Layer::Shaking(handshake)));
         }
         self.give_own(life, &out);
+        if let Some(socket) = self.live(life) {
+            socket.hello_ns = Some(socket.written_ns);
+        }
         self.keep_sealed(out);
         begun.map(|_| ()).map_err(Closed::Tls)
     }
@@ -231,7 +236,7 @@ impl Sockets {
 fn open(session: &mut Session, wire: &mut [u8], out: &mut Vec<u8>) -> Opened {
     match session.open(wire, out) {
         Ok(Step::Data { from, to, used }) => Opened::Data { from, to, used },
-        Ok(Step::Nothing { used, .. }) => Opened::Nothing { used },
+        Ok(Step::Nothing { used, told }) => Opened::Nothing { used, told },
         Ok(Step::Part) => {
             session.hold(wire);
             Opened::Waiting
@@ -291,9 +296,15 @@ impl<C: Client> Worker<C> {
                     self.engine.bytes(life.conn, data, stamp, &mut io.sockets);
                     at += used;
                 }
-                Opened::Nothing { used } => at += used,
+                Opened::Nothing { used, told } => {
+                    if told == Told::Ticket {
+                        self.engine.resumable(life.conn, &mut io.sockets);
+                    }
+                    at += used;
+                }
                 Opened::Shaken { early } => {
-                    self.engine.connected(life.conn, &mut io.sockets);
+                    let opening = io.sockets.opening(life, Some(stamp))?;
+                    self.engine.connected(life.conn, &opening, &mut io.sockets);
                     if !early.is_empty() {
                         io.sockets.live(life)?;
                         self.engine.bytes(life.conn, &early, stamp, &mut io.sockets);

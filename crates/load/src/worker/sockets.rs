@@ -3,13 +3,14 @@
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 
 use super::secure::{Layer, Secure};
-use crate::client::{Closed, ConnId, Written};
+use crate::client::{Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::Wire;
 use crate::sys;
@@ -32,6 +33,12 @@ pub struct Socket {
     ending: bool,
     /// When a write last began: no answer to it can be older.
     pub written_ns: u64,
+    /// When the attempt began.
+    begun_ns: u64,
+    /// When it was seen to have succeeded.
+    connected_ns: u64,
+    /// When the first word of TLS went.
+    pub(super) hello_ns: Option<u64>,
     /// What is spoken over it; nothing over plain TCP and before it is connected.
     pub(super) layer: Option<Box<Layer>>,
 }
@@ -217,6 +224,7 @@ impl Sockets {
         match socket.stream.peer_addr() {
             Ok(_) => {
                 socket.connecting = false;
+                socket.connected_ns = monotonic_ns();
                 Some(Ok(()))
             }
             Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
@@ -224,7 +232,26 @@ impl Sockets {
         }
     }
 
+    /// How a connection came to be that is open now; `stamp` is that of the last bytes of its handshake, if there was one.
+    pub fn opening(&mut self, life: Life, stamp: Option<Stamp>) -> Option<Connected> {
+        let socket = self.live(life)?;
+        let stamp = stamp.unwrap_or(Stamp {
+            arrived_ns: socket.connected_ns,
+            seen_ns: socket.connected_ns,
+            source: StampSource::Own,
+        });
+        Some(Connected {
+            begun_ns: socket.begun_ns,
+            connect_ns: socket.connected_ns.saturating_sub(socket.begun_ns),
+            handshake_ns: socket
+                .hello_ns
+                .map(|hello_ns| stamp.arrived_ns.saturating_sub(hello_ns)),
+            stamp,
+        })
+    }
+
     fn begin(&mut self, life: Life, address: SocketAddr) -> io::Result<Socket> {
+        let begun_ns = monotonic_ns();
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         // A kernel without stamps is no failure: answers are then stamped by our clock, and counted so.
@@ -243,6 +270,9 @@ impl Sockets {
             wants_room: false,
             ending: false,
             written_ns: 0,
+            begun_ns,
+            connected_ns: 0,
+            hello_ns: None,
             layer: None,
         })
     }
@@ -389,6 +419,18 @@ impl Wire for Sockets {
     fn close(&mut self, conn: ConnId) {
         if self.tls.is_some() {
             self.say_goodbye(self.life(conn));
+        }
+        self.drop_socket(conn);
+    }
+
+    fn abort(&mut self, conn: ConnId) {
+        let life = self.life(conn);
+        if self.tls.is_some() {
+            self.say_goodbye(life);
+        }
+        if let Some(socket) = self.live(life) {
+            // Refused by no socket; without it the end is an orderly one.
+            let _ = rustix::net::sockopt::set_socket_linger(&socket.stream, Some(Duration::ZERO));
         }
         self.drop_socket(conn);
     }

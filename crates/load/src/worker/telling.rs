@@ -95,6 +95,7 @@ impl<C: Client> Worker<C> {
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,
+            hopeless: self.hopeless.map(|why| why.to_string()),
             failure,
         };
         self.send(FromWorker::Ended(Box::new(end)));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -41,6 +41,10 @@ impl Authority {
         let folder = tempfile::tempdir().unwrap();
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+        let name = format!("authority {number}");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).unwrap();
         std::fs::write(folder.path().join("ca.pem"), certificate.pem()).unwrap();
@@ -93,8 +97,16 @@ impl Authority {
 
 /// A server's configuration with both versions and no client certificates.
 pub fn serving(shown: Shown) -> ServerConfig {
+    serving_of(shown, rustls::ALL_VERSIONS)
+}
+
+/// The same with these versions.
+pub fn serving_of(
+    shown: Shown,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> ServerConfig {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(rustls::ALL_VERSIONS)
+        .with_protocol_versions(versions)
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(shown.chain, shown.key)

@@ -39,6 +39,11 @@ pub enum ClientSpec {
         /// What an exchange is.
         exchange: TcpExchange,
     },
+    /// Connections alone: each exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
+    Connect {
+        /// Attempts at once over all workers.
+        at_once: u32,
+    },
     /// A protocol that can be planned but that this version's agent does not speak: it refuses it by name.
     Planned {
         /// Name of the protocol.

@@ -135,7 +135,10 @@ impl<D: Dialect> Conn<D> {
         };
         match self.read_section(place, end, section) {
             Err(error) => self.fault(place, error, scene, out),
-            Ok(()) if end == StreamEnd::Open => {}
+            Ok(()) if end == StreamEnd::Open => {
+                let ticket = self.streams.at(place).due.ticket;
+                out.first_byte(ticket, scene.stamp.arrived_ns);
+            }
             Ok(()) => {
                 let has_head = section.status.is_none();
                 self.answered(place, has_head.then_some(section), scene, out);

@@ -33,7 +33,14 @@ pub struct TlsArgs {
     #[arg(long, value_name = "VERSION", default_value = "1.3")]
     pub tls_max: Version,
     /// Whether a new connection may resume an earlier session.
-    #[arg(long, value_name = "ON|OFF", default_value = "off")]
+    #[arg(
+        long,
+        visible_alias = "resume",
+        value_name = "ON|OFF",
+        default_value = "off",
+        default_missing_value = "on",
+        num_args = 0..=1
+    )]
     pub tls_resume: Resume,
 }
 

@@ -105,6 +105,11 @@ impl Wanted {
 
 fn client(args: &Args, connections: u32, calls: Option<CallSpec>) -> ClientSpec {
     let streams = args.protocol.streams;
+    if args.protocol.connect_only || args.protocol.handshakes {
+        return ClientSpec::Connect {
+            at_once: connections,
+        };
+    }
     match (calls, args.protocol.http2) {
         (Some(calls), _) => ClientSpec::Grpc {
             connections,

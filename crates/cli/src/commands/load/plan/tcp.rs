@@ -13,6 +13,9 @@ const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The exchange that the URL and the arguments ask for; `None` for another protocol.
 pub(super) fn exchange(args: &Args, target: &Target) -> anyhow::Result<Option<TcpExchange>> {
+    if args.protocol.connect_only {
+        return Ok(None);
+    }
     if target.scheme == Scheme::Tcp {
         if args.protocol.http2 || args.protocol.grpc {
             bail!(

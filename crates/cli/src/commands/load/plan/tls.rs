@@ -18,6 +18,12 @@ pub(super) fn transport(args: &Args, target: &Target) -> anyhow::Result<Transpor
                 target.url
             );
         }
+        if args.protocol.handshakes {
+            bail!(
+                "--handshakes are of TLS, but {} is plaintext: write https://, or --connect-only",
+                target.url
+            );
+        }
         return Ok(Transport::Tcp);
     }
     let trust = match (&tls.cacert, tls.insecure) {

@@ -122,6 +122,7 @@ impl Summary<'_> {
         self.rate_line(&mut page);
         outcomes::outcomes(&mut page, outcome);
         outcomes::traffic(&mut page, result);
+        outcomes::opening(&mut page, outcome);
         ours::ours(&mut page, outcome, &self.judgement.ours);
         self.verdicts(&mut page);
         page.text

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_load::Outcome;
-use tare_report::quantity;
+use tare_report::quantity::{self, MISSING};
 use tare_schema::agent::{Fault, LoadResult, OutcomeCount};
 use tare_schema::metric::Unit;
 
@@ -92,6 +92,35 @@ fn blame(page: &mut Page, seen: &Seen<'_>) {
     let words = page.paint.bad(&format!("fault of {whose}"));
     let words = wrapped(&format!("    {words}{example}"), page.width, 4);
     page.plain(&words);
+}
+
+/// What was agreed on over TLS, and how long the connections took that were opened before the window.
+pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
+    for tls in &outcome.result.tls {
+        let seen = &tls.seen;
+        let part = |part: &Option<String>| part.clone().unwrap_or_else(|| MISSING.to_owned());
+        let words = format!(
+            "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}",
+            tls.full,
+            tls.resumed,
+            seen.version,
+            seen.suite,
+            part(&seen.group),
+            part(&seen.alpn)
+        );
+        page.line("tls", &words);
+    }
+    let at_setup = outcome
+        .sums(|tag| (tag.class == Some("setup")).then_some(tag.quantity))
+        .into_iter()
+        .map(|(quantity, took)| {
+            let [p50, p99] = [0.5, 0.99].map(|q| figure(took.quantile(q)));
+            format!("{quantity} p50 {p50}, p99 {p99}")
+        });
+    let words = at_setup.collect::<Vec<_>>().join("; ");
+    if !words.is_empty() {
+        page.line("set-up", &words);
+    }
 }
 
 /// Connections, waits and bytes.

@@ -1,0 +1,243 @@
+//! Connections as exchanges: each opens one, over TLS with its handshake, and closes it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::arrivals::NEVER;
+use crate::client::{
+    Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause,
+};
+
+/// Deadlines of attempts, and of waiting for a ticket.
+const DEADLINE: TimerId = TimerId(0);
+
+/// A server that gives no ticket within this time gives none.
+const TICKET_WITHIN_NS: u64 = 1_000_000_000;
+
+/// What the client is made of.
+#[derive(Debug)]
+pub struct ConnectPlan {
+    /// Addresses, used in turn.
+    pub addresses: Arc<[SocketAddr]>,
+    /// Number of the first connection among those of the whole load.
+    pub first: usize,
+    /// Attempts at once.
+    pub at_once: usize,
+    /// Limit of one.
+    pub timeout_ns: u64,
+    /// Exchanges that may wait.
+    pub waiting_max: usize,
+    /// What happens to a connection once it is open.
+    pub then: Then,
+}
+
+/// What happens to a connection once it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It is closed.
+    Close,
+    /// It is closed when the server has given the session that the next one resumes. The exchange has ended before.
+    AwaitTicket,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Free,
+    Connecting {
+        due: Due,
+        begun_ns: u64,
+        waited: Option<WaitCause>,
+    },
+    AwaitingTicket {
+        until_ns: u64,
+    },
+}
+
+/// The client. Connections end with a reset: an orderly end would keep a port of ours for a minute each (`TIME_WAIT`).
+#[derive(Debug)]
+pub struct Connect {
+    plan: ConnectPlan,
+    slots: Vec<State>,
+    free: Vec<u32>,
+    waiting: VecDeque<Due>,
+    next_address: usize,
+    deadline_ns: u64,
+}
+
+impl Connect {
+    /// One that has not started.
+    #[must_use]
+    pub fn new(plan: ConnectPlan) -> Self {
+        Self {
+            slots: vec![State::Free; plan.at_once],
+            free: (0..plan.at_once as u32).rev().collect(),
+            waiting: VecDeque::with_capacity(plan.waiting_max),
+            next_address: plan.first,
+            deadline_ns: NEVER,
+            plan,
+        }
+    }
+
+    fn begin(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
+        let begun_ns = out.now_ns();
+        self.slots[at as usize] = State::Connecting {
+            due,
+            begun_ns,
+            waited,
+        };
+        let address = self.plan.addresses[self.next_address % self.plan.addresses.len()];
+        self.next_address = self.next_address.wrapping_add(1);
+        out.connect(ConnId(at), address);
+        self.set_deadline(begun_ns.saturating_add(self.plan.timeout_ns), out);
+    }
+
+    /// As in the HTTP/1.1 pool, the timer stands at the earliest deadline known when it was set.
+    fn set_deadline(&mut self, at_ns: u64, out: &mut impl Outlet) {
+        if at_ns < self.deadline_ns {
+            self.deadline_ns = at_ns;
+            out.timer(DEADLINE, at_ns);
+        }
+    }
+
+    /// Ends the exchange of a slot, if it has one.
+    fn end(
+        &mut self,
+        at: u32,
+        outcome: Outcome,
+        ended: Stamp,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        let state = std::mem::replace(&mut self.slots[at as usize], State::Free);
+        let State::Connecting {
+            due,
+            begun_ns,
+            waited,
+        } = state
+        else {
+            return;
+        };
+        let done = Done {
+            outcome,
+            // The SYN, which goes as the attempt begins.
+            sent_ns: Some(begun_ns),
+            ended,
+            bound: Bound::Exact,
+            waited,
+            example,
+        };
+        out.done(due.ticket, &done);
+    }
+
+    /// Gives a free slot its next exchange.
+    fn offer(&mut self, at: u32, out: &mut impl Outlet) {
+        self.slots[at as usize] = State::Free;
+        match self.waiting.pop_front() {
+            Some(due) => self.begin(at, due, Some(WaitCause::Connection), out),
+            None => self.free.push(at),
+        }
+    }
+
+    fn expire(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        self.deadline_ns = NEVER;
+        let mut next_ns = NEVER;
+        for at in 0..self.slots.len() as u32 {
+            let deadline_ns = match self.slots[at as usize] {
+                State::Free => continue,
+                State::Connecting { begun_ns, .. } => begun_ns.saturating_add(self.plan.timeout_ns),
+                State::AwaitingTicket { until_ns } => until_ns,
+            };
+            if deadline_ns > now_ns {
+                next_ns = next_ns.min(deadline_ns);
+                continue;
+            }
+            let why = Closed::ConnectTimeout;
+            let outcome = Outcome::Wrong(why.class());
+            out.abort(ConnId(at));
+            self.end(at, outcome, Stamp::event(now_ns), &why, out);
+            self.offer(at, out);
+        }
+        if next_ns != NEVER {
+            self.set_deadline(next_ns, out);
+        }
+    }
+}
+
+impl Client for Connect {
+    fn start(&mut self, _out: &mut impl Outlet) {}
+
+    fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn due(&mut self, due: Due, out: &mut impl Outlet) {
+        match self.free.pop() {
+            Some(at) => self.begin(at, due, None, out),
+            None => self.waiting.push_back(due),
+        }
+    }
+
+    fn connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
+
+    fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
+        self.end(conn.0, Outcome::Right, opening.stamp, &"", out);
+        if self.plan.then == Then::AwaitTicket && opening.handshake_ns.is_some() {
+            let until_ns = out.now_ns().saturating_add(TICKET_WITHIN_NS);
+            self.slots[conn.0 as usize] = State::AwaitingTicket { until_ns };
+            self.set_deadline(until_ns, out);
+            return;
+        }
+        out.abort(conn);
+        self.offer(conn.0, out);
+    }
+
+    fn resumable(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        if let State::AwaitingTicket { .. } = self.slots[conn.0 as usize] {
+            out.abort(conn);
+            self.offer(conn.0, out);
+        }
+    }
+
+    fn bytes(&mut self, _conn: ConnId, _bytes: &[u8], _stamp: Stamp, _out: &mut impl Outlet) {}
+
+    fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
+
+    fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        self.end(conn.0, Outcome::Wrong(why.class()), ended, &why, out);
+        self.offer(conn.0, out);
+    }
+
+    fn timer(&mut self, _timer: TimerId, out: &mut impl Outlet) {
+        self.expire(out);
+    }
+
+    fn abandon(&mut self, out: &mut impl Outlet) {
+        let ended = Stamp::event(out.now_ns());
+        let example = "not connected when the drain ended";
+        for at in 0..self.slots.len() as u32 {
+            self.end(at, Outcome::Unfinished, ended, &example, out);
+        }
+        while let Some(due) = self.waiting.pop_front() {
+            let done = Done {
+                outcome: Outcome::Unfinished,
+                sent_ns: None,
+                ended,
+                bound: Bound::Exact,
+                waited: Some(WaitCause::Connection),
+                example: &example,
+            };
+            out.done(due.ticket, &done);
+        }
+    }
+}
