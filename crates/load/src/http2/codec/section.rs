@@ -53,12 +53,21 @@ pub enum GrpcStatus {
 /// Turns header blocks into sections.
 ///
 /// A server's answers to one request are mostly byte for byte the same. As long as no block changes the dynamic table, equal
-/// bytes mean equal fields: the last block is remembered, and one equal to it costs a comparison.
+/// bytes mean equal fields: the last two blocks are remembered (a gRPC answer has a head and trailers), and one equal to
+/// either costs a comparison. Blocks with a `grpc-message` are not, for its text is kept only until the next block.
 #[derive(Debug)]
 pub struct Sections {
     decoder: Decoder,
     message: Vec<u8>,
-    remembered: Vec<u8>,
+    remembered: [Remembered; 2],
+    /// Which of the two is overwritten next: the one that was not the last.
+    older: usize,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    block: Vec<u8>,
+    /// `None` where the block means nothing any more.
     section: Option<Section>,
 }
 
@@ -69,15 +78,34 @@ impl Sections {
         Self {
             decoder: Decoder::new(table_bytes_max, limits),
             message: Vec::new(),
-            remembered: Vec::new(),
-            section: None,
+            remembered: Default::default(),
+            older: 0,
         }
     }
 
     /// Back to a fresh connection, keeping buffers.
     pub fn reset(&mut self) {
         self.decoder.reset();
-        self.section = None;
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        for one in &mut self.remembered {
+            one.section = None;
+        }
+    }
+
+    #[inline]
+    fn recall(&mut self, block: &[u8]) -> Option<Section> {
+        for (at, one) in self.remembered.iter().enumerate() {
+            if let Some(section) = one.section
+                && one.block == block
+            {
+                self.older = 1 - at;
+                return Some(section);
+            }
+        }
+        None
     }
 
     /// The `grpc-message` of the last section, as sent.
@@ -91,9 +119,8 @@ impl Sections {
     /// # Errors
     /// When it cannot be decoded. What is wrong with the fields themselves stands in [`Section::fault`].
     pub fn read(&mut self, block: &[u8]) -> Result<Section, HpackError> {
-        if let Some(section) = self.section
-            && self.remembered == block
-        {
+        if let Some(section) = self.recall(block) {
+            self.message.clear();
             return Ok(section);
         }
         let mut reading = Reading {
@@ -106,11 +133,17 @@ impl Sections {
             .decoder
             .decode(block, |name, value| reading.field(name, value))?;
         let section = reading.section;
-        self.section = None;
-        if table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
-            self.remembered.clear();
-            self.remembered.extend_from_slice(block);
-            self.section = Some(section);
+        match table_use {
+            TableUse::Unchanged => {}
+            TableUse::Changed => self.forget(),
+        }
+        let fits = block.len() <= REMEMBERED_BYTES_MAX && self.message.is_empty();
+        if table_use == TableUse::Unchanged && fits {
+            let one = &mut self.remembered[self.older];
+            one.block.clear();
+            one.block.extend_from_slice(block);
+            one.section = Some(section);
+            self.older = 1 - self.older;
         }
         Ok(section)
     }
