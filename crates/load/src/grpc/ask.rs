@@ -318,9 +318,11 @@ mod tests {
     use super::*;
     use crate::http2::codec::tests::{block, raw, settings};
 
-    /// A server that has said everything beforehand; what it is told is kept.
+    /// A server that knows beforehand what it will say, its settings in a packet of their own, for nothing is asked before
+    /// them; what it is told is kept.
     struct Script {
         says: Vec<u8>,
+        settings_bytes: usize,
         at: usize,
         piece: usize,
         told: Arc<Mutex<Vec<u8>>>,
@@ -328,7 +330,11 @@ mod tests {
 
     impl Read for Script {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let rest = &self.says[self.at..];
+            let end = match self.at < self.settings_bytes {
+                true => self.settings_bytes,
+                false => self.says.len(),
+            };
+            let rest = &self.says[self.at..end];
             let count = rest.len().min(self.piece).min(buffer.len());
             buffer[..count].copy_from_slice(&rest[..count]);
             self.at += count;
@@ -354,6 +360,7 @@ mod tests {
         let told = Arc::default();
         let script = Script {
             says: [&[settings(&[])], frames].concat().concat(),
+            settings_bytes: settings(&[]).len(),
             at: 0,
             piece,
             told: Arc::clone(&told),
