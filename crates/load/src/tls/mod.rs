@@ -13,6 +13,9 @@ mod session;
 mod tickets;
 mod trust;
 
+#[cfg(test)]
+mod tests;
+
 pub use config::{TlsClient, TlsError};
 pub use fault::TlsFault;
 pub use handshake::{Handshake, Progress, Shaken};
