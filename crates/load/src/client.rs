@@ -281,6 +281,29 @@ pub struct Done<'a> {
     pub example: &'a dyn fmt::Display,
 }
 
+/// An exchange that a client began itself, within one that the driver released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Within {
+    /// Which of the plan's requests.
+    pub request: u16,
+    /// When it was to start.
+    pub start: WithinStart,
+}
+
+/// When an exchange of a client's own was to start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithinStart {
+    /// With the exchange that it is the first of.
+    Released(Ticket),
+    /// At a time that follows from the one before.
+    Own {
+        /// When it should have started.
+        intended_ns: u64,
+        /// When our loop came to it.
+        released_ns: u64,
+    },
+}
+
 /// What became of bytes given to [`Outlet::write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
@@ -316,6 +339,12 @@ pub trait Outlet {
     fn first_byte(&mut self, _ticket: Ticket, _arrived_ns: u64) {}
     /// Ends an exchange.
     fn done(&mut self, ticket: Ticket, done: &Done<'_>);
+    /// Enters the end of an exchange that the client began itself, within one that it was given.
+    fn within(&mut self, _within: &Within, _done: &Done<'_>) {}
+    /// Ends a session that it was given as an exchange; `series` is the number of the request it is told under.
+    fn session(&mut self, ticket: Ticket, _series: u16, done: &Done<'_>) {
+        self.done(ticket, done);
+    }
     /// Tells of a fault of a connection that no exchange can be blamed with.
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display);
 }

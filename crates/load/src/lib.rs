@@ -51,6 +51,7 @@ pub mod http2;
 mod ledger;
 mod load;
 pub mod opening;
+pub mod session;
 mod sys;
 mod tally;
 pub mod tcp;

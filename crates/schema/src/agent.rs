@@ -93,6 +93,9 @@ pub struct LoadResult {
     pub answered_in_window: Answered,
     /// Arrivals that found the queue of waiting arrivals full: offered rate not reached.
     pub overflow: u64,
+    /// Sessions, if the load was one of sessions: what is counted above are then the requests within them.
+    #[serde(default)]
+    pub sessions: Option<SessionCounts>,
     /// Counts per request and outcome.
     pub outcomes: Vec<OutcomeCount>,
     /// Faults of connections that no exchange is blamed with (bytes nobody asked for); `request` is empty.
@@ -134,6 +137,25 @@ pub struct Answered {
     pub right: u64,
     /// Wrong, refused or cut off.
     pub errors: u64,
+}
+
+/// Sessions intended within the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCounts {
+    /// By the schedule.
+    pub intended: u64,
+    /// Of those, started.
+    pub started: u64,
+    /// Of those, gone through without a wrong answer.
+    pub completed: u64,
+    /// Of those, with a wrong answer.
+    pub failed: u64,
+    /// Of those, still under way when the drain ended.
+    pub unfinished: u64,
+    /// Arrivals that found too many sessions under way.
+    pub overflow: u64,
+    /// Sessions that ended within the window, whenever they started: what its rate is made of.
+    pub ended_in_window: u64,
 }
 
 /// How a load ended.

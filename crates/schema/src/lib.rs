@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod record;
 pub mod resolve;
 pub mod schemas;
+pub mod script;
 pub mod structure;
 pub mod target;
 pub mod topology;

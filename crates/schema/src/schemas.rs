@@ -9,6 +9,7 @@ use crate::load::LoadPlan;
 use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
+use crate::script::{RequestsDef, SessionDef};
 use crate::target::TargetDef;
 use crate::view::View;
 
@@ -53,6 +54,16 @@ pub const SHAPES: &[Shape] = &[
         name: "target",
         about: "a target folder's target.yaml",
         make: schema_of::<TargetDef>,
+    },
+    Shape {
+        name: "requests",
+        about: "a file of plain requests, `tare load --requests`",
+        make: schema_of::<RequestsDef>,
+    },
+    Shape {
+        name: "session",
+        about: "a scripted session, `tare load --session`",
+        make: schema_of::<SessionDef>,
     },
     Shape {
         name: "plan",

@@ -264,6 +264,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         unfinished: 0,
         answered_in_window: Default::default(),
         overflow: 0,
+        sessions: None,
         outcomes: Vec::new(),
         connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,

@@ -5,6 +5,7 @@ use std::fmt;
 use tare_stats::random::Random;
 
 use super::counts::Counts;
+use super::sessions::SessionWindow;
 use super::tickets::{Exchange, Tickets};
 use crate::arrivals::Arrivals;
 use crate::classes::{BEFORE, ClassNumbers, RIGHT};
@@ -98,6 +99,7 @@ pub struct Book {
     counts: Counts,
     start_ns: u64,
     window_start_ns: u64,
+    session_window: SessionWindow,
 }
 
 impl Book {
@@ -123,6 +125,7 @@ impl Book {
             },
             start_ns: 0,
             window_start_ns: 0,
+            session_window: SessionWindow::Timed,
         }
     }
 
@@ -229,17 +232,81 @@ impl Book {
         self.tickets.first_byte(ticket, arrived_ns);
     }
 
-    /// Enters the end of an exchange.
-    ///
-    /// # Panics
-    /// When the client ends an exchange twice: its counts would be worth nothing.
-    pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+    pub(super) fn set_session_window(&mut self, window: SessionWindow) {
+        self.session_window = window;
+    }
+
+    pub(super) fn session_window(&self) -> SessionWindow {
+        self.session_window
+    }
+
+    pub(super) fn window_start_ns(&self) -> u64 {
+        self.window_start_ns
+    }
+
+    /// When an exchange under way was intended, and when it was released.
+    pub(super) fn released(&self, ticket: Ticket) -> Option<(u64, u64)> {
+        let exchange = self.tickets.get(ticket)?;
+        Some((exchange.intended_ns, exchange.released_ns))
+    }
+
+    pub(super) fn number(&mut self, class: ErrorClass, example: &dyn fmt::Display) -> u8 {
+        self.classes.number(class, example)
+    }
+
+    /// Tells the schedule that one of its exchanges ended.
+    pub(super) fn ended(&mut self, at_ns: u64) {
+        self.arrivals.ended(at_ns);
+    }
+
+    /// Takes an exchange out.
+    #[inline]
+    pub(super) fn close(&mut self, ticket: Ticket) -> Exchange {
         let exchange = self.tickets.close(ticket);
         assert!(
             exchange.is_some(),
             "a client ends each exchange exactly once"
         );
-        let Some(exchange) = exchange else { return };
+        exchange.unwrap_or(Exchange {
+            intended_ns: 0,
+            released_ns: 0,
+            first_ns: 0,
+            request: 0,
+        })
+    }
+
+    /// Observes one value of an exchange.
+    pub(super) fn record(
+        &mut self,
+        exchange: &Exchange,
+        (request, class): (u16, u8),
+        (quantity, value_ns): (Quantity, u64),
+        in_window: bool,
+    ) {
+        let since_ns = exchange.intended_ns.saturating_sub(self.start_ns);
+        let series = Series {
+            second: (since_ns / SECOND_NS) as u32,
+            part: if in_window {
+                Part::Window
+            } else {
+                Part::WarmUp
+            },
+            request,
+            class,
+            quantity,
+        };
+        self.tally.record(series, value_ns);
+        if self.tally.is_full() {
+            self.replace_tally();
+        }
+    }
+
+    /// Enters the end of an exchange.
+    ///
+    /// # Panics
+    /// When the client ends an exchange twice: its counts would be worth nothing.
+    pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+        let exchange = self.close(ticket);
         let class = match done.outcome {
             Outcome::Right => RIGHT,
             Outcome::Wrong(class) => self.classes.number(class, done.example),
@@ -282,7 +349,11 @@ impl Book {
     }
 
     #[inline]
-    fn count(&mut self, in_window: bool, mut each: impl FnMut(&mut super::counts::Stages)) {
+    pub(super) fn count(
+        &mut self,
+        in_window: bool,
+        mut each: impl FnMut(&mut super::counts::Stages),
+    ) {
         each(&mut self.counts.all);
         if in_window {
             each(&mut self.counts.window);
@@ -292,7 +363,7 @@ impl Book {
     /// Counts an answer by when it arrived: CPU and rates are observed over the window, so they are per what was answered in it.
     /// The end may still be unknown (a closed loop's count, an order to come): then the last answer of the window ends it.
     #[inline]
-    fn count_arrival(&mut self, done: &Done<'_>) {
+    pub(super) fn count_arrival(&mut self, done: &Done<'_>) {
         let arrived_ns = done.ended.arrived_ns;
         if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
             return;
@@ -306,7 +377,13 @@ impl Book {
     }
 
     #[inline]
-    fn observe(&mut self, exchange: &Exchange, done: &Done<'_>, class: u8, in_window: bool) {
+    pub(super) fn observe(
+        &mut self,
+        exchange: &Exchange,
+        done: &Done<'_>,
+        class: u8,
+        in_window: bool,
+    ) {
         let &Exchange {
             intended_ns,
             released_ns,

@@ -59,6 +59,27 @@ pub struct Waits {
     pub total_ns: u64,
 }
 
+/// What the exchanges are that the schedule releases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Released {
+    /// Exchanges with the other side.
+    #[default]
+    Exchanges,
+    /// Sessions of several such exchanges.
+    Sessions,
+}
+
+/// Exchanges within sessions, and sessions that ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WithinSessions {
+    /// Exchanges of the window.
+    pub window: Stages,
+    /// All of them.
+    pub all: Stages,
+    /// Sessions that ended in the window, whenever they began.
+    pub ended_in_window: u64,
+}
+
 /// Everything one worker counts.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
@@ -66,6 +87,10 @@ pub struct Counts {
     pub window: Stages,
     /// Of the whole load, warm-up and drain included.
     pub all: Stages,
+    /// What `window` and `all` count.
+    pub released: Released,
+    /// The exchanges, where those are sessions.
+    pub within: WithinSessions,
     /// Answers that arrived in the window, whenever their exchange was intended.
     pub answered_in_window: Answered,
     /// Of the window, by [`WaitCause`].
@@ -89,10 +114,32 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The exchanges of the window.
+    #[must_use]
+    pub fn exchanges_of_window(&self) -> &Stages {
+        match self.released {
+            Released::Exchanges => &self.window,
+            Released::Sessions => &self.within.window,
+        }
+    }
+
+    /// All exchanges.
+    #[must_use]
+    pub fn exchanges(&self) -> &Stages {
+        match self.released {
+            Released::Exchanges => &self.all,
+            Released::Sessions => &self.within.all,
+        }
+    }
+
     /// Adds another worker's.
     pub fn add(&mut self, other: &Counts) {
         self.window.add(&other.window);
         self.all.add(&other.all);
+        self.released = other.released;
+        self.within.window.add(&other.within.window);
+        self.within.all.add(&other.within.all);
+        self.within.ended_in_window += other.within.ended_in_window;
         self.answered_in_window.right += other.answered_in_window.right;
         self.answered_in_window.errors += other.answered_in_window.errors;
         for (sum, one) in self.waits.iter_mut().zip(&other.waits) {

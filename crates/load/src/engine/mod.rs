@@ -6,6 +6,7 @@ mod book;
 mod counts;
 #[cfg(test)]
 mod pair_tests;
+mod sessions;
 #[cfg(test)]
 pub(crate) mod sim;
 #[cfg(test)]
@@ -16,12 +17,13 @@ use std::fmt;
 use std::net::SocketAddr;
 
 pub use book::{Book, Choice, HandOver};
-pub use counts::{Counts, Stages, Waits};
+pub use counts::{Counts, Released, Stages, Waits};
+pub use sessions::SessionWindow;
 
 use crate::arrivals::NEVER;
 use crate::client::{
     Client, Closed, ConnId, Connected, Done, ErrorClass, Outlet, Stamp, TIMERS_MAX, Ticket,
-    TimerId, Written,
+    TimerId, Within, Written,
 };
 
 /// Releases in one go before events are looked at again: a loop far behind must still read answers.
@@ -356,6 +358,14 @@ impl<W: Wire> Outlet for Desked<'_, W> {
     #[inline]
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
         self.desk.book.done(ticket, done);
+    }
+
+    fn within(&mut self, within: &Within, done: &Done<'_>) {
+        self.desk.book.within(within, done);
+    }
+
+    fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
+        self.desk.book.session(ticket, series, done);
     }
 
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {

@@ -62,6 +62,12 @@ impl Tickets {
         }
     }
 
+    /// An exchange that is under way.
+    #[must_use]
+    pub fn get(&self, ticket: Ticket) -> Option<Exchange> {
+        *self.places.get(ticket.0 as usize)?
+    }
+
     /// Takes an exchange out; `None` if there is none (any more).
     pub fn close(&mut self, ticket: Ticket) -> Option<Exchange> {
         let exchange = self.places.get_mut(ticket.0 as usize)?.take()?;

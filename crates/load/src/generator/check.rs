@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{ClientSpec, LoadPlan, Pacing, RateProfile, Stop, TcpExchange};
+use tare_schema::load::session::SESSION_NAME;
+use tare_schema::load::{
+    ClientSpec, LoadPlan, Pacing, RateProfile, RequestSpec, Rows, Stop, TcpExchange,
+};
 use thiserror::Error;
 
 use crate::http1::request::RequestError;
@@ -68,6 +71,19 @@ pub enum PlanError {
         /// Why.
         source: RequestError,
     },
+    /// A session over a protocol that carries none.
+    #[error(
+        "sessions are possible over http/1.1 only in this version: leave out the other protocol"
+    )]
+    SessionProtocol,
+    /// A table that nothing can be taken from.
+    #[error("table {0:?} has no rows, or a row with too few values")]
+    Table(String),
+    /// Unique rows without a session to have them.
+    #[error(
+        "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
+    )]
+    UniqueTable(String),
     /// A request that cannot be sent in HTTP/2.
     #[error("request {name:?}: {source}")]
     Http2Request {
@@ -248,8 +264,23 @@ fn check_pacing(pacing: &Pacing) -> Result<(), PlanError> {
 }
 
 fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
-    let requests = &plan.load.requests;
-    if requests.is_empty() || requests.len() > REQUESTS_MAX {
+    let mix = &plan.load.mix;
+    for table in &mix.tables {
+        let is_short = |row: &Vec<String>| row.len() < table.columns.len();
+        if table.rows.is_empty() || table.rows.iter().any(is_short) {
+            return Err(PlanError::Table(table.name.clone()));
+        }
+        if table.order == Rows::Unique && mix.session.is_none() {
+            return Err(PlanError::UniqueTable(table.name.clone()));
+        }
+    }
+    let requests: Vec<&RequestSpec> = match &mix.session {
+        Some(session) => session.steps().iter().map(|step| &step.request).collect(),
+        None => plan.load.requests.iter().collect(),
+    };
+    // A session has one name more: its own.
+    let room = REQUESTS_MAX - usize::from(mix.session.is_some());
+    if requests.is_empty() || requests.len() > room {
         return Err(number(
             "the number of requests",
             requests.len(),
@@ -259,7 +290,8 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
     let mut names = BTreeSet::new();
     for request in requests {
         tag_word("request", &request.name)?;
-        if !names.insert(&request.name) {
+        let is_taken = mix.session.is_some() && request.name == SESSION_NAME;
+        if is_taken || !names.insert(&request.name) {
             return Err(PlanError::Twice(request.name.clone()));
         }
         if !(request.weight.is_finite() && request.weight > 0.0) {

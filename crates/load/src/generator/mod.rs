@@ -8,6 +8,7 @@ mod filled;
 mod limits;
 mod result;
 mod schedule;
+mod scripted;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use check::check;
 pub use check::{PlanError, connections};
 pub use figures::{Tag, spread};
 use filled::Filled;
+use scripted::Session;
 use setup::{Part, Setup};
 
 use crate::classes::Classes;
@@ -38,6 +40,7 @@ use crate::http1::request::Prepared;
 use crate::http2::dialect::Http;
 use crate::http2::request::{Prepared as Http2Request, Scheme};
 use crate::ledger::{Gathered, Ledger, LedgerPlan};
+use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{FromWorker, Opened, Worker};
 
@@ -134,6 +137,14 @@ pub fn run(
         Transport::Tcp => Scheme::Http,
         Transport::Tls(_) => Scheme::Https,
     };
+    if let Some(spec) = &plan.load.mix.session {
+        let session = Session::of(plan, spec)?;
+        return launch(plan, &setup, stop, observer, |part| {
+            let scripted = session.scripted(part.worker, setup.workers);
+            let pool = setup.pool(&part, scripted);
+            Sessions::new(pool, setup.sessions_max(part.worker, part.connections))
+        });
+    }
     match plan.load.client {
         ClientSpec::Http1 { .. } if filled::is_needed(&plan.load.requests) => {
             let filled = Filled::of(plan)?;
@@ -237,12 +248,7 @@ fn launch<C: Client + Send>(
     drop(reports);
     let ledger_plan = LedgerPlan {
         role: plan.role.clone(),
-        requests: plan
-            .load
-            .requests
-            .iter()
-            .map(|request| request.name.clone())
-            .collect(),
+        requests: scripted::names(plan),
         horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
     };
     let ledger = Ledger::new(ledger_plan, classes, emptied)

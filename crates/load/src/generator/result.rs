@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
-    Ended, Fault, Instrument, LoadResult, OutcomeCount, Spread, TlsCount, WaitCount,
+    Ended, Fault, Instrument, LoadResult, OutcomeCount, SessionCounts, Spread, TlsCount, WaitCount,
 };
 use tare_schema::load::LoadPlan;
+use tare_schema::load::session::SESSION_NAME;
 use tare_stats::Latencies;
 
 use super::{LoadError, Outcome, Start, figures};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
-use crate::engine::Counts;
+use crate::engine::{Counts, Released};
 use crate::ledger::{Gathered, Log, Names, Naming};
 use crate::tally::{Quantity, Series};
 
@@ -45,6 +46,7 @@ pub(crate) fn assemble(
             .text(log, started, &format!("load of {}", plan.role))
             .map_err(|error| LoadError::Histograms(error.to_string()))
     };
+    let exchanges = *counts.exchanges_of_window();
     let result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
@@ -55,17 +57,21 @@ pub(crate) fn assemble(
         },
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
         window_ns: window_end_ns.saturating_sub(window_start_ns),
-        intended: counts.window.intended,
-        released: counts.window.released,
-        sent: counts.window.sent,
-        right: counts.window.right,
-        errors: counts.window.errors,
-        unfinished: counts.window.unfinished,
+        intended: exchanges.intended,
+        released: exchanges.released,
+        sent: exchanges.sent,
+        right: exchanges.right,
+        errors: exchanges.errors,
+        unfinished: exchanges.unfinished,
         answered_in_window: counts.answered_in_window,
-        overflow: counts.window.overflow,
+        overflow: match counts.released {
+            Released::Exchanges => counts.window.overflow,
+            Released::Sessions => 0,
+        },
         outcomes: outcomes(gathered),
         connection_faults: connection_faults(&counts, &gathered.names),
-        requests_sent_total: counts.all.sent,
+        requests_sent_total: counts.exchanges().sent,
+        sessions: sessions(&counts),
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
         tls: tls(gathered),
@@ -89,13 +95,34 @@ pub(crate) fn assemble(
     Ok(Outcome { result, totals })
 }
 
-/// Every exchange has one `felt`, so its histograms count the outcomes.
+fn has_sessions(gathered: &Gathered) -> bool {
+    let mut ends = gathered.ends.iter();
+    ends.any(|end| end.counts.released == Released::Sessions)
+}
+
+fn sessions(counts: &Counts) -> Option<SessionCounts> {
+    let window = &counts.window;
+    (counts.released == Released::Sessions).then_some(SessionCounts {
+        intended: window.intended,
+        started: window.released,
+        completed: window.right,
+        failed: window.errors,
+        unfinished: window.unfinished,
+        overflow: window.overflow,
+        ended_in_window: counts.within.ended_in_window,
+    })
+}
+
+/// Every exchange has one `felt`, so its histograms count the outcomes. A session is no exchange.
 fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
     let felt = gathered
         .logs
         .totals()
         .iter()
-        .filter(|(series, _)| series.quantity == Quantity::Felt);
+        .filter(|(series, _)| series.quantity == Quantity::Felt)
+        .filter(|(series, _)| {
+            gathered.names.request(series.request) != SESSION_NAME || !has_sessions(gathered)
+        });
     felt.map(|(series, latencies)| {
         let seen = gathered.names.class(series.class);
         OutcomeCount {

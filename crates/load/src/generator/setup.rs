@@ -11,13 +11,14 @@ use tare_schema::load::{
 use tare_stats::random::Random;
 
 use super::check::connections;
+use super::scripted::SESSIONS_MAX;
 use super::{LoadError, WAITING_MAX, schedule};
 use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
 use crate::connect::{Connect, ConnectPlan, Then};
 use crate::control::Control;
-use crate::engine::{Book, Choice, Engine};
+use crate::engine::{Book, Choice, Engine, SessionWindow};
 use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::http1::requests::Requests;
@@ -51,7 +52,7 @@ pub(super) struct Part {
     pub(super) worker: u32,
     /// Number of its first connection among all.
     first: usize,
-    connections: usize,
+    pub(super) connections: usize,
 }
 
 impl Setup {
@@ -127,6 +128,22 @@ impl Setup {
         })
     }
 
+    /// Sessions of one worker that may be under way at once. How long one lasts is not known: a fixed rate gets all there are.
+    pub(super) fn sessions_max(&self, worker: u32, capacity: usize) -> usize {
+        match self.load.pacing {
+            Pacing::Closed { .. } | Pacing::Max => self.exchanges_max(worker, capacity),
+            _ => SESSIONS_MAX,
+        }
+    }
+
+    /// What the schedule of one worker may have under way.
+    fn released_max(&self, worker: u32, capacity: usize) -> usize {
+        match self.load.mix.session {
+            Some(_) => self.sessions_max(worker, capacity),
+            None => self.exchanges_max(worker, capacity),
+        }
+    }
+
     /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
     fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
         if let Some(crowd) = self.crowd_max {
@@ -160,7 +177,7 @@ impl Setup {
         reports: Sender<FromWorker>,
         emptied: Receiver<Tally>,
     ) -> Result<Worker<C>, LoadError> {
-        let exchanges_max = self.exchanges_max(number, client.capacity());
+        let exchanges_max = self.released_max(number, client.capacity());
         let arrivals = self.arrivals(number, client.capacity());
         let weights: Vec<f64> = self
             .load
@@ -173,7 +190,13 @@ impl Setup {
             Order::Weighted => Choice::new(&weights, random),
             Order::InTurn => Choice::in_turn(weights.len(), (number, self.workers)),
         };
-        let book = Book::new(arrivals, choice, ClassNumbers::of(classes), exchanges_max);
+        let mut book = Book::new(arrivals, choice, ClassNumbers::of(classes), exchanges_max);
+        if self.load.mix.session.is_some() {
+            book = book.for_sessions(match self.load.stop {
+                Stop::Count { .. } => SessionWindow::Counted,
+                Stop::Duration { .. } | Stop::Interrupted => SessionWindow::Timed,
+            });
+        }
         let plan = WorkerPlan {
             worker: number as usize,
             sample_every_ns: self.load.sample_every_ns,
@@ -202,7 +225,7 @@ impl Setup {
             first: part.first,
             connections: part.connections,
             timeout_ns: self.load.timeout_ns,
-            waiting_max: self.exchanges_max(part.worker, part.connections),
+            waiting_max: self.released_max(part.worker, part.connections),
             exchanges_max: self.reuse_max(),
             opening: self.opening(part),
         })

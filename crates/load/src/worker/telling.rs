@@ -25,7 +25,7 @@ impl<C: Client> Worker<C> {
             worker: self.plan.worker,
             number: self.next_tick,
             end_offset_ns: end_ns.saturating_sub(self.start_ns),
-            all: book.counts().all,
+            all: *book.counts().exchanges(),
             in_flight: book.under_way() as u64,
             open: book.counts().open,
         };

@@ -1,0 +1,108 @@
+//! The book's entries for sessions: the exchanges within them, and their own ends.
+
+use super::book::Book;
+use super::counts::{Released, Stages};
+use super::tickets::Exchange;
+use crate::arrivals::NEVER;
+use crate::classes::RIGHT;
+use crate::client::{Done, ErrorClass, Outcome, Ticket, Within, WithinStart};
+use crate::tally::Quantity;
+
+/// Until when the exchanges of sessions belong to the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionWindow {
+    /// To the end of the window, as it is planned in time.
+    Timed,
+    /// As long as sessions of the window last: it is planned as a number of sessions.
+    Counted,
+}
+
+impl Book {
+    /// Lets what the schedule releases be sessions.
+    #[must_use]
+    pub fn for_sessions(mut self, window: SessionWindow) -> Self {
+        self.counts_mut().released = Released::Sessions;
+        self.set_session_window(window);
+        self
+    }
+
+    /// Enters the end of an exchange within a session.
+    pub fn within(&mut self, within: &Within, done: &Done<'_>) {
+        let start = match within.start {
+            WithinStart::Released(ticket) => self.released(ticket),
+            WithinStart::Own {
+                intended_ns,
+                released_ns,
+            } => Some((intended_ns, released_ns)),
+        };
+        let Some((intended_ns, released_ns)) = start else {
+            return;
+        };
+        let exchange = Exchange {
+            intended_ns,
+            released_ns,
+            // Not told apart within sessions.
+            first_ns: 0,
+            request: within.request,
+        };
+        let class = self.class(done);
+        let end_ns = match self.session_window() {
+            SessionWindow::Timed => self.arrivals().window_end_ns(),
+            SessionWindow::Counted => NEVER,
+        };
+        let in_window = (self.window_start_ns()..end_ns).contains(&intended_ns);
+        let enter = |stages: &mut Stages| {
+            stages.intended += 1;
+            stages.released += 1;
+            stages.sent += u64::from(done.sent_ns.is_some());
+            match done.outcome {
+                Outcome::Right => stages.right += 1,
+                Outcome::Wrong(_) => stages.errors += 1,
+                Outcome::Unfinished => stages.unfinished += 1,
+            }
+        };
+        let counts = &mut self.counts_mut().within;
+        enter(&mut counts.all);
+        if in_window {
+            enter(&mut counts.window);
+        }
+        self.count_arrival(done);
+        self.observe(&exchange, done, class, in_window);
+    }
+
+    /// Enters the end of a session: how long it took, under the number of a request of its own.
+    ///
+    /// # Panics
+    /// When the client ends it twice.
+    pub fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
+        let exchange = self.close(ticket);
+        let class = self.class(done);
+        let in_window = exchange.intended_ns >= self.window_start_ns();
+        self.count(in_window, |stages| match done.outcome {
+            Outcome::Right => stages.right += 1,
+            Outcome::Wrong(_) => stages.errors += 1,
+            Outcome::Unfinished => stages.unfinished += 1,
+        });
+        let ended_ns = done.ended.arrived_ns;
+        let window = self.window_start_ns()..self.arrivals().window_end_ns();
+        if done.outcome != Outcome::Unfinished && window.contains(&ended_ns) {
+            self.counts_mut().within.ended_in_window += 1;
+        }
+        let took_ns = ended_ns.saturating_sub(exchange.intended_ns);
+        self.record(
+            &exchange,
+            (series, class),
+            (Quantity::Felt, took_ns),
+            in_window,
+        );
+        self.ended(done.ended.seen_ns);
+    }
+
+    fn class(&mut self, done: &Done<'_>) -> u8 {
+        match done.outcome {
+            Outcome::Right => RIGHT,
+            Outcome::Wrong(class) => self.number(class, done.example),
+            Outcome::Unfinished => self.number(ErrorClass::UNFINISHED, done.example),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Compiles the session of a plan, and deals it out to workers.
+
+use std::sync::Arc;
+
+use tare_schema::load::session::SESSION_NAME;
+use tare_schema::load::{ClientSpec, LoadPlan, SessionSpec};
+
+use super::PlanError;
+use super::filled::FillerStart;
+use crate::clock::{monotonic_ns, realtime_ns};
+use crate::session::{Program, Scripted, ScriptedPlan};
+
+/// Sessions that may be under way in one worker, whatever the rate and their length.
+pub(super) const SESSIONS_MAX: usize = 1 << 16;
+
+/// A compiled session, and what each worker's starts from.
+pub(super) struct Session {
+    program: Arc<Program>,
+    start: FillerStart,
+}
+
+impl Session {
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// When one of its requests cannot be sent.
+    pub(super) fn of(plan: &LoadPlan, spec: &SessionSpec) -> Result<Self, PlanError> {
+        if !matches!(plan.load.client, ClientSpec::Http1 { .. }) {
+            return Err(PlanError::SessionProtocol);
+        }
+        let program = Program::new(spec, &plan.load.mix.tables, &plan.endpoint.host)
+            .map_err(|(name, source)| PlanError::Request { name, source })?;
+        let mut start = FillerStart::of(plan);
+        start.cycles = program.cycles;
+        Ok(Self {
+            program: program.into(),
+            start,
+        })
+    }
+
+    /// For one worker.
+    pub(super) fn scripted(&self, worker: u32, workers: u32) -> Scripted {
+        Scripted::new(ScriptedPlan {
+            program: Arc::clone(&self.program),
+            filler: self.start.filler(worker, workers),
+            part: (worker, workers),
+            clock: (monotonic_ns(), (realtime_ns() / 1_000_000_000) as i64),
+        })
+    }
+}
+
+/// The names of the series, in the order of their numbers.
+pub(super) fn names(plan: &LoadPlan) -> Vec<String> {
+    match &plan.load.mix.session {
+        Some(session) => session
+            .steps()
+            .iter()
+            .map(|step| step.request.name.clone())
+            .chain([SESSION_NAME.to_owned()])
+            .collect(),
+        None => plan
+            .load
+            .requests
+            .iter()
+            .map(|request| request.name.clone())
+            .collect(),
+    }
+}

@@ -1,0 +1,204 @@
+//! Runs one session's program from request to request.
+
+use tare_schema::agent::Fault;
+
+use super::jar::Jar;
+use super::program::{Op, Program, Test};
+use crate::client::ErrorClass;
+use crate::template::{Filler, Scene, Unfilled, Value};
+
+/// Operations between two requests: beyond it the session would never send another one.
+const OPS_MAX: u32 = 100_000;
+
+/// What a session has.
+#[derive(Debug, Default)]
+pub struct User {
+    at: usize,
+    counters: Vec<u32>,
+    pub(super) variables: Vec<Value>,
+    pub(super) rows: Vec<u32>,
+    pub(super) jar: Jar,
+    /// The request that is sent next, or was sent last.
+    pub(super) bytes: Vec<u8>,
+    /// What was kept of the head of its answer.
+    pub(super) head: Vec<u8>,
+}
+
+/// What a session does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// It sends this request, which stands ready.
+    Send(u16),
+    /// It could not put this request together.
+    Unsendable(u16, Unfilled),
+    /// It does nothing for so long.
+    Pause(u64),
+    /// It is over.
+    End,
+    /// It goes round without ever sending anything.
+    Runaway,
+    /// A variable could not be set.
+    Unset(Unfilled),
+}
+
+/// A session's program goes round without sending anything.
+pub const RUNAWAY: ErrorClass = ErrorClass::of("session-runs-away", Fault::Client);
+/// A request of a session could not be put together from what answers gave.
+pub const UNSENDABLE: ErrorClass = ErrorClass::of("template", Fault::Client);
+/// More sessions at once than rows that are unique.
+pub const NO_ROW: ErrorClass = ErrorClass::of("no-row-left", Fault::Client);
+
+impl User {
+    /// A new session in this place.
+    pub(super) fn begin(&mut self, program: &Program) {
+        self.at = 0;
+        self.counters.clear();
+        self.counters.resize(program.counters, 0);
+        self.variables.iter_mut().for_each(Value::clear);
+        self.variables
+            .resize_with(program.variables.len(), Value::default);
+        self.jar.clear();
+        self.head.clear();
+    }
+
+    /// Goes on to the next request.
+    pub(super) fn next(
+        &mut self,
+        program: &Program,
+        filler: &mut Filler,
+        scratch: &mut Vec<u8>,
+        now_ns: u64,
+    ) -> Next {
+        for _ in 0..OPS_MAX {
+            let op = &program.ops[self.at];
+            self.at += 1;
+            match op {
+                Op::Request(step) => return self.make(*step, program, filler, scratch, now_ns),
+                Op::End => {
+                    self.at -= 1;
+                    return Next::End;
+                }
+                &Op::Think { from_ns, to_ns } => {
+                    let pause_ns = filler.between(from_ns as i64, to_ns as i64);
+                    return Next::Pause(pause_ns.unsigned_abs());
+                }
+                Op::Set { variable, template } => {
+                    scratch.clear();
+                    let mut scene = Scene {
+                        filler,
+                        rows: &self.rows,
+                        variables: &self.variables,
+                    };
+                    if let Err(unfilled) = template.render(&mut scene, scratch) {
+                        return Next::Unset(unfilled);
+                    }
+                    self.variables[*variable]
+                        .begin_text()
+                        .extend_from_slice(scratch);
+                }
+                other => self.steer(other, filler),
+            }
+        }
+        Next::Runaway
+    }
+
+    /// Operations that only decide where to go on.
+    fn steer(&mut self, op: &Op, filler: &mut Filler) {
+        match op {
+            Op::Unless {
+                probability,
+                test,
+                to,
+            } => {
+                // Chance is drawn first and always, so that a condition does not shift what later draws give.
+                let lucky = *probability >= 1.0 || filler.unit() < *probability;
+                if !lucky || !self.holds(test.as_ref()) {
+                    self.at = *to;
+                }
+            }
+            &Op::LoopBegin {
+                counter,
+                least,
+                most,
+            } => {
+                self.counters[counter] = filler.between(i64::from(least), i64::from(most)) as u32;
+            }
+            Op::LoopTest { counter, test, to } => {
+                if self.counters[*counter] == 0 || !self.holds(test.as_ref()) {
+                    self.at = *to;
+                } else {
+                    self.counters[*counter] -= 1;
+                }
+            }
+            &Op::EachBegin { counter } => self.counters[counter] = 0,
+            &Op::EachTest {
+                counter,
+                item,
+                list,
+                to,
+            } => {
+                let at = self.counters[counter];
+                self.counters[counter] += 1;
+                let mut value = std::mem::take(&mut self.variables[item]);
+                match self.variables[list].at(at) {
+                    Some(bytes) => value.begin_text().extend_from_slice(bytes),
+                    None => self.at = to,
+                }
+                self.variables[item] = value;
+            }
+            Op::Choose { sums, targets } => {
+                let all = sums.last().copied().unwrap_or(0.0);
+                let at = filler.unit() * all;
+                let chosen = sums
+                    .partition_point(|&sum| sum <= at)
+                    .min(targets.len() - 1);
+                self.at = targets[chosen];
+            }
+            Op::Jump(to) => self.at = *to,
+            Op::Request(_) | Op::Set { .. } | Op::Think { .. } | Op::End => {}
+        }
+    }
+
+    fn holds(&self, test: Option<&Test>) -> bool {
+        match test {
+            None => true,
+            Some(Test::Has(variable)) => self.variables[*variable].has_any(),
+            Some(Test::HasNot(variable)) => !self.variables[*variable].has_any(),
+            Some(Test::Is { variable, value }) => self.variables[*variable].text() == Some(value),
+        }
+    }
+
+    fn make(
+        &mut self,
+        number: u16,
+        program: &Program,
+        filler: &mut Filler,
+        scratch: &mut Vec<u8>,
+        now_ns: u64,
+    ) -> Next {
+        let step = &program.steps[usize::from(number)];
+        let mut scene = Scene {
+            filler,
+            rows: &self.rows,
+            variables: &self.variables,
+        };
+        let jar = &self.jar;
+        let cookies = |head: &[u8], out: &mut Vec<u8>| {
+            if !step.own_cookies {
+                jar.write(target_of(head), now_ns, out);
+            }
+        };
+        match step
+            .made
+            .write(&mut scene, cookies, scratch, &mut self.bytes)
+        {
+            Ok(()) => Next::Send(number),
+            Err(unfilled) => Next::Unsendable(number, unfilled),
+        }
+    }
+}
+
+/// The path and query of a request, from its first line.
+pub(super) fn target_of(bytes: &[u8]) -> &[u8] {
+    bytes.split(|&byte| byte == b' ').nth(1).unwrap_or_default()
+}

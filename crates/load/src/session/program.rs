@@ -1,0 +1,366 @@
+//! A session compiled: a flat list of operations with jumps, and its requests with what is captured from their answers.
+
+use std::sync::Arc;
+
+use tare_schema::load::session::{
+    Act, Branch, Condition, Cookies, Deed, Missing, OnFailure, Source, Step,
+};
+use tare_schema::load::template::Braces;
+use tare_schema::load::{SessionSpec, Table};
+
+use super::json::Pointer;
+use crate::http1::codec::Keep;
+use crate::http1::made::{Made, regex};
+use crate::http1::request::RequestError;
+use crate::template::{Names, Place, Template, variable};
+
+/// A compiled session.
+#[derive(Debug)]
+pub struct Program {
+    pub(super) ops: Vec<Op>,
+    pub(super) steps: Vec<Compiled>,
+    /// Names of the variables by number.
+    pub(super) variables: Vec<String>,
+    /// Counters of loops.
+    pub(super) counters: usize,
+    pub(super) cookies: Cookies,
+    /// Cycles in its templates.
+    pub cycles: usize,
+}
+
+/// A request of a session.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub made: Made,
+    pub captures: Vec<Captured>,
+    /// What of the answer's head is looked at.
+    pub keep: Keep,
+    /// Bytes of the body that captures need; 0 without any that reads the body.
+    pub body_bytes_max: u32,
+    pub on_failure: OnFailure,
+    /// Whether it says itself which cookies it sends.
+    pub own_cookies: bool,
+    pub name: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Captured {
+    pub variable: usize,
+    pub name: Arc<str>,
+    pub from: From,
+    pub missing: Missing,
+}
+
+#[derive(Debug)]
+pub(super) enum From {
+    Body,
+    Json(Pointer),
+    JsonAll { pointer: Pointer, skip: u32 },
+    Header(String),
+    Cookie(String),
+    Regex(regex::bytes::Regex),
+}
+
+#[derive(Debug)]
+pub(super) enum Op {
+    /// Goes on elsewhere unless chance and condition have it.
+    Unless {
+        probability: f64,
+        test: Option<Test>,
+        to: usize,
+    },
+    Request(u16),
+    Set {
+        variable: usize,
+        template: Template,
+    },
+    Think {
+        from_ns: u64,
+        to_ns: u64,
+    },
+    LoopBegin {
+        counter: usize,
+        least: u32,
+        most: u32,
+    },
+    LoopTest {
+        counter: usize,
+        test: Option<Test>,
+        to: usize,
+    },
+    EachBegin {
+        counter: usize,
+    },
+    EachTest {
+        counter: usize,
+        item: usize,
+        list: usize,
+        to: usize,
+    },
+    Choose {
+        sums: Vec<f64>,
+        targets: Vec<usize>,
+    },
+    Jump(usize),
+    End,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Test {
+    Has(usize),
+    HasNot(usize),
+    Is { variable: usize, value: Vec<u8> },
+}
+
+/// A request that cannot be sent, by name.
+pub type StepError = (String, RequestError);
+
+impl Program {
+    /// Compiles a session to a host.
+    ///
+    /// # Errors
+    /// The first request that cannot be sent.
+    pub fn new(spec: &SessionSpec, tables: &[Table], host: &str) -> Result<Self, StepError> {
+        let mut compiler = Compiler {
+            program: Program {
+                ops: Vec::new(),
+                steps: Vec::new(),
+                variables: Vec::new(),
+                counters: 0,
+                cookies: spec.cookies,
+                cycles: 0,
+            },
+            tables,
+            host,
+        };
+        compiler.acts(&spec.acts)?;
+        compiler.program.ops.push(Op::End);
+        Ok(compiler.program)
+    }
+
+    /// Number of its requests.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+struct Compiler<'a> {
+    program: Program,
+    tables: &'a [Table],
+    host: &'a str,
+}
+
+impl Compiler<'_> {
+    fn acts(&mut self, acts: &[Act]) -> Result<(), StepError> {
+        acts.iter().try_for_each(|act| self.act(act))
+    }
+
+    fn act(&mut self, act: &Act) -> Result<(), StepError> {
+        let test = act.condition.as_ref().map(|condition| self.test(condition));
+        let guard = (act.probability < 1.0 || test.is_some()).then(|| {
+            let probability = act.probability;
+            self.push(Op::Unless {
+                probability,
+                test,
+                to: 0,
+            })
+        });
+        self.deed(&act.deed)?;
+        if let Some(guard) = guard {
+            self.land(guard);
+        }
+        Ok(())
+    }
+
+    fn deed(&mut self, deed: &Deed) -> Result<(), StepError> {
+        match deed {
+            Deed::Request(step) => {
+                let number = self.program.steps.len() as u16;
+                let compiled = self.step(step)?;
+                self.program.steps.push(compiled);
+                self.push(Op::Request(number));
+            }
+            Deed::Set { values } => {
+                for (name, text) in values {
+                    let mut template = Template::default();
+                    let mut names = names(self.tables, &mut self.program);
+                    let added = template.add(text, Braces::Double, Place::Text, &mut names);
+                    added.map_err(|error| (format!("set {name}"), error.into()))?;
+                    let variable = self.variable(name);
+                    self.push(Op::Set { variable, template });
+                }
+            }
+            &Deed::Think { from_ns, to_ns } => {
+                self.push(Op::Think { from_ns, to_ns });
+            }
+            Deed::Group { acts } => self.acts(acts)?,
+            Deed::Loop {
+                least,
+                most,
+                condition,
+                acts,
+            } => {
+                let counter = self.counter();
+                let (least, most) = (*least, *most);
+                self.push(Op::LoopBegin {
+                    counter,
+                    least,
+                    most,
+                });
+                let test = condition.as_ref().map(|condition| self.test(condition));
+                let head = self.push(Op::LoopTest {
+                    counter,
+                    test,
+                    to: 0,
+                });
+                self.round(head, acts)?;
+            }
+            Deed::Each { item, list, acts } => {
+                let counter = self.counter();
+                let (item, list) = (self.variable(item), self.variable(list));
+                self.push(Op::EachBegin { counter });
+                let head = self.push(Op::EachTest {
+                    counter,
+                    item,
+                    list,
+                    to: 0,
+                });
+                self.round(head, acts)?;
+            }
+            Deed::Choose { branches } => self.choose(branches)?,
+        }
+        Ok(())
+    }
+
+    /// The body of a loop, the jump back to its head, and where the head leaves to.
+    fn round(&mut self, head: usize, acts: &[Act]) -> Result<(), StepError> {
+        self.acts(acts)?;
+        self.push(Op::Jump(head));
+        self.land(head);
+        Ok(())
+    }
+
+    fn choose(&mut self, branches: &[Branch]) -> Result<(), StepError> {
+        let mut sum = 0.0;
+        let sums = branches.iter().map(|branch| {
+            sum += branch.weight;
+            sum
+        });
+        let sums = sums.collect();
+        let choice = self.push(Op::Choose {
+            sums,
+            targets: Vec::new(),
+        });
+        let mut starts = Vec::new();
+        let mut leaves = Vec::new();
+        for branch in branches {
+            starts.push(self.program.ops.len());
+            self.acts(&branch.acts)?;
+            leaves.push(self.push(Op::Jump(0)));
+        }
+        for leave in leaves {
+            self.land(leave);
+        }
+        if let Op::Choose { targets, .. } = &mut self.program.ops[choice] {
+            *targets = starts;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, op: Op) -> usize {
+        self.program.ops.push(op);
+        self.program.ops.len() - 1
+    }
+
+    /// Lets a jump lead to what is compiled next.
+    fn land(&mut self, jump: usize) {
+        let here = self.program.ops.len();
+        match &mut self.program.ops[jump] {
+            Op::Unless { to, .. }
+            | Op::LoopTest { to, .. }
+            | Op::EachTest { to, .. }
+            | Op::Jump(to) => *to = here,
+            _ => {}
+        }
+    }
+
+    fn variable(&mut self, name: &str) -> usize {
+        variable(&mut self.program.variables, name)
+    }
+
+    fn counter(&mut self) -> usize {
+        self.program.counters += 1;
+        self.program.counters - 1
+    }
+
+    fn test(&mut self, condition: &Condition) -> Test {
+        match condition {
+            Condition::Has(name) => Test::Has(self.variable(name)),
+            Condition::HasNot(name) => Test::HasNot(self.variable(name)),
+            Condition::Is { name, value } => Test::Is {
+                variable: self.variable(name),
+                value: value.clone().into_bytes(),
+            },
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<Compiled, StepError> {
+        let named = |error| (step.request.name.clone(), error);
+        let mut names = names(self.tables, &mut self.program);
+        let made = Made::new(&step.request, self.host, &mut names).map_err(named)?;
+        let mut captures = Vec::new();
+        for capture in &step.captures {
+            let from = match &capture.from {
+                Source::Body => From::Body,
+                Source::Json { pointer } => From::Json(Pointer::new(pointer)),
+                Source::JsonAll { pointer, skip } => From::JsonAll {
+                    pointer: Pointer::new(pointer),
+                    skip: *skip,
+                },
+                Source::Header { name } => From::Header(name.clone()),
+                Source::Cookie { name } => From::Cookie(name.clone()),
+                Source::Regex { pattern } => From::Regex(regex(pattern).map_err(named)?),
+            };
+            captures.push(Captured {
+                variable: self.variable(&capture.name),
+                name: capture.name.as_str().into(),
+                from,
+                missing: capture.missing,
+            });
+        }
+        let of_fields = captures.iter().any(|c| matches!(c.from, From::Header(_)));
+        let of_cookies = captures.iter().any(|c| matches!(c.from, From::Cookie(_)));
+        let of_body = captures
+            .iter()
+            .any(|c| !matches!(c.from, From::Header(_) | From::Cookie(_)));
+        Ok(Compiled {
+            made,
+            keep: match (
+                of_fields,
+                of_cookies || self.program.cookies == Cookies::Kept,
+            ) {
+                (true, _) => Keep::Fields,
+                (false, true) => Keep::Cookies,
+                (false, false) => Keep::Nothing,
+            },
+            body_bytes_max: if of_body { step.capture_bytes_max } else { 0 },
+            captures,
+            on_failure: step.on_failure,
+            own_cookies: step
+                .request
+                .headers
+                .iter()
+                .any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
+            name: step.request.name.clone(),
+        })
+    }
+}
+
+fn names<'a>(tables: &'a [Table], program: &'a mut Program) -> Names<'a> {
+    Names {
+        tables,
+        variables: Some(&mut program.variables),
+        cycles: &mut program.cycles,
+    }
+}

@@ -1,0 +1,311 @@
+//! From the steps of a session as they are written to acts.
+
+use super::Scope;
+use super::def::{ActDef, CaptureDef};
+use super::request::{Common, check_text, ordered, request};
+use crate::load::Parts;
+use crate::load::session::{Act, Branch, CAPTURE_BYTES, Capture, Condition, Deed, Source, Step};
+use crate::load::template::is_name;
+use crate::problem::hint;
+use crate::units::Period;
+use crate::yaml::{Mark, Node};
+
+/// Times that a `while` without `loop` goes round at most.
+const WHILE_TIMES: u32 = 1000;
+/// Most times of a loop.
+const TIMES_MAX: u32 = 1_000_000;
+/// Largest body that may be captured from.
+const CAPTURE_BYTES_MAX: u64 = 64 << 20;
+
+/// The acts of a list of steps.
+pub(super) fn acts(scope: &mut Scope<'_>, defs: &[ActDef], list: &Node) -> Vec<Act> {
+    let mut found = Vec::new();
+    for (def, node) in defs.iter().zip(list.items()) {
+        act(scope, def, node, &mut found);
+    }
+    found
+}
+
+fn act(scope: &mut Scope<'_>, def: &ActDef, node: &Node, found: &mut Vec<Act>) {
+    let condition = def
+        .condition
+        .as_ref()
+        .and_then(|text| condition(scope, text, node.place(&["if"])));
+    let Some(deeds) = deeds(scope, def, node) else {
+        return;
+    };
+    let always = |deed| Act {
+        probability: 1.0,
+        condition: None,
+        deed,
+    };
+    let mut deeds: Vec<Act> = deeds.into_iter().map(always).collect();
+    let probability = def.probability.map_or(1.0, |share| share.0);
+    // What belongs to a request (its pause) happens or does not with it.
+    let deed = match deeds.len() {
+        1 => deeds.remove(0).deed,
+        _ => Deed::Group { acts: deeds },
+    };
+    found.push(Act {
+        probability,
+        condition,
+        deed,
+    });
+}
+
+fn deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
+    let is_loop = def.times.is_some() || def.whilst.is_some();
+    let kinds = [
+        (def.path.is_some() || def.name.is_some(), "a request"),
+        (def.set.is_some(), "set"),
+        (is_loop, "loop"),
+        (def.item.is_some() || def.list.is_some(), "for"),
+        (def.choose.is_some(), "choose"),
+    ];
+    let written: Vec<&str> = kinds
+        .iter()
+        .filter(|kind| kind.0)
+        .map(|kind| kind.1)
+        .collect();
+    if written.len() > 1 {
+        let said = format!(
+            "a step does one thing, and this one does {}",
+            crate::problem::list(&written)
+        );
+        scope.problem(node.mark, said);
+        return None;
+    }
+    match written.first().copied() {
+        Some("a request") => return request_deeds(scope, def, node),
+        Some("set") => return Some(vec![set(scope, def, node)]),
+        Some("choose") => return choose(scope, def, node).map(|deed| vec![deed]),
+        _ => {}
+    }
+    if let Some(text) = def.think.as_ref().filter(|_| def.steps.is_none()) {
+        return think(scope, text, node).map(|deed| vec![deed]);
+    }
+    let (Some(defs), Some(list)) = (&def.steps, node.get("steps")) else {
+        let said = "this step does nothing: give it a name and a path, or set, think, loop, while, for, choose or steps";
+        scope.problem(node.mark, said);
+        return None;
+    };
+    let mut deeds = vec![match written.first() {
+        Some(&"for") => each(scope, def, node, list)?,
+        Some(_) => repeated(scope, def, node, list)?,
+        None => Deed::Group {
+            acts: acts(scope, defs, list),
+        },
+    }];
+    if let Some(text) = &def.think {
+        deeds.push(think(scope, text, node)?);
+    }
+    Some(deeds)
+}
+
+fn request_deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
+    let (Some(name), Some(_)) = (&def.name, &def.path) else {
+        scope.problem(node.mark, "a request has a name and a path");
+        return None;
+    };
+    if def.steps.is_some() {
+        scope.problem(
+            node.key_place(&["steps"]),
+            "a request has no steps: write them behind it",
+        );
+    }
+    let request = request(scope, &Common::of_act(def, name), node)?;
+    let mut captures = Vec::new();
+    for (name, capture_def) in &def.capture {
+        let place = node.get("capture").and_then(|captures| captures.get(name));
+        let mark = node.key_place(&["capture", name]);
+        captures.extend(capture(scope, name, capture_def, mark));
+        debug_assert!(place.is_some(), "what was read stands in the tree");
+    }
+    let limit = def
+        .capture_limit
+        .map_or(u64::from(CAPTURE_BYTES), |size| size.0);
+    if limit == 0 || limit > CAPTURE_BYTES_MAX {
+        let said = "capture-limit is more than nothing and at most 64MiB";
+        scope.problem(node.place(&["capture-limit"]), said);
+    }
+    let mut deeds = vec![Deed::Request(Box::new(Step {
+        request,
+        captures,
+        capture_bytes_max: limit.min(CAPTURE_BYTES_MAX) as u32,
+        on_failure: def.on_failure.unwrap_or_default(),
+    }))];
+    if let Some(text) = &def.think {
+        deeds.push(think(scope, text, node)?);
+    }
+    Some(deeds)
+}
+
+fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> Option<Capture> {
+    know(scope, name, mark);
+    let mut sources = Vec::new();
+    sources.extend(def.json.clone().map(|pointer| Source::Json { pointer }));
+    let skip = def.skip.unwrap_or(0);
+    sources.extend(
+        def.all
+            .clone()
+            .map(|pointer| Source::JsonAll { pointer, skip }),
+    );
+    sources.extend(def.header.clone().map(|name| Source::Header { name }));
+    sources.extend(def.cookie.clone().map(|name| Source::Cookie { name }));
+    sources.extend(def.regex.clone().map(|pattern| Source::Regex { pattern }));
+    sources.extend(def.body.unwrap_or(false).then_some(Source::Body));
+    let (Some(from), None) = (sources.pop(), sources.pop()) else {
+        let said = "a capture has one source: json, all, header, cookie, regex, or body: true";
+        scope.problem(mark, said);
+        return None;
+    };
+    let pointer = match &from {
+        Source::Json { pointer } | Source::JsonAll { pointer, .. } => Some(pointer),
+        _ => None,
+    };
+    if let Some(pointer) = pointer.filter(|text| !text.is_empty() && !text.starts_with('/')) {
+        let said = format!(
+            "\"{pointer}\" is no JSON pointer: write /{}",
+            pointer.replace('.', "/")
+        );
+        scope.problem(mark, said);
+    }
+    Some(Capture {
+        name: name.to_owned(),
+        from,
+        missing: def.missing.unwrap_or_default(),
+    })
+}
+
+/// A variable has a value from here on, perhaps.
+fn know(scope: &mut Scope<'_>, name: &str, mark: Mark) {
+    let words = ["uuid", "seq", "date"];
+    if !is_name(name) {
+        scope.problem(
+            mark,
+            format!("\"{name}\" is no name: use letters, digits, - and _"),
+        );
+    } else if words.contains(&name) {
+        scope.problem(
+            mark,
+            format!("\"{name}\" means something already: name it otherwise"),
+        );
+    } else if !scope.known.iter().any(|known| known == name) {
+        scope.known.push(name.to_owned());
+    }
+}
+
+fn set(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Deed {
+    let empty = std::collections::BTreeMap::new();
+    let values = ordered(def.set.as_ref().unwrap_or(&empty), node.get("set"));
+    for (name, text) in &values {
+        check_text(scope, text, Parts::Session, node, &["set", name]);
+        know(scope, name, node.key_place(&["set", name]));
+    }
+    Deed::Set { values }
+}
+
+fn choose(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Deed> {
+    let list = node.get("choose")?;
+    let mut branches = Vec::new();
+    for (branch, node) in def.choose.iter().flatten().zip(list.items()) {
+        let steps = node.get("steps")?;
+        branches.push(Branch {
+            weight: branch.weight.unwrap_or(1.0),
+            acts: acts(scope, &branch.steps, steps),
+        });
+    }
+    if branches.is_empty() {
+        scope.problem(list.mark, "there is nothing to choose from");
+        return None;
+    }
+    Some(Deed::Choose { branches })
+}
+
+fn each(scope: &mut Scope<'_>, def: &ActDef, node: &Node, list: &Node) -> Option<Deed> {
+    let (Some(item), Some(from)) = (&def.item, &def.list) else {
+        scope.problem(node.mark, "write for: NAME and in: LIST");
+        return None;
+    };
+    known(scope, from, node.place(&["in"]));
+    know(scope, item, node.place(&["for"]));
+    Some(Deed::Each {
+        item: item.clone(),
+        list: from.clone(),
+        acts: acts(scope, def.steps.as_deref().unwrap_or_default(), list),
+    })
+}
+
+fn repeated(scope: &mut Scope<'_>, def: &ActDef, node: &Node, list: &Node) -> Option<Deed> {
+    let (least, most) = match &def.times {
+        None => (WHILE_TIMES, WHILE_TIMES),
+        Some(text) => {
+            let text = text.to_string();
+            let (least, most) = text.split_once("..").unwrap_or((&text, &text));
+            let number = |text: &str| text.trim().parse().ok().filter(|n| *n <= TIMES_MAX);
+            match (number(least), number(most)) {
+                (Some(least), Some(most)) if least <= most => (least, most),
+                _ => {
+                    let said = format!(
+                        "\"{text}\" is no number of times: write 5 or 2..5 (at most {TIMES_MAX})"
+                    );
+                    scope.problem(node.place(&["loop"]), said);
+                    return None;
+                }
+            }
+        }
+    };
+    // What is captured within may be asked for from the second time on.
+    let acts = acts(scope, def.steps.as_deref().unwrap_or_default(), list);
+    let whilst = def.whilst.as_ref();
+    Some(Deed::Loop {
+        least,
+        most,
+        condition: whilst.and_then(|text| condition(scope, text, node.place(&["while"]))),
+        acts,
+    })
+}
+
+fn think(scope: &mut Scope<'_>, text: &str, node: &Node) -> Option<Deed> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    match (from.trim().parse::<Period>(), to.trim().parse::<Period>()) {
+        (Ok(from), Ok(to)) if from.0 <= to.0 => Some(Deed::Think {
+            from_ns: from.as_ns(),
+            to_ns: to.as_ns(),
+        }),
+        (Err(error), _) | (_, Err(error)) => {
+            scope.problem(node.place(&["think"]), format!("{error}, or 1s..5s"));
+            None
+        }
+        _ => {
+            scope.problem(
+                node.place(&["think"]),
+                format!("\"{text}\" ends before it begins"),
+            );
+            None
+        }
+    }
+}
+
+fn condition(scope: &mut Scope<'_>, text: &str, mark: Mark) -> Option<Condition> {
+    let text = text.trim();
+    let (name, condition) = if let Some((name, value)) = text.split_once('=') {
+        let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
+        (name.clone(), Condition::Is { name, value })
+    } else if let Some(name) = text.strip_prefix("not ") {
+        let name = name.trim().to_owned();
+        (name.clone(), Condition::HasNot(name))
+    } else {
+        (text.to_owned(), Condition::Has(text.to_owned()))
+    };
+    known(scope, &name, mark).then_some(condition)
+}
+
+fn known(scope: &mut Scope<'_>, name: &str, mark: Mark) -> bool {
+    let is_known = scope.known.iter().any(|known| known == name);
+    if !is_known {
+        let hint = hint(name, scope.known.iter().map(String::as_str));
+        scope.problem(mark, format!("no step captures or sets \"{name}\"{hint}"));
+    }
+    is_known
+}

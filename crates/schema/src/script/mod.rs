@@ -1,0 +1,148 @@
+//! Files of requests and sessions: what `tare load --requests` and `--session` read, from what is written to what is run.
+
+mod acts;
+mod data;
+mod def;
+mod request;
+
+use std::path::Path;
+
+pub use data::rows;
+pub use def::{ActDef, DataDef, RequestsDef, ScriptExpectDef, ScriptRequestDef, SessionDef};
+
+use crate::document;
+use crate::load::session::Cookies;
+use crate::load::{Mix, Order, Parts, RequestSpec, SessionSpec};
+use crate::problem::Problems;
+use crate::yaml::{Mark, Node};
+
+/// What such a file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    /// Where to, if it says so.
+    pub url: Option<String>,
+    /// Plain requests; none where there is a session.
+    pub requests: Vec<RequestSpec>,
+    /// Their order, data, or the session.
+    pub mix: Mix,
+}
+
+/// What problems are noted with while a file is read.
+struct Scope<'a> {
+    file: &'a str,
+    /// Folder that data files are relative to.
+    folder: &'a Path,
+    problems: Problems,
+    tables: Vec<crate::load::Table>,
+    /// Variables that something before may have given a value.
+    known: Vec<String>,
+    /// Names of requests so far.
+    names: Vec<String>,
+}
+
+impl<'a> Scope<'a> {
+    fn new(file: &'a str, folder: &'a Path) -> Self {
+        Self {
+            file,
+            folder,
+            problems: Problems::default(),
+            tables: Vec::new(),
+            known: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+
+    fn problem(&mut self, mark: Mark, text: impl Into<String>) {
+        self.problems.add(self.file, mark, text);
+    }
+}
+
+/// Reads a file of plain requests. Data files are read from beside it.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn read_requests(path: &Path) -> Result<Script, Problems> {
+    let text = document::read_text(path)?;
+    let file = path.display().to_string();
+    requests_of(&file, path.parent().unwrap_or(Path::new(".")), &text)
+}
+
+/// The same of a text; `folder` is where data files are.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Problems> {
+    let (def, node): (RequestsDef, Node) = document::read(file, text)?;
+    let mut scope = Scope::new(file, folder);
+    data::read(&mut scope, &def.data, &node);
+    let parts = match def.random.unwrap_or(false) {
+        true => Parts::Random,
+        false => Parts::Literal,
+    };
+    let mut requests = Vec::new();
+    for (at, request) in def.requests.iter().enumerate() {
+        let node = &node.get("requests").map_or(&[][..], Node::items)[at];
+        requests.extend(request::plain(&mut scope, request, node, parts));
+    }
+    if parts == Parts::Literal && !scope.tables.is_empty() {
+        let said = "data is only used by requests with random parts: add random: true";
+        scope.problem(node.key_place(&["data"]), said);
+    }
+    let mix = Mix {
+        order: def.order.unwrap_or(Order::Weighted),
+        tables: std::mem::take(&mut scope.tables),
+        session: None,
+    };
+    scope.problems.into_result(Script {
+        url: def.url,
+        requests,
+        mix,
+    })
+}
+
+/// Reads a session. Data files are read from beside it.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn read_session(path: &Path) -> Result<Script, Problems> {
+    let text = document::read_text(path)?;
+    let file = path.display().to_string();
+    session_of(&file, path.parent().unwrap_or(Path::new(".")), &text)
+}
+
+/// The same of a text; `folder` is where data files are.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn session_of(file: &str, folder: &Path, text: &str) -> Result<Script, Problems> {
+    let (def, node): (SessionDef, Node) = document::read(file, text)?;
+    let mut scope = Scope::new(file, folder);
+    data::read(&mut scope, &def.data, &node);
+    let acts = match node.get("steps") {
+        Some(steps) => acts::acts(&mut scope, &def.steps, steps),
+        None => Vec::new(),
+    };
+    let session = SessionSpec {
+        acts,
+        cookies: match def.cookies.unwrap_or(true) {
+            true => Cookies::Kept,
+            false => Cookies::Ignored,
+        },
+    };
+    if session.steps().is_empty() && scope.problems.is_empty() {
+        scope.problem(
+            node.mark,
+            "the session sends nothing: give a step a name and a path",
+        );
+    }
+    let mix = Mix {
+        order: Order::Weighted,
+        tables: std::mem::take(&mut scope.tables),
+        session: Some(session),
+    };
+    scope.problems.into_result(Script {
+        url: def.url,
+        requests: Vec::new(),
+        mix,
+    })
+}

@@ -1,0 +1,297 @@
+//! From a request as it is written to one that is run.
+
+use std::collections::BTreeMap;
+
+use super::Scope;
+use super::def::{ActDef, ScriptExpectDef, ScriptRequestDef, Statuses, Word};
+use crate::load::session::SESSION_NAME;
+use crate::load::template::{Braces, Encoding, Piece, With, parse};
+use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::problem::hint;
+use crate::yaml::Node;
+
+/// How much of a body a regular expression looks at unless it is said.
+const WITHIN_BYTES: u64 = 64 << 10;
+/// Most that it may look at.
+const WITHIN_BYTES_MAX: u64 = 16 << 20;
+
+/// What both kinds of requests have in common.
+pub(super) struct Common<'a> {
+    pub name: &'a str,
+    pub method: Option<&'a String>,
+    pub path: Option<&'a String>,
+    pub headers: &'a BTreeMap<String, Word>,
+    pub body: Option<&'a String>,
+    pub body_file: Option<&'a String>,
+    pub form: Option<&'a BTreeMap<String, Word>>,
+    pub json: Option<&'a serde_json::Value>,
+    pub expect: Option<&'a ScriptExpectDef>,
+    pub parts: Parts,
+}
+
+impl<'a> Common<'a> {
+    pub fn of_act(def: &'a ActDef, name: &'a str) -> Self {
+        Self {
+            name,
+            method: def.method.as_ref(),
+            path: def.path.as_ref(),
+            headers: &def.headers,
+            body: def.body.as_ref(),
+            body_file: def.body_file.as_ref(),
+            form: def.form.as_ref(),
+            json: def.json.as_ref(),
+            expect: def.expect.as_ref(),
+            parts: Parts::Session,
+        }
+    }
+}
+
+/// A plain request.
+pub(super) fn plain(
+    scope: &mut Scope<'_>,
+    def: &ScriptRequestDef,
+    node: &Node,
+    parts: Parts,
+) -> Option<RequestSpec> {
+    let common = Common {
+        name: &def.name,
+        method: def.method.as_ref(),
+        path: def.path.as_ref(),
+        headers: &def.headers,
+        body: def.body.as_ref(),
+        body_file: def.body_file.as_ref(),
+        form: def.form.as_ref(),
+        json: def.json.as_ref(),
+        expect: def.expect.as_ref(),
+        parts,
+    };
+    let mut request = request(scope, &common, node)?;
+    request.weight = def.weight.unwrap_or(1.0);
+    Some(request)
+}
+
+/// The request itself, with a weight of 1.
+pub(super) fn request(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<RequestSpec> {
+    name(scope, def.name, node);
+    let mut text = |text: &str, path: &[&str]| check_text(scope, text, def.parts, node, path);
+    let path = def.path.map_or("/", String::as_str);
+    text(path, &["path"]);
+    let mut headers = Vec::new();
+    for (name, value) in ordered(def.headers, node.get("headers")) {
+        text(&value, &["headers", &name]);
+        headers.push((name, value));
+    }
+    let bodies = [
+        def.body.is_some(),
+        def.body_file.is_some(),
+        def.form.is_some(),
+        def.json.is_some(),
+    ];
+    if bodies.iter().filter(|&&written| written).count() > 1 {
+        let said = "a request has one body: body, body-file, form or json";
+        scope.problem(node.mark, said);
+        return None;
+    }
+    let body = body(scope, def, node)?;
+    let usual = if body == Body::None { "GET" } else { "POST" };
+    let request = RequestSpec {
+        name: def.name.to_owned(),
+        weight: 1.0,
+        method: def.method.map_or(usual, String::as_str).to_owned(),
+        path: path.to_owned(),
+        headers,
+        body,
+        expect: expect(scope, def.expect, node),
+        parts: def.parts,
+    };
+    Some(request)
+}
+
+fn name(scope: &mut Scope<'_>, name: &str, node: &Node) {
+    let mark = node.place(&["name"]);
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
+        let said =
+            format!("\"{name}\" cannot name a series: use letters, digits, - and _, at most 64");
+        scope.problem(mark, said);
+    } else if name == SESSION_NAME {
+        scope.problem(
+            mark,
+            "\"session\" is the series of whole sessions: name the step otherwise",
+        );
+    } else if scope.names.iter().any(|known| known == name) {
+        scope.problem(
+            mark,
+            format!("two requests are named \"{name}\": name them apart"),
+        );
+    }
+    scope.names.push(name.to_owned());
+}
+
+/// Entries in the order of the file.
+pub(super) fn ordered(
+    words: &BTreeMap<String, Word>,
+    node: Option<&Node>,
+) -> Vec<(String, String)> {
+    let entries = node.map_or(&[][..], Node::entries);
+    entries
+        .iter()
+        .filter_map(|entry| Some((entry.key.clone(), words.get(&entry.key)?.to_string())))
+        .collect()
+}
+
+fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
+    if let Some(text) = def.body {
+        check_text(scope, text, def.parts, node, &["body"]);
+        return Some(Body::Text { text: text.clone() });
+    }
+    if let Some(file) = def.body_file {
+        return match read_body(&scope.folder.join(file)) {
+            Ok(body) => Some(body),
+            Err(said) => {
+                scope.problem(node.place(&["body-file"]), said);
+                None
+            }
+        };
+    }
+    if let Some(form) = def.form {
+        let fields = ordered(form, node.get("form"));
+        for (name, value) in &fields {
+            check_text(scope, value, def.parts, node, &["form", name]);
+        }
+        return Some(Body::Form { fields });
+    }
+    if let Some(json) = def.json {
+        let text = json_text(json);
+        check_text(scope, &text, def.parts, node, &["json"]);
+        return Some(Body::Json { text });
+    }
+    Some(Body::None)
+}
+
+/// A file's bytes as a body.
+///
+/// # Errors
+/// Why it cannot be one.
+pub fn read_body(path: &std::path::Path) -> Result<Body, String> {
+    let shown = path.display();
+    let bytes = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Body::Text { text }),
+        Err(_) => Err(format!(
+            "{shown} is no UTF-8 text; binary bodies are possible with --body-file only"
+        )),
+    }
+}
+
+/// JSON as it is sent; a string that is nothing but one place marked `raw` stands for the value itself.
+fn json_text(json: &serde_json::Value) -> String {
+    let mut text = json.to_string();
+    let mut from = 0;
+    while let Some(at) = text[from..].find("\"{{").map(|at| at + from) {
+        let Some(end) = text[at..].find("}}\"").map(|end| end + at) else {
+            break;
+        };
+        let inside = text[at + 3..end].trim();
+        let is_raw = inside.starts_with("raw:") && !inside.contains('"');
+        from = end;
+        if is_raw {
+            text.replace_range(end + 2..end + 3, "");
+            text.replace_range(at..at + 1, "");
+        }
+    }
+    text
+}
+
+/// Whether a text's places can be filled.
+pub(super) fn check_text(
+    scope: &mut Scope<'_>,
+    text: &str,
+    parts: Parts,
+    node: &Node,
+    path: &[&str],
+) {
+    let braces = match parts {
+        Parts::Literal => return,
+        Parts::Random => Braces::Single,
+        Parts::Session => Braces::Double,
+    };
+    let mark = node.place(path);
+    let pieces = match parse(text, braces) {
+        Ok(pieces) => pieces,
+        Err(error) => return scope.problem(mark, error.to_string()),
+    };
+    for piece in pieces {
+        let Piece::Fill(fill) = piece else { continue };
+        debug_assert!(matches!(fill.encoding, Encoding::Fitting | Encoding::Raw));
+        match fill.with {
+            With::Variable(name) if !scope.known.contains(&name) => {
+                let hint = hint(&name, scope.known.iter().map(String::as_str));
+                let said = format!("no step before captures or sets \"{name}\"{hint}");
+                scope.problem(mark, said);
+            }
+            With::Column { table, column } => {
+                let known = scope.tables.iter().find(|known| known.name == table);
+                let said = match known {
+                    None => {
+                        let tables = scope.tables.iter().map(|table| table.name.as_str());
+                        format!("there is no data \"{table}\"{}", hint(&table, tables))
+                    }
+                    Some(known) if !known.columns.contains(&column) => {
+                        let columns = known.columns.iter().map(String::as_str);
+                        format!(
+                            "data \"{table}\" has no \"{column}\"{}",
+                            hint(&column, columns)
+                        )
+                    }
+                    Some(_) => continue,
+                };
+                scope.problem(mark, said);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> Expect {
+    let Some(def) = def else {
+        return Expect {
+            status: ExpectStatus::Success,
+            body: ExpectBody::Any,
+        };
+    };
+    let status = match &def.status {
+        None => ExpectStatus::Success,
+        Some(Statuses::One(status)) => ExpectStatus::Exactly(*status),
+        Some(Statuses::Several(several)) => ExpectStatus::Among(several.clone()),
+    };
+    let listed = match &status {
+        ExpectStatus::Exactly(one) => vec![*one],
+        ExpectStatus::Among(several) => several.clone(),
+        ExpectStatus::Success | ExpectStatus::Any => vec![200],
+    };
+    if listed.is_empty() || listed.iter().any(|status| !(200..600).contains(status)) {
+        let said = "a status is a number from 200 to 599";
+        scope.problem(node.place(&["expect", "status"]), said);
+    }
+    let within = def.within.map_or(WITHIN_BYTES, |size| size.0);
+    if within == 0 || within > WITHIN_BYTES_MAX {
+        let said = "within is more than nothing and at most 16MiB";
+        scope.problem(node.place(&["expect", "within"]), said);
+    }
+    let body = match (&def.text, &def.matches, def.length) {
+        (None, None, None) => ExpectBody::Any,
+        (Some(text), None, None) => ExpectBody::Text(text.clone()),
+        (None, Some(pattern), None) => ExpectBody::Matches {
+            pattern: pattern.clone(),
+            within_bytes: within.min(WITHIN_BYTES_MAX) as u32,
+        },
+        (None, None, Some(length)) => ExpectBody::Length(length.0),
+        _ => {
+            let said = "expect text, matches or length, one of them";
+            scope.problem(node.place(&["expect"]), said);
+            ExpectBody::Any
+        }
+    };
+    Expect { status, body }
+}
