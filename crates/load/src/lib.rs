@@ -63,7 +63,8 @@ pub use agent::{AgentError, abort_when_unread, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
-    LoadError, Observer, Outcome, PlanError, Progress, Tag, connections, run, run_over, spread,
+    LoadError, Observer, Outcome, PlanError, Progress, Tag, connections, rehearse_plan, run,
+    run_over, spread,
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;

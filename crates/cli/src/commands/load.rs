@@ -7,6 +7,7 @@ mod calibration;
 #[cfg(test)]
 mod coming_from;
 mod curve;
+mod check;
 mod display;
 mod judgement;
 mod output;
@@ -32,12 +33,13 @@ pub use args::Args;
 use assertion::Assertion;
 use display::{Audience, Display};
 use judgement::Judgement;
-use plan::Wanted;
+use plan::{Content, Wanted};
 use summary::{Rate, Summary};
 
 /// Runs `tare load`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let target = target::Target::parse(&args.url)
+    let content = Content::read(&args).map_err(bad_input)?;
+    let target = target::Target::parse(&content.url)
         .and_then(|target| target.checked(args.allow_public_target.into()))
         .map_err(bad_input)?;
     if let Some(service) = &args.grpc.grpc_health {
@@ -47,7 +49,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(Exit::NoVerdict.into());
         }
     }
-    let wanted = Wanted::new(&args, &target).map_err(bad_input)?;
+    let wanted = Wanted::new(&args, &target, content).map_err(bad_input)?;
+    if args.request.check {
+        return check::run(&wanted.plan);
+    }
     let files = output::Files::create(&args.output).map_err(bad_input)?;
     let stop = StopHandle::new();
     // Before any thread starts: they inherit the mask.

@@ -163,11 +163,21 @@ pub struct Sim<C, F> {
 
 impl<C: Client, F: Far> Sim<C, F> {
     pub fn new(client: C, arrivals: Arrivals, exchanges_max: usize, far: F) -> Self {
+        Self::with_book(client, arrivals, exchanges_max, far, |book| book)
+    }
+
+    pub fn with_book(
+        client: C,
+        arrivals: Arrivals,
+        exchanges_max: usize,
+        far: F,
+        adapt: impl FnOnce(Book) -> Book,
+    ) -> Self {
         let classes = Classes::default();
         let choice = Choice::new(&[1.0], Random::from_seed(1));
         let book = Book::new(arrivals, choice, ClassNumbers::of(&classes), exchanges_max);
         let mut sim = Self {
-            engine: Engine::new(client, book),
+            engine: Engine::new(client, adapt(book)),
             net: Net::new(far),
             classes,
         };
@@ -302,7 +312,12 @@ pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> 
     Pool::new(pool_plan(connections, timeout_ns, body))
 }
 
-fn pool_plan(connections: usize, timeout_ns: u64, body: ExpectBody) -> PoolPlan<Arc<[Prepared]>> {
+/// What a pool that sends `GET /` is made of.
+pub fn pool_plan(
+    connections: usize,
+    timeout_ns: u64,
+    body: ExpectBody,
+) -> PoolPlan<Arc<[Prepared]>> {
     let spec = RequestSpec {
         name: "root".into(),
         weight: 1.0,

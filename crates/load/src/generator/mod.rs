@@ -28,6 +28,7 @@ pub use check::{PlanError, connections};
 pub use figures::{Tag, spread};
 use filled::Filled;
 use scripted::Session;
+pub use scripted::rehearse_plan;
 use setup::{Part, Setup};
 
 use crate::classes::Classes;

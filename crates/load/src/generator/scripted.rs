@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tare_schema::load::session::SESSION_NAME;
-use tare_schema::load::{ClientSpec, LoadPlan, SessionSpec};
+use tare_schema::load::{ClientSpec, LoadPlan, SessionSpec, Transport};
 
 use super::PlanError;
 use super::filled::FillerStart;
 use crate::clock::{monotonic_ns, realtime_ns};
-use crate::session::{Program, Scripted, ScriptedPlan};
+use crate::session::{Channel, Program, Rehearsed, Scripted, ScriptedPlan, rehearse};
 
 /// Sessions that may be under way in one worker, whatever the rate and their length.
 pub(super) const SESSIONS_MAX: usize = 1 << 16;
@@ -17,6 +17,7 @@ pub(super) const SESSIONS_MAX: usize = 1 << 16;
 pub(super) struct Session {
     program: Arc<Program>,
     start: FillerStart,
+    channel: Channel,
 }
 
 impl Session {
@@ -35,6 +36,10 @@ impl Session {
         Ok(Self {
             program: program.into(),
             start,
+            channel: match plan.load.transport {
+                Transport::Tcp => Channel::Plain,
+                Transport::Tls(_) => Channel::Secure,
+            },
         })
     }
 
@@ -44,8 +49,21 @@ impl Session {
             program: Arc::clone(&self.program),
             filler: self.start.filler(worker, workers),
             part: (worker, workers),
+            channel: self.channel,
             clock: (monotonic_ns(), (realtime_ns() / 1_000_000_000) as i64),
         })
+    }
+}
+
+/// Goes through one session of a plan as its first worker would, without sending anything; see [`crate::session::rehearse`].
+///
+/// # Errors
+/// When the plan has no session, or one that cannot be run.
+pub fn rehearse_plan(plan: &LoadPlan) -> Result<Vec<Rehearsed>, PlanError> {
+    super::check::check(plan)?;
+    match &plan.load.mix.session {
+        Some(spec) => Ok(rehearse(Session::of(plan, spec)?.scripted(0, 1))),
+        None => Ok(Vec::new()),
     }
 }
 

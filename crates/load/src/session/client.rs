@@ -104,6 +104,14 @@ impl<O: Outlet> Outlet for Inner<'_, O> {
         self.out.write(conn, bytes)
     }
 
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        self.out.pour(conn, bytes)
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        self.out.half_close(conn);
+    }
+
     fn close(&mut self, conn: ConnId) {
         self.out.close(conn);
     }
@@ -382,6 +390,12 @@ impl<C: Carrier> Client for Sessions<C> {
     fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
         let mut through = inner(out, &self.flights, &mut self.ended);
         self.inner.wrote(conn, at_ns, &mut through);
+        self.go_on(out);
+    }
+
+    fn room(&mut self, conn: ConnId, out: &mut impl Outlet) {
+        let mut through = inner(out, &self.flights, &mut self.ended);
+        self.inner.room(conn, &mut through);
         self.go_on(out);
     }
 

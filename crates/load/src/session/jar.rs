@@ -31,6 +31,17 @@ pub struct Now {
     pub now_ns: u64,
     /// Seconds of the epoch.
     pub unix_s: i64,
+    /// How the answer came.
+    pub channel: Channel,
+}
+
+/// How answers come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// Readable by anybody on the way.
+    Plain,
+    /// Over TLS.
+    Secure,
 }
 
 /// A `Set-Cookie` value taken apart.
@@ -56,7 +67,7 @@ impl Jar {
             return;
         };
         // Such a cookie travels in TLS only; over plain TCP a browser does not even keep it.
-        if set.secure {
+        if set.secure && now.channel == Channel::Plain {
             return;
         }
         let path = set.path.unwrap_or_else(|| default_path(request_path));
@@ -235,6 +246,7 @@ mod tests {
     const NOW: Now = Now {
         now_ns: 5_000_000_000,
         unix_s: 1_795_219_200,
+        channel: Channel::Plain,
     };
 
     fn sent(jar: &Jar, path: &str, now_ns: u64) -> String {

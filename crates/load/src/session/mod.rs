@@ -9,8 +9,13 @@ mod jar;
 mod json;
 mod machine;
 mod program;
+mod rehearse;
 mod scripted;
+#[cfg(test)]
+mod tests;
 
 pub use client::{Carrier, Sessions};
+pub use jar::Channel;
 pub use program::Program;
+pub use rehearse::{Rehearsed, rehearse};
 pub use scripted::{Scripted, ScriptedPlan};

@@ -6,7 +6,7 @@ use tare_schema::load::Rows;
 use tare_schema::load::session::{Cookies, OnFailure};
 
 use super::capture::{Answer, Lines, take};
-use super::jar::Now;
+use super::jar::{Channel, Now};
 use super::machine::{Next, User, target_of};
 use super::program::Program;
 use crate::client::{Due, Ticket};
@@ -27,6 +27,8 @@ pub struct ScriptedPlan {
     pub part: (u32, u32),
     /// A time on the clock of the driver, and the same in the epoch's seconds.
     pub clock: (u64, i64),
+    /// How answers come.
+    pub channel: Channel,
 }
 
 /// The sessions of one worker.
@@ -39,6 +41,7 @@ pub struct Scripted {
     unique: Vec<Vec<u32>>,
     scratch: Vec<u8>,
     clock: (u64, i64),
+    channel: Channel,
 }
 
 impl Scripted {
@@ -60,6 +63,7 @@ impl Scripted {
             users: Vec::new(),
             scratch: Vec::new(),
             clock: plan.clock,
+            channel: plan.channel,
         }
     }
 
@@ -118,6 +122,7 @@ impl Scripted {
         Now {
             now_ns,
             unix_s: self.clock.1 + since_s as i64,
+            channel: self.channel,
         }
     }
 }

@@ -4,6 +4,8 @@ mod acts;
 mod data;
 mod def;
 mod request;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -60,6 +60,19 @@ pub struct Target {
 }
 
 impl Target {
+    /// The URL up to its port, and its path and query; nothing is looked up.
+    pub fn split(url: &str) -> anyhow::Result<(String, String)> {
+        let start = url.find("://").map_or(0, |at| at + 3);
+        let rest = url[start..].split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at(end);
+        if host.is_empty() {
+            bail!("{url}: it names no host; write http://host:port/path");
+        }
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Ok((format!("{}{host}", &url[..start]), format!("{slash}{path}")))
+    }
+
     /// Reads a URL and resolves its host. A missing scheme is http.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let malformed = |why| anyhow!("{url}: {why}; write http://host:port/path");

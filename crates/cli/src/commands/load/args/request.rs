@@ -1,5 +1,7 @@
 //! What is sent, and what a right answer is.
 
+use std::path::PathBuf;
+
 use tare_schema::units::Size;
 
 /// The requests of a load.
@@ -13,12 +15,50 @@ pub struct RequestArgs {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
     /// Request body.
-    #[arg(long, value_name = "TEXT", conflicts_with = "body_size")]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["body_size", "body_file"])]
     pub body: Option<String>,
+    /// Request body from a file, byte for byte.
+    #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
+    pub body_file: Option<PathBuf>,
     /// Request body of so many bytes.
     #[arg(long, value_name = "SIZE")]
     pub body_size: Option<Size>,
-    /// The right status: a number, or `any` [default: 2xx and 3xx].
+    /// Fill {uuid}, {int:1..1000}, {hex:16}, {seq}, {choice:a,b} and {date} in path, headers and body anew for every request.
+    #[arg(long)]
+    pub random: bool,
+    /// The right status: a number, several as in `200,304`, or `any` [default: 2xx and 3xx].
     #[arg(long, value_name = "STATUS")]
     pub expect_status: Option<String>,
+    /// Just this body is right.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["expect_match", "expect_length"])]
+    pub expect_body: Option<String>,
+    /// A body is right if this regular expression finds something in its first 64 KiB.
+    #[arg(long, value_name = "REGEX", conflicts_with = "expect_length")]
+    pub expect_match: Option<String>,
+    /// A body of so many bytes is right.
+    #[arg(long, value_name = "SIZE")]
+    pub expect_length: Option<Size>,
+    /// Several requests from a YAML file (docs/SESSIONS.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
+    pub requests: Option<PathBuf>,
+    /// Several requests in vegeta's format, text or JSON lines; `-` is standard input. Sent in turn.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE)]
+    pub targets: Option<PathBuf>,
+    /// A scripted session from a YAML file (docs/SESSIONS.md): --rate counts sessions, --clients are users.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE, conflicts_with_all = ["requests", "targets"])]
+    pub session: Option<PathBuf>,
+    /// Print what one session would send, and send nothing.
+    #[arg(long, requires = "session")]
+    pub check: bool,
 }
+
+/// What describes one request, and has no place beside a file of several.
+const ONE: [&str; 7] = [
+    "method",
+    "body",
+    "body_file",
+    "body_size",
+    "expect_body",
+    "expect_match",
+    "expect_length",
+];

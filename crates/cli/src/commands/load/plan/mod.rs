@@ -4,6 +4,7 @@ mod grpc;
 mod pace;
 mod request;
 mod tcp;
+mod targets;
 mod tls;
 mod words;
 
@@ -16,6 +17,7 @@ use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Spin
 use super::args::Args;
 use super::target::Target;
 pub use grpc::server;
+pub use request::Content;
 
 /// Connections when nothing is said: what comparable tools open.
 const CONNECTIONS: u32 = 50;
@@ -31,12 +33,12 @@ pub struct Wanted {
 
 impl Wanted {
     /// Makes the plan.
-    pub fn new(args: &Args, target: &Target) -> anyhow::Result<Self> {
+    pub fn new(args: &Args, target: &Target, mut content: Content) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
-        let mut request = request::request(args, target)?;
-        let calls = match grpc::is_wanted(args)? {
-            true => Some(grpc::calls(args, target, &mut request)?),
-            false => None,
+        let calls = match (grpc::is_wanted(args)?, content.requests.as_mut_slice()) {
+            (false, _) => None,
+            (true, [request]) => Some(grpc::calls(args, target, request)?),
+            (true, _) => bail!("calls of gRPC are described by the command line, one kind a load: leave out the file"),
         };
         let shared_by = match args.protocol.http2 || calls.is_some() {
             true => u32::from(args.protocol.streams.max(1)),
@@ -94,9 +96,13 @@ impl Wanted {
                     },
                     None => client(args, connections, calls),
                 },
-                mix: Default::default(),
+                mix: content.mix,
                 connections: pace::connections(&args.pacing),
-                requests: vec![pace::closing(args, request)],
+                requests: content
+                    .requests
+                    .into_iter()
+                    .map(|request| pace::closing(args, request))
+                    .collect(),
             },
         };
         Ok(Self { plan, words })

@@ -1,36 +1,121 @@
 //! From the arguments to what is sent.
 
-use anyhow::Context;
-use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+use std::fs;
+use std::path::Path;
 
-use super::super::args::Args;
+use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, Parts, RequestSpec};
+use tare_schema::script;
+
+use super::super::args::{Args, RequestArgs};
 use super::super::target::Target;
+use super::targets;
 
-/// The requests of the load.
-pub(super) fn request(args: &Args, target: &Target) -> anyhow::Result<RequestSpec> {
-    let headers = args
-        .request
-        .headers
-        .iter()
-        .map(|text| header(text))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let body = match (&args.request.body, args.request.body_size) {
-        (Some(text), _) => Body::Text { text: text.clone() },
-        (None, Some(size)) => Body::Filler { bytes: size.0 },
-        (None, None) => Body::None,
+/// What is sent, before it is known where to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Content {
+    /// Where to, as the command line or a file says.
+    pub url: String,
+    /// Plain requests.
+    pub requests: Vec<RequestSpec>,
+    /// Their order, data, or a session.
+    pub mix: Mix,
+}
+
+impl Content {
+    /// Reads what the arguments name.
+    pub fn read(args: &Args) -> anyhow::Result<Self> {
+        let request = &args.request;
+        let script = match (&request.session, &request.requests, &request.targets) {
+            (Some(path), _, _) => script::read_session(path)?,
+            (None, Some(path), _) => script::read_requests(path)?,
+            (None, None, Some(path)) => targets::read(path, request)?,
+            (None, None, None) => {
+                let url = args.url.clone().context(NO_URL)?;
+                let path = Target::split(&url)?.1;
+                let mix = Mix::default();
+                let requests = vec![one(request, path)?];
+                return Ok(Self { url, requests, mix });
+            }
+        };
+        let url = args.url.clone().or(script.url).context(NO_URL)?;
+        if Target::split(&url)?.1 != "/" {
+            bail!("{url}: the paths are said by the file, so the URL ends with the port");
+        }
+        if !request.headers.is_empty() && request.targets.is_none() {
+            bail!("headers belong into the file of requests: leave out --header");
+        }
+        if request.expect_status.is_some() && request.targets.is_none() {
+            bail!("the expected status belongs into the file: leave out --expect-status");
+        }
+        Ok(Self {
+            url,
+            requests: script.requests,
+            mix: script.mix,
+        })
+    }
+}
+
+/// Where nothing says where to.
+const NO_URL: &str = "say where to: tare load http://host:port, or url: in the file";
+
+fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
+    let headers = headers(args)?;
+    let body = match (&args.body, &args.body_file, args.body_size) {
+        (Some(text), _, _) => Body::Text { text: text.clone() },
+        (None, Some(path), _) => file_body(path)?,
+        (None, None, Some(size)) => Body::Filler { bytes: size.0 },
+        (None, None, None) => Body::None,
     };
     let usual = if body == Body::None { "GET" } else { "POST" };
     Ok(RequestSpec {
         name: "request".into(),
         weight: 1.0,
-        method: args.request.method.clone().unwrap_or_else(|| usual.into()),
-        path: target.path.clone(),
+        method: args.method.clone().unwrap_or_else(|| usual.into()),
+        path,
         headers,
         body,
-        parts: Default::default(),
+        parts: parts(args),
         expect: Expect {
-            status: status(args.request.expect_status.as_deref())?,
-            body: ExpectBody::Any,
+            status: status(args.expect_status.as_deref())?,
+            body: match (&args.expect_body, &args.expect_match, args.expect_length) {
+                (Some(text), _, _) => ExpectBody::Text(text.clone()),
+                (None, Some(pattern), _) => ExpectBody::Matches {
+                    pattern: pattern.clone(),
+                    within_bytes: WITHIN_BYTES,
+                },
+                (None, None, Some(size)) => ExpectBody::Length(size.0),
+                (None, None, None) => ExpectBody::Any,
+            },
+        },
+    })
+}
+
+/// How much of a body a regular expression looks at.
+const WITHIN_BYTES: u32 = 64 << 10;
+
+/// Whether texts have places.
+pub(super) fn parts(args: &RequestArgs) -> Parts {
+    match args.random {
+        true => Parts::Random,
+        false => Parts::Literal,
+    }
+}
+
+/// The headers of the command line.
+pub(super) fn headers(args: &RequestArgs) -> anyhow::Result<Vec<(String, String)>> {
+    args.headers.iter().map(|text| header(text)).collect()
+}
+
+/// A file's bytes as a body.
+pub(super) fn file_body(path: &Path) -> anyhow::Result<Body> {
+    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) => Body::Text { text },
+        Err(error) => Body::Base64 {
+            base64: STANDARD.encode(error.as_bytes()),
         },
     })
 }
@@ -42,17 +127,23 @@ pub(super) fn header(text: &str) -> anyhow::Result<(String, String)> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn status(text: Option<&str>) -> anyhow::Result<ExpectStatus> {
+pub(super) fn status(text: Option<&str>) -> anyhow::Result<ExpectStatus> {
     match text {
         None => Ok(ExpectStatus::Success),
         Some("any") => Ok(ExpectStatus::Any),
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|status| (200..600).contains(status))
-            .map(ExpectStatus::Exactly)
-            .with_context(|| {
-                format!("{text:?} is not a status: write a number from 200 to 599, or any")
-            }),
+        Some(text) => {
+            let number = |part: &str| {
+                let number = part.trim().parse().ok();
+                number.filter(|status| (200..600).contains(status))
+            };
+            let several: Option<Vec<u16>> = text.split(',').map(number).collect();
+            match several.as_deref() {
+                Some([one]) => Ok(ExpectStatus::Exactly(*one)),
+                Some(several) => Ok(ExpectStatus::Among(several.to_vec())),
+                None => bail!(
+                    "{text:?} is not a status: write numbers from 200 to 599 as in 200,304, or any"
+                ),
+            }
+        }
     }
 }

@@ -39,9 +39,14 @@ impl Rate {
     /// Of a result.
     pub fn new(pacing: &Pacing, result: &LoadResult) -> Self {
         let answered = result.answered_in_window;
-        let ended = (answered.right + answered.errors) as f64;
+        // What is asked for is what the schedule releases, and that may be sessions.
+        let (intended, ended) = match result.sessions {
+            Some(sessions) => (sessions.intended, sessions.ended_in_window),
+            None => (result.intended, answered.right + answered.errors),
+        };
+        let ended = ended as f64;
         Self {
-            asked_per_s: pacing.offered_per_s(result.intended, result.window_ns),
+            asked_per_s: pacing.offered_per_s(intended, result.window_ns),
             completed_per_s: (result.window_ns > 0)
                 .then(|| ended / (result.window_ns as f64 / 1e9)),
         }

@@ -1,0 +1,43 @@
+//! `tare load --session FILE --check`: what one session would send, without sending it.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tare_load::session::Rehearsed;
+use tare_schema::load::LoadPlan;
+use tare_schema::units::Period;
+
+use crate::exit::{Exit, bad_input};
+
+/// Prints it.
+pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
+    let shown = tare_load::rehearse_plan(plan).map_err(bad_input)?;
+    let mut out = std::io::stdout().lock();
+    let mut exit = Exit::Done;
+    for one in &shown {
+        match one {
+            Rehearsed::Sends { name, bytes } => {
+                writeln!(out, "── {name}")?;
+                for line in String::from_utf8_lossy(bytes).lines() {
+                    writeln!(out, "   {line}")?;
+                }
+            }
+            Rehearsed::Pauses { ns } => {
+                writeln!(out, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
+            }
+            Rehearsed::Fails { why } => {
+                writeln!(out, "── fails: {why}")?;
+                exit = Exit::NoVerdict;
+            }
+            Rehearsed::GoesOn => writeln!(out, "── and so on")?,
+        }
+    }
+    let sends = |one: &&Rehearsed| matches!(one, Rehearsed::Sends { .. });
+    let requests = shown.iter().filter(sends).count();
+    writeln!(
+        out,
+        "\n{requests} requests; <name> stands for what would be captured, and nothing was sent"
+    )?;
+    Ok(exit.into())
+}

@@ -1,0 +1,346 @@
+//! Whole sessions on the virtual clock: what they send, capture, repeat and count.
+
+use std::sync::{Arc, Mutex};
+
+use tare_schema::load::{ExpectBody, SessionSpec, Stop, Table};
+
+use super::{Channel, Program, Scripted, ScriptedPlan, Sessions};
+use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::client::ConnId;
+use crate::engine::sim::{Act, MS, Rule, S, Sim, pool_plan};
+use crate::engine::{Book, SessionWindow};
+use crate::http1::plan::PoolPlan;
+use crate::http1::pool::Pool;
+use crate::template::{Filler, Moment};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// What ran: everything sent, and the counts.
+struct Ran {
+    sent: Vec<String>,
+    counts: crate::engine::Counts,
+    classes: Vec<String>,
+}
+
+impl Ran {
+    fn count(&self, start: &str) -> usize {
+        self.sent
+            .iter()
+            .filter(|sent| sent.starts_with(start))
+            .count()
+    }
+}
+
+/// Runs so many sessions of three users, one after the other, against answers by a rule of the request's text.
+fn run(acts: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 'static) -> Ran {
+    run_with(acts, sessions, Vec::new(), rule)
+}
+
+fn run_with(
+    acts: serde_json::Value,
+    sessions: u64,
+    tables: Vec<Table>,
+    rule: impl Fn(&str) -> String + 'static,
+) -> Ran {
+    let spec: SessionSpec =
+        serde_json::from_value(serde_json::json!({ "acts": acts, "cookies": "kept" })).unwrap();
+    let program = Arc::new(Program::new(&spec, &tables, "test").unwrap());
+    let filler = Filler::new(1, (0, 1), tables.into(), program.cycles, Moment::of_unix(0));
+    let scripted = Scripted::new(ScriptedPlan {
+        program,
+        filler,
+        part: (0, 1),
+        clock: (S, 1_795_219_200),
+        channel: Channel::Plain,
+    });
+    let plain = pool_plan(3, 10 * S, ExpectBody::Any);
+    let pool = Pool::new(PoolPlan {
+        requests: scripted,
+        addresses: plain.addresses,
+        first: plain.first,
+        connections: plain.connections,
+        timeout_ns: plain.timeout_ns,
+        waiting_max: plain.waiting_max,
+        exchanges_max: plain.exchanges_max,
+        opening: plain.opening,
+    });
+    let stop = Stop::Count {
+        exchanges: sessions,
+    };
+    let shared = SharedCount::new(sessions, 1);
+    let arrivals = Arrivals::Looped(Looped::new(3, 0, 0, stop, &shared));
+    let log = Log::default();
+    let seen = Arc::clone(&log);
+    let far = Rule(move |_now: u64, _conn: ConnId, bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let answer = rule(&text);
+        seen.lock().unwrap().push(text);
+        vec![(MS, Act::Send(answer.into_bytes()))]
+    });
+    let for_sessions = |book: Book| book.for_sessions(SessionWindow::Counted);
+    let mut sim = Sim::with_book(Sessions::new(pool, 3), arrivals, 3, far, for_sessions);
+    sim.run_until(3600 * S);
+    let counts = sim.engine.book().counts().clone();
+    let classes = sim
+        .classes
+        .seen()
+        .iter()
+        .map(|seen| seen.class.to_string())
+        .collect();
+    let sent = log.lock().unwrap().clone();
+    Ran {
+        sent,
+        counts,
+        classes,
+    }
+}
+
+fn ok(headers: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn request(name: &str, path: &str) -> serde_json::Value {
+    step(name, path, serde_json::json!([]), "end")
+}
+
+fn step(
+    name: &str,
+    path: &str,
+    captures: serde_json::Value,
+    on_failure: &str,
+) -> serde_json::Value {
+    serde_json::json!({ "probability": 1.0, "condition": null, "deed": {
+        "deed": "request", "captures": captures, "capture_bytes_max": 100, "on_failure": on_failure,
+        "request": { "name": name, "weight": 1.0, "method": "GET", "path": path, "headers": [["X-T", "{{ seq }}"]],
+            "body": { "kind": "none" }, "parts": "session", "expect": { "status": "success", "body": "any" } } } })
+}
+
+fn act(
+    probability: f64,
+    condition: serde_json::Value,
+    deed: serde_json::Value,
+) -> serde_json::Value {
+    serde_json::json!({ "probability": probability, "condition": condition, "deed": deed })
+}
+
+#[test]
+fn what_an_answer_gave_is_sent_later_encoded_for_its_place() {
+    let captures = serde_json::json!([
+        { "name": "id", "from": { "from": "json", "pointer": "/items/1/id" }, "missing": "fails" },
+        { "name": "etag", "from": { "from": "header", "name": "ETag" }, "missing": "fails" },
+        { "name": "word", "from": { "from": "regex", "pattern": "w=(\\w+)" }, "missing": "fails" },
+        { "name": "none", "from": { "from": "json", "pointer": "/no" }, "missing": "unset" },
+    ]);
+    let acts = serde_json::json!([
+        step("first", "/first", captures, "end"),
+        request("second", "/{{ id }}?e={{ etag }}&w={{ word }}"),
+        act(
+            1.0,
+            serde_json::json!({ "has": "none" }),
+            serde_json::json!({ "deed": "group", "acts": [request("never", "/never")] })
+        ),
+    ]);
+    let ran = run(acts, 5, |_| {
+        ok(
+            "eTag: \"a b\"\r\n",
+            r#"{"items":[{},{"id":"x/y z"}],"t":"w=hi"}"#,
+        )
+    });
+    assert_eq!(
+        ran.count("GET /x%2Fy%20z?e=%22a%20b%22&w=hi HTTP/1.1\r\n"),
+        5
+    );
+    assert_eq!((ran.count("GET /first "), ran.count("GET /never")), (5, 0));
+    assert_eq!(
+        (ran.counts.window.intended, ran.counts.window.right),
+        (5, 5)
+    );
+    assert_eq!(
+        (ran.counts.within.window.right, ran.counts.exchanges().sent),
+        (10, 10)
+    );
+}
+
+#[test]
+fn loops_lists_choices_and_probabilities_count_as_the_seed_has_it() {
+    let list = serde_json::json!([
+        { "name": "ids", "from": { "from": "json-all", "pointer": "/*/id", "skip": 2 }, "missing": "fails" }]);
+    let acts = serde_json::json!([
+        step("list", "/list", list, "end"),
+        act(
+            1.0,
+            serde_json::Value::Null,
+            serde_json::json!({ "deed": "each", "item": "id", "list": "ids",
+            "acts": [request("cancel", "/cancel/{{ id }}")] })
+        ),
+        act(
+            1.0,
+            serde_json::Value::Null,
+            serde_json::json!({ "deed": "loop", "least": 5, "most": 5, "condition": null,
+            "acts": [request("look", "/look")] })
+        ),
+        act(
+            0.25,
+            serde_json::Value::Null,
+            serde_json::json!({ "deed": "group", "acts": [request("seldom", "/seldom")] })
+        ),
+        act(
+            1.0,
+            serde_json::Value::Null,
+            serde_json::json!({ "deed": "choose", "branches": [
+            { "weight": 3.0, "acts": [request("often", "/often")] },
+            { "weight": 1.0, "acts": [request("rare", "/rare")] }] })
+        ),
+    ]);
+    let rule = |_: &str| ok("", r#"[{"id":1},{"id":2},{"id":3},{"id":"four"}]"#);
+    let ran = run(acts.clone(), 400, rule);
+    assert_eq!(
+        (ran.count("GET /cancel/3 "), ran.count("GET /cancel/four ")),
+        (400, 400)
+    );
+    assert_eq!(
+        (ran.count("GET /cancel/1"), ran.count("GET /look ")),
+        (0, 2000)
+    );
+    assert!(
+        (70..=130).contains(&ran.count("GET /seldom ")),
+        "{}",
+        ran.count("GET /seldom ")
+    );
+    assert_eq!(ran.count("GET /often ") + ran.count("GET /rare "), 400);
+    assert!((260..=340).contains(&ran.count("GET /often ")));
+    assert_eq!(ran.counts.window.right, 400);
+    let again = run(acts, 400, rule);
+    assert_eq!(
+        again.count("GET /seldom "),
+        ran.count("GET /seldom "),
+        "the seed decides"
+    );
+}
+
+#[test]
+fn cookies_come_back_within_their_session_and_only_there() {
+    let acts = serde_json::json!([
+        request("in", "/in"),
+        request("at", "/in/at"),
+        request("out", "/out")
+    ]);
+    let rule = |sent: &str| match sent.starts_with("GET /in HTTP") {
+        true => ok("Set-Cookie: a=1; Path=/in\r\nSet-Cookie: b=2\r\n", ""),
+        false => ok("", ""),
+    };
+    let ran = run(acts, 4, rule);
+    let cookies = |start: &str| -> Vec<bool> {
+        let of = ran.sent.iter().filter(|sent| sent.starts_with(start));
+        of.map(|sent| sent.contains("\r\nCookie: ")).collect()
+    };
+    assert_eq!(
+        cookies("GET /in HTTP"),
+        [false; 4],
+        "a new session begins without any"
+    );
+    assert_eq!(
+        ran.sent
+            .iter()
+            .filter(|s| s.contains("\r\nCookie: a=1; b=2\r\n\r\n"))
+            .count(),
+        4
+    );
+    assert_eq!(
+        ran.sent
+            .iter()
+            .filter(|s| s.contains("\r\nCookie: b=2\r\n\r\n"))
+            .count(),
+        4
+    );
+}
+
+#[test]
+fn a_failed_step_ends_its_session_or_is_only_counted() {
+    for (on_failure, sent, failed_at) in [("end", 0, 6), ("go-on", 6, 6)] {
+        let acts = serde_json::json!([
+            step("bad", "/bad", serde_json::json!([]), on_failure),
+            request("then", "/then")
+        ]);
+        let rule = |sent: &str| match sent.starts_with("GET /bad") {
+            true => "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_owned(),
+            false => ok("", ""),
+        };
+        let ran = run(acts, 6, rule);
+        assert_eq!(ran.count("GET /then"), sent);
+        assert_eq!(
+            (ran.counts.window.errors, ran.counts.window.right),
+            (failed_at, 0)
+        );
+        assert_eq!(ran.counts.within.window.errors, 6);
+        assert_eq!(ran.classes, ["status-500", "failed-step"]);
+    }
+}
+
+#[test]
+fn what_cannot_be_captured_is_an_error_with_its_name() {
+    let json = |missing: &str| {
+        serde_json::json!([
+        { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": missing }])
+    };
+    let class = |body: &'static str, missing: &str| {
+        let acts = serde_json::json!([step("one", "/one", json(missing), "end")]);
+        run(acts, 1, move |_| ok("", body)).classes
+    };
+    assert_eq!(class("{}", "fails"), ["capture-missing", "failed-step"]);
+    assert!(class("{}", "unset").is_empty());
+    assert!(class("{\"x\":null}", "unset").is_empty());
+    assert_eq!(class("{oops", "unset"), ["capture-bad-json", "failed-step"]);
+    let large = "[\"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\"]";
+    assert_eq!(class(large, "unset"), ["capture-too-large", "failed-step"]);
+}
+
+#[test]
+fn a_captured_line_break_never_reaches_the_wire() {
+    let captures = serde_json::json!([
+        { "name": "x", "from": { "from": "json", "pointer": "/x" }, "missing": "fails" }]);
+    let mut second = request("second", "/second");
+    second["deed"]["request"]["headers"] = serde_json::json!([["X-Copy", "{{ x }}"]]);
+    let acts = serde_json::json!([step("first", "/first", captures, "end"), second]);
+    let ran = run(acts, 2, |_| ok("", r#"{"x":"a\r\nEvil: 1"}"#));
+    assert_eq!((ran.count("GET /first"), ran.count("GET /second")), (2, 0));
+    assert_eq!(ran.classes, ["template", "failed-step"]);
+    assert_eq!(ran.counts.within.window.errors, 2);
+}
+
+#[test]
+fn a_pause_moves_the_next_start_and_is_no_part_of_what_is_felt() {
+    let think = act(
+        1.0,
+        serde_json::Value::Null,
+        serde_json::json!({ "deed": "think", "from_ns": 1000 * MS, "to_ns": 1000 * MS }),
+    );
+    let acts = serde_json::json!([request("one", "/one"), think, request("two", "/two")]);
+    let ran = run(acts, 30, |_| ok("", ""));
+    assert_eq!(ran.counts.within.window.right, 60);
+    // Three users, ten sessions each of 1 s + 2 × 1 ms.
+    let took_ns = ran.counts.last_done_ns - S;
+    assert!((10_020 * MS..10_025 * MS).contains(&took_ns), "{took_ns}");
+}
+
+#[test]
+fn unique_rows_are_never_shared_by_two_sessions_under_way() {
+    let table = |rows: usize| Table {
+        name: "users".into(),
+        columns: vec!["name".into()],
+        rows: (0..rows).map(|row| vec![format!("u{row}")]).collect(),
+        order: tare_schema::load::Rows::Unique,
+    };
+    let acts = serde_json::json!([
+        request("one", "/{{ users.name }}"),
+        request("two", "/2/{{ users.name }}")
+    ]);
+    let enough = run_with(acts.clone(), 30, vec![table(3)], |_| ok("", ""));
+    assert_eq!(enough.counts.window.right, 30);
+    let few = run_with(acts, 30, vec![table(2)], |_| ok("", ""));
+    assert!(few.counts.window.errors > 0);
+    assert_eq!(few.classes, ["no-row-left"]);
+}
