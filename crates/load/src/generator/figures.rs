@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_schema::agent::Spread;
+use tare_schema::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
 use super::Outcome;
@@ -52,13 +53,18 @@ impl Outcome {
     /// `felt` of the right answers to all requests; `None` when there is none.
     #[must_use]
     pub fn felt(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "felt" && tag.class.is_none())
+        self.sum(|tag| tag.quantity == "felt" && tag.class.is_none() && self.is_exchange(tag))
+    }
+
+    /// Whether a tag is of exchanges: whole sessions are none.
+    fn is_exchange(&self, tag: &Tag<'_>) -> bool {
+        self.result.sessions.is_none() || tag.request != Some(SESSION_NAME)
     }
 
     /// `felt` of every exchange, however it ended.
     #[must_use]
     pub fn felt_by_all(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "felt")
+        self.sum(|tag| tag.quantity == "felt" && self.is_exchange(tag))
     }
 
     /// `service` of the right answers to all requests; `None` when there is none.
