@@ -4,10 +4,10 @@ pub mod args;
 mod asking;
 mod assertion;
 mod calibration;
+mod check;
 #[cfg(test)]
 mod coming_from;
 mod curve;
-mod check;
 mod display;
 mod judgement;
 mod output;

@@ -318,6 +318,8 @@ impl<C: Carrier> Sessions<C> {
                 break;
             }
             self.pauses.pop();
+            // A session that ends with a pause ends with the pause: its user's next one is not late by it.
+            self.flights[session as usize].last = Stamp::event(at_ns);
             let released_ns = out.now_ns();
             let start = WithinStart::Own {
                 intended_ns: at_ns,

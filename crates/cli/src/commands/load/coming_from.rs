@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Parser;
 
-use super::plan::Wanted;
+use super::plan::{Content, Wanted};
 use super::target::Target;
 use crate::Cli;
 use crate::commands::Command;
@@ -55,10 +55,11 @@ fn every_command_of_the_page_for_newcomers_is_read_and_planned() {
         let Command::Load(args) = cli.command else {
             panic!("{line} is no load");
         };
-        let target = Target::parse(&args.url).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
+        let content = Content::read(&args).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
+        let target = Target::parse(&content.url).unwrap_or_else(|e| panic!("{line}\n{e:#}"));
         // A message in JSON is encoded as the server describes it, and here is none.
         if args.grpc.data.is_none()
-            && let Err(error) = Wanted::new(&args, &target)
+            && let Err(error) = Wanted::new(&args, &target, content)
         {
             panic!("{line}\n{error:#}");
         }
