@@ -38,7 +38,9 @@ impl Wanted {
         let calls = match (grpc::is_wanted(args)?, content.requests.as_mut_slice()) {
             (false, _) => None,
             (true, [request]) => Some(grpc::calls(args, target, request)?),
-            (true, _) => bail!("calls of gRPC are described by the command line, one kind a load: leave out the file"),
+            (true, _) => bail!(
+                "calls of gRPC are described by the command line, one kind a load: leave out the file"
+            ),
         };
         let shared_by = match args.protocol.http2 || calls.is_some() {
             true => u32::from(args.protocol.streams.max(1)),
