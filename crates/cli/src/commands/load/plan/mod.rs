@@ -3,8 +3,8 @@
 mod grpc;
 mod pace;
 mod request;
-mod tcp;
 mod targets;
+mod tcp;
 mod tls;
 mod words;
 
