@@ -18,13 +18,37 @@ static REQUESTS: LazyLock<Arc<[Call]>> = LazyLock::new(|| {
         (CallKind::ClientStreaming, 50, MessagePace::Free),
         (CallKind::ServerStreaming, 1, MessagePace::Free),
         (CallKind::Bidirectional, 3, MessagePace::PingPong),
-        (CallKind::Bidirectional, 3, MessagePace::Every { period_ns: 1_000_000 }),
+        (
+            CallKind::Bidirectional,
+            3,
+            MessagePace::Every {
+                period_ns: 1_000_000,
+            },
+        ),
     ];
-    let calls = ways.map(|(kind, messages, pace)| CallSpec { kind, messages, pace, ..CallSpec::default() });
+    let calls = ways.map(|(kind, messages, pace)| CallSpec {
+        kind,
+        messages,
+        pace,
+        ..CallSpec::default()
+    });
     let ready = |(at, spec): (usize, &_)| {
-        Call::new(spec, &calls[at % calls.len()], "fuzz", Scheme::Http, Duration::from_secs(1)).ok()
+        Call::new(
+            spec,
+            &calls[at % calls.len()],
+            "fuzz",
+            Scheme::Http,
+            Duration::from_secs(1),
+        )
+        .ok()
     };
-    plans::requests().iter().cycle().take(2 * calls.len()).enumerate().filter_map(ready).collect()
+    plans::requests()
+        .iter()
+        .cycle()
+        .take(2 * calls.len())
+        .enumerate()
+        .filter_map(ready)
+        .collect()
 });
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -36,6 +60,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         streams: 3,
         timeout_ns: 1_000_000_000,
         waiting_max: 16,
+        exchanges_max: 5,
+        opening: Default::default(),
         windows: Windows::default(),
         limits: Limits::default(),
     });

@@ -22,6 +22,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         connections: 2,
         timeout_ns: 1_000_000_000,
         waiting_max: 16,
+        exchanges_max: 5,
+        opening: Default::default(),
     });
     drive(pool, data);
 });

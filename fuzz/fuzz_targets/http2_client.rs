@@ -24,6 +24,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         streams: 3,
         timeout_ns: 1_000_000_000,
         waiting_max: 16,
+        exchanges_max: 5,
+        opening: Default::default(),
         windows: Windows::default(),
         limits: Limits::default(),
     });

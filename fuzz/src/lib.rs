@@ -26,6 +26,8 @@ struct World {
     open: BTreeSet<u32>,
     /// Open connections with a write whose first byte has not gone.
     queued: BTreeSet<u32>,
+    /// Open connections that are to be told when there is room.
+    pouring: BTreeSet<u32>,
     timers: [Option<u64>; 16],
     under_way: BTreeSet<u32>,
     full: bool,
@@ -50,10 +52,24 @@ impl Outlet for World {
         Written::Sent(self.now_ns)
     }
 
+    fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
+        assert!(self.open.contains(&conn.0), "a write without connection");
+        if self.full {
+            self.pouring.insert(conn.0);
+            return bytes.len() / 3;
+        }
+        bytes.len()
+    }
+
+    fn half_close(&mut self, conn: ConnId) {
+        assert!(self.open.contains(&conn.0), "an end without connection");
+    }
+
     fn close(&mut self, conn: ConnId) {
         let was = self.open.remove(&conn.0) | self.connecting.remove(&conn.0);
         assert!(was, "a slot without connection is closed");
         self.queued.remove(&conn.0);
+        self.pouring.remove(&conn.0);
     }
 
     fn timer(&mut self, timer: TimerId, at_ns: u64) {
@@ -149,6 +165,7 @@ fn step_of(
                 world.open.remove(&conn);
                 world.connecting.remove(&conn);
                 world.queued.remove(&conn);
+                world.pouring.remove(&conn);
                 let why = [Closed::Eof, Closed::Reset, Closed::Refused, Closed::NoPorts];
                 client.closed(ConnId(conn), why[usize::from(step >> 3) % 4], world);
             }
@@ -160,6 +177,9 @@ fn step_of(
                 world.queued.remove(&conn);
                 let now_ns = world.now_ns;
                 client.wrote(ConnId(conn), now_ns, world);
+            } else if let Some(conn) = pick(&world.pouring) {
+                world.pouring.remove(&conn);
+                client.room(ConnId(conn), world);
             }
         }
     }

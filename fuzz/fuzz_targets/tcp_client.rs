@@ -1,0 +1,40 @@
+//! The TCP client against rubbish: every exchange ends once.
+#![no_main]
+
+use tare_fuzz::{ADDRESS, drive};
+use tare_load::tcp::{Tcp, TcpPlan};
+use tare_schema::load::{TcpContent, TcpExchange};
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let Some((&kind, script)) = data.split_first() else {
+        return;
+    };
+    let exchange = match kind % 3 {
+        0 => TcpExchange::Echo {
+            send_bytes: 3,
+            expect_bytes: 200,
+            content: TcpContent::Pattern,
+        },
+        1 => TcpExchange::Echo {
+            send_bytes: 300_000,
+            expect_bytes: 4,
+            content: TcpContent::Any,
+        },
+        _ => TcpExchange::HalfClose {
+            send_bytes: 10,
+            expect_bytes: Some(10),
+            content: TcpContent::Pattern,
+        },
+    };
+    let client = Tcp::new(TcpPlan {
+        exchange,
+        addresses: [ADDRESS].into(),
+        first: 0,
+        connections: 2,
+        exchanges_max: 5,
+        opening: Default::default(),
+        timeout_ns: 1_000_000_000,
+        waiting_max: 16,
+    });
+    drive(client, script);
+});
