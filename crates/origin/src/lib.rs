@@ -32,6 +32,7 @@ mod connection;
 mod counters;
 mod delay;
 mod error;
+mod fuzz;
 mod grpc;
 mod http1;
 mod http2;
@@ -56,6 +57,8 @@ pub use body::expected_body;
 pub use counters::Totals;
 pub use delay::{DELAY_MAX, Delay};
 pub use error::OriginError;
+#[doc(hidden)]
+pub use fuzz::fuzz_entry;
 pub use options::{Limits, OriginOptions, Speaks, Stamps, TcpMode, TcpSizes};
 pub use server::{Origin, bind};
 pub use stall::{PlannedStall, STALL_MAX};

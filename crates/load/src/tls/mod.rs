@@ -7,6 +7,7 @@
 mod blocking;
 mod config;
 mod fault;
+mod fuzz;
 mod handshake;
 mod record;
 mod session;
@@ -18,6 +19,8 @@ mod tests;
 
 pub use config::{TlsClient, TlsError};
 pub use fault::TlsFault;
+#[doc(hidden)]
+pub use fuzz::fuzz_entry;
 pub use handshake::{Handshake, Progress, Shaken};
 pub use record::RECORD_MAX;
 pub use session::{Session, Step, Told};

@@ -1,0 +1,6 @@
+//! The test server against rubbish, in all its protocols: it must return, without panic.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let _ = tare_origin::fuzz_entry(data);
+});
