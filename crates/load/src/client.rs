@@ -326,6 +326,9 @@ pub trait Outlet {
     fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
     /// Ends our direction of a connection behind everything that was written; the other one stays open.
     fn half_close(&mut self, conn: ConnId);
+    /// Tells the other side that we are about to close, where the transport has a word for it (close_notify of TLS), and leaves
+    /// the connection open: who hears it closes, and the port stays theirs.
+    fn farewell(&mut self, _conn: ConnId) {}
     /// Closes a connection; nothing more is told of it, and its slot is free.
     fn close(&mut self, conn: ConnId);
     /// The same at once, without an orderly end: what is unsent is lost, and no port of ours stays taken (`TIME_WAIT`).

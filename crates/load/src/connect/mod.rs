@@ -13,11 +13,11 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause,
 };
 
-/// Deadlines of attempts, and of waiting for a ticket.
+/// Deadlines of attempts, and of waiting for the server's last word.
 const DEADLINE: TimerId = TimerId(0);
 
-/// A server that gives no ticket within this time gives none.
-const TICKET_WITHIN_NS: u64 = 1_000_000_000;
+/// A server that says nothing behind the handshake within this time says nothing.
+const WORD_WITHIN_NS: u64 = 1_000_000_000;
 
 /// What the client is made of.
 #[derive(Debug)]
@@ -39,7 +39,8 @@ pub struct ConnectPlan {
 /// What happens to a connection once it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// It is closed.
+    /// It is closed. Over TLS first when the server has shown, by a ticket or by closing, that it has read the end of the
+    /// handshake: a reset that overtakes it would make a failed handshake of it there.
     Close,
     /// It is closed when the server has given the session that the next one resumes. The exchange has ended before.
     AwaitTicket,
@@ -53,7 +54,7 @@ enum State {
         begun_ns: u64,
         waited: Option<WaitCause>,
     },
-    AwaitingTicket {
+    AwaitingWord {
         until_ns: u64,
     },
 }
@@ -151,7 +152,7 @@ impl Connect {
             let deadline_ns = match self.slots[at as usize] {
                 State::Free => continue,
                 State::Connecting { begun_ns, .. } => begun_ns.saturating_add(self.plan.timeout_ns),
-                State::AwaitingTicket { until_ns } => until_ns,
+                State::AwaitingWord { until_ns } => until_ns,
             };
             if deadline_ns > now_ns {
                 next_ns = next_ns.min(deadline_ns);
@@ -191,9 +192,12 @@ impl Client for Connect {
 
     fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
         self.end(conn.0, Outcome::Right, opening.stamp, &"", out);
-        if self.plan.then == Then::AwaitTicket && opening.handshake_ns.is_some() {
-            let until_ns = out.now_ns().saturating_add(TICKET_WITHIN_NS);
-            self.slots[conn.0 as usize] = State::AwaitingTicket { until_ns };
+        if opening.handshake_ns.is_some() {
+            if self.plan.then == Then::Close {
+                out.farewell(conn);
+            }
+            let until_ns = out.now_ns().saturating_add(WORD_WITHIN_NS);
+            self.slots[conn.0 as usize] = State::AwaitingWord { until_ns };
             self.set_deadline(until_ns, out);
             return;
         }
@@ -202,7 +206,7 @@ impl Client for Connect {
     }
 
     fn resumable(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        if let State::AwaitingTicket { .. } = self.slots[conn.0 as usize] {
+        if let State::AwaitingWord { .. } = self.slots[conn.0 as usize] {
             out.abort(conn);
             self.offer(conn.0, out);
         }

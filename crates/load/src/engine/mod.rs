@@ -43,7 +43,9 @@ pub trait Wire {
     fn half_close(&mut self, conn: ConnId);
     /// Closes; nothing more is told of this connection.
     fn close(&mut self, conn: ConnId);
-    /// The same with a reset in place of an orderly end.
+    /// Tells the other side that the end is near, if the transport has a word for it.
+    fn farewell(&mut self, _conn: ConnId) {}
+    /// Closes with a reset in place of an orderly end.
     fn abort(&mut self, conn: ConnId) {
         self.close(conn);
     }
@@ -337,6 +339,10 @@ impl<W: Wire> Outlet for Desked<'_, W> {
     fn close(&mut self, conn: ConnId) {
         self.desk.link_closed(conn);
         self.wire.close(conn);
+    }
+
+    fn farewell(&mut self, conn: ConnId) {
+        self.wire.farewell(conn);
     }
 
     fn abort(&mut self, conn: ConnId) {

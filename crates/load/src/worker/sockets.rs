@@ -423,6 +423,12 @@ impl Wire for Sockets {
         self.drop_socket(conn);
     }
 
+    fn farewell(&mut self, conn: ConnId) {
+        if self.tls.is_some() {
+            self.say_goodbye(self.life(conn));
+        }
+    }
+
     fn abort(&mut self, conn: ConnId) {
         let life = self.life(conn);
         if self.tls.is_some() {
