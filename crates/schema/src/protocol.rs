@@ -1,6 +1,6 @@
 //! The protocols an edge can have: one registry line each.
 
-use crate::load::{CallSpec, ClientSpec};
+use crate::load::{Body, CallSpec, ClientSpec, ExpectBody, RequestSpec, TcpContent, TcpExchange};
 
 /// A protocol and whether a proxy that only knows TCP can carry it in an experiment.
 struct Protocol {
@@ -88,10 +88,17 @@ pub fn counted(protocol: &str) -> Counted {
 /// Exchanges that share a connection where an experiment does not say how many.
 const STREAMS: u16 = 8;
 
-/// The client that generates load in it.
+/// Bytes of an exchange over TCP where an experiment does not say how many.
+const ECHO_BYTES: u64 = 100;
+
+/// The client that generates load in it. Over TCP an exchange is an echo of the size of the first request's body.
 #[must_use]
-pub fn client(protocol: &str, connections: u32) -> ClientSpec {
+pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> ClientSpec {
     match protocol {
+        "tcp" => ClientSpec::Tcp {
+            connections,
+            exchange: echo(requests.first()),
+        },
         "http1" => ClientSpec::Http1 { connections },
         "http2" => ClientSpec::Http2 {
             connections,
@@ -109,6 +116,39 @@ pub fn client(protocol: &str, connections: u32) -> ClientSpec {
     }
 }
 
+/// An echo returns the letters that were sent; an answer with a size of its own may be anything.
+fn echo(request: Option<&RequestSpec>) -> TcpExchange {
+    let send_bytes = request.map_or(0, |request| match &request.body {
+        Body::Text { text } | Body::Json { text } => text.len() as u64,
+        Body::Filler { bytes } => *bytes,
+        Body::Base64 { base64 } => base64_bytes(base64),
+        Body::None | Body::Messages { .. } | Body::Form { .. } => 0,
+    });
+    let send_bytes = match send_bytes {
+        0 => ECHO_BYTES,
+        given => given,
+    };
+    let expected = request.and_then(|request| match &request.expect.body {
+        ExpectBody::Length(bytes) => Some(*bytes),
+        ExpectBody::Text(text) => Some(text.len() as u64),
+        _ => None,
+    });
+    TcpExchange::Echo {
+        send_bytes,
+        expect_bytes: expected.unwrap_or(send_bytes),
+        content: match expected {
+            Some(bytes) if bytes != send_bytes => TcpContent::Any,
+            _ => TcpContent::Pattern,
+        },
+    }
+}
+
+/// Bytes behind a text in base64.
+fn base64_bytes(text: &str) -> u64 {
+    let letters = text.trim_end_matches('=').len() as u64;
+    letters * 3 / 4
+}
+
 /// What a proxy that does not speak it does with it.
 #[must_use]
 pub fn over_tcp(name: &str) -> OverTcp {
@@ -116,4 +156,59 @@ pub fn over_tcp(name: &str) -> OverTcp {
         .iter()
         .find(|protocol| protocol.name == name)
         .map_or(OverTcp::OnRequest, |protocol| protocol.over_tcp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Expect, ExpectStatus};
+
+    fn request(body: Body, expected: ExpectBody) -> RequestSpec {
+        RequestSpec {
+            name: "request".into(),
+            weight: 1.0,
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body,
+            expect: Expect {
+                status: ExpectStatus::Success,
+                body: expected,
+            },
+            parts: Default::default(),
+        }
+    }
+
+    fn sizes(requests: &[RequestSpec]) -> (u64, u64, TcpContent) {
+        match client("tcp", 4, requests) {
+            ClientSpec::Tcp {
+                connections: 4,
+                exchange:
+                    TcpExchange::Echo {
+                        send_bytes,
+                        expect_bytes,
+                        content,
+                    },
+            } => (send_bytes, expect_bytes, content),
+            other => panic!("{other:?} is no echo"),
+        }
+    }
+
+    #[test]
+    fn load_over_tcp_is_an_echo_as_long_as_the_body_unless_the_answer_has_a_length_of_its_own() {
+        let filler = Body::Filler { bytes: 4096 };
+        let any = || ExpectBody::Any;
+        assert_eq!(sizes(&[]), (100, 100, TcpContent::Pattern));
+        let echo = request(filler.clone(), any());
+        assert_eq!(sizes(&[echo]), (4096, 4096, TcpContent::Pattern));
+        let sized = request(filler, ExpectBody::Length(10));
+        assert_eq!(sizes(&[sized]), (4096, 10, TcpContent::Any));
+        let bytes = request(
+            Body::Base64 {
+                base64: "YWI=".into(),
+            },
+            any(),
+        );
+        assert_eq!(sizes(&[bytes]), (2, 2, TcpContent::Pattern));
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! Everything here is pure: it is given results and says what to do or draw. Who calls it generates the load.
 
+pub mod condition;
 pub mod curve;
 pub mod objective;
 pub mod search;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use tare_schema::units::{Period, Share};
 use tare_stats::{Latencies, Quantile};
+
+use crate::condition::{Condition, Metric, Of, Point};
 
 /// Less than this share of the rate answered within the window is not that rate (the bound of [`tare_stats::knee`]).
 const REACHED_MIN: f64 = tare_stats::knee::ACHIEVED_SHARE_MIN;
@@ -15,62 +16,72 @@ pub struct Objective {
     conditions: Vec<Condition>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Condition {
-    metric: Metric,
-    /// Nanoseconds, or a share.
-    limit: f64,
-    edge: Edge,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Metric {
-    /// Of the latency felt, all outcomes together.
-    Quantile(f64),
-    Max,
-    Mean,
-    /// Share of the exchanges that were not answered rightly.
-    Errors,
-}
-
-/// Whether the limit itself is within it.
+/// Whether a try is to be long enough for an error rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edge {
-    Out,
-    In,
+pub enum ErrorsShown {
+    /// It decides the answer.
+    Yes,
+    /// It only finds the way.
+    No,
 }
+
+/// A share is shown by ten observations; three are enough to rule out a share of none.
+const TEN_TO_THREE: f64 = 10.0 / 3.0;
 
 /// What a try gave.
 #[derive(Debug, Clone, Copy)]
 pub struct Tried<'a> {
     /// What was felt, over all outcomes.
     pub felt: &'a Latencies,
+    /// What was felt by those with a right answer: fast errors must not flatter a tail.
+    pub felt_right: &'a Latencies,
     /// Exchanges of the window.
     pub exchanges: u64,
     /// Those without a right answer.
     pub wrong: u64,
     /// The rate tried.
     pub asked_per_s: f64,
-    /// Answers within the window per second.
-    pub answered_per_s: f64,
+    /// Right answers within the window per second.
+    pub right_per_s: f64,
+    /// Wrong ones.
+    pub wrong_per_s: f64,
 }
 
 /// A condition that did not hold, in words.
 pub type Missed = String;
 
 impl Objective {
-    /// The smallest share of the exchanges that a try must be able to show; `None` when any length will do.
+    /// The smallest share of the exchanges that a try must be able to show; `None` when any length will do. An error rate is
+    /// shown only where the answer depends on it: none of `3/limit` exchanges failed (the rule of three, 95 %).
     #[must_use]
-    pub fn share(&self) -> Option<f64> {
+    pub fn share(&self, errors: ErrorsShown) -> Option<f64> {
         let shares = self.conditions.iter().filter_map(|condition| {
-            let share = match condition.metric {
-                Metric::Quantile(q) => 1.0 - q,
-                Metric::Errors => condition.limit,
-                Metric::Max | Metric::Mean => return None,
+            let share = match (condition.metric, errors) {
+                (Metric::Latency(_, Point::Quantile(q)), _) => 1.0 - q,
+                (Metric::ErrorRate, ErrorsShown::Yes) => condition.limit * TEN_TO_THREE,
+                _ => return None,
             };
             (share > 0.0).then_some(share)
         });
         shares.min_by(f64::total_cmp)
+    }
+
+    /// A latency that at most a share of the exchanges may reach, for every such condition: nanoseconds, and the share.
+    pub fn tails(&self) -> impl Iterator<Item = (f64, f64)> {
+        self.conditions
+            .iter()
+            .filter_map(|condition| match condition.metric {
+                Metric::Latency(_, Point::Quantile(q)) => Some((condition.limit, 1.0 - q)),
+                Metric::Latency(_, Point::Max) => Some((condition.limit, 0.0)),
+                _ => None,
+            })
+    }
+
+    /// Whether errors have a limit of their own; else an error is no answer, and the rate is not reached.
+    fn limits_errors(&self) -> bool {
+        let is_error =
+            |condition: &Condition| matches!(condition.metric, Metric::Errors | Metric::ErrorRate);
+        self.conditions.iter().any(is_error)
     }
 
     /// Every condition that a try missed; none: it was kept.
@@ -79,12 +90,16 @@ impl Objective {
         let mut missed: Vec<Missed> = self
             .conditions
             .iter()
-            .filter_map(|condition| condition.missed(tried))
+            .filter_map(|condition| missed(condition, tried))
             .collect();
         // Written so that what is not a number counts as not reached.
-        let is_reached = tried.answered_per_s >= REACHED_MIN * tried.asked_per_s;
+        let (answered_per_s, how) = match self.limits_errors() {
+            true => (tried.right_per_s + tried.wrong_per_s, ""),
+            false => (tried.right_per_s, " rightly"),
+        };
+        let is_reached = answered_per_s >= REACHED_MIN * tried.asked_per_s;
         if !is_reached {
-            missed.push(format!("only {:.0}/s answered", tried.answered_per_s));
+            missed.push(format!("only {}/s answered{how}", rounded(answered_per_s)));
         }
         missed
     }
@@ -93,41 +108,35 @@ impl Objective {
     #[must_use]
     pub fn figures(&self, tried: &Tried<'_>) -> String {
         let one = |condition: &Condition| {
-            let (name, value) = (condition.metric, condition.metric.of(tried));
-            format!("{name} {}", condition.metric.words(value))
+            let metric = condition.metric;
+            format!("{metric} {}", words(metric, worst(metric, tried)))
         };
         let all: Vec<String> = self.conditions.iter().map(one).collect();
         all.join(", ")
     }
 }
 
-impl Condition {
-    fn missed(&self, tried: &Tried<'_>) -> Option<Missed> {
-        let value = self.metric.of(tried);
-        let holds = match (value, self.edge) {
-            (Value::Exactly(value), Edge::Out) => value < self.limit,
-            (Value::Exactly(value), Edge::In) => value <= self.limit,
-            // A bound from below, or nothing known: not shown to hold.
-            (Value::MoreThan(_) | Value::Unknown, _) => false,
-        };
-        (!holds).then(|| match value {
-            Value::Unknown => format!("too few answers for {}", self.metric),
-            _ => format!(
-                "{} {} is not {}",
-                self.metric,
-                self.metric.words(value),
-                self.limit_words()
-            ),
-        })
-    }
+fn missed(condition: &Condition, tried: &Tried<'_>) -> Option<Missed> {
+    let metric = condition.metric;
+    let value = worst(metric, tried);
+    let holds = match value {
+        Value::Exactly(value) => condition.comparison.holds(value, condition.limit),
+        // A bound from below, or nothing known: not shown to hold.
+        Value::MoreThan(_) | Value::Unknown => false,
+    };
+    (!holds).then(|| match value {
+        Value::Unknown => format!("too few answers for {metric}"),
+        _ => format!(
+            "{metric} {} is not {}",
+            words(metric, value),
+            limit_words(condition)
+        ),
+    })
+}
 
-    fn limit_words(&self) -> String {
-        let sign = match self.edge {
-            Edge::Out => "<",
-            Edge::In => "<=",
-        };
-        format!("{sign} {}", self.metric.words(Value::Exactly(self.limit)))
-    }
+fn limit_words(condition: &Condition) -> String {
+    let limit = words(condition.metric, Value::Exactly(condition.limit));
+    format!("{} {limit}", condition.comparison)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -135,6 +144,16 @@ enum Value {
     Exactly(f64),
     MoreThan(f64),
     Unknown,
+}
+
+impl Value {
+    /// For which of two there is more to say against a load.
+    fn weight(self) -> f64 {
+        match self {
+            Value::Exactly(value) | Value::MoreThan(value) => value,
+            Value::Unknown => f64::INFINITY,
+        }
+    }
 }
 
 impl From<Quantile> for Value {
@@ -147,37 +166,50 @@ impl From<Quantile> for Value {
     }
 }
 
-impl Metric {
-    fn of(self, tried: &Tried<'_>) -> Value {
-        match self {
-            Metric::Quantile(q) => tried.felt.quantile(q).into(),
-            Metric::Max => tried.felt.max().map_or(Value::Unknown, Value::from),
-            Metric::Mean => tried.felt.mean_ns().map_or(Value::Unknown, Value::Exactly),
-            Metric::Errors => match tried.exchanges {
-                0 => Value::Unknown,
-                all => Value::Exactly(tried.wrong as f64 / all as f64),
-            },
-        }
-    }
-
-    fn words(self, value: Value) -> String {
-        let figure = |value: f64| match self {
-            Metric::Errors => format!("{} %", rounded(value * 100.0)),
-            Metric::Quantile(_) | Metric::Max | Metric::Mean => {
-                let (scaled, unit) = match value {
-                    ns if ns < 1e3 => (ns, "ns"),
-                    ns if ns < 1e6 => (ns / 1e3, "µs"),
-                    ns if ns < 1e9 => (ns / 1e6, "ms"),
-                    ns => (ns / 1e9, "s"),
-                };
-                format!("{} {unit}", rounded(scaled))
+/// The value that decides: neither may fast errors flatter a tail, nor may slow ones stay out of it.
+fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
+    let of = |point, felt: &Latencies| match point {
+        Point::Quantile(q) => felt.quantile(q).into(),
+        Point::Max => felt.max().map_or(Value::Unknown, Value::from),
+        Point::Mean => felt.mean_ns().map_or(Value::Unknown, Value::Exactly),
+    };
+    match metric {
+        Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.felt),
+        Metric::Latency(_, point) => {
+            let (all, right) = (of(point, tried.felt), of(point, tried.felt_right));
+            match all.weight() >= right.weight() {
+                true => all,
+                false => right,
             }
-        };
-        match value {
-            Value::Exactly(value) => figure(value),
-            Value::MoreThan(value) => format!("> {}", figure(value)),
-            Value::Unknown => "–".into(),
         }
+        Metric::Rate => Value::Exactly(tried.right_per_s),
+        Metric::Errors => Value::Exactly(tried.wrong as f64),
+        Metric::ErrorRate => match tried.exchanges {
+            0 => Value::Unknown,
+            all => Value::Exactly(tried.wrong as f64 / all as f64),
+        },
+    }
+}
+
+fn words(metric: Metric, value: Value) -> String {
+    let figure = |value: f64| match metric {
+        Metric::ErrorRate => format!("{} %", rounded(value * 100.0)),
+        Metric::Errors => format!("{value}"),
+        Metric::Rate => format!("{}/s", rounded(value)),
+        Metric::Latency(..) => {
+            let (scaled, unit) = match value {
+                ns if ns < 1e3 => (ns, "ns"),
+                ns if ns < 1e6 => (ns / 1e3, "µs"),
+                ns if ns < 1e9 => (ns / 1e6, "ms"),
+                ns => (ns / 1e9, "s"),
+            };
+            format!("{} {unit}", rounded(scaled))
+        }
+    };
+    match value {
+        Value::Exactly(value) => figure(value),
+        Value::MoreThan(value) => format!("> {}", figure(value)),
+        Value::Unknown => "–".into(),
     }
 }
 
@@ -190,22 +222,11 @@ fn rounded(value: f64) -> f64 {
     (value * scale).round() / scale
 }
 
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Metric::Quantile(q) => write!(f, "p{}", (q * 1e6).round() / 1e4),
-            Metric::Max => f.write_str("max"),
-            Metric::Mean => f.write_str("mean"),
-            Metric::Errors => f.write_str("errors"),
-        }
-    }
-}
-
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, condition) in self.conditions.iter().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
-            write!(f, "{comma}{} {}", condition.metric, condition.limit_words())?;
+            write!(f, "{comma}{} {}", condition.metric, limit_words(condition))?;
         }
         Ok(())
     }
@@ -221,49 +242,18 @@ impl FromStr for Objective {
     }
 }
 
+/// A condition that more load can only make worse.
 fn condition(text: &str) -> Result<Condition, String> {
-    let Some((name, rest)) = text.split_once('<') else {
-        return Err(format!(
-            "{text:?} limits nothing: write it as p99 < 5ms or errors < 0.1%"
-        ));
-    };
-    let (edge, limit) = match rest.strip_prefix('=') {
-        Some(limit) => (Edge::In, limit.trim()),
-        None => (Edge::Out, rest.trim()),
-    };
-    let metric = metric(name.trim())?;
-    let limit = match metric {
-        Metric::Errors => limit
-            .parse::<Share>()
-            .map(|share| share.0)
-            .map_err(|error| error.to_string())?,
-        Metric::Quantile(_) | Metric::Max | Metric::Mean => limit
-            .parse::<Period>()
-            .map(|period| period.as_ns() as f64)
-            .map_err(|error| error.to_string())?,
-    };
-    Ok(Condition {
-        metric,
-        limit,
-        edge,
-    })
-}
-
-fn metric(name: &str) -> Result<Metric, String> {
-    match name {
-        "max" => return Ok(Metric::Max),
-        "mean" => return Ok(Metric::Mean),
-        "errors" | "error-rate" => return Ok(Metric::Errors),
-        _ => {}
-    }
-    let percent = name
-        .strip_prefix('p')
-        .and_then(|digits| digits.parse().ok());
-    match percent {
-        Some(percent) if 0.0 < percent && percent < 100.0 => Ok(Metric::Quantile(percent / 100.0)),
-        _ => Err(format!(
-            "{name:?} cannot be limited: use p50 to p99.99, max, mean or errors"
+    let read: Condition = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
+    match read.metric {
+        Metric::Rate => Err("the rate is what is searched for: limit it by --search-to".into()),
+        Metric::Latency(Of::Service | Of::Lateness, _) => Err(format!(
+            "{text:?}: a search limits what is felt, or else a queue would not count: write p99 < 5ms"
         )),
+        _ if read.comparison.wants_more() => Err(format!(
+            "{text:?}: a search limits from above: write p99 < 5ms or errors < 0.1%"
+        )),
+        Metric::Latency(Of::Felt, _) | Metric::Errors | Metric::ErrorRate => Ok(read),
     }
 }
 
@@ -285,10 +275,12 @@ mod tests {
     fn missed(text: &str, wrong: u64, answered_per_s: f64) -> Vec<String> {
         let tried = Tried {
             felt: &latencies(),
+            felt_right: &latencies(),
             exchanges: 1000,
             wrong,
             asked_per_s: 100.0,
-            answered_per_s,
+            right_per_s: answered_per_s,
+            wrong_per_s: 0.0,
         };
         text.parse::<Objective>().unwrap().missed(&tried)
     }
@@ -302,9 +294,32 @@ mod tests {
             missed("errors<0.4%", 4, 100.0),
             ["errors 0.4 % is not < 0.4 %"]
         );
-        assert_eq!(missed("mean < 5ms", 0, 98.9), ["only 99/s answered"]);
+        assert_eq!(
+            missed("mean < 5ms", 0, 98.9),
+            ["only 98.9/s answered rightly"]
+        );
         assert_eq!(missed("max < 5ms", 0, 100.0).len(), 1);
         assert_eq!(missed("p99 < 5ms", 0, f64::NAN).len(), 2);
+    }
+
+    #[test]
+    fn fast_errors_neither_flatter_a_tail_nor_count_as_the_rate() {
+        let (mut fast, mut slow) = (latencies(), latencies());
+        fast.record_many(MS / 10, 100_000);
+        slow.record_many(50 * MS, 1000);
+        let tried = Tried {
+            felt: &fast,
+            felt_right: &slow,
+            exchanges: 102_000,
+            wrong: 100_000,
+            asked_per_s: 100.0,
+            right_per_s: 2.0,
+            wrong_per_s: 98.0,
+        };
+        let missed = |text: &str| text.parse::<Objective>().unwrap().missed(&tried);
+        assert_eq!(missed("p99 < 100ms"), ["only 2/s answered rightly"]);
+        assert_eq!(missed("p90 < 5ms, errors < 100%").len(), 1);
+        assert_eq!(missed("p90 < 100ms, errors < 100%"), [""; 0]);
     }
 
     #[test]
@@ -317,19 +332,25 @@ mod tests {
 
     #[test]
     fn the_smallest_share_decides_how_long_a_try_is() {
-        let share = |text: &str| text.parse::<Objective>().unwrap().share();
-        assert!((share("p50 < 1ms, p99.9 < 2ms").unwrap() - 0.001).abs() < 1e-12);
-        assert_eq!(share("errors < 0.01%, p99 < 1s"), Some(0.0001));
-        assert_eq!(share("max < 1s, errors <= 0%"), None);
+        let share = |text: &str, errors| text.parse::<Objective>().unwrap().share(errors);
+        let p999 = share("p50 < 1ms, p99.9 < 2ms", ErrorsShown::Yes).unwrap();
+        assert!((p999 - 0.001).abs() < 1e-12);
+        let both = "errors < 0.03%, p99 < 1s";
+        assert!((share(both, ErrorsShown::Yes).unwrap() - 0.001).abs() < 1e-12);
+        assert!((share(both, ErrorsShown::No).unwrap() - 0.01).abs() < 1e-12);
+        assert_eq!(share("max < 1s, errors <= 0%", ErrorsShown::Yes), None);
     }
 
     #[test]
     fn what_is_no_objective_says_how_to_write_one() {
         let wrong = |text: &str| text.parse::<Objective>().unwrap_err();
-        assert!(wrong("p99").contains("p99 < 5ms"));
+        assert!(wrong("p99").contains("p99<5ms"));
         assert!(wrong("speed < 5ms").contains("\"speed\""));
-        assert!(wrong("p100 < 5ms").contains("p50 to p99.99"));
+        assert!(wrong("p100 < 5ms").contains("between 0 and 100"));
         assert!(wrong("p99 < soon").contains("soon"));
+        assert!(wrong("p99 > 5ms").contains("from above"));
+        assert!(wrong("rate >= 100").contains("--search-to"));
+        assert!(wrong("service-p99 < 5ms").contains("what is felt"));
         let good = "p99.9<=5ms , errors < 0.1%".parse::<Objective>().unwrap();
         assert_eq!(good.to_string(), "p99.9 <= 5 ms, errors < 0.1 %");
     }

@@ -215,10 +215,8 @@ pub fn origin(args: &[&str]) -> (Started, String) {
     let address = line
         .split_whitespace()
         .find_map(|word| {
-            word.trim_start_matches("http://")
-                .trim_start_matches("https://")
-                .parse::<std::net::SocketAddr>()
-                .ok()
+            let address = word.split_once("://").map_or(word, |(_, address)| address);
+            address.parse::<std::net::SocketAddr>().ok()
         })
         .unwrap_or_else(|| panic!("no address in {line:?}"));
     (Started(child), address.to_string())

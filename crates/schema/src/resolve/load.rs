@@ -205,6 +205,11 @@ fn spec(
     let ns = |period: Option<crate::units::Period>, default: u64| {
         period.map_or(default, crate::units::Period::as_ns)
     };
+    let requests = requests(scope, root, role, kind, settings);
+    if protocol == "tcp" && requests.len() > 1 {
+        let said = "over TCP all exchanges are of one size: give the workload just one request";
+        scope.problem(root.key_place(&role.path), said.to_owned());
+    }
     Some(LoadSpec {
         pacing,
         stop,
@@ -214,13 +219,13 @@ fn spec(
         spin: def.spin.unwrap_or(Spin::Bounded),
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
-        client: crate::protocol::client(protocol, connections),
+        client: crate::protocol::client(protocol, connections, &requests),
         mix: Default::default(),
         connections: ConnectionRules {
             exchanges_max: def.exchanges_per_connection,
             open_over_ns: ns(def.open_over, 0),
         },
-        requests: requests(scope, root, role, kind, settings),
+        requests,
     })
 }
 

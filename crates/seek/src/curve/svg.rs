@@ -19,9 +19,9 @@ const STYLE: &str = "
     svg { --paper: #14181f; --ink: #e8ecf1; --soft: #9aa5b3; --grid: #2a313b; --knee: #fb923c; --over: #241c18;
           --p50: #2dd4bf; --p90: #60a5fa; --p99: #b794f6; --p999: #f472b6 }
   }
-  text { fill: var(--soft); font-size: 13px } .title { fill: var(--ink); font-size: 20px; font-weight: 600 }
+  text { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums } .title { fill: var(--ink); font-size: 20px; font-weight: 600 }
   .grid { stroke: var(--grid) } .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
-  .knee { stroke: var(--knee); stroke-dasharray: 5 4 } .knee-text { fill: var(--knee); font-weight: 600 }
+  .knee { stroke: var(--knee); stroke-dasharray: 5 4 } .knee-text { fill: var(--knee); font-weight: 600; paint-order: stroke; stroke: var(--paper); stroke-width: 5px }
 ";
 const COLOURS: [&str; 4] = ["--p50", "--p90", "--p99", "--p999"];
 
@@ -78,26 +78,45 @@ pub fn svg(points: &[Point], title: &str, subtitle: &str) -> String {
         escaped(subtitle)
     );
     if let Some(frame) = Frame::of(points) {
-        knee(&mut out, &frame, points);
+        beyond(&mut out, &frame, points);
         axes(&mut out, &frame);
         lines(&mut out, &frame, points);
+        knee(&mut out, &frame, points);
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn knee(out: &mut String, frame: &Frame, points: &[Point]) {
+/// The rates beyond the knee, below everything.
+fn beyond(out: &mut String, frame: &Frame, points: &[Point]) {
     let Some(at) = knee_of(points) else { return };
-    let rate = points[at].rate_per_s;
-    let (x, end, base) = (frame.x(rate), WIDTH - RIGHT, HEIGHT - BOTTOM);
+    let (x, end, base) = (
+        frame.x(points[at].rate_per_s),
+        WIDTH - RIGHT,
+        HEIGHT - BOTTOM,
+    );
     let _ = writeln!(
         out,
-        "<rect x=\"{x:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" style=\"fill: var(--over)\"/>\n\
-         <line class=\"knee\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{base}\"/>\n\
-         <text class=\"knee-text\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">knee {rate}/s</text>",
+        "<rect x=\"{x:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" style=\"fill: var(--over)\"/>",
         end - x,
-        base - TOP,
-        x - 8.0,
+        base - TOP
+    );
+}
+
+/// The knee's line and words, above everything; right of it where the left has no room.
+fn knee(out: &mut String, frame: &Frame, points: &[Point]) {
+    const ROOM: f64 = 120.0;
+    let Some(at) = knee_of(points) else { return };
+    let rate = points[at].rate_per_s;
+    let (x, base) = (frame.x(rate), HEIGHT - BOTTOM);
+    let (anchor, beside) = match x - LEFT < ROOM {
+        true => ("start", x + 8.0),
+        false => ("end", x - 8.0),
+    };
+    let _ = writeln!(
+        out,
+        "<line class=\"knee\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{base}\"/>\n\
+         <text class=\"knee-text\" text-anchor=\"{anchor}\" x=\"{beside:.1}\" y=\"{:.1}\">knee {rate}/s</text>",
         TOP + 16.0
     );
 }

@@ -3,10 +3,12 @@
 //! It doubles the rate until the objective is missed, halves the range that holds the border, and then repeats both sides of
 //! it. A single try may lie: the border is always where it contradicts the fewest tries, so that later ones can move it.
 
+mod backlog;
 mod length;
 #[cfg(test)]
 mod tests;
 
+pub use backlog::{Backlog, Hope};
 pub use length::probe_length;
 
 /// What a search may do.

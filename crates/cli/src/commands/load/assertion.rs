@@ -7,171 +7,36 @@ use tare_load::Outcome;
 use tare_report::quantity;
 use tare_schema::load_report::{AssertionReport, AssertionVerdict};
 use tare_schema::metric::Unit;
-use tare_schema::units::{Period, Share};
+use tare_schema::units::Share;
+use tare_seek::condition::{Comparison, Condition, Metric, Of, Point};
 use tare_stats::{Latencies, Quantile};
 
 use super::summary::Rate;
-
-/// What can be asserted, for hints.
-const METRICS: &str = "p50 … p99.99, max, mean, each also as service-p50 … and lateness-p99, rate, errors, error-rate";
 
 /// One assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
     text: String,
-    metric: Metric,
-    comparison: Comparison,
-    limit: f64,
-}
-
-/// What is looked at.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Metric {
-    /// A latency in ns.
-    Latency(Of, Point),
-    /// Answers a second within the window.
-    Rate,
-    /// Exchanges without a right answer.
-    Errors,
-    /// Their share of all.
-    ErrorRate,
-}
-
-/// Which latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Felt,
-    Service,
-    Lateness,
-}
-
-/// Which figure of a distribution.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Point {
-    Quantile(f64),
-    Max,
-    Mean,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Comparison {
-    Below,
-    AtMost,
-    Above,
-    AtLeast,
-}
-
-impl Comparison {
-    fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            Comparison::Below => value < limit,
-            Comparison::AtMost => value <= limit,
-            Comparison::Above => value > limit,
-            Comparison::AtLeast => value >= limit,
-        }
-    }
-
-    /// Whether a larger value can only help.
-    fn wants_more(self) -> bool {
-        matches!(self, Comparison::Above | Comparison::AtLeast)
-    }
+    condition: Condition,
 }
 
 impl FromStr for Assertion {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let at = text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| {
-            "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000".to_owned()
-        })?;
-        let (name, rest) = text.split_at(at);
-        let comparisons = [
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("≤", Comparison::AtMost),
-            ("≥", Comparison::AtLeast),
-            ("<", Comparison::Below),
-            (">", Comparison::Above),
-        ];
-        let (comparison, limit) = comparisons
-            .iter()
-            .find_map(|&(sign, comparison)| Some((comparison, rest.strip_prefix(sign)?)))
-            .ok_or("a measured value never equals another: compare with <, <=, > or >=")?;
-        let metric: Metric = name.trim().parse()?;
         Ok(Self {
             text: text.to_owned(),
-            metric,
-            comparison,
-            limit: metric.read_limit(limit.trim())?,
+            condition: text.parse()?,
         })
     }
 }
 
-impl FromStr for Metric {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "rate" => return Ok(Metric::Rate),
-            "errors" => return Ok(Metric::Errors),
-            "error-rate" => return Ok(Metric::ErrorRate),
-            _ => {}
-        }
-        let (of, point) = match name.split_once('-') {
-            Some(("service", point)) => (Of::Service, point),
-            Some(("lateness", point)) => (Of::Lateness, point),
-            Some(("felt", point)) => (Of::Felt, point),
-            _ => (Of::Felt, name),
-        };
-        let unknown = || format!("{name:?} is nothing that is measured: use {METRICS}");
-        let point = match point {
-            "max" => Point::Max,
-            "mean" => Point::Mean,
-            _ => {
-                let percent = point.strip_prefix('p').ok_or_else(unknown)?;
-                let percent: f64 = percent.parse().map_err(|_| unknown())?;
-                if !(0.0 < percent && percent < 100.0) {
-                    return Err(format!(
-                        "there is no {name}: a percentile lies between 0 and 100, as in p99.9"
-                    ));
-                }
-                Point::Quantile(percent / 100.0)
-            }
-        };
-        Ok(Metric::Latency(of, point))
-    }
-}
-
-impl Metric {
-    fn read_limit(self, text: &str) -> Result<f64, String> {
-        let number = |text: &str| {
-            let number = text.parse::<f64>().ok();
-            number.filter(|number| number.is_finite() && *number >= 0.0)
-        };
-        match self {
-            Metric::Latency(..) => text
-                .parse::<Period>()
-                .map(|period| period.as_ns() as f64)
-                .map_err(|error| error.to_string()),
-            Metric::Rate => number(text.trim_end_matches("/s"))
-                .ok_or_else(|| format!("{text:?} is no rate: write answers a second, as in 1000")),
-            Metric::Errors => number(text)
-                .filter(|count| count.fract() == 0.0)
-                .ok_or_else(|| format!("{text:?} is no count: for a share write error-rate<0.1%")),
-            Metric::ErrorRate => text
-                .parse::<Share>()
-                .map(|share| share.0)
-                .map_err(|error| error.to_string()),
-        }
-    }
-
-    fn show(self, value: f64) -> String {
-        match self {
-            Metric::Latency(..) => quantity::value(Unit::Nanoseconds, value),
-            Metric::Rate => quantity::value(Unit::PerSecond, value),
-            Metric::Errors => format!("{value}"),
-            Metric::ErrorRate => quantity::percent(value),
-        }
+fn show(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Latency(..) => quantity::value(Unit::Nanoseconds, value),
+        Metric::Rate => quantity::value(Unit::PerSecond, value),
+        Metric::Errors => format!("{value}"),
+        Metric::ErrorRate => quantity::percent(value),
     }
 }
 
@@ -194,9 +59,11 @@ impl Assertion {
     pub fn error_rate_at_most(share: Share) -> Self {
         Self {
             text: format!("error-rate<={share}"),
-            metric: Metric::ErrorRate,
-            comparison: Comparison::AtMost,
-            limit: share.0,
+            condition: Condition {
+                metric: Metric::ErrorRate,
+                comparison: Comparison::AtMost,
+                limit: share.0,
+            },
         }
     }
 
@@ -216,7 +83,7 @@ impl Assertion {
         let wrong = result.errors + result.unfinished;
         let all = result.right + wrong;
         let of = |name, latencies: Option<Latencies>, point| (name, look(latencies, point));
-        match self.metric {
+        match self.condition.metric {
             Metric::Rate => {
                 let known = rate.completed_per_s.map(Known::Exactly);
                 vec![("", known.unwrap_or(Known::Not("the window has no length")))]
@@ -259,17 +126,22 @@ impl Assertion {
     }
 
     fn one(&self, of: &str, known: &Known) -> (AssertionVerdict, String) {
+        let Condition {
+            metric,
+            comparison,
+            limit,
+        } = self.condition;
         match *known {
             Known::Exactly(value) => {
-                let shown = format!("it is {}{of}", self.metric.show(value));
-                match self.comparison.holds(value, self.limit) {
+                let shown = format!("it is {}{of}", show(metric, value));
+                match comparison.holds(value, limit) {
                     true => (AssertionVerdict::Held, shown),
                     false => (AssertionVerdict::Failed, shown),
                 }
             }
             Known::MoreThan(bound) => {
-                let shown = format!("it is more than {}{of}", self.metric.show(bound));
-                match (bound >= self.limit, self.comparison.wants_more()) {
+                let shown = format!("it is more than {}{of}", show(metric, bound));
+                match (bound >= limit, comparison.wants_more()) {
                     (true, true) => (AssertionVerdict::Held, shown),
                     (true, false) => (AssertionVerdict::Failed, shown),
                     (false, _) => (
@@ -317,36 +189,6 @@ mod tests {
 
     fn verdict(text: &str, known: Known) -> AssertionVerdict {
         read(text).verdict(&[("", known)]).0
-    }
-
-    #[test]
-    fn an_assertion_reads_as_it_is_spoken() {
-        let p99 = read("p99<5ms");
-        assert_eq!(p99.metric, Metric::Latency(Of::Felt, Point::Quantile(0.99)));
-        assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
-        assert_eq!(
-            read("service-p99.9 <= 1s").metric,
-            Metric::Latency(Of::Service, Point::Quantile(99.9 / 100.0))
-        );
-        assert_eq!(
-            read("lateness-p99<100us").metric,
-            Metric::Latency(Of::Lateness, Point::Quantile(0.99))
-        );
-        assert_eq!(read("rate>=1000/s").limit, 1000.0);
-        assert_eq!(read("error-rate<0.1%").limit, 0.001);
-        assert_eq!(read("errors<=0").comparison, Comparison::AtMost);
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_refused_with_the_next_step() {
-        let said = |text: &str| text.parse::<Assertion>().unwrap_err();
-        assert!(said("p99").contains("as in p99<5ms"));
-        assert!(said("p99=5ms").contains("<, <=, > or >="));
-        assert!(said("p99<5").contains("no unit"));
-        assert!(said("p101<5ms").contains("between 0 and 100"));
-        assert!(said("latency<5ms").contains("p50 … p99.99"));
-        assert!(said("errors<0.1%").contains("error-rate<0.1%"));
-        assert!(said("rate>fast").contains("as in 1000"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::{Value, json};
-use tare_load::{Outcome, StopHandle};
+use tare_load::{LoadError, Outcome, StopHandle};
 use tare_schema::load::{Pacing, Stop};
 use tare_seek::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
 use tare_seek::search::probe_length;
@@ -17,7 +17,8 @@ use tare_stats::{Latencies, Quantile, Range};
 use super::args::{Args, CurveRates};
 use super::plan::Wanted;
 use super::search::{busiest, felt, ours, plan_of, try_once};
-use crate::exit::Exit;
+use crate::exit::{Exit, bad_input};
+use crate::screen;
 
 /// Length of the load that finds out what the server answers at most.
 const MOST_LENGTH: Duration = Duration::from_secs(3);
@@ -52,6 +53,7 @@ pub fn run(
     };
     let order = order(rates.len(), args.search.repeats as usize, args.seed);
     let mut merged: BTreeMap<usize, Merged> = BTreeMap::new();
+    let mut gone = None;
     for (number, &at) in order.iter().enumerate() {
         if stop.is_ended() {
             break;
@@ -66,12 +68,28 @@ pub fn run(
                 length.as_secs_f64()
             );
         }
-        let outcome = try_once(&plan_of(wanted, rate_per_s, length), stop)?;
+        let outcome = match try_once(&plan_of(wanted, rate_per_s, length), stop, None) {
+            Ok((outcome, _)) => outcome,
+            Err(error @ LoadError::NoConnection { .. }) if !merged.is_empty() => {
+                gone = Some(error);
+                break;
+            }
+            Err(error) => return Err(refused(error)),
+        };
         if stop.is_ended() {
             break;
         }
         add(&mut merged, at, &outcome)?;
         thread::sleep(args.search.rest.0);
+    }
+    if stop.is_ended() || gone.is_some() {
+        let (of, rates) = (rates.len(), merged.len());
+        let why = gone
+            .as_ref()
+            .map_or_else(|| "interrupted".into(), LoadError::to_string);
+        eprintln!(
+            "error: {why}: {rates} of {of} rates were measured, and not each as often as wanted"
+        );
     }
     let mut points: Vec<Point> = merged
         .iter()
@@ -83,31 +101,32 @@ pub fn run(
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &args.search.svg {
-        let picture = svg(&points, "Latency over load", &wanted.words);
+        let picture = svg(&points, "Latency over load", &wanted.way);
         std::fs::write(path, picture)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.output.json {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&report(wanted, &points))?
-        );
+        let report = serde_json::to_string_pretty(&report(wanted, &points))?;
+        screen::print(&format!("{report}\n"))?;
     } else {
         let columns = console::Term::stdout()
             .size_checked()
             .map_or(COLUMNS, |(_, columns)| usize::from(columns));
-        print!(
+        screen::print(&format!(
             "{}\n\n{}\n{}\n{}\n",
-            wanted.words,
+            wanted.way,
             table(&points),
             chart(&points, columns),
             knee_words(&points)
-        );
+        ))?;
     }
-    Ok(match points.is_empty() {
-        true => Exit::NoVerdict.into(),
-        false => Exit::Done.into(),
-    })
+    Ok(
+        match (stop.is_ended(), points.is_empty() || gone.is_some()) {
+            (true, _) => Exit::Interrupted.into(),
+            (false, true) => Exit::NoVerdict.into(),
+            (false, false) => Exit::Done.into(),
+        },
+    )
 }
 
 /// What the server answers when it is asked as fast as the connections carry it.
@@ -117,13 +136,22 @@ fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<f64> {
     plan.load.stop = Stop::Duration {
         window_ns: MOST_LENGTH.as_nanos() as u64,
     };
-    let result = try_once(&plan, stop)?.result;
+    let (outcome, _) = try_once(&plan, stop, None).map_err(refused)?;
+    let result = outcome.result;
     let answered = result.answered_in_window.right as f64 * 1e9 / result.window_ns.max(1) as f64;
     anyhow::ensure!(
         answered > 0.0,
         "the server gave no right answer: there is no curve; try one load without --curve"
     );
     Ok(answered)
+}
+
+/// An error before there was anything to draw.
+fn refused(error: LoadError) -> anyhow::Error {
+    match error {
+        LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. } => bad_input(error),
+        error => error.into(),
+    }
 }
 
 fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> anyhow::Result<()> {
@@ -265,7 +293,7 @@ fn report(wanted: &Wanted, points: &[Point]) -> Value {
         })
     };
     json!({
-        "load": wanted.words,
+        "load": wanted.way,
         "points": points.iter().map(one).collect::<Vec<_>>(),
         "knee_per_s": knee_of(points).map(|at| points[at].rate_per_s),
     })

@@ -1,23 +1,24 @@
 //! `tare load --search`: tries rates until it is known which is the highest that keeps an objective.
 
-use std::ops::ControlFlow;
+mod probe;
+
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use serde_json::{Value, json};
-use tare_load::{LoadError, Outcome, Progress, StopHandle};
-use tare_schema::load::{LoadPlan, Pacing, Stop};
-use tare_seek::objective::{Objective, Tried};
+use tare_load::{LoadError, StopHandle};
+use tare_seek::objective::{ErrorsShown, Objective};
 use tare_seek::search::{
     Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, next, probe_length,
 };
-use tare_stats::{Latencies, Range};
 
 use super::args::{Args, SearchArgs};
 use super::plan::Wanted;
 use crate::exit::{Exit, bad_input};
+use crate::screen;
+use probe::{Told, backlog, judge};
+pub use probe::{busiest, felt, ours, plan_of, try_once};
 
 /// Tries at most, whatever time is left.
 const PROBES_MAX: usize = 100;
@@ -25,25 +26,15 @@ const PROBES_MAX: usize = 100;
 const LEAST_PER_S: f64 = 0.1;
 /// Longest try: a quantile that needs more is not shown at so low a rate.
 const PROBE_MAX: Duration = Duration::from_secs(120);
-/// Warm-up of a try when nothing is said.
-const WARMUP: Duration = Duration::from_millis(500);
-/// How soon an order to end is noticed.
-const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-
-/// Later than this share of the median service time, and than [`LATE_NS`], we are the limit: the rule for trials of an experiment.
-const LATE_SHARE: f64 = 0.1;
-const LATE_NS: f64 = 100_000.0;
-/// Busier than this, spinning apart, a worker is the limit.
-const BUSY: f64 = 0.85;
-/// Fewer of the intended starts than this share were taken: we are the limit.
-const RELEASED: f64 = 0.99;
-
-/// One try with its figures in words.
-struct Told {
-    probe: Probe,
-    length: Duration,
-    figures: String,
-    because: String,
+/// What ended a search before its answer was settled.
+#[derive(Debug, Clone, PartialEq)]
+enum Cut {
+    /// The time that it may take: the next try would have been so long, at this rate.
+    Time(Duration, f64),
+    /// Ctrl-C.
+    Interrupted,
+    /// Nobody answers any more.
+    Gone(String),
 }
 
 /// Runs the search to its end and prints it.
@@ -54,65 +45,98 @@ pub fn run(
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let rules = rules(&args.search).map_err(bad_input)?;
-    let started = Instant::now();
-    let mut told: Vec<Told> = Vec::new();
     if !args.output.json {
-        println!(
-            "{}\nsearch for the highest rate with {objective}\n",
-            wanted.words
-        );
+        screen::print(&format!(
+            "{}\nsearch for the highest rate with {objective}\n\n",
+            wanted.way
+        ))?;
     }
-    let answer = loop {
+    let mut told: Vec<Told> = Vec::new();
+    let (answer, cut) = tries(args, objective, wanted, stop, &rules, &mut told)?;
+    let words = match &cut {
+        None => sentence(objective, answer, args.search.confirm),
+        Some(cut) => cut_words(objective, answer, cut),
+    };
+    if args.output.json {
+        let report = report(objective, answer, &told, &words);
+        screen::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    } else {
+        screen::print(&format!("\n{words}\n"))?;
+    }
+    Ok(match (answer, cut) {
+        (_, Some(Cut::Interrupted)) => Exit::Interrupted.into(),
+        (_, Some(Cut::Gone(_))) | (Answer::Below { .. } | Answer::Unknown, _) => {
+            Exit::NoVerdict.into()
+        }
+        (Answer::Found { .. } | Answer::AtLeast { .. }, _) => Exit::Done.into(),
+    })
+}
+
+/// Tries rates until the answer stands or something ends the search.
+fn tries(
+    args: &Args,
+    objective: &Objective,
+    wanted: &Wanted,
+    stop: &StopHandle,
+    rules: &Rules,
+    told: &mut Vec<Told>,
+) -> anyhow::Result<(Answer, Option<Cut>)> {
+    let started = Instant::now();
+    loop {
         let probes: Vec<Probe> = told.iter().map(|told| told.probe).collect();
-        let (rate_per_s, why) = match next(&rules, &probes) {
-            Step::Done(answer) => break answer,
+        let (rate_per_s, why) = match next(rules, &probes) {
+            Step::Done(answer) => return Ok((answer, None)),
             Step::Probe { rate_per_s, why } => (rate_per_s, why),
         };
-        let length = probe_length(
-            rate_per_s,
-            objective.share(),
-            args.search.probe.0,
-            PROBE_MAX,
-        );
+        let ended = |cut| Ok((conclude(rules, &probes), Some(cut)));
+        let length = length(args, objective, rate_per_s, why);
         let left = args.search.search_time.0.saturating_sub(started.elapsed());
-        if stop.is_ended() || left < length {
-            break conclude(&rules, &probes);
+        if stop.is_ended() {
+            return ended(Cut::Interrupted);
+        }
+        if left < length {
+            return ended(Cut::Time(length, rate_per_s));
         }
         let plan = plan_of(wanted, rate_per_s, length);
-        let outcome = match try_once(&plan, stop) {
-            Ok(outcome) => outcome,
+        let backlog = backlog(&plan, objective, (rate_per_s, length));
+        let tried = match try_once(&plan, stop, Some(backlog)) {
+            Ok(tried) => tried,
             Err(
                 error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. }),
             ) => {
                 return Err(bad_input(error));
             }
             Err(error @ LoadError::NoConnection { .. }) => {
-                eprintln!("error: {error}");
-                return Ok(Exit::NoVerdict.into());
+                return ended(Cut::Gone(error.to_string()));
             }
             Err(error) => return Err(error.into()),
         };
         if stop.is_ended() {
-            break conclude(&rules, &probes);
+            return ended(Cut::Interrupted);
         }
-        let one = judge(objective, rate_per_s, length, &outcome)?;
+        let result = &tried.0.result;
+        if result.right == 0 && result.errors > 0 {
+            return ended(Cut::Gone(format!(
+                "no request at {rate_per_s}/s was answered rightly, which is no matter of load: look at one load without --search"
+            )));
+        }
+        let one = judge(objective, rate_per_s, length, &tried)?;
         if !args.output.json {
-            println!("{}", line(told.len() + 1, &one, why));
+            screen::print(&format!("{}\n", line(told.len() + 1, &one, why)))?;
         }
         told.push(one);
         thread::sleep(args.search.rest.0);
-    };
-    let words = sentence(objective, answer, args.search.confirm);
-    if args.output.json {
-        let report = report(objective, answer, &told, &words);
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        println!("\n{words}");
     }
-    Ok(match answer {
-        Answer::Found { .. } | Answer::AtLeast { .. } => Exit::Done.into(),
-        Answer::Below { .. } | Answer::Unknown => Exit::NoVerdict.into(),
-    })
+}
+
+/// Length of a try.
+fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: Why) -> Duration {
+    let errors = match why {
+        Why::ConfirmKept => ErrorsShown::Yes,
+        _ => ErrorsShown::No,
+    };
+    let share = objective.share(errors);
+    probe_length(rate_per_s, share, args.search.probe.0, PROBE_MAX)
 }
 
 fn rules(args: &SearchArgs) -> anyhow::Result<Rules> {
@@ -136,113 +160,6 @@ fn rules(args: &SearchArgs) -> anyhow::Result<Rules> {
         confirmations: args.confirm,
         probes_max: PROBES_MAX,
     })
-}
-
-pub fn plan_of(wanted: &Wanted, rate_per_s: f64, length: Duration) -> LoadPlan {
-    let mut plan = wanted.plan.clone();
-    plan.load.pacing = Pacing::Constant { rate_per_s };
-    plan.load.stop = Stop::Duration {
-        window_ns: length.as_nanos() as u64,
-    };
-    if plan.load.warmup_ns == 0 {
-        plan.load.warmup_ns = WARMUP.as_nanos() as u64;
-    }
-    plan.load.sample_every_ns = SAMPLE_EVERY.as_nanos() as u64;
-    plan
-}
-
-/// One load; an order to end the search gives it up.
-pub fn try_once(plan: &LoadPlan, stop: &StopHandle) -> Result<Outcome, LoadError> {
-    tare_load::run(
-        plan,
-        &StopHandle::new(),
-        &mut |_: Progress| match stop.is_ended() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        },
-    )
-}
-
-fn judge(
-    objective: &Objective,
-    rate_per_s: f64,
-    length: Duration,
-    outcome: &Outcome,
-) -> anyhow::Result<Told> {
-    let result = &outcome.result;
-    let felt = felt(outcome)?;
-    let answered = result.answered_in_window;
-    let tried = Tried {
-        felt: &felt,
-        exchanges: result.intended,
-        wrong: result.intended - result.right,
-        asked_per_s: rate_per_s,
-        answered_per_s: (answered.right + answered.errors) as f64 * 1e9
-            / result.window_ns.max(1) as f64,
-    };
-    let missed = objective.missed(&tried);
-    let ours = ours(outcome);
-    let (verdict, because) = match (missed.as_slice(), ours) {
-        ([], _) => (Verdict::Kept, String::new()),
-        (_, Some(ours)) => (Verdict::Instrument, ours),
-        (missed, None) => (Verdict::Missed, missed.join("; ")),
-    };
-    Ok(Told {
-        probe: Probe {
-            rate_per_s,
-            verdict,
-        },
-        length,
-        figures: objective.figures(&tried),
-        because,
-    })
-}
-
-/// What was felt, over all outcomes.
-pub fn felt(outcome: &Outcome) -> anyhow::Result<Latencies> {
-    let mut felt = Latencies::new(Range::default()).context("cannot make a histogram")?;
-    let is_felt =
-        |tag: &str| tag == "client.request.felt" || tag.starts_with("client.request.felt.");
-    for (_, latencies) in outcome.totals.iter().filter(|(tag, _)| is_felt(tag)) {
-        felt.merge(latencies).context("cannot merge histograms")?;
-    }
-    Ok(felt)
-}
-
-/// Share of a core that the busiest worker used, spinning apart.
-pub fn busiest(outcome: &Outcome) -> f64 {
-    let ours = &outcome.result.instrument;
-    let spun_ns = ours.spun_ns / (ours.worker_cpu_ns.len().max(1) as u64);
-    let busiest_ns = ours.worker_cpu_ns.iter().max().copied().unwrap_or(0);
-    busiest_ns.saturating_sub(spun_ns) as f64 / outcome.result.window_ns.max(1) as f64
-}
-
-/// Why the generator itself was the limit, if it was.
-pub fn ours(outcome: &Outcome) -> Option<String> {
-    let result = &outcome.result;
-    let ours = &result.instrument;
-    let service = outcome.totals.get("client.request.service");
-    let median_ns = service.map_or(0.0, |service| match service.quantile(0.5) {
-        tare_stats::Quantile::Exact(ns) => ns as f64,
-        _ => 0.0,
-    });
-    let late_ns = LATE_NS.max(median_ns * LATE_SHARE);
-    if let Some(p99_ns) = ours.lateness.p99_ns.filter(|&ns| ns as f64 > late_ns) {
-        return Some(format!(
-            "the generator started requests late: p99 {} µs",
-            p99_ns / 1000
-        ));
-    }
-    let busy = busiest(outcome);
-    if busy > BUSY {
-        return Some(format!(
-            "a worker of the generator was {:.0} % busy: try more --workers",
-            busy * 100.0
-        ));
-    }
-    let taken = result.released + result.overflow;
-    let is_slow = (taken as f64) < result.intended as f64 * RELEASED;
-    is_slow.then(|| format!("the generator started only {taken} of {}", result.intended))
 }
 
 fn line(number: usize, told: &Told, why: Why) -> String {
@@ -275,9 +192,15 @@ fn sentence(objective: &Objective, answer: Answer, confirm: u32) -> String {
             kept_per_s,
             missed_per_s,
             sure: Sure::Confirmed,
-        } => format!(
-            "{kept_per_s}/s is the highest rate with {objective}; {missed_per_s}/s misses it (most of {confirm} tries of each agree)"
-        ),
+        } => {
+            let agree = match confirm {
+                1 => String::new(),
+                tries => format!(" (most of {tries} tries of each agree)"),
+            };
+            format!(
+                "{kept_per_s}/s is the highest rate with {objective}; {missed_per_s}/s misses it{agree}"
+            )
+        }
         Answer::Found {
             kept_per_s,
             missed_per_s,
@@ -302,6 +225,29 @@ fn sentence(objective: &Objective, answer: Answer, confirm: u32) -> String {
             "nothing is known: the generator itself was the limit, or the search ended before its first try".into()
         }
     }
+}
+
+/// The answer for people where something ended the search early.
+fn cut_words(objective: &Objective, answer: Answer, cut: &Cut) -> String {
+    let because = match cut {
+        Cut::Time(length, rate_per_s) => format!(
+            "the next try, {:.0} s at {rate_per_s}/s, is longer than what is left of --search-time",
+            length.as_secs_f64()
+        ),
+        Cut::Interrupted => "the search was interrupted".into(),
+        Cut::Gone(error) => error.clone(),
+    };
+    let known = match answer {
+        Answer::Found {
+            kept_per_s,
+            missed_per_s,
+            ..
+        } => format!("{kept_per_s}/s kept {objective}, {missed_per_s}/s missed it"),
+        Answer::AtLeast { kept_per_s, .. } => format!("{kept_per_s}/s kept {objective}"),
+        Answer::Below { missed_per_s } => format!("{missed_per_s}/s missed {objective}"),
+        Answer::Unknown => "nothing is known".into(),
+    };
+    format!("not settled: {known}; {because}")
 }
 
 fn report(objective: &Objective, answer: Answer, told: &[Told], words: &str) -> Value {

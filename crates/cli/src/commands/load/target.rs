@@ -32,14 +32,29 @@ pub enum Scheme {
     Https,
     /// Plaintext, without a protocol above TCP.
     Tcp,
+    /// TLS, without a protocol above it.
+    Tls,
 }
 
 impl Scheme {
+    /// Whether TLS lies below.
+    pub fn is_secure(self) -> bool {
+        matches!(self, Scheme::Https | Scheme::Tls)
+    }
+
+    /// The same with TLS below, for hints.
+    pub fn secured(self) -> &'static str {
+        match self {
+            Scheme::Http | Scheme::Https => "https://",
+            Scheme::Tcp | Scheme::Tls => "tls://",
+        }
+    }
+
     fn port(self) -> Option<u16> {
         match self {
             Scheme::Http => Some(80),
             Scheme::Https => Some(443),
-            Scheme::Tcp => None,
+            Scheme::Tcp | Scheme::Tls => None,
         }
     }
 }
@@ -81,6 +96,7 @@ impl Target {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") => (Scheme::Tcp, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tls") => (Scheme::Tls, rest),
             Some((scheme, rest)) => {
                 bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
             }
@@ -105,7 +121,8 @@ impl Target {
         let (name, port) = match port_behind.rfind(':') {
             None => {
                 let port = scheme.port();
-                (host, port.ok_or_else(|| malformed("it names no port"))?)
+                let unnamed = || anyhow!("{url}: it names no port; write {url}:9000");
+                (host, port.ok_or_else(unnamed)?)
             }
             Some(_) => {
                 let (name, port) = host.rsplit_once(':').unwrap_or((host, ""));
@@ -209,8 +226,13 @@ mod tests {
         let target = parse("tcp://127.0.0.1:9000");
         assert_eq!(target.scheme, Scheme::Tcp);
         assert_eq!(target.addresses[0].port(), 9000);
-        let error = Target::parse("tcp://127.0.0.1").unwrap_err();
-        assert!(error.to_string().contains("no port"));
+        let target = parse("tls://127.0.0.1:9000");
+        assert_eq!(target.scheme, Scheme::Tls);
+        for url in ["tcp://127.0.0.1", "tls://127.0.0.1"] {
+            let error = Target::parse(url).unwrap_err();
+            assert!(error.to_string().contains("no port"));
+            assert!(error.to_string().contains(&format!("{url}:9000")));
+        }
     }
 
     #[test]

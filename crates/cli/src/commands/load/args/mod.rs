@@ -21,8 +21,8 @@ pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path or https://host:port/path. Loopback and private addresses only, unless --allow-public-target. May be left out
-    /// where a file of requests says it.
+    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port or tls://host:port. Loopback and private addresses only, unless
+    /// --allow-public-target. May be left out where a file of requests says it.
     pub url: Option<String>,
     #[command(flatten)]
     pub pacing: PacingArgs,

@@ -39,7 +39,7 @@ impl FromStr for CurveRates {
 #[command(next_help_heading = "Search for the highest rate")]
 #[group(id = "search_args")]
 pub struct SearchArgs {
-    /// Find the highest constant rate that keeps this: 'p99 < 5ms, errors < 0.1%'. Of p50 to p99.99, max, mean and errors; that the rate itself is reached always belongs to it.
+    /// Find the highest constant rate that keeps this: 'p99 < 5ms, errors < 0.1%'. Of p50 to p99.99, max, mean and errors (a share, or a count); that the rate itself is answered always belongs to it.
     #[arg(
         long,
         value_name = "OBJECTIVE",

@@ -6,7 +6,7 @@ use tare_schema::units::Size;
 
 /// TCP without a protocol above it.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "TCP (tcp://host:port)")]
+#[command(next_help_heading = "TCP (tcp://host:port, over TLS tls://host:port)")]
 pub struct TcpArgs {
     /// Bytes sent per exchange: the letters a to z, over and over [default: 100B; a block of 1MiB with --throughput].
     #[arg(long, value_name = "SIZE")]

@@ -29,6 +29,8 @@ pub struct Wanted {
     pub plan: LoadPlan,
     /// In words.
     pub words: String,
+    /// The same without pace and end, which a search and a curve choose.
+    pub way: String,
 }
 
 impl Wanted {
@@ -61,13 +63,21 @@ impl Wanted {
             );
         }
         let stop = pace::stop(&args.pacing, &pacing);
+        let counted = |count: u32, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let carriers = format!(
+            "{}, {}",
+            counted(connections, "connection"),
+            counted(args.pacing.workers, "worker")
+        );
+        let way = format!("{} · {carriers}", target.url);
         let words = format!(
-            "{} · {} · {} · {connections} connections, {} worker{}",
+            "{} · {} · {} · {carriers}",
             target.url,
             tare_report::pace::words(&pacing),
             words::stop(&pacing, stop),
-            args.pacing.workers,
-            if args.pacing.workers == 1 { "" } else { "s" }
         );
         let plan = LoadPlan {
             version: FORMAT_VERSION,
@@ -107,7 +117,7 @@ impl Wanted {
                     .collect(),
             },
         };
-        Ok(Self { plan, words })
+        Ok(Self { plan, words, way })
     }
 }
 

@@ -13,10 +13,10 @@ const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The exchange that the URL and the arguments ask for; `None` for another protocol.
 pub(super) fn exchange(args: &Args, target: &Target) -> anyhow::Result<Option<TcpExchange>> {
-    if args.protocol.connect_only {
+    if args.protocol.connect_only || args.protocol.handshakes {
         return Ok(None);
     }
-    if target.scheme == Scheme::Tcp {
+    if matches!(target.scheme, Scheme::Tcp | Scheme::Tls) {
         if args.protocol.http2 || args.protocol.grpc {
             bail!(
                 "--http2 and --grpc are for http:// and https://, not for {}",
@@ -26,7 +26,10 @@ pub(super) fn exchange(args: &Args, target: &Target) -> anyhow::Result<Option<Tc
         return Ok(Some(of(&args.tcp)));
     }
     match args.tcp.given() {
-        Some(flag) => bail!("{flag} is for TCP alone: write tcp://{}", target.host),
+        Some(flag) => bail!(
+            "{flag} is for TCP alone: write tcp://{0} or tls://{0}",
+            target.host
+        ),
         None => Ok(None),
     }
 }

@@ -6,21 +6,22 @@ use anyhow::{Context, bail};
 use tare_schema::load::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
 use super::super::args::{Args, Resume, TlsArgs, TlsVersionArg};
-use super::super::target::{Scheme, Target};
+use super::super::target::Target;
 
 /// The transport the URL and the arguments ask for.
 pub(super) fn transport(args: &Args, target: &Target) -> anyhow::Result<Transport> {
     let tls = &args.tls;
-    if target.scheme != Scheme::Https {
+    let secured = target.scheme.secured();
+    if !target.scheme.is_secure() {
         if let Some(flag) = given(tls) {
             bail!(
-                "{flag} is for TLS, but {} is plaintext: write https://",
+                "{flag} is for TLS, but {} is plaintext: write {secured}",
                 target.url
             );
         }
         if args.protocol.handshakes {
             bail!(
-                "--handshakes are of TLS, but {} is plaintext: write https://, or --connect-only",
+                "--handshakes are of TLS, but {} is plaintext: write {secured}, or --connect-only",
                 target.url
             );
         }

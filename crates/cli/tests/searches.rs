@@ -1,0 +1,199 @@
+//! `tare load --search`, `--curve`, `tcp://` and `tls://` against `tare origin`, both as users start them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::time::Duration;
+
+use rig::{finish, origin, stderr, stdout, tare, turn};
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs `tare load` with `--json`; what it printed, and its exit code.
+fn load(url: &str, more: &[&str]) -> (Value, Option<i32>) {
+    let mut load = tare(&["load", url, "--json"]);
+    let output = finish(load.args(more), LIMIT);
+    let report = serde_json::from_str(&stdout(&output))
+        .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
+    (report, output.status.code())
+}
+
+/// Short tries without pauses.
+const QUICK: [&str; 6] = ["--probe", "1s", "--rest", "0s", "--timeout", "2s"];
+
+#[test]
+fn a_search_finds_the_rate_that_one_connection_carries() {
+    let _turn = turn();
+    // Each answer takes its connection 20 ms: four of them carry 200 a second, and never more.
+    let (_origin, address) = origin(&["--answer", "delay=20ms"]);
+    let search = ["--search", "p50 < 200ms, errors < 5%", "-C", "4"];
+    let rest = [
+        "--search-from",
+        "80",
+        "--tolerance",
+        "10%",
+        "--confirm",
+        "1",
+    ];
+    let (found, code) = load(
+        &format!("http://{address}/"),
+        &[&search[..], &rest, &QUICK].concat(),
+    );
+    let (kept, missed) = (&found["kept_per_s"], &found["missed_per_s"]);
+    let (kept, missed) = (kept.as_f64().unwrap(), missed.as_f64().unwrap());
+    assert_eq!(code, Some(0), "{found:#}");
+    assert!(kept < missed, "{found:#}");
+    // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
+    assert!((150.0..=204.0).contains(&kept), "{found:#}");
+    assert!(missed / kept < 1.06, "{found:#}");
+    assert_eq!(found["settled"], true);
+}
+
+#[test]
+fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "delay=20ms"]);
+    let url = format!("http://{address}/");
+    let search = ["--search", "p50 < 10ms", "--search-from", "50"];
+    let short = ["--search-time", "5s"];
+    let (found, code) = load(&url, &[&search[..], &short, &QUICK].concat());
+    assert_eq!(code, Some(1));
+    assert_eq!(found["kept_per_s"], Value::Null, "{found:#}");
+    assert_eq!(found["probes"][0]["verdict"], "missed", "{found:#}");
+
+    let (_origin, address) = origin(&["--answer", "status=503"]);
+    let url = format!("http://{address}/");
+    let (found, code) = load(&url, &[&search[..], &QUICK].concat());
+    assert_eq!(code, Some(1));
+    let words = found["sentence"].as_str().unwrap();
+    assert!(words.contains("answered rightly"), "{words}");
+}
+
+#[test]
+fn a_curve_writes_its_picture_and_its_table_and_marks_the_knee() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "delay=20ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    let (svg, csv) = (folder.path().join("c.svg"), folder.path().join("c.csv"));
+    let files = [
+        "--svg",
+        svg.to_str().unwrap(),
+        "--csv",
+        csv.to_str().unwrap(),
+    ];
+    let curve = ["--curve=600,100,400", "--repeats", "1", "-C", "4"];
+    let (found, code) = load(
+        &format!("http://{address}/"),
+        &[&curve[..], &files, &QUICK].concat(),
+    );
+    assert_eq!(code, Some(0), "{found:#}");
+    let rates: Vec<_> = found["points"].as_array().unwrap().iter().collect();
+    let rates: Vec<_> = rates.iter().map(|one| one["rate_per_s"].as_f64()).collect();
+    assert_eq!(rates, [Some(100.0), Some(400.0), Some(600.0)]);
+    let most = found["points"][2]["answered_per_s"].as_f64().unwrap();
+    assert!(most < 210.0, "four connections carry 200/s: {found:#}");
+    let table = std::fs::read_to_string(csv).unwrap();
+    let mut lines = table.lines();
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .starts_with("rate_per_s,answered_per_s,p50_ns")
+    );
+    let first: Vec<&str> = lines.map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(first, ["100", "400", "600"]);
+    let picture = std::fs::read_to_string(svg).unwrap();
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
+    assert!(picture.contains("<polyline"), "{picture}");
+}
+
+/// Counts that every TCP load must give: exchanges, and bytes each way.
+fn counts(found: &Value) -> [u64; 4] {
+    let result = &found["result"];
+    ["right", "errors", "bytes_sent", "bytes_received"].map(|name| result[name].as_u64().unwrap())
+}
+
+#[test]
+fn exchanges_over_tcp_are_counted_to_the_last_byte() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--protocol", "tcp"]);
+    let url = format!("tcp://{address}");
+    let common = ["--no-calibrate", "-n", "40", "-c", "2"];
+    let (echo, code) = load(&url, &[&common[..], &["--send", "1000B"]].concat());
+    assert_eq!(code, Some(0), "{echo:#}");
+    assert_eq!(counts(&echo), [40, 0, 40_000, 40_000], "{echo:#}");
+    assert_eq!(echo["result"]["connections"]["opened"], 2);
+
+    let half = ["--half-close", "--send", "1000B"];
+    let (half, _) = load(&url, &[&common[..], &half].concat());
+    assert_eq!(counts(&half), [40, 0, 40_000, 40_000], "{half:#}");
+    let opened = half["result"]["connections"]["opened"].as_u64().unwrap();
+    assert!(opened >= 40, "a connection each: {half:#}");
+}
+
+#[test]
+fn records_over_tls_are_counted_and_go_through_one_connection() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    let ca = ca.to_str().unwrap();
+    let (_origin, address) = origin(&["--protocol", "tcp", "--tls", "--ca-out", ca]);
+    let url = format!("tls://{address}");
+    let common = ["--no-calibrate", "-n", "30", "-c", "1", "--send", "20000B"];
+    let (found, code) = load(&url, &[&common[..], &["--cacert", ca]].concat());
+    assert_eq!(code, Some(0), "{found:#}");
+    let [right, errors, sent, received] = counts(&found);
+    assert_eq!((right, errors), (30, 0), "{found:#}");
+    // Each 20,000 bytes are two records at least, and every record has a header and a tag.
+    assert!(sent > 30 * 20_000 && received > 30 * 20_000, "{found:#}");
+    assert_eq!(found["result"]["connections"]["opened"], 1);
+    assert_eq!(found["plan"]["load"]["transport"]["transport"], "tls");
+
+    let refused = finish(
+        &mut tare(&["load", &format!("tcp://{address}"), "--cacert", ca]),
+        LIMIT,
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("tls://"), "{}", stderr(&refused));
+}
+
+#[test]
+fn blocks_flow_up_down_and_both_ways_and_their_rate_is_said() {
+    let _turn = turn();
+    for (mode, way, sent, received) in [
+        ("discard", "up", true, false),
+        ("source", "down", false, true),
+        ("echo", "both", true, true),
+    ] {
+        let (_origin, address) = origin(&["--protocol", "tcp", "--tcp-mode", mode]);
+        let url = format!("tcp://{address}");
+        let throughput = [
+            "--throughput",
+            way,
+            "--send",
+            "64KiB",
+            "-n",
+            "20",
+            "-c",
+            "1",
+        ];
+        let (found, code) = load(&url, &[&throughput[..], &["--no-calibrate"]].concat());
+        assert_eq!(code, Some(0), "{found:#}");
+        let [right, errors, up, down] = counts(&found);
+        assert_eq!((right, errors), (20, 0), "{way}: {found:#}");
+        let blocks = 20 * 64 * 1024;
+        assert_eq!(
+            (up >= blocks, down >= blocks),
+            (sent, received),
+            "{way}: {found:#}"
+        );
+        let mut shown = tare(&["load", &url, "--no-calibrate"]);
+        let output = finish(shown.args(throughput), LIMIT);
+        assert!(stdout(&output).contains("Gbit/s"), "{}", stdout(&output));
+    }
+}

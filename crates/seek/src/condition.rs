@@ -1,0 +1,260 @@
+//! One condition on a load, `p99 < 5ms`: what is looked at, how it is compared, and with what.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tare_schema::units::{Period, Share};
+
+/// What can be named, for hints.
+const METRICS: &str = "p50 … p99.99, max, mean, each also as service-p50 … and lateness-p99, rate, errors, error-rate";
+
+/// A metric held against a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Condition {
+    /// What is looked at.
+    pub metric: Metric,
+    /// How.
+    pub comparison: Comparison,
+    /// With what: nanoseconds, answers a second, a count, or a share.
+    pub limit: f64,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Metric {
+    /// A latency in ns.
+    Latency(Of, Point),
+    /// Answers a second within the window.
+    Rate,
+    /// Exchanges without a right answer.
+    Errors,
+    /// Their share of all.
+    ErrorRate,
+}
+
+/// Which latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// From the intended start.
+    Felt,
+    /// From sending.
+    Service,
+    /// Of our own start.
+    Lateness,
+}
+
+/// Which figure of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Point {
+    /// A quantile from 0 to 1.
+    Quantile(f64),
+    /// The largest.
+    Max,
+    /// The mean.
+    Mean,
+}
+
+/// How two numbers are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+impl Comparison {
+    /// Whether a value fulfils it.
+    #[must_use]
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Comparison::Below => value < limit,
+            Comparison::AtMost => value <= limit,
+            Comparison::Above => value > limit,
+            Comparison::AtLeast => value >= limit,
+        }
+    }
+
+    /// Whether a larger value can only help.
+    #[must_use]
+    pub fn wants_more(self) -> bool {
+        matches!(self, Comparison::Above | Comparison::AtLeast)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let at = text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| {
+            "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000".to_owned()
+        })?;
+        let (name, rest) = text.split_at(at);
+        let comparisons = [
+            ("<=", Comparison::AtMost),
+            (">=", Comparison::AtLeast),
+            ("≤", Comparison::AtMost),
+            ("≥", Comparison::AtLeast),
+            ("<", Comparison::Below),
+            (">", Comparison::Above),
+        ];
+        let (comparison, limit) = comparisons
+            .iter()
+            .find_map(|&(sign, comparison)| Some((comparison, rest.strip_prefix(sign)?)))
+            .ok_or("a measured value never equals another: compare with <, <=, > or >=")?;
+        let (name, limit) = (name.trim(), limit.trim());
+        let metric = match name.parse()? {
+            // A count or a share: the sign says which.
+            Metric::Errors if limit.ends_with('%') => Metric::ErrorRate,
+            metric => metric,
+        };
+        Ok(Self {
+            metric,
+            comparison,
+            limit: metric.read_limit(limit)?,
+        })
+    }
+}
+
+impl FromStr for Metric {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "rate" => return Ok(Metric::Rate),
+            "errors" => return Ok(Metric::Errors),
+            "error-rate" => return Ok(Metric::ErrorRate),
+            _ => {}
+        }
+        let (of, point) = match name.split_once('-') {
+            Some(("service", point)) => (Of::Service, point),
+            Some(("lateness", point)) => (Of::Lateness, point),
+            Some(("felt", point)) => (Of::Felt, point),
+            _ => (Of::Felt, name),
+        };
+        let unknown = || format!("{name:?} is nothing that is measured: use {METRICS}");
+        let point = match point {
+            "max" => Point::Max,
+            "mean" => Point::Mean,
+            _ => {
+                let percent = point.strip_prefix('p').ok_or_else(unknown)?;
+                let percent: f64 = percent.parse().map_err(|_| unknown())?;
+                if !(0.0 < percent && percent < 100.0) {
+                    return Err(format!(
+                        "there is no {name}: a percentile lies between 0 and 100, as in p99.9"
+                    ));
+                }
+                Point::Quantile(percent / 100.0)
+            }
+        };
+        Ok(Metric::Latency(of, point))
+    }
+}
+
+impl Metric {
+    fn read_limit(self, text: &str) -> Result<f64, String> {
+        let number = |text: &str| {
+            let number = text.parse::<f64>().ok();
+            number.filter(|number| number.is_finite() && *number >= 0.0)
+        };
+        match self {
+            Metric::Latency(..) => text
+                .parse::<Period>()
+                .map(|period| period.as_ns() as f64)
+                .map_err(|error| error.to_string()),
+            Metric::Rate => number(text.trim_end_matches("/s"))
+                .ok_or_else(|| format!("{text:?} is no rate: write answers a second, as in 1000")),
+            Metric::Errors => number(text)
+                .filter(|count| count.fract() == 0.0)
+                .ok_or_else(|| {
+                    format!(
+                        "{text:?} is neither a count nor a share: write errors<10 or errors<0.1%"
+                    )
+                }),
+            Metric::ErrorRate => text
+                .parse::<Share>()
+                .map(|share| share.0)
+                .map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (of, point) = match self {
+            Metric::Rate => return f.write_str("rate"),
+            Metric::Errors | Metric::ErrorRate => return f.write_str("errors"),
+            Metric::Latency(of, point) => (of, point),
+        };
+        f.write_str(match of {
+            Of::Felt => "",
+            Of::Service => "service-",
+            Of::Lateness => "lateness-",
+        })?;
+        match point {
+            Point::Quantile(q) => write!(f, "p{}", (q * 1e6).round() / 1e4),
+            Point::Max => f.write_str("max"),
+            Point::Mean => f.write_str("mean"),
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Comparison::Below => "<",
+            Comparison::AtMost => "<=",
+            Comparison::Above => ">",
+            Comparison::AtLeast => ">=",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Condition {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_condition_reads_as_it_is_spoken() {
+        let p99 = read("p99<5ms");
+        assert_eq!(p99.metric, Metric::Latency(Of::Felt, Point::Quantile(0.99)));
+        assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
+        assert_eq!(
+            read("service-p99.9 <= 1s").metric,
+            Metric::Latency(Of::Service, Point::Quantile(99.9 / 100.0))
+        );
+        assert_eq!(
+            read("lateness-p99<100us").metric,
+            Metric::Latency(Of::Lateness, Point::Quantile(0.99))
+        );
+        assert_eq!(read("rate>=1000/s").limit, 1000.0);
+        assert_eq!(read("error-rate<0.1%").limit, 0.001);
+        assert_eq!(read("errors<=0").comparison, Comparison::AtMost);
+    }
+
+    #[test]
+    fn errors_are_a_share_with_a_per_cent_sign_and_a_count_without() {
+        assert_eq!(read("errors < 0.1%"), read("error-rate < 0.1%"));
+        assert_eq!(read("errors < 3").metric, Metric::Errors);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_the_next_step() {
+        let said = |text: &str| text.parse::<Condition>().unwrap_err();
+        assert!(said("p99").contains("as in p99<5ms"));
+        assert!(said("p99=5ms").contains("<, <=, > or >="));
+        assert!(said("p99<5").contains("no unit"));
+        assert!(said("p101<5ms").contains("between 0 and 100"));
+        assert!(said("latency<5ms").contains("p50 … p99.99"));
+        assert!(said("errors<0.1").contains("errors<0.1%"));
+        assert!(said("rate>fast").contains("as in 1000"));
+    }
+}

@@ -1,0 +1,125 @@
+//! When a try that still goes on can only fail.
+
+use std::time::Duration;
+
+use tare_stats::knee::ACHIEVED_SHARE_MIN;
+
+/// What is known of a try while it goes on. It is given up only when nothing that may still come could save it.
+#[derive(Debug, Clone)]
+pub struct Backlog {
+    rate_per_s: f64,
+    start_ns: u64,
+    end_ns: u64,
+    /// A latency in ns, and the share of the exchanges that may exceed it.
+    tails: Vec<(f64, f64)>,
+    intended: u64,
+    done: u64,
+    /// Exchanges done, and open, when the window began.
+    before: (u64, u64),
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Hope {
+    /// It may be kept.
+    Some,
+    /// The window is over, and fewer were answered in it than had to be.
+    RateLost,
+    /// More have waited longer than their limit than may.
+    TailLost {
+        /// The limit.
+        limit_ns: f64,
+        /// How many at least.
+        late: u64,
+    },
+}
+
+impl Backlog {
+    /// Of a try at this rate, with these tails to keep.
+    pub fn new(
+        rate_per_s: f64,
+        warmup: Duration,
+        window: Duration,
+        tails: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Self {
+        Self {
+            rate_per_s,
+            start_ns: warmup.as_nanos() as u64,
+            end_ns: (warmup + window).as_nanos() as u64,
+            tails: tails.into_iter().collect(),
+            intended: 0,
+            done: 0,
+            before: (0, 0),
+        }
+    }
+
+    /// What happened up to `offset_ns` since the sample before: exchanges intended, and ended.
+    pub fn add(&mut self, offset_ns: u64, intended: u64, done: u64) -> Hope {
+        self.intended += intended;
+        self.done += done;
+        let open = self.intended.saturating_sub(self.done);
+        if offset_ns <= self.start_ns {
+            self.before = (self.done, open);
+            return Hope::Some;
+        }
+        let all = self.rate_per_s * self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9;
+        // The samples before and behind the window are counted for it: an error in favour of the try.
+        let answered = self.done - self.before.0;
+        if offset_ns >= self.end_ns && (answered as f64) < ACHIEVED_SHARE_MIN * all.floor() {
+            return Hope::RateLost;
+        }
+        let waits = open as f64 - self.before.1 as f64;
+        // What was due within the limit may still come in time.
+        let late = |limit_ns: f64| waits - self.rate_per_s * limit_ns / 1e9 - 1.0;
+        let lost = self
+            .tails
+            .iter()
+            .find(|&&(limit_ns, share)| late(limit_ns) > share * all);
+        lost.map_or(Hope::Some, |&(limit_ns, _)| Hope::TailLost {
+            limit_ns,
+            late: late(limit_ns) as u64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The sample of 100 ms that gave up a try of 1000/s for 10 s after 1 s of warm-up, where so many are answered in each.
+    fn given_up(tails: &[(f64, f64)], answered: impl Fn(u64) -> u64) -> Option<u64> {
+        let (warmup, window) = (Duration::from_secs(1), Duration::from_secs(10));
+        let mut backlog = Backlog::new(1000.0, warmup, window, tails.iter().copied());
+        (1..=300).find(|&sample| {
+            let intended = if sample <= 110 { 100 } else { 0 };
+            backlog.add(sample * 100 * MS, intended, answered(sample)) != Hope::Some
+        })
+    }
+
+    #[test]
+    fn a_rate_that_was_not_reached_needs_no_drain() {
+        assert_eq!(given_up(&[], |_| 50), Some(110));
+        assert_eq!(
+            given_up(&[], |sample| if sample <= 110 { 100 } else { 0 }),
+            None
+        );
+    }
+
+    #[test]
+    fn a_tail_is_lost_when_more_wait_too_long_than_may() {
+        // 50 more wait in every sample, 500 when the window begins; 100 may be later than 20 ms, and 20 are younger.
+        let p99 = (20.0 * MS as f64, 0.01);
+        assert_eq!(given_up(&[p99], |_| 50), Some(13));
+    }
+
+    #[test]
+    fn a_queue_that_stays_as_it_was_at_the_beginning_proves_nothing() {
+        let answered = |sample| match sample {
+            1..=10 => 0,
+            _ => 100,
+        };
+        assert_eq!(given_up(&[(20.0 * MS as f64, 0.01)], answered), None);
+    }
+}
