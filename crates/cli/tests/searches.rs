@@ -177,15 +177,15 @@ fn blocks_flow_up_down_and_both_ways_and_their_rate_is_said() {
             way,
             "--send",
             "64KiB",
-            "-n",
-            "20",
+            "-d",
+            "500ms",
             "-c",
             "1",
         ];
         let (found, code) = load(&url, &[&throughput[..], &["--no-calibrate"]].concat());
         assert_eq!(code, Some(0), "{found:#}");
         let [right, errors, up, down] = counts(&found);
-        assert_eq!((right, errors), (20, 0), "{way}: {found:#}");
+        assert!(right > 20 && errors == 0, "{way}: {found:#}");
         let blocks = 20 * 64 * 1024;
         assert_eq!(
             (up >= blocks, down >= blocks),
