@@ -1,16 +1,14 @@
 //! HTTP/2 and gRPC against nginx, which speaks it without TLS to those who know.
 #![allow(
     clippy::unwrap_used,
-    clippy::expect_used,
     reason = "a test that cannot start its server ends"
 )]
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod rig;
 
+use std::ops::ControlFlow;
+
+use rig::nginx::Nginx;
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
@@ -18,96 +16,41 @@ use tare_schema::load::{
     LoadPlan, LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
 };
 
-/// An nginx of its own, ended and removed with the test.
-struct Nginx {
-    child: Child,
-    folder: PathBuf,
-    address: SocketAddr,
-}
-
-impl Nginx {
-    /// Starts one whose server block holds these directives.
-    fn start(name: &str, directives: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("tare-http2-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let address = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-            .map(|kind| format!("{kind}_temp_path {}/{kind};\n", folder.display()))
-            .concat();
-        let text = format!(
-            "daemon off; master_process off; pid {0}/pid; error_log {0}/error.log;\n\
-             events {{}}\n\
-             http {{ access_log off; {temporary} server {{ listen {address} http2; {directives} }} }}\n",
-            folder.display()
-        );
-        let conf = folder.join("nginx.conf");
-        std::fs::write(&conf, text).unwrap();
-        let child = Command::new("nginx")
-            .arg("-c")
-            .arg(&conf)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("nginx starts: install the package nginx");
-        let nginx = Self {
-            child,
-            folder,
-            address,
-        };
-        let limit = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(address).is_err() {
-            assert!(Instant::now() < limit, "nginx does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        nginx
-    }
-
-    fn measure(
-        &self,
-        client: ClientSpec,
-        exchanges: u64,
-        request: RequestSpec,
-    ) -> Result<Outcome, LoadError> {
-        let plan = LoadPlan {
-            version: FORMAT_VERSION,
-            role: "client".into(),
-            start_at_unix_us: None,
-            seed: 1,
-            endpoint: Endpoint {
-                addresses: vec![self.address],
-                host: "localhost".into(),
-            },
-            load: LoadSpec {
-                pacing: Pacing::Max,
-                stop: Stop::Count { exchanges },
-                warmup_ns: 0,
-                timeout_ns: 10_000_000_000,
-                workers: 1,
-                spin: Spin::Off,
-                sample_every_ns: 1_000_000_000,
-                transport: Transport::Tcp,
-                connections: ConnectionRules::default(),
-                client,
-                mix: Default::default(),
-                requests: vec![request],
-            },
-        };
-        run(
-            &plan,
-            &StopHandle::new(),
-            &mut |_| ControlFlow::Continue(()),
-        )
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
+fn measure(
+    nginx: &Nginx,
+    client: ClientSpec,
+    exchanges: u64,
+    request: RequestSpec,
+) -> Result<Outcome, LoadError> {
+    let plan = LoadPlan {
+        version: FORMAT_VERSION,
+        role: "client".into(),
+        start_at_unix_us: None,
+        seed: 1,
+        endpoint: Endpoint {
+            addresses: vec![nginx.address],
+            host: "localhost".into(),
+        },
+        load: LoadSpec {
+            pacing: Pacing::Max,
+            stop: Stop::Count { exchanges },
+            warmup_ns: 0,
+            timeout_ns: 10_000_000_000,
+            workers: 1,
+            spin: Spin::Off,
+            sample_every_ns: 1_000_000_000,
+            transport: Transport::Tcp,
+            connections: ConnectionRules::default(),
+            client,
+            mix: Default::default(),
+            requests: vec![request],
+        },
+    };
+    run(
+        &plan,
+        &StopHandle::new(),
+        &mut |_| ControlFlow::Continue(()),
+    )
 }
 
 fn request(method: &str, path: &str, body: Body, expected: &str) -> RequestSpec {
@@ -130,14 +73,18 @@ fn request(method: &str, path: &str, body: Body, expected: &str) -> RequestSpec 
 fn every_exchange_is_right_although_nginx_ends_connections_and_limits_streams() {
     let directives =
         "keepalive_requests 100; http2_max_concurrent_streams 3; location / { return 200 hello; }";
-    let nginx = Nginx::start("limits", directives);
+    let nginx = Nginx::start("http2", directives);
     let client = ClientSpec::Http2 {
         connections: 2,
         streams: 8,
     };
-    let outcome = nginx
-        .measure(client, 2_000, request("GET", "/", Body::None, "hello"))
-        .unwrap();
+    let outcome = measure(
+        &nginx,
+        client,
+        2_000,
+        request("GET", "/", Body::None, "hello"),
+    )
+    .unwrap();
     let result = &outcome.result;
     assert_eq!(
         (result.right, result.errors, result.unfinished),
@@ -162,15 +109,13 @@ fn every_exchange_is_right_although_nginx_ends_connections_and_limits_streams() 
 fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
     let directives = "client_max_body_size 10m; location / { client_body_buffer_size 10m; proxy_pass http://127.0.0.1:1; \
                       error_page 502 =200 /fixed; } location = /fixed { internal; return 200 $content_length; }";
-    let nginx = Nginx::start("bodies", directives);
+    let nginx = Nginx::start("http2", directives);
     let client = ClientSpec::Http2 {
         connections: 1,
         streams: 4,
     };
     let body = Body::Filler { bytes: 1_000_000 };
-    let outcome = nginx
-        .measure(client, 50, request("POST", "/", body, "1000000"))
-        .unwrap();
+    let outcome = measure(&nginx, client, 50, request("POST", "/", body, "1000000")).unwrap();
     let result = &outcome.result;
     assert_eq!(
         (result.right, result.errors),
@@ -196,14 +141,14 @@ fn large_bodies_arrive_whole_and_say_that_they_waited_for_windows() {
 #[test]
 fn a_call_of_grpc_has_its_status_from_the_trailers_or_the_head() {
     let directives = "location / { default_type application/grpc; add_header grpc-status 12 always; return 200; }";
-    let nginx = Nginx::start("grpc", directives);
+    let nginx = Nginx::start("http2", directives);
     let client = ClientSpec::Grpc {
         connections: 1,
         streams: 2,
         calls: CallSpec::default(),
     };
     let call = request("POST", "/a.B/C", Body::Text { text: "x".into() }, "");
-    let outcome = nginx.measure(client, 20, call).unwrap();
+    let outcome = measure(&nginx, client, 20, call).unwrap();
     let classes: Vec<(&str, u64)> = outcome
         .result
         .outcomes

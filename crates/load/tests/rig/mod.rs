@@ -1,7 +1,12 @@
 //! Plans, and small servers written by hand that misbehave in one way each.
 #![allow(dead_code, reason = "each test binary uses its part")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot be set up fails"
+)]
 
+pub mod nginx;
 pub mod tls;
 
 use std::io::{Read, Write};
