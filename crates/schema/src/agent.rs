@@ -109,7 +109,6 @@ pub struct LoadResult {
     /// exchanges sent again. Empty for one that counts nothing.
     #[serde(default)]
     pub protocol_counts: BTreeMap<String, u64>,
-    /// Request bytes written.
     /// What was agreed on over TLS, and how often; empty over plain TCP.
     #[serde(default)]
     pub tls: Vec<TlsCount>,

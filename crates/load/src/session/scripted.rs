@@ -195,11 +195,12 @@ impl Requests for Scripted {
                 user.jar.take(line, path, now);
             }
         }
-        step.made.check.judge(looked, status)?;
-        if !step.captures.is_empty() {
-            take(step, answer, &mut user.variables)?;
+        let mut judged = step.made.check.judge(looked, status);
+        if judged.is_ok() && !step.captures.is_empty() {
+            judged = take(step, answer, &mut user.variables);
         }
+        // Whatever became of it: an answer without lines worth keeping must not find those of the one before.
         user.head.clear();
-        Ok(())
+        judged
     }
 }
