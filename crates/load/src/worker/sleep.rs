@@ -28,6 +28,12 @@ const BUDGET_NS_MAX: u64 = 5_000_000;
 /// Bounds of how much earlier than a start the worker wakes.
 const LEAD_NS: (u64, u64) = (20_000, 250_000);
 
+/// Whatever the timer slack is, epoll lets a sleep be late by a thousandth of its length (`select_estimate_accuracy` of the
+/// kernel): a second comes a millisecond late. A sleep longer than this is therefore cut short, and the rest slept apart.
+const LONG_NS: u64 = 10_000_000;
+/// The part that is left for the second sleep.
+const SHORTENED: u64 = 256;
+
 /// Shortest sleep that is worth a timer.
 const SLEEP_NS_MIN: u64 = 1_000;
 
@@ -103,12 +109,17 @@ impl Sleeper {
         if due_ns <= now_ns {
             return self.take(epoll, Some(0), events);
         }
+        let ahead_ns = due_ns - now_ns;
+        if due_ns != NEVER && ahead_ns > LONG_NS {
+            // The worker comes round for the rest.
+            return self.take(epoll, Some(ahead_ns - ahead_ns / SHORTENED), events);
+        }
         let lead_ns = match &mut self.spin {
             Some(spin) if until.start_ns <= until.other_ns => spin.lead(now_ns, due_ns),
             _ => None,
         };
         let Some(lead_ns) = lead_ns else {
-            let timeout_ns = (due_ns != NEVER).then(|| due_ns - now_ns);
+            let timeout_ns = (due_ns != NEVER).then_some(ahead_ns);
             return self.take(epoll, timeout_ns, events);
         };
         let wake_ns = due_ns.saturating_sub(lead_ns);
