@@ -19,16 +19,30 @@ pub(super) fn verifier(
     trust: &Trust,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
-    let (roots, named) = match trust {
-        Trust::Anybody => return Ok(Arc::new(Anybody(Arc::clone(provider)))),
-        Trust::System => (system()?, Vec::new()),
-        Trust::File { path } => file(path)?,
+    let policy = match trust {
+        Trust::Anybody => Policy::Anybody,
+        Trust::System => believing(system()?, Vec::new(), provider)?,
+        Trust::File { path } => {
+            let (roots, named) = file(path)?;
+            believing(roots, named, provider)?
+        }
     };
+    Ok(Arc::new(Verifier {
+        policy,
+        provider: Arc::clone(provider),
+    }))
+}
+
+fn believing(
+    roots: RootCertStore,
+    named: Vec<CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Policy, TlsError> {
     let authorities =
         WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
             .build()
             .map_err(|error| TlsError::Roots(error.to_string()))?;
-    Ok(Arc::new(Believing { authorities, named }))
+    Ok(Policy::Authorities { authorities, named })
 }
 
 /// The system's own authorities and not a list of our own: they are what other software on this machine believes, an
@@ -68,15 +82,28 @@ pub(super) fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, T
     }
 }
 
-/// Believes authorities, and a server that shows one of the named certificates itself: what `openssl req -x509` makes is an
-/// authority by its extensions, and a test server shows it all the same.
+/// Believes whom its policy says. The signatures of the handshake are checked whoever is believed, so that what is measured is
+/// the whole handshake.
 #[derive(Debug)]
-struct Believing {
-    authorities: Arc<WebPkiServerVerifier>,
-    named: Vec<CertificateDer<'static>>,
+struct Verifier {
+    policy: Policy,
+    provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Believing {
+/// Whom to believe.
+#[derive(Debug)]
+enum Policy {
+    /// Every certificate, but not that it belongs to the other side: its signatures show that.
+    Anybody,
+    /// Authorities, and a server that shows one of the named certificates itself: what `openssl req -x509` makes is an
+    /// authority by its extensions, and a test server shows it all the same.
+    Authorities {
+        authorities: Arc<WebPkiServerVerifier>,
+        named: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -85,7 +112,9 @@ impl ServerCertVerifier for Believing {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let authorities = &self.authorities;
+        let Policy::Authorities { authorities, named } = &self.policy else {
+            return Ok(ServerCertVerified::assertion());
+        };
         let verified = authorities.verify_server_cert(
             end_entity,
             intermediates,
@@ -96,7 +125,7 @@ impl ServerCertVerifier for Believing {
         match verified {
             // Found after its dates were checked and before its name.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.contains(end_entity) =>
+                if named.contains(end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -111,49 +140,7 @@ impl ServerCertVerifier for Believing {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
-            .verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities
-            .verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.authorities.supported_verify_schemes()
-    }
-}
-
-/// Believes every certificate, but not that it belongs to the other side: the signatures of the handshake are checked, so
-/// that what is measured is the whole handshake.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
@@ -163,11 +150,12 @@ impl ServerCertVerifier for Anybody {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
+        let algorithms = &self.provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
     }
 }
