@@ -249,7 +249,7 @@ impl<R: Requests> Pool<R> {
         };
         let judged = self
             .requests
-            .judge(busy.due, &mut conn.progress, end.status, out.now_ns());
+            .judge(busy.due, &mut conn.progress, end.status, stamp.seen_ns);
         match judged {
             Ok(()) => self.end(at, Outcome::Right, stamp, &"", out),
             Err(wrong) => self.end(at, Outcome::Wrong(wrong.class()), stamp, &wrong, out),

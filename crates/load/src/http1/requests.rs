@@ -37,7 +37,7 @@ pub trait Requests: Debug {
     fn head(&mut self, _due: Due, _kept: &[u8]) {}
     /// The next slice of the body.
     fn body(&mut self, due: Due, progress: &mut Self::Progress, slice: &[u8]);
-    /// A whole answer: is it right?
+    /// A whole answer, seen at that time: is it right?
     ///
     /// # Errors
     /// Why it is not.
@@ -46,7 +46,7 @@ pub trait Requests: Debug {
         due: Due,
         progress: &mut Self::Progress,
         status: u16,
-        now_ns: u64,
+        seen_ns: u64,
     ) -> Result<(), Wrong>;
 }
 
@@ -80,7 +80,7 @@ impl Requests for Arc<[Prepared]> {
         due: Due,
         progress: &mut BodyProgress,
         status: u16,
-        _now_ns: u64,
+        _seen_ns: u64,
     ) -> Result<(), Wrong> {
         let request = at(self, due);
         if !request.accepts(status) {

@@ -79,7 +79,7 @@ impl Requests for Varied {
         due: Due,
         looked: &mut Looked,
         status: u16,
-        _now_ns: u64,
+        _seen_ns: u64,
     ) -> Result<(), Wrong> {
         self.at(due).check.judge(looked, status)
     }

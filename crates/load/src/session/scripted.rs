@@ -174,9 +174,9 @@ impl Requests for Scripted {
         due: Due,
         looked: &mut Looked,
         status: u16,
-        now_ns: u64,
+        seen_ns: u64,
     ) -> Result<(), Wrong> {
-        let now = self.now(now_ns);
+        let now = self.now(seen_ns);
         let step = &self.program.steps[usize::from(due.request)];
         let user = &mut self.users[due.ticket.0 as usize];
         let answer = Answer {
