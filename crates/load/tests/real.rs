@@ -112,6 +112,24 @@ fn spinning_before_starts_changes_no_count() {
 }
 
 #[test]
+fn workers_precede_their_neighbours_where_they_may_and_the_result_says_so() {
+    use rustix::process::{getpriority_process, setpriority_process};
+    // The niceness of a thread is its own: this one finds out what a worker would be given.
+    let own = getpriority_process(None).unwrap();
+    let given = std::thread::spawn(move || match setpriority_process(None, -10) {
+        Ok(()) if own == 0 => -10,
+        _ => own,
+    });
+    let server = Server::answering(OK);
+    let outcome = measure(&plan(server.address));
+    assert_eq!(
+        outcome.result.instrument.niceness,
+        Some(given.join().unwrap())
+    );
+    assert_eq!(getpriority_process(None).unwrap(), own, "nobody else's");
+}
+
+#[test]
 fn requests_are_chosen_by_weight_from_the_seed() {
     let server = Server::answering(OK);
     let mut plan = plan(server.address);

@@ -272,6 +272,9 @@ pub struct Instrument {
     pub worker_cpu_ns: Vec<u64>,
     /// Of all, spent spinning before starts.
     pub spun_ns: u64,
+    /// Niceness of the workers (the largest): −10 where they may have it, so that a neighbour on their core does not delay them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub niceness: Option<i32>,
     /// Peak resident memory of the agent.
     pub peak_rss_bytes: u64,
     /// Answers stamped by the kernel.

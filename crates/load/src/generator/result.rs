@@ -199,6 +199,7 @@ fn instrument(counts: &Counts, gathered: &Gathered) -> Instrument {
         cpu_ns: ends.iter().map(|end| end.process_cpu_ns).sum(),
         worker_cpu_ns: by_worker.into_iter().map(|(_, cpu_ns)| cpu_ns).collect(),
         spun_ns: ends.iter().map(|end| end.spun_ns).sum(),
+        niceness: ends.iter().map(|end| end.niceness).max(),
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
         stamped_by_kernel: counts.stamped_by_kernel,
         stamped_by_us: counts.stamped_by_us,

@@ -62,6 +62,8 @@ pub struct WorkerEnd {
     pub process_cpu_ns: u64,
     /// Time spent spinning within the window.
     pub spun_ns: u64,
+    /// Niceness it ran with.
+    pub niceness: i32,
     /// End of the window: fixed by the plan, by an order, or by the last exchange.
     pub window_end_ns: u64,
     /// Bytes sent from the start of the window to the end of the drain.

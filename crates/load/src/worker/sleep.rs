@@ -28,6 +28,11 @@ const BUDGET_NS_MAX: u64 = 5_000_000;
 /// Bounds of how much earlier than a start the worker wakes.
 const LEAD_NS: (u64, u64) = (20_000, 250_000);
 
+/// Where starts are far apart the processor sleeps more deeply, and now and then wakes much later than it mostly does: the lead
+/// may cost this part of the gap (a thousandth of a core) beyond what was learnt, up to so much.
+const SPARE_SHARE: u64 = 1000;
+const SPARE_NS_MAX: u64 = 60_000;
+
 /// Whatever the timer slack is, epoll lets a sleep be late by a thousandth of its length (`select_estimate_accuracy` of the
 /// kernel): a second comes a millisecond late. A sleep longer than this is therefore cut short, and the rest slept apart.
 const LONG_NS: u64 = 10_000_000;
@@ -209,7 +214,7 @@ struct Spin {
     lead_ns: u64,
     /// What a start costs in spinning, on average.
     cost_ns: u64,
-    /// Distance of the starts, on average.
+    /// Distance of the starts, on average; `NEVER` until there were two.
     gap_ns: u64,
     last_start_ns: u64,
     budget_ns: u64,
@@ -221,7 +226,7 @@ impl Spin {
         Self {
             lead_ns: 60_000,
             cost_ns: 25_000,
-            gap_ns: NEVER / 2,
+            gap_ns: NEVER,
             last_start_ns: 0,
             budget_ns: BUDGET_NS_MAX,
             budget_at_ns: now_ns,
@@ -232,14 +237,22 @@ impl Spin {
     fn lead(&mut self, now_ns: u64, start_ns: u64) -> Option<u64> {
         if start_ns != self.last_start_ns {
             let gap_ns = start_ns.saturating_sub(self.last_start_ns);
-            self.gap_ns = self.gap_ns - self.gap_ns / 8 + gap_ns / 8;
+            if self.last_start_ns != 0 {
+                self.gap_ns = match self.gap_ns {
+                    NEVER => gap_ns,
+                    known_ns => known_ns - known_ns / 8 + gap_ns / 8,
+                };
+            }
             self.last_start_ns = start_ns;
         }
         let earned_ns = now_ns.saturating_sub(self.budget_at_ns) / SPIN_SHARE;
         self.budget_ns = (self.budget_ns + earned_ns).min(BUDGET_NS_MAX);
         self.budget_at_ns += earned_ns * SPIN_SHARE;
         let fits = self.cost_ns.saturating_mul(SPIN_SHARE) <= self.gap_ns;
-        (fits && self.budget_ns >= self.lead_ns).then_some(self.lead_ns)
+        let lead_ns = self
+            .lead_ns
+            .max((self.gap_ns / SPARE_SHARE).min(SPARE_NS_MAX));
+        (fits && self.budget_ns >= lead_ns).then_some(lead_ns)
     }
 
     /// Follows the late side of how late sleeps end: up fast, down slowly.
@@ -331,6 +344,21 @@ mod tests {
         for rate in [1000, 2000, 3000, 5000, 20_000] {
             assert!(share(rate) <= 0.101, "{rate}/s took {}", share(rate));
         }
+    }
+
+    #[test]
+    fn starts_far_apart_are_woken_for_early_at_a_thousandth_of_a_core_more() {
+        let lead_of = |gap_ns: u64| {
+            let mut spin = Spin::new(0);
+            (0..10_000).for_each(|_| spin.learn_late(0));
+            (1..200)
+                .filter_map(|n| spin.lead((n - 1) * gap_ns, n * gap_ns))
+                .last()
+        };
+        assert_eq!(lead_of(SECOND_NS), Some(SPARE_NS_MAX));
+        let fifty_ms = lead_of(50_000_000).unwrap();
+        assert!((49_000..=51_000).contains(&fifty_ms), "{fifty_ms}");
+        assert!(lead_of(5_000_000).unwrap() < LEAD_NS.0 + 100);
     }
 
     #[test]

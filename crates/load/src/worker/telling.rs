@@ -58,7 +58,7 @@ impl<C: Client> Worker<C> {
         let _ = self.plan.reports.send(report);
     }
 
-    pub(super) fn leave(mut self, failure: Option<String>) {
+    pub(super) fn leave(mut self, failure: Option<String>, niceness: i32) {
         let started = self.start_ns != NEVER;
         if started {
             let now_ns = monotonic_ns();
@@ -83,6 +83,7 @@ impl<C: Client> Worker<C> {
             cpu_ns: spent.cpu_ns,
             process_cpu_ns: spent.process_cpu_ns,
             spun_ns: spent.spun_ns,
+            niceness,
             window_end_ns: if fixed_ns == NEVER {
                 counts.last_done_ns
             } else {

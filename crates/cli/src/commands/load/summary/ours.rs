@@ -89,7 +89,7 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
     page.line(
         "cpu",
         &format!(
-            "{} a request ({} of it spinning), {} of a core by worker, {} of memory",
+            "{} a request ({} of it spinning), {} of a core by worker, {} of memory{}",
             ours.cpu_per_exchange_ns.map_or_else(
                 || quantity::MISSING.to_owned(),
                 |ns| quantity::value(Unit::Nanoseconds, ns)
@@ -100,7 +100,10 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
             } else {
                 workers.join(" ")
             },
-            quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64)
+            quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64),
+            instrument
+                .niceness
+                .map_or_else(String::new, |niceness| format!(", niceness {niceness}"))
         ),
     );
 }
