@@ -2,6 +2,9 @@
 
 mod error;
 pub mod namespace;
+mod netlink;
+mod switch;
 mod sys;
 
 pub use error::NetError;
+pub use switch::{PREFIX_BITS, Switch};
