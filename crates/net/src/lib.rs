@@ -1,6 +1,7 @@
 //! The network of one machine's test beds: network namespaces, the way between them, what captures their traffic.
 
 mod error;
+pub mod link;
 pub mod namespace;
 mod netlink;
 mod switch;

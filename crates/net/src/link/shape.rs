@@ -1,0 +1,204 @@
+//! When a packet is due at the other end, or why it never arrives: pure, on any clock.
+
+use tare_stats::random::Random;
+
+use super::plan::WayPlan;
+
+const NS_PER_S: u128 = 1_000_000_000;
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It arrives at this moment.
+    Due(u64),
+    /// It is lost, as planned.
+    Lost,
+    /// Too much waits for its turn already.
+    Full,
+}
+
+/// One way of a link, at one moment.
+#[derive(Debug)]
+pub(crate) struct Shaper {
+    plan: WayPlan,
+    random: Random,
+    /// When the last bit of all that was admitted has left, …
+    free_ns: u64,
+    /// … and what of a bit's time is left over: rounding must not add up to a rate above the plan's.
+    carry: u128,
+    due_ns: u64,
+}
+
+impl Shaper {
+    pub(crate) fn new(plan: WayPlan, seed: u64, purpose: &str) -> Self {
+        Self {
+            plan,
+            random: Random::for_purpose(seed, purpose),
+            free_ns: 0,
+            carry: 0,
+            due_ns: 0,
+        }
+    }
+
+    /// Decides about a packet of so many bytes that comes now.
+    pub(crate) fn admit(&mut self, now_ns: u64, bytes: u64) -> Fate {
+        if self.plan.loss > 0.0 && self.random.unit() < self.plan.loss {
+            return Fate::Lost;
+        }
+        let Some(sent_ns) = self.send(now_ns, bytes) else {
+            return Fate::Full;
+        };
+        let due_ns = sent_ns + self.plan.delay_ns;
+        // Uniform to either side; a plan with more jitter than delay is refused.
+        let due_ns = match self.plan.jitter_ns {
+            0 => due_ns,
+            jitter => due_ns - jitter + self.random.below(2 * jitter + 1),
+        };
+        self.due_ns = self.due_ns.max(due_ns);
+        Fate::Due(self.due_ns)
+    }
+
+    /// When its last bit leaves; `None` when it finds no room to wait.
+    fn send(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
+        let Some(rate) = self.plan.rate_bits_per_s else {
+            return Some(now_ns);
+        };
+        if self.free_ns <= now_ns {
+            self.free_ns = now_ns;
+            self.carry = 0;
+        } else {
+            let waiting_ns = u128::from(self.free_ns - now_ns);
+            let waiting_bytes = waiting_ns * u128::from(rate) / (8 * NS_PER_S);
+            if waiting_bytes + u128::from(bytes) > u128::from(self.plan.queue_bytes) {
+                return None;
+            }
+        }
+        let bit_ns = u128::from(bytes) * 8 * NS_PER_S + self.carry;
+        let rate = u128::from(rate);
+        self.free_ns += (bit_ns / rate) as u64;
+        self.carry = bit_ns % rate;
+        Some(self.free_ns + u64::from(self.carry > 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn shaper(plan: &WayPlan) -> Shaper {
+        Shaper::new(plan.clone(), 7, "there")
+    }
+
+    #[test]
+    fn a_packet_is_due_after_exactly_the_delay() {
+        let mut way = shaper(&WayPlan {
+            delay_ns: 12 * MS,
+            ..WayPlan::default()
+        });
+        assert_eq!(way.admit(5, 1500), Fate::Due(12 * MS + 5));
+        assert_eq!(way.admit(6, 64_000), Fate::Due(12 * MS + 6));
+    }
+
+    #[test]
+    fn jitter_stays_in_its_bounds_reaches_them_and_keeps_the_order() {
+        let plan = WayPlan {
+            delay_ns: 10 * MS,
+            jitter_ns: 3 * MS,
+            ..WayPlan::default()
+        };
+        let mut way = shaper(&plan);
+        let mut last = 0;
+        let (mut least, mut most) = (u64::MAX, 0);
+        for packet in 0..20_000_u64 {
+            // 1 ms apart: several share the delay of a slow one before them.
+            let now = packet * MS;
+            let Fate::Due(due) = way.admit(now, 100) else {
+                panic!("nothing is lost here");
+            };
+            assert!(due >= last, "packet {packet} overtakes");
+            last = due;
+            let delay = due - now;
+            assert!(
+                (7 * MS..=13 * MS).contains(&delay),
+                "packet {packet}: {delay}"
+            );
+            (least, most) = (least.min(delay), most.max(delay));
+        }
+        assert!(least < 8 * MS && most > 12 * MS, "{least} to {most}");
+    }
+
+    #[test]
+    fn the_rate_is_kept_to_the_nanosecond_over_a_million_packets() {
+        // 64 bytes at 10 Gbit/s take 51.2 ns: rounding each one would be 1.5 % off.
+        let plan = WayPlan {
+            rate_bits_per_s: Some(10_000_000_000),
+            queue_bytes: u64::MAX,
+            ..WayPlan::default()
+        };
+        let mut way = shaper(&plan);
+        let mut last = 0;
+        for packet in 1..=1_000_000_u64 {
+            let Fate::Due(due) = way.admit(0, 64) else {
+                panic!("there is room for all");
+            };
+            let earliest = (u128::from(packet) * 64 * 8).div_ceil(10) as u64;
+            assert_eq!(due, earliest, "packet {packet}");
+            last = due;
+        }
+        assert_eq!(last, 51_200_000);
+    }
+
+    #[test]
+    fn what_does_not_fit_the_queue_is_dropped_and_the_queue_drains_at_the_rate() {
+        // 8 Mbit/s: a byte a microsecond.
+        let plan = WayPlan {
+            rate_bits_per_s: Some(8_000_000),
+            queue_bytes: 10_000,
+            ..WayPlan::default()
+        };
+        let mut way = shaper(&plan);
+        let admitted = (0..100)
+            .filter(|_| way.admit(0, 1000) != Fate::Full)
+            .count();
+        assert_eq!(admitted, 10);
+        assert_eq!(way.admit(999_000, 1000), Fate::Full);
+        assert_eq!(way.admit(1_000_000, 1000), Fate::Due(11_000_000));
+        // After a pause nothing is saved up: the link is as fast as ever, not faster.
+        assert_eq!(way.admit(500 * MS, 1000), Fate::Due(501 * MS));
+        assert_eq!(way.admit(500 * MS, 1000), Fate::Due(502 * MS));
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_queue_passes_when_nothing_waits() {
+        let plan = WayPlan {
+            rate_bits_per_s: Some(8_000_000),
+            queue_bytes: 1000,
+            ..WayPlan::default()
+        };
+        let mut way = shaper(&plan);
+        assert_eq!(way.admit(0, 64_000), Fate::Due(64 * MS));
+        assert_eq!(way.admit(0, 100), Fate::Full);
+    }
+
+    #[test]
+    fn the_lost_share_is_the_planned_one_and_repeats_with_the_seed() {
+        let plan = WayPlan {
+            loss: 0.02,
+            ..WayPlan::default()
+        };
+        let losses = |seed, purpose| -> Vec<u64> {
+            let mut way = Shaper::new(plan.clone(), seed, purpose);
+            (0..100_000)
+                .filter(|now| way.admit(*now, 100) == Fate::Lost)
+                .collect()
+        };
+        let first = losses(1, "there");
+        // 2000 of 100,000, four standard deviations of the binomial (44.3) to either side.
+        assert!((1823..=2177).contains(&first.len()), "{}", first.len());
+        assert_eq!(first, losses(1, "there"));
+        assert_ne!(first, losses(2, "there"));
+        assert_ne!(first, losses(1, "back"));
+    }
+}

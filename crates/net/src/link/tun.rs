@@ -1,0 +1,116 @@
+//! A TUN device in a namespace: made there, used from anywhere, gone with its descriptor.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Mutex;
+
+use super::LinkError;
+use super::measure::inside;
+use super::offload::Offload;
+use super::sys;
+
+/// Packets that wait in the device until the link reads them: a window of 64 MB in packets of 1500 bytes.
+const QUEUE_PACKETS: i32 = 40_000;
+/// `/proc/net/dev` of a namespace with a handful of devices.
+const STATISTICS_BYTES_MAX: u64 = 1 << 16;
+
+/// One end of a link.
+#[derive(Debug)]
+pub(super) struct Tun {
+    name: String,
+    file: File,
+    /// The namespace's `/proc/net/dev`: it stays that namespace's wherever it is read from.
+    statistics: Option<Mutex<File>>,
+}
+
+impl Tun {
+    /// Makes the device in a namespace.
+    pub(super) fn open(
+        namespace: BorrowedFd<'_>,
+        name: &str,
+        offload: Offload,
+    ) -> Result<Self, LinkError> {
+        inside(Some(namespace), || Self::open_here(name, offload))?
+    }
+
+    fn open_here(name: &str, offload: Offload) -> Result<Self, LinkError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open("/dev/net/tun")
+            .map_err(LinkError::NoTun)?;
+        let no_device = |error| LinkError::NoDevice {
+            device: name.to_owned(),
+            error,
+        };
+        sys::make_device(&file, name, offload).map_err(no_device)?;
+        let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(no_device)?;
+        sys::set_queue_length(&socket, name, QUEUE_PACKETS).map_err(no_device)?;
+        let statistics = File::open("/proc/thread-self/net/dev").ok();
+        Ok(Self {
+            name: name.to_owned(),
+            file,
+            statistics: statistics.map(Mutex::new),
+        })
+    }
+
+    /// Packets that found the device's own queue full; `None` when the kernel does not say.
+    pub(super) fn overflowed(&self) -> Option<u64> {
+        let mut file = self.statistics.as_ref()?.lock().ok()?;
+        let mut text = String::new();
+        file.seek(SeekFrom::Start(0)).ok()?;
+        (&mut *file)
+            .take(STATISTICS_BYTES_MAX)
+            .read_to_string(&mut text)
+            .ok()?;
+        sent_dropped(&text, &self.name)
+    }
+
+    /// Reads one piece; `WouldBlock` when there is none.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&self.file).read(buffer)
+    }
+
+    /// Writes one piece.
+    pub(super) fn write(&self, piece: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &self.file, piece)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// The twelfth number of a device's line: what it was given to send and dropped.
+fn sent_dropped(text: &str, device: &str) -> Option<u64> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.trim() == device)?
+        .1
+        .split_ascii_whitespace()
+        .nth(11)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drops_of_a_device_are_read_from_its_own_line() {
+        let text = "Inter-|   Receive                                                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n\
+            \x20   lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+            wan10: 1 1 1 1 1 1 1 1 1 1 1 99 1 1 1 1\n\
+            \x20wan1:21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36\n";
+        assert_eq!(sent_dropped(text, "wan1"), Some(32));
+        assert_eq!(sent_dropped(text, "wan2"), None);
+    }
+}
