@@ -43,7 +43,9 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 fn rust_files() -> Vec<PathBuf> {
-    files(&root().join("crates"), ".rs")
+    let mut all = files(&root().join("crates"), ".rs");
+    all.extend(files(&root().join("apps"), ".rs"));
+    all
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! A small application of three services to look at calls between services: people vote for emojis.
+//!
+//! `web` answers people over HTTP and calls `emoji` (which emojis there are) and `voting` (counts) over gRPC.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::emoji::EmojiService;
+use crate::error::StartError;
+use crate::faults::Faults;
+use crate::serve::Listening;
+use crate::service::Served;
+use crate::votes::Votes;
+use crate::voting::VotingService;
+use crate::web::{Backends, Web};
+
+mod admin;
+mod catalogue;
+mod emoji;
+mod error;
+mod faults;
+mod limited;
+mod messages;
+mod metrics;
+mod rpc;
+mod serve;
+mod service;
+mod votes;
+mod voting;
+mod web;
+
+/// Vote for emojis: a web front and two gRPC services behind it.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    service: Which,
+}
+
+/// The services.
+#[derive(Debug, Subcommand)]
+enum Which {
+    /// The page and its API, over HTTP/1.1.
+    Web {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        backends: Backends,
+        #[command(flatten)]
+        faults: FaultArgs,
+    },
+    /// Which emojis there are, over gRPC.
+    Emoji {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        faults: FaultArgs,
+    },
+    /// Counts votes, over gRPC.
+    Voting {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        faults: FaultArgs,
+        /// Votes that every emoji begins with.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        votes: u64,
+    },
+}
+
+/// Faults on purpose.
+#[derive(Debug, Args)]
+struct FaultArgs {
+    /// Share of requests that fail, between 0 and 1, spread evenly.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    fail_share: f64,
+    /// Microseconds to wait before every answer.
+    #[arg(long, value_name = "US", default_value_t = 0)]
+    delay_us: u64,
+}
+
+impl FaultArgs {
+    fn faults(&self) -> Faults {
+        Faults::new(self.fail_share, Duration::from_micros(self.delay_us))
+    }
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            use std::io::Write;
+            // With no one to tell, the code has to do.
+            let _ = writeln!(std::io::stderr(), "emojivoto: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), StartError> {
+    let (Which::Web { listening, .. }
+    | Which::Emoji { listening, .. }
+    | Which::Voting { listening, .. }) = &cli.service;
+    // One thread needs no scheduler between threads.
+    let mut runtime = match listening.workers {
+        0 | 1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime
+        .worker_threads(listening.workers.max(1))
+        .enable_all()
+        .build()
+        .map_err(StartError::Runtime)?;
+    runtime.block_on(serve(cli.service))
+}
+
+async fn serve(service: Which) -> Result<(), StartError> {
+    match service {
+        Which::Web {
+            listening,
+            backends,
+            faults,
+        } => {
+            let web = Web::new(&backends, faults.faults())?;
+            let admin = admin::page(web.clone());
+            serve::until_told("web", &listening, web.router(), admin).await
+        }
+        Which::Emoji { listening, faults } => {
+            let emoji = Served::new(EmojiService, faults.faults());
+            let admin = admin::page(emoji.clone());
+            serve::until_told("emoji", &listening, emoji.router().await, admin).await
+        }
+        Which::Voting {
+            listening,
+            faults,
+            votes,
+        } => {
+            let service = VotingService::new(Votes::starting_with(votes));
+            let voting = Served::new(service, faults.faults());
+            let admin = admin::page(voting.clone());
+            serve::until_told("voting", &listening, voting.router().await, admin).await
+        }
+    }
+}
