@@ -132,9 +132,18 @@ impl Call {
         rounds as u64 * self.body.len() as u64 + part
     }
 
-    /// Messages that end within the first bytes of the body.
+    /// Messages that end in these bytes of the body.
     #[inline]
-    pub(super) fn messages_within(&self, bytes: u64) -> u64 {
+    pub(super) fn messages_within(&self, from_byte: u64, to_byte: u64) -> u64 {
+        if self.messages == 1 {
+            let end = u64::from(self.ends[0]);
+            return u64::from(from_byte < end && to_byte >= end);
+        }
+        self.messages_before(to_byte) - self.messages_before(from_byte)
+    }
+
+    /// Messages that end within the first bytes of the body.
+    fn messages_before(&self, bytes: u64) -> u64 {
         let whole = self.body.len() as u64;
         let rest = (bytes % whole) as u32;
         let within = self.ends.partition_point(|&end| end <= rest);

@@ -58,16 +58,22 @@ pub struct Messages {
     count: u32,
     /// Of the current message.
     body: BodyProgress,
-    /// The first message that is not the expected one.
-    wrong: Option<(u32, BodyMismatch)>,
-    error: Option<MessageError>,
+    /// The first message that is not the expected one, or what ends the reading.
+    fault: Option<MessageError>,
 }
 
 impl Messages {
     /// Takes the next slice of the body.
     #[inline]
     pub fn push(&mut self, check: &BodyCheck, mut slice: &[u8]) {
-        while !slice.is_empty() && self.error.is_none() {
+        while !slice.is_empty() && !self.is_over() {
+            if let (0, Some(&prefix)) = (self.prefix_bytes, slice.first_chunk::<PREFIX_BYTES>()) {
+                // As nearly always, the prefix is there whole.
+                self.prefix_bytes = PREFIX_BYTES;
+                slice = &slice[PREFIX_BYTES..];
+                self.begin(check, prefix);
+                continue;
+            }
             if self.prefix_bytes < PREFIX_BYTES {
                 let (taken, rest) =
                     slice.split_at(slice.len().min(PREFIX_BYTES - self.prefix_bytes));
@@ -75,7 +81,7 @@ impl Messages {
                 self.prefix_bytes += taken.len();
                 slice = rest;
                 if self.prefix_bytes == PREFIX_BYTES {
-                    self.begin(check);
+                    self.begin(check, self.prefix);
                 }
                 continue;
             }
@@ -87,14 +93,24 @@ impl Messages {
         }
     }
 
-    fn begin(&mut self, check: &BodyCheck) {
-        let [flag, a, b, c, d] = self.prefix;
+    /// Whether the rest of the body is not looked at.
+    #[inline]
+    fn is_over(&self) -> bool {
+        matches!(
+            self.fault,
+            Some(MessageError::Compressed { .. } | MessageError::TooLarge { .. })
+        )
+    }
+
+    #[inline]
+    fn begin(&mut self, check: &BodyCheck, prefix: [u8; PREFIX_BYTES]) {
+        let [flag, a, b, c, d] = prefix;
         let size_bytes = u32::from_be_bytes([a, b, c, d]);
         self.left_bytes = size_bytes;
         if flag != 0 {
-            self.error = Some(MessageError::Compressed { flag });
+            self.fault = Some(MessageError::Compressed { flag });
         } else if size_bytes > MESSAGE_BYTES_MAX {
-            self.error = Some(MessageError::TooLarge { size_bytes });
+            self.fault = Some(MessageError::TooLarge { size_bytes });
         } else {
             self.end_if_whole(check);
         }
@@ -108,8 +124,9 @@ impl Messages {
         self.count = self.count.saturating_add(1);
         self.prefix_bytes = 0;
         let body = std::mem::take(&mut self.body);
-        if let (Err(wrong), None) = (body.finish(check), self.wrong) {
-            self.wrong = Some((self.count, wrong));
+        if let (Err(wrong), None) = (body.finish(check), self.fault) {
+            let number = self.count;
+            self.fault = Some(MessageError::Body { number, wrong });
         }
     }
 
@@ -125,7 +142,7 @@ impl Messages {
     /// # Errors
     /// The first thing that is wrong.
     pub fn finish(&self, expected: Option<u32>) -> Result<(), MessageError> {
-        if let Some(error) = self.error {
+        if let (Some(error), true) = (self.fault, self.is_over()) {
             return Err(error);
         }
         if self.prefix_bytes > 0 {
@@ -139,9 +156,6 @@ impl Messages {
             let count = self.count;
             return Err(MessageError::Count { count, expected });
         }
-        match self.wrong {
-            Some((number, wrong)) => Err(MessageError::Body { number, wrong }),
-            None => Ok(()),
-        }
+        self.fault.map_or(Ok(()), Err)
     }
 }

@@ -60,7 +60,7 @@ impl Dialect for Grpc {
 
     #[inline]
     fn parts_within(call: &Call, from_byte: u64, to_byte: u64) -> u64 {
-        call.messages_within(to_byte) - call.messages_within(from_byte)
+        call.messages_within(from_byte, to_byte)
     }
 
     #[inline]

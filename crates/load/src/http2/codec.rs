@@ -155,7 +155,7 @@ impl Codec {
                     let Some(head) = self.head(input)? else {
                         return Ok(None);
                     };
-                    self.begin(head)?
+                    self.begin(head, input)?
                 }
                 State::Payload(head) => {
                     if !self.carry.is_empty() || input.len() < head.length as usize {
@@ -189,6 +189,7 @@ impl Codec {
         }
     }
 
+    #[inline]
     fn head(&mut self, input: &mut &[u8]) -> Result<Option<FrameHead>, CodecError> {
         let bytes = match input.first_chunk::<HEAD_BYTES>() {
             Some(&bytes) if self.carry.is_empty() => {
@@ -226,9 +227,13 @@ impl Codec {
         Ok(head)
     }
 
-    /// Decides what the payload of a frame is to be read as.
+    /// Decides what the payload of a frame is to be read as; one that is there whole, as nearly all are, is read at once.
     #[inline]
-    fn begin(&mut self, head: FrameHead) -> Result<Option<Event<'static>>, CodecError> {
+    fn begin<'b>(
+        &mut self,
+        head: FrameHead,
+        input: &mut &'b [u8],
+    ) -> Result<Option<Event<'b>>, CodecError> {
         let max_bytes = self.limits.frame_bytes_max;
         if head.length > max_bytes {
             return Err(CodecError::FrameTooLarge {
@@ -243,7 +248,17 @@ impl Codec {
             (None, Kind::Continuation) => return Err(CodecError::StrayContinuation),
             (None, _) => {}
         }
+        let is_whole = input.len() >= head.length as usize;
         match head.kind {
+            Kind::Data if is_whole && head.length > 0 && !head.has(PADDED) => {
+                self.progressed();
+                return Ok(Some(Event::Data {
+                    stream: head.stream,
+                    slice: take_front(input, head.length as usize),
+                    window_bytes: head.length,
+                    end: StreamEnd::of(&head),
+                }));
+            }
             Kind::Data => {
                 self.state = State::Data(Data {
                     stream: head.stream,
@@ -280,6 +295,7 @@ impl Codec {
                     }));
                 }
             }
+            _ if is_whole => return self.payload(head, take_front(input, head.length as usize)),
             _ => self.state = State::Payload(head),
         }
         Ok(None)

@@ -65,6 +65,12 @@ impl<D: Dialect> Conn<D> {
                 end,
                 section,
             } => self.headers(stream, end, section, scene, out),
+            Event::WrongHeaders { stream, error } => {
+                if let Some(place) = self.place_of(stream, "HEADERS")? {
+                    self.fault(place, error, scene, out);
+                }
+                Ok(())
+            }
             Event::Data {
                 stream,
                 slice,
@@ -154,9 +160,6 @@ impl<D: Dialect> Conn<D> {
         end: StreamEnd,
         section: Section,
     ) -> Result<(), CodecError> {
-        if let Some(error) = section.fault {
-            return Err(error);
-        }
         let stream = self.streams.at(place);
         match (stream.head, section.status) {
             (None, None | Some(101)) => Err(CodecError::BadStatus),

@@ -66,6 +66,13 @@ pub enum Event<'b> {
         /// What is in it.
         section: Section,
     },
+    /// A header block with something wrong in it.
+    WrongHeaders {
+        /// Its stream.
+        stream: u32,
+        /// What.
+        error: CodecError,
+    },
     /// The next slice of a body; empty where only padding or the end came.
     Data {
         /// Its stream.

@@ -237,10 +237,9 @@ fn a_header_bomb_and_a_broken_block_end_the_connection() {
 fn malformed_fields_are_named_and_end_only_their_stream() {
     let fault = |fields: &[(&str, &str)]| {
         let told = after_settings(&[raw(1, 5, 1, &block(fields))]);
-        let Some(Told::Event(Event::Headers { section, .. })) = told.first() else {
+        let Some(&Told::Event(Event::WrongHeaders { error, .. })) = told.first() else {
             panic!("{told:?}");
         };
-        let error = section.fault.unwrap();
         assert_eq!(error.scope(), Scope::Stream, "{error:?}");
         error
     };

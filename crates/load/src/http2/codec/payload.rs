@@ -93,15 +93,24 @@ impl Codec {
         }))
     }
 
-    fn headers(&mut self, of: BlockOf, section: Section) -> Result<Event<'static>, CodecError> {
+    #[inline]
+    fn headers(
+        &mut self,
+        of: BlockOf,
+        section: Result<Section, CodecError>,
+    ) -> Result<Event<'static>, CodecError> {
         match of.end {
             StreamEnd::Last => self.progressed(),
             StreamEnd::Open => self.count(Idle::Ignored, Kind::Headers)?,
         }
-        Ok(Event::Headers {
-            stream: of.stream,
-            end: of.end,
-            section,
+        let stream = of.stream;
+        Ok(match section {
+            Ok(section) => Event::Headers {
+                stream,
+                end: of.end,
+                section,
+            },
+            Err(error) => Event::WrongHeaders { stream, error },
         })
     }
 

@@ -22,8 +22,6 @@ pub struct Section {
     pub content_type: ContentType,
     /// `grpc-status`.
     pub grpc_status: GrpcStatus,
-    /// The first thing wrong with it.
-    pub fault: Option<CodecError>,
 }
 
 /// A content type, as far as it matters.
@@ -117,14 +115,20 @@ impl Sections {
     /// Reads one block.
     ///
     /// # Errors
-    /// When it cannot be decoded. What is wrong with the fields themselves stands in [`Section::fault`].
-    pub fn read(&mut self, block: &[u8]) -> Result<Section, HpackError> {
+    /// When it cannot be decoded; within, the first thing that is wrong with its fields.
+    #[inline]
+    pub fn read(&mut self, block: &[u8]) -> Result<Result<Section, CodecError>, HpackError> {
         if let Some(section) = self.recall(block) {
             self.message.clear();
-            return Ok(section);
+            return Ok(Ok(section));
         }
+        self.decode(block)
+    }
+
+    fn decode(&mut self, block: &[u8]) -> Result<Result<Section, CodecError>, HpackError> {
         let mut reading = Reading {
             section: Section::default(),
+            fault: None,
             message: &mut self.message,
             ordinary_seen: false,
         };
@@ -132,10 +136,13 @@ impl Sections {
         let table_use = self
             .decoder
             .decode(block, |name, value| reading.field(name, value))?;
-        let section = reading.section;
+        let Reading { section, fault, .. } = reading;
         match table_use {
             TableUse::Unchanged => {}
             TableUse::Changed => self.forget(),
+        }
+        if let Some(error) = fault {
+            return Ok(Err(error));
         }
         let fits = block.len() <= REMEMBERED_BYTES_MAX && self.message.is_empty();
         if table_use == TableUse::Unchanged && fits {
@@ -145,20 +152,21 @@ impl Sections {
             one.section = Some(section);
             self.older = 1 - self.older;
         }
-        Ok(section)
+        Ok(Ok(section))
     }
 }
 
 struct Reading<'m> {
     section: Section,
+    fault: Option<CodecError>,
     message: &'m mut Vec<u8>,
     ordinary_seen: bool,
 }
 
 impl Reading<'_> {
     fn field(&mut self, name: &[u8], value: &[u8]) {
-        if self.section.fault.is_none() {
-            self.section.fault = self.read(name, value).err();
+        if self.fault.is_none() {
+            self.fault = self.read(name, value).err();
         }
     }
 

@@ -50,6 +50,7 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
         }
         Event::Settings(change) => Event::Settings(change),
         Event::SettingsAck => Event::SettingsAck,
+        Event::WrongHeaders { stream, error } => Event::WrongHeaders { stream, error },
         Event::Headers {
             stream,
             end,
