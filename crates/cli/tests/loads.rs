@@ -362,3 +362,47 @@ fn ten_thousand_connections_are_held_and_used_in_less_than_100_megabytes() {
     let rss = result["instrument"]["peak_rss_bytes"].as_u64().unwrap();
     assert!(rss < 100_000_000, "{rss} bytes");
 }
+
+#[test]
+fn accepted_statuses_have_latencies_of_their_own_in_every_form_of_the_result() {
+    let _turn = turn();
+    let (_origin, address) = origin(&["--answer", "p=0.5&status=404&delay=1ms"]);
+    let url = format!("http://{address}/");
+    let load = ["--rate", "1000", "-n", "400", "--expect-status", "200,404"];
+    let (found, _) = report(&url, &load);
+    let statuses = &found.result.right_by_status;
+    assert_eq!(found.result.right, 400, "{:?}", found.result.outcomes);
+    let seen: Vec<_> = statuses.iter().map(|one| one.status).collect();
+    assert_eq!(seen, [200, 404]);
+    let [plain, lost] = [0, 1].map(|number| statuses[number].count);
+    for quantity in ["felt", "service"] {
+        let count = |tag: &str| found.latency_ns[&format!("all.{quantity}{tag}")].count;
+        assert_eq!((count(".2xx"), count(".4xx")), (plain, lost));
+        assert_eq!(count(""), 400);
+    }
+    assert_eq!(found.latency_ns["client.request.felt.4xx"].count, lost);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("fortio.json");
+    let mut command = tare(&["load", &url, "--no-calibrate", "--fortio"]);
+    let text = stdout(&finish(command.arg(&file).args(load), LIMIT));
+    let table: Vec<_> = text.split("by status").skip(1).collect();
+    assert_eq!(table.len(), 1, "{text}");
+    let rows: Vec<_> = table[0].lines().skip(1).take(3).collect();
+    assert!(
+        rows[0].starts_with("2xx ") && rows[1].starts_with("4xx "),
+        "{text}"
+    );
+    assert!(
+        rows[2].contains(" with 200, ") && rows[2].ends_with(" with 404"),
+        "{text}"
+    );
+    let fortio: Value = serde_json::from_reader(File::open(file).unwrap()).unwrap();
+    let codes = fortio["RetCodes"].as_object().unwrap();
+    let sum: u64 = codes.values().map(|count| count.as_u64().unwrap()).sum();
+    assert!(
+        codes.contains_key("200") && codes.contains_key("404"),
+        "{codes:?}"
+    );
+    assert_eq!((codes.len(), sum), (2, 400), "{codes:?}");
+}

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use tare_schema::agent::LoadResult;
+use tare_schema::agent::{LoadResult, is_status_class};
 use tare_stats::{Latencies, Quantile, hlog};
 
 /// A quantile of lateness, the highest up to the 99th that the counts carry.
@@ -42,8 +42,12 @@ pub fn lateness(result: &LoadResult) -> Option<Lateness> {
 /// Median of `service` over right answers of all requests, unless there are too few.
 #[must_use]
 pub fn service_median_ns(result: &LoadResult) -> Option<u64> {
-    // `<role>.<request>.service`; a fourth word would be an error class.
-    let is_right = |tag: &str| tag.split('.').count() == 3 && tag.ends_with(".service");
+    // A fourth word is the class of an error, or that of a right answer's status.
+    let is_right = |tag: &str| match tag.split('.').collect::<Vec<_>>()[..] {
+        [_, _, "service"] => true,
+        [_, _, "service", status] => is_status_class(status),
+        _ => false,
+    };
     value(merged(&result.latency_hlog, is_right)?.quantile(0.5))
 }
 

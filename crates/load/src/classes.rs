@@ -3,11 +3,18 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::client::ErrorClass;
+use crate::client::{ErrorClass, Status};
 use crate::tally::CLASSES_MAX;
 
-/// Number of the class of right answers.
+/// Number of the class of right answers: of those with a status 2xx, and of protocols without one.
 pub const RIGHT: u8 = 0;
+
+/// The right answers of another status are numbered from here by the first digit of it.
+const RIGHT_OTHER: u8 = 118;
+const _: () = assert!(
+    KEPT_MAX < RIGHT_OTHER as usize && RIGHT_OTHER as usize + Status::MAX / 100 < CLASSES_MAX,
+    "errors and right answers must not share a number"
+);
 
 /// Of connections, the number of those whose attempt began before the window.
 pub const BEFORE: u8 = 1;
@@ -18,6 +25,29 @@ const _: () = assert!(
     KEPT_MAX < CLASSES_MAX,
     "the number of a class must fit a tally"
 );
+
+/// Number of the class of a right answer.
+#[inline]
+#[must_use]
+pub fn of_right(status: Status) -> u8 {
+    match status.index() / 100 {
+        0 | 2 => RIGHT,
+        digit => RIGHT_OTHER + digit as u8,
+    }
+}
+
+/// Whether the answers of a class are right ones.
+#[inline]
+#[must_use]
+pub fn is_right(class: u8) -> bool {
+    class == RIGHT || class >= RIGHT_OTHER
+}
+
+/// First digit of the status that the right answers of a class have; `None` for those of [`RIGHT`], and for errors.
+#[must_use]
+pub fn status_digit(class: u8) -> Option<u8> {
+    class.checked_sub(RIGHT_OTHER)
+}
 
 /// Longest example kept, in characters.
 const EXAMPLE_CHARS_MAX: usize = 200;
@@ -114,6 +144,21 @@ mod tests {
         assert_eq!(b.number(ErrorClass::RUBBISH, &"x"), 2);
         assert_eq!(b.number(ErrorClass::TIMEOUT, &"second"), 1);
         assert_eq!(shared.seen()[0].example.as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn a_right_answer_has_the_class_of_its_status_and_no_error_shares_it() {
+        assert_eq!(of_right(Status::NONE), RIGHT);
+        assert_eq!(of_right(Status::http(204)), RIGHT);
+        assert_eq!(status_digit(RIGHT), None);
+        for status in [199, 304, 404, 503, 999, u16::MAX] {
+            let class = of_right(Status::http(status));
+            assert!(is_right(class), "{status}");
+            assert!(usize::from(class) > KEPT_MAX, "{status}");
+            let digit = (status.min(999) / 100) as u8;
+            assert_eq!(status_digit(class), Some(digit), "{status}");
+        }
+        assert!(!is_right(1) && !is_right(KEPT_MAX as u8));
     }
 
     #[test]

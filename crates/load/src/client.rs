@@ -253,11 +253,36 @@ impl fmt::Display for Closed {
     }
 }
 
+/// What a right answer says of itself by a number: the status of HTTP. Of a protocol without one it is [`Status::NONE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(u16);
+
+impl Status {
+    /// Larger ones count as this one: three digits are all that HTTP has.
+    pub const MAX: usize = 999;
+    /// The protocol has none.
+    pub const NONE: Status = Status(0);
+
+    /// A status of HTTP.
+    #[inline]
+    #[must_use]
+    pub const fn http(status: u16) -> Self {
+        Self(status)
+    }
+
+    /// As a place in a table of `MAX + 1`; 0 where there is none.
+    #[inline]
+    #[must_use]
+    pub fn index(self) -> usize {
+        usize::from(self.0).min(Self::MAX)
+    }
+}
+
 /// What became of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The answer is the expected one.
-    Right,
+    Right(Status),
     /// It is not, or there is none.
     Wrong(ErrorClass),
     /// The drain ended first.

@@ -12,7 +12,8 @@ use std::thread::JoinHandle;
 
 use rig::{MS, count, measure, plan, request};
 use tare_origin::{OriginOptions, StopHandle, Totals, bind};
-use tare_schema::load::{ClientSpec, Pacing, Stop};
+use tare_schema::load::{ClientSpec, ExpectStatus, Pacing, Stop};
+use tare_stats::{Latencies, hlog};
 
 /// An origin on a port of its own.
 struct Running {
@@ -89,4 +90,70 @@ fn statuses_closes_and_large_bodies_of_the_origin_are_told_apart() {
         result.errors
     );
     assert_eq!(origin.totals().requests, 900);
+}
+
+/// Every observation, as lowest value of its bucket and count.
+fn counts(latencies: &Latencies) -> Vec<(u64, u64)> {
+    let buckets = latencies.buckets();
+    buckets.map(|(low_ns, _, count)| (low_ns, count)).collect()
+}
+
+#[test]
+fn right_answers_by_class_of_status_add_up_to_all_of_them_to_the_last_count() {
+    for client in [
+        ClientSpec::Http1 { connections: 4 },
+        ClientSpec::Http2 {
+            connections: 2,
+            streams: 4,
+        },
+    ] {
+        let origin = start();
+        let mut plan = plan(origin.address);
+        plan.load.workers = 2;
+        plan.load.client = client;
+        plan.load.pacing = Pacing::Max;
+        plan.load.stop = Stop::Count { exchanges: 3000 };
+        plan.load.requests = vec![
+            request("plain", "/"),
+            request("cached", "/?p=0.5&status=304"),
+            request("lost", "/?p=0.5&status=404"),
+            request("failing", "/?status=503"),
+        ];
+        for number in [0, 1, 3] {
+            plan.load.requests[number].expect.status = ExpectStatus::Any;
+        }
+        plan.load.requests[2].expect.status = ExpectStatus::Exactly(200);
+        let outcome = measure(&plan);
+        let result = &outcome.result;
+        let wrong = count(&outcome, "status-404");
+        assert!((200..600).contains(&wrong), "half of a quarter: {wrong}");
+        assert_eq!((result.right, result.errors), (3000 - wrong, wrong));
+        assert_eq!(count(&outcome, "right"), result.right);
+        assert_eq!(result.outcomes.len(), 5, "{:?}", result.outcomes);
+
+        let statuses = &result.right_by_status;
+        let seen: Vec<_> = statuses.iter().map(|one| one.status).collect();
+        assert_eq!(seen, [200, 304, 503]);
+        let sum: u64 = statuses.iter().map(|one| one.count).sum();
+        assert_eq!(sum, result.right);
+        let first = result.latency_hlog.as_bytes();
+        let log = hlog::read_merged(first, ..).unwrap();
+        for (quantity, whole) in [("felt", outcome.felt()), ("service", outcome.service())] {
+            let parts = outcome.by_status(quantity);
+            let found: Vec<_> = parts.iter().map(|(c, l)| (*c, l.count())).collect();
+            let expected = ["2xx", "3xx", "5xx"].into_iter().zip(statuses);
+            let expected: Vec<_> = expected.map(|(class, of)| (class, of.count)).collect();
+            assert_eq!(found, expected);
+            let mut sum = parts["2xx"].clone();
+            sum.merge(&parts["3xx"]).unwrap();
+            sum.merge(&parts["5xx"]).unwrap();
+            assert_eq!(counts(&sum), counts(&whole.unwrap()), "{quantity}");
+            // The log has them apart, one tag for each request and class.
+            let of_failing = format!("client.failing.{quantity}.5xx");
+            let logged = log.iter().find(|(tag, _)| **tag == of_failing);
+            assert_eq!(counts(logged.unwrap().1), counts(&parts["5xx"]));
+        }
+        let first_bytes = outcome.sum(|tag| tag.quantity == "first-byte" && tag.class.is_none());
+        assert_eq!(first_bytes.unwrap().count(), result.right);
+    }
 }

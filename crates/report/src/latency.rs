@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
+use tare_schema::agent::is_status_class;
 use tare_schema::view::{CurvePoint, TimePoint};
 use tare_stats::hlog::Reader;
 use tare_stats::{Latencies, LatenciesError, Quantile, Range};
@@ -116,6 +117,8 @@ fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
         [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
         [_, .., "felt"] => Some((Kind::Felt, Ends::Seen)),
         [_, .., "service"] => Some((Kind::Service, Ends::Seen)),
+        [_, .., "felt", status] if is_status_class(status) => Some((Kind::Felt, Ends::Seen)),
+        [_, .., "service", status] if is_status_class(status) => Some((Kind::Service, Ends::Seen)),
         [_, .., "felt", class] if UNSEEN.contains(class) => Some((Kind::Felt, Ends::Unseen)),
         [_, .., "service", class] if UNSEEN.contains(class) => Some((Kind::Service, Ends::Unseen)),
         _ => None,
@@ -257,6 +260,12 @@ mod tests {
             sort_tag("client.lateness"),
             Some((Kind::Lateness, Ends::Seen))
         );
+        for (tag, kind) in [
+            ("client.echo.felt.3xx", Kind::Felt),
+            ("client.echo.service.4xx", Kind::Service),
+        ] {
+            assert_eq!(sort_tag(tag), Some((kind, Ends::Seen)), "{tag}");
+        }
         for (tag, kind) in [
             ("client.echo.felt.timeout", Kind::Felt),
             ("client.echo.service.timeout", Kind::Service),

@@ -91,6 +91,9 @@ pub struct LoadResult {
     /// Answers that arrived in the window, whenever their exchange was intended.
     #[serde(default)]
     pub answered_in_window: Answered,
+    /// Right answers intended within the window, in the order of their statuses; empty for a protocol without one.
+    #[serde(default)]
+    pub right_by_status: Vec<StatusCount>,
     /// Arrivals that found the queue of waiting arrivals full: offered rate not reached.
     pub overflow: u64,
     /// Sessions, if the load was one of sessions: what is counted above are then the requests within them.
@@ -183,6 +186,22 @@ pub enum Fault {
     Client,
     /// The machine: no descriptors, no ports, no route.
     Environment,
+}
+
+/// Right answers with one status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusCount {
+    /// The status.
+    pub status: u16,
+    /// How many.
+    pub count: u64,
+}
+
+/// Whether the last word of a histogram's tag is the class of a status, `3xx`: its answers are right ones, whose status is not 2xx.
+/// Those of another last word are errors.
+#[must_use]
+pub fn is_status_class(word: &str) -> bool {
+    matches!(word.as_bytes(), [b'1'..=b'9', b'x', b'x'])
 }
 
 /// How many exchanges of one request ended in one way.

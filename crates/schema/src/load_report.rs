@@ -21,8 +21,8 @@ pub struct LoadReport {
     pub plan: LoadPlan,
     /// The rate as asked and as it was.
     pub rate: RateReport,
-    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class>]`, and `all.felt`, `all.service` over every
-    /// request.
+    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.felt` and `all.service`
+    /// over the right answers to every request, and `all.felt.2xx`, `all.service.3xx` … by the class of their status.
     pub latency_ns: BTreeMap<String, LatencyReport>,
     /// What of this was the generator.
     pub ours: OursReport,

@@ -263,6 +263,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         errors: REQUESTS - right,
         unfinished: 0,
         answered_in_window: Default::default(),
+        right_by_status: Default::default(),
         overflow: 0,
         sessions: None,
         outcomes: Vec::new(),

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause,
+    Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
+    WaitCause,
 };
 
 /// Deadlines of attempts, and of waiting for the server's last word.
@@ -191,7 +192,13 @@ impl Client for Connect {
     fn connected(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
 
     fn opened(&mut self, conn: ConnId, opening: &Connected, out: &mut impl Outlet) {
-        self.end(conn.0, Outcome::Right, opening.stamp, &"", out);
+        self.end(
+            conn.0,
+            Outcome::Right(Status::NONE),
+            opening.stamp,
+            &"",
+            out,
+        );
         if opening.handshake_ns.is_some() {
             if self.plan.then == Then::Close {
                 out.farewell(conn);

@@ -8,7 +8,7 @@ use super::counts::Counts;
 use super::sessions::SessionWindow;
 use super::tickets::{Exchange, Tickets};
 use crate::arrivals::Arrivals;
-use crate::classes::{BEFORE, ClassNumbers, RIGHT};
+use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
 use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, StampSource, Ticket};
 use crate::tally::{Part, Quantity, Series, Tally};
 
@@ -308,7 +308,7 @@ impl Book {
     pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
         let exchange = self.close(ticket);
         let class = match done.outcome {
-            Outcome::Right => RIGHT,
+            Outcome::Right(status) => of_right(status),
             Outcome::Wrong(class) => self.classes.number(class, done.example),
             Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
         };
@@ -317,7 +317,7 @@ impl Book {
         self.count(in_window, |stages| {
             stages.sent += u64::from(sent);
             match done.outcome {
-                Outcome::Right => stages.right += 1,
+                Outcome::Right(_) => stages.right += 1,
                 Outcome::Wrong(_) => stages.errors += 1,
                 Outcome::Unfinished => stages.unfinished += 1,
             }
@@ -370,7 +370,7 @@ impl Book {
         }
         let answered = &mut self.counts.answered_in_window;
         match done.outcome {
-            Outcome::Right => answered.right += 1,
+            Outcome::Right(_) => answered.right += 1,
             Outcome::Wrong(_) => answered.errors += 1,
             Outcome::Unfinished => {}
         }
@@ -436,6 +436,9 @@ impl Book {
             waits.total_ns += wait_ns;
         }
         if in_window {
+            if let Outcome::Right(status) = done.outcome {
+                self.counts.right_by_status.add(status);
+            }
             match (ended.source, done.bound) {
                 (StampSource::Kernel, bound) => {
                     self.counts.stamped_by_kernel += 1;

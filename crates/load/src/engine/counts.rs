@@ -1,8 +1,8 @@
 //! What a worker counts beside its histograms.
 
-use tare_schema::agent::{Answered, ConnectionCounts};
+use tare_schema::agent::{Answered, ConnectionCounts, StatusCount};
 
-use crate::client::WaitCause;
+use crate::client::{Status, WaitCause};
 
 /// Exchanges by stage. Each is counted once it has come so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,6 +80,37 @@ pub struct WithinSessions {
     pub ended_in_window: u64,
 }
 
+/// Right answers by status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statuses(Box<[u64; Status::MAX + 1]>);
+
+impl Default for Statuses {
+    fn default() -> Self {
+        Self(Box::new([0; Status::MAX + 1]))
+    }
+}
+
+impl Statuses {
+    /// Counts one.
+    #[inline]
+    pub fn add(&mut self, status: Status) {
+        self.0[status.index()] += 1;
+    }
+
+    /// Those that occurred, with their counts; answers without a status are not among them.
+    pub fn seen(&self) -> impl Iterator<Item = StatusCount> + '_ {
+        let all = (0_u16..).zip(self.0.iter().copied());
+        let all = all.map(|(status, count)| StatusCount { status, count });
+        all.skip(1).filter(|one| one.count > 0)
+    }
+
+    fn merge(&mut self, other: &Statuses) {
+        for (sum, one) in self.0.iter_mut().zip(other.0.iter()) {
+            *sum += one;
+        }
+    }
+}
+
 /// Everything one worker counts.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
@@ -93,6 +124,8 @@ pub struct Counts {
     pub within: WithinSessions,
     /// Answers that arrived in the window, whenever their exchange was intended.
     pub answered_in_window: Answered,
+    /// Right answers of the window by status.
+    pub right_by_status: Statuses,
     /// Of the window, by [`WaitCause`].
     pub waits: [Waits; WaitCause::ALL.len()],
     /// Answers of the window stamped by the kernel.
@@ -142,6 +175,7 @@ impl Counts {
         self.within.ended_in_window += other.within.ended_in_window;
         self.answered_in_window.right += other.answered_in_window.right;
         self.answered_in_window.errors += other.answered_in_window.errors;
+        self.right_by_status.merge(&other.right_by_status);
         for (sum, one) in self.waits.iter_mut().zip(&other.waits) {
             sum.count += one.count;
             sum.total_ns += one.total_ns;

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 
 use super::sim::{Act, Far, MS, S, Sim, rate};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, Outcome, Outlet, Stamp, TimerId, WaitCause, Written,
+    Bound, Client, Closed, ConnId, Done, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
+    Written,
 };
 use crate::tally::Quantity;
 
@@ -53,7 +54,7 @@ impl Client for Pair {
         let answered: Vec<_> = self.asked.drain(..usize::from(bytes[0])).collect();
         for (due, sent_ns) in answered {
             let done = Done {
-                outcome: Outcome::Right,
+                outcome: Outcome::Right(Status::NONE),
                 sent_ns: Some(sent_ns),
                 ended: stamp,
                 bound: Bound::Upper,

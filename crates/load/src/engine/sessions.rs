@@ -4,7 +4,7 @@ use super::book::Book;
 use super::counts::{Released, Stages};
 use super::tickets::Exchange;
 use crate::arrivals::NEVER;
-use crate::classes::RIGHT;
+use crate::classes::of_right;
 use crate::client::{Done, ErrorClass, Outcome, Ticket, Within, WithinStart};
 use crate::tally::Quantity;
 
@@ -56,7 +56,7 @@ impl Book {
             stages.released += 1;
             stages.sent += u64::from(done.sent_ns.is_some());
             match done.outcome {
-                Outcome::Right => stages.right += 1,
+                Outcome::Right(_) => stages.right += 1,
                 Outcome::Wrong(_) => stages.errors += 1,
                 Outcome::Unfinished => stages.unfinished += 1,
             }
@@ -79,7 +79,7 @@ impl Book {
         let class = self.class(done);
         let in_window = exchange.intended_ns >= self.window_start_ns();
         self.count(in_window, |stages| match done.outcome {
-            Outcome::Right => stages.right += 1,
+            Outcome::Right(_) => stages.right += 1,
             Outcome::Wrong(_) => stages.errors += 1,
             Outcome::Unfinished => stages.unfinished += 1,
         });
@@ -100,7 +100,7 @@ impl Book {
 
     fn class(&mut self, done: &Done<'_>) -> u8 {
         match done.outcome {
-            Outcome::Right => RIGHT,
+            Outcome::Right(status) => of_right(status),
             Outcome::Wrong(class) => self.number(class, done.example),
             Outcome::Unfinished => self.number(ErrorClass::UNFINISHED, done.example),
         }

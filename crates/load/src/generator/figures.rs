@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::Spread;
+use tare_schema::agent::{Spread, is_status_class};
 use tare_schema::load::session::SESSION_NAME;
 use tare_stats::{Latencies, Quantile};
 
@@ -20,10 +20,12 @@ pub struct Tag<'a> {
     pub quantity: &'a str,
     /// Class of the error, cause of the wait, or `setup` of connections begun before the window; `None`: of right answers.
     pub class: Option<&'a str>,
+    /// Class of the right answers' status, `3xx`; `None`: 2xx, a protocol without a status, or no right answers.
+    pub status: Option<&'a str>,
 }
 
 impl<'a> Tag<'a> {
-    /// Takes `<role>.<request>.<quantity>[.<class>]` or `<role>.<quantity>` apart; `None` for anything else.
+    /// Takes `<role>.<request>.<quantity>[.<class or status>]` or `<role>.<quantity>` apart; `None` for anything else.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let words: Vec<&str> = text.split('.').collect();
@@ -33,6 +35,7 @@ impl<'a> Tag<'a> {
                 request,
                 quantity,
                 class,
+                status: None,
             })
         };
         let is_cause = |word: &str| WaitCause::ALL.iter().any(|cause| cause.name() == word);
@@ -43,6 +46,10 @@ impl<'a> Tag<'a> {
                 tag(None, quantity, Some("setup"))
             }
             [_, request, quantity] => tag(Some(request), quantity, None),
+            [_, request, quantity, status] if is_status_class(status) => Some(Self {
+                status: Some(status),
+                ..tag(Some(request), quantity, None)?
+            }),
             [_, request, quantity, class] => tag(Some(request), quantity, Some(class)),
             _ => None,
         }
@@ -77,6 +84,18 @@ impl Outcome {
     #[must_use]
     pub fn service_of_all(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "service")
+    }
+
+    /// `felt` or `service` of the right answers by the class of their status, `2xx`; empty for a protocol without one.
+    #[must_use]
+    pub fn by_status(&self, quantity: &str) -> BTreeMap<&str, Latencies> {
+        if self.result.right_by_status.is_empty() {
+            return BTreeMap::new();
+        }
+        self.sums(|tag| {
+            let is_wanted = tag.quantity == quantity && tag.class.is_none();
+            (is_wanted && self.is_exchange(tag)).then_some(tag.status.unwrap_or("2xx"))
+        })
     }
 
     /// Lateness: how much later than intended our loop took each exchange up.
@@ -155,5 +174,7 @@ mod tests {
         assert_eq!(tag("client.wait.connection").request, None);
         assert_eq!(tag("client.wait.felt").request, Some("wait"));
         assert_eq!(Tag::parse("client"), None);
+        let redirected = tag("client.request.felt.3xx");
+        assert_eq!((redirected.class, redirected.status), (None, Some("3xx")));
     }
 }

@@ -64,6 +64,7 @@ pub(crate) fn assemble(
         errors: exchanges.errors,
         unfinished: exchanges.unfinished,
         answered_in_window: counts.answered_in_window,
+        right_by_status: counts.right_by_status.seen().collect(),
         overflow: match counts.released {
             Released::Exchanges => counts.window.overflow,
             Released::Sessions => 0,
@@ -123,17 +124,25 @@ fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
         .filter(|(series, _)| {
             gathered.names.request(series.request) != SESSION_NAME || !has_sessions(gathered)
         });
-    felt.map(|(series, latencies)| {
+    let mut outcomes: Vec<OutcomeCount> = Vec::new();
+    for (series, latencies) in felt {
         let seen = gathered.names.class(series.class);
-        OutcomeCount {
+        let outcome = OutcomeCount {
             request: gathered.names.request(series.request).to_owned(),
             class: seen.map_or_else(|| "right".to_owned(), |seen| seen.class.to_string()),
             fault: seen.map_or(Fault::None, |seen| seen.class.fault),
             count: latencies.count(),
             example: seen.and_then(|seen| seen.example.clone()),
+        };
+        // Right answers of several statuses are several series, and one way of ending.
+        let of_request = outcomes.iter_mut().rev();
+        let mut of_request = of_request.take_while(|known| known.request == outcome.request);
+        match of_request.find(|known| known.class == outcome.class) {
+            Some(known) => known.count += outcome.count,
+            None => outcomes.push(outcome),
         }
-    })
-    .collect()
+    }
+    outcomes
 }
 
 fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {

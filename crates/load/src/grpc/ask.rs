@@ -293,7 +293,7 @@ impl<S: Read + Write> Outlet for Line<S> {
 
     fn done(&mut self, _ticket: Ticket, done: &Done<'_>) {
         self.end = Some(match done.outcome {
-            Outcome::Right => Ok(()),
+            Outcome::Right(_) => Ok(()),
             Outcome::Wrong(class) => Err(failed(class, done.example)),
             Outcome::Unfinished => Err(failed(ErrorClass::UNFINISHED, done.example)),
         });

@@ -17,7 +17,7 @@ use std::fmt::Display;
 use tare_schema::agent::Fault;
 use tare_schema::load::ExpectStatus;
 
-use crate::client::{ErrorClass, Outcome};
+use crate::client::{ErrorClass, Outcome, Status};
 use crate::http2::codec::{ContentType, GrpcStatus};
 use crate::http2::dialect::{Answer, Dialect, Outgoing, Pace, status_class};
 
@@ -116,10 +116,10 @@ impl Dialect for Grpc {
             return tell(Outcome::Wrong(code_class(code)), &text);
         }
         if code != 0 {
-            return tell(Outcome::Right, &"");
+            return tell(Outcome::Right(Status::NONE), &"");
         }
         match messages.finish(call.answers) {
-            Ok(()) => tell(Outcome::Right, &""),
+            Ok(()) => tell(Outcome::Right(Status::NONE), &""),
             Err(error @ MessageError::Body { .. }) => {
                 tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &error)
             }

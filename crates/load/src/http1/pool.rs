@@ -13,7 +13,7 @@ use super::request::Prepared;
 use super::requests::Requests;
 use crate::arrivals::NEVER;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause, Written,
 };
 use crate::opening::Opening;
@@ -251,7 +251,10 @@ impl<R: Requests> Pool<R> {
             .requests
             .judge(busy.due, &mut conn.progress, end.status, stamp.seen_ns);
         match judged {
-            Ok(()) => self.end(at, Outcome::Right, stamp, &"", out),
+            Ok(()) => {
+                let right = Outcome::Right(Status::http(end.status));
+                self.end(at, right, stamp, &"", out);
+            }
             Err(wrong) => self.end(at, Outcome::Wrong(wrong.class()), stamp, &wrong, out),
         }
     }

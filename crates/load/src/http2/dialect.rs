@@ -6,7 +6,7 @@ use tare_schema::agent::Fault;
 
 use super::codec::Section;
 use super::request::Prepared;
-use crate::client::{ErrorClass, Outcome};
+use crate::client::{ErrorClass, Outcome, Status};
 use crate::http1::codec::{BodyProgress, RequestKind};
 
 /// What of a request goes on the wire.
@@ -121,7 +121,7 @@ impl Dialect for Http {
             return tell(Outcome::Wrong(status_class(answer.status)), &example);
         }
         match progress.finish(&request.answer) {
-            Ok(()) => tell(Outcome::Right, &""),
+            Ok(()) => tell(Outcome::Right(Status::http(answer.status)), &""),
             Err(wrong) => tell(Outcome::Wrong(ErrorClass::WRONG_BODY), &wrong),
         }
     }

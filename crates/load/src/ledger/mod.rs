@@ -13,7 +13,7 @@ use tare_stats::hlog::WriteError;
 pub use log::{Ends, Log, Logs, Naming};
 use sparse::Sparse;
 
-use crate::classes::{BEFORE, Classes, RIGHT, SeenClass};
+use crate::classes::{BEFORE, Classes, SeenClass, is_right, status_digit};
 use crate::client::{ErrorClass, WaitCause};
 use crate::engine::Stages;
 use crate::tally::{Part, Quantity, Series, Tally};
@@ -175,7 +175,7 @@ impl Ledger {
                         self.logs.add(as_a(Quantity::Service), &self.run);
                     }
                     // In one part: its first byte came with its last one. An error may have had none.
-                    Quantity::Service if series.class == RIGHT => {
+                    Quantity::Service if is_right(series.class) => {
                         self.logs.add(series, &self.run);
                         self.logs.add(as_a(Quantity::FirstByte), &self.run);
                     }
@@ -293,11 +293,10 @@ impl Naming for Names {
             }
         };
         let request = self.request(series.request);
-        match self.class(series.class) {
-            Some(seen) if series.class != RIGHT => {
-                format!("{role}.{request}.{word}.{}", seen.class)
-            }
-            _ => format!("{role}.{request}.{word}"),
+        match (self.class(series.class), status_digit(series.class)) {
+            (Some(seen), _) => format!("{role}.{request}.{word}.{}", seen.class),
+            (None, Some(digit)) => format!("{role}.{request}.{word}.{digit}xx"),
+            (None, None) => format!("{role}.{request}.{word}"),
         }
     }
 

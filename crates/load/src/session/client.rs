@@ -11,8 +11,8 @@ use tare_schema::load::session::OnFailure;
 use super::machine::{NO_ROW, Next, RUNAWAY, UNSENDABLE};
 use super::scripted::Scripted;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Ticket, TimerId,
-    Within, WithinStart, Written,
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
+    TimerId, Within, WithinStart, Written,
 };
 use crate::http1::pool::Pool;
 
@@ -161,7 +161,7 @@ impl<C: Carrier> Sessions<C> {
             flight.state = State::None;
             flight.last = ended.stamp;
             let fault = match ended.outcome {
-                Outcome::Right => None,
+                Outcome::Right(_) => None,
                 Outcome::Wrong(class) => Some(class.fault),
                 Outcome::Unfinished => {
                     self.end(
@@ -254,7 +254,7 @@ impl<C: Carrier> Sessions<C> {
                     // Not from within: a session of nothing but such requests must not grow the stack.
                     self.ended.push(Ended {
                         session,
-                        outcome: Outcome::Right,
+                        outcome: Outcome::Right(Status::NONE),
                         stamp: ended,
                     });
                 }
@@ -270,7 +270,7 @@ impl<C: Carrier> Sessions<C> {
     /// A session did everything it was to do, or ended by a failure.
     fn over(&mut self, session: Ticket, out: &mut impl Outlet) {
         match self.flights[session.0 as usize].failed {
-            None => self.end(session, Outcome::Right, &"", out),
+            None => self.end(session, Outcome::Right(Status::NONE), &"", out),
             Some(fault) => {
                 let class = ErrorClass::of("failed-step", fault);
                 self.end(session, Outcome::Wrong(class), &"a step of it failed", out);

@@ -6,7 +6,7 @@ use super::client::{RESUME, Tcp};
 use super::conn::{Busy, State};
 use super::shape::Answer;
 use super::{LETTERS, PIECE_BYTES};
-use crate::client::{ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, WaitCause};
+use crate::client::{ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
 
 /// Written to one connection before others have their turn.
 const SLICE_BYTES: u64 = 4 * PIECE_BYTES as u64;
@@ -121,7 +121,7 @@ impl Tcp {
             let example = format_args!("{received} bytes came back, not {expected}");
             self.end(at, wrong, ended, &example, out);
         } else {
-            self.end(at, Outcome::Right, ended, &"", out);
+            self.end(at, Outcome::Right(Status::NONE), ended, &"", out);
         }
     }
 

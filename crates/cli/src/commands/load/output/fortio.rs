@@ -210,19 +210,22 @@ fn id(started: jiff::Timestamp, labels: &str) -> String {
     }
 }
 
-/// Right answers under the status that was expected (200 where any 2xx or 3xx was right, gRPC's 0), errors under theirs.
+/// Right answers under their status, or the one expected of a gRPC call (0 where that was left open); errors under theirs.
 fn ret_codes(plan: &LoadPlan, outcome: &Outcome) -> BTreeMap<i32, u64> {
-    let usual = match plan.load.client {
-        ClientSpec::Grpc { .. } => 0,
-        _ => 200,
-    };
-    let mut codes = BTreeMap::new();
+    let statuses = &outcome.result.right_by_status;
+    let mut codes: BTreeMap<i32, u64> = statuses
+        .iter()
+        .map(|seen| (i32::from(seen.status), seen.count))
+        .collect();
     for seen in &outcome.result.outcomes {
         let code = if seen.class == "right" {
+            if !statuses.is_empty() {
+                continue;
+            }
             let request = plan.load.requests.iter().find(|r| r.name == seen.request);
             match request.map(|request| &request.expect.status) {
                 Some(&ExpectStatus::Exactly(status)) => i32::from(status),
-                _ => usual,
+                _ => 0,
             }
         } else {
             let code = seen.class.rsplit('-').next().map(str::parse::<i32>);

@@ -29,6 +29,11 @@ pub fn report(
     ] {
         latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), figures(&latencies))));
     }
+    for quantity in ["felt", "service"] {
+        for (status, latencies) in outcome.by_status(quantity) {
+            latency_ns.insert(format!("all.{quantity}.{status}"), figures(&latencies));
+        }
+    }
     let rate = summary.rate;
     LoadReport {
         version: FORMAT_VERSION,

@@ -181,6 +181,47 @@ pub(super) fn requests(page: &mut Page, outcome: &Outcome) {
     page.plain("");
 }
 
+/// Right answers by the class of their status, when there are several.
+pub(super) fn statuses(page: &mut Page, outcome: &Outcome) {
+    let felt = outcome.by_status("felt");
+    if felt.len() < 2 {
+        return;
+    }
+    let service = outcome.by_status("service");
+    let head = format!(
+        "{:<9} {:>9} {:>10} {:>10} {:>10} {:>12} {:>10}",
+        "by status", "right", "felt p50", "p99", "max", "service p50", "p99"
+    );
+    let head = page.paint.strong(&head);
+    page.plain(&head);
+    let at = |latencies: Option<&Latencies>, q| {
+        latencies.map_or_else(
+            || quantity::MISSING.to_owned(),
+            |latencies| figure(latencies.quantile(q)),
+        )
+    };
+    for (class, felt) in &felt {
+        let service = service.get(class);
+        let max = felt
+            .max()
+            .map_or_else(|| quantity::MISSING.to_owned(), figure);
+        page.plain(&format!(
+            "{class:<9} {:>9} {:>10} {:>10} {max:>10} {:>12} {:>10}",
+            felt.count(),
+            figure(felt.quantile(0.5)),
+            figure(felt.quantile(0.99)),
+            at(service, 0.5),
+            at(service, 0.99),
+        ));
+    }
+    let counts = outcome.result.right_by_status.iter();
+    let counts: Vec<String> = counts
+        .map(|seen| format!("{} with {}", seen.count, seen.status))
+        .collect();
+    page.faint(&counts.join(", "));
+    page.plain("");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

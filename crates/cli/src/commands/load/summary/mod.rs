@@ -124,6 +124,7 @@ impl Summary<'_> {
         ladder::latencies(&mut page, outcome);
         ladder::histogram(&mut page, outcome);
         ladder::requests(&mut page, outcome);
+        ladder::statuses(&mut page, outcome);
         self.rate_line(&mut page);
         outcomes::outcomes(&mut page, outcome);
         outcomes::traffic(&mut page, result);

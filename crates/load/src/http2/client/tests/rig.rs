@@ -43,7 +43,7 @@ impl Ended {
     /// The class of its error, or `right`, or `unfinished`.
     pub fn class(&self) -> String {
         match self.outcome {
-            Outcome::Right => "right".into(),
+            Outcome::Right(_) => "right".into(),
             Outcome::Wrong(class) => class.to_string(),
             Outcome::Unfinished => "unfinished".into(),
         }
