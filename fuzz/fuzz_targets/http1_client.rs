@@ -3,8 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use tare_fuzz::{ADDRESS, drive, plans};
-use tare_load::http1::plan::PoolPlan;
+use tare_fuzz::{drive, plans};
 use tare_load::http1::pool::Pool;
 use tare_load::http1::request::Prepared;
 
@@ -15,15 +14,6 @@ static REQUESTS: LazyLock<Arc<[Prepared]>> = LazyLock::new(|| {
 });
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let pool = Pool::new(PoolPlan {
-        requests: Arc::clone(&REQUESTS),
-        addresses: [ADDRESS].into(),
-        first: 0,
-        connections: 2,
-        timeout_ns: 1_000_000_000,
-        waiting_max: 16,
-        exchanges_max: 5,
-        opening: Default::default(),
-    });
+    let pool = Pool::new(Arc::clone(&REQUESTS), &plans::connections());
     drive(pool, data);
 });

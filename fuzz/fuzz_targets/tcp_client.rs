@@ -1,8 +1,8 @@
 //! The TCP client against rubbish: every exchange ends once.
 #![no_main]
 
-use tare_fuzz::{ADDRESS, drive};
-use tare_load::tcp::{Tcp, TcpPlan};
+use tare_fuzz::{drive, plans};
+use tare_load::tcp::Tcp;
 use tare_schema::load::{TcpContent, TcpExchange};
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
@@ -26,15 +26,5 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             content: TcpContent::Pattern,
         },
     };
-    let client = Tcp::new(TcpPlan {
-        exchange,
-        addresses: [ADDRESS].into(),
-        first: 0,
-        connections: 2,
-        exchanges_max: 5,
-        opening: Default::default(),
-        timeout_ns: 1_000_000_000,
-        waiting_max: 16,
-    });
-    drive(client, script);
+    drive(Tcp::new(exchange, &plans::connections()), script);
 });

@@ -1,6 +1,40 @@
-//! The requests that fuzzed clients send.
+//! What fuzzed clients are made of: two connections, and two requests.
 
+use std::sync::Arc;
+
+use tare_load::http2::codec::Limits;
+use tare_load::http2::dialect::Dialect;
+use tare_load::http2::{Http2Plan, Windows};
+use tare_load::roster::Connections;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
+
+use crate::ADDRESS;
+
+/// Two, opened anew after a few answers.
+#[must_use]
+pub fn connections() -> Connections {
+    Connections {
+        addresses: [ADDRESS].into(),
+        first: 0,
+        count: 2,
+        exchanges_max: 5,
+        opening: Default::default(),
+        timeout_ns: 1_000_000_000,
+        waiting_max: 16,
+    }
+}
+
+/// A client over them with three streams on each.
+#[must_use]
+pub fn http2<D: Dialect>(requests: &Arc<[D::Request]>) -> Http2Plan<D> {
+    Http2Plan {
+        requests: Arc::clone(requests),
+        connections: connections(),
+        streams: 3,
+        windows: Windows::default(),
+        limits: Limits::default(),
+    }
+}
 
 /// One without and one with a body, whose answer is checked.
 #[must_use]

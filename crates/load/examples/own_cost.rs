@@ -13,10 +13,9 @@ use rustix::time::{ClockId, clock_gettime};
 use tare_load::arrivals::{Arrivals, Looped, SharedCount};
 use tare_load::client::{Client, ConnId, Connected, Stamp, StampSource, Written};
 use tare_load::engine::{Book, Choice, Engine, HandOver, Wire};
-use tare_load::http1::plan::PoolPlan;
 use tare_load::http1::pool::Pool;
 use tare_load::http1::request::Prepared;
-use tare_load::opening::Opening;
+use tare_load::roster::{Connections, Opening};
 use tare_load::{ClassNumbers, Classes};
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
@@ -78,16 +77,19 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
             body: ExpectBody::Any,
         },
     };
-    let pool = Pool::new(PoolPlan {
-        requests: Arc::from([Prepared::new(&spec, "127.0.0.1:8080")?]),
-        addresses: Arc::new([SocketAddr::from(([127, 0, 0, 1], 8080))]),
-        first: 0,
-        connections,
-        timeout_ns: 10_000_000_000,
-        exchanges_max: u64::MAX,
-        opening: Opening::default(),
-        waiting_max: connections,
-    });
+    let requests: Arc<[Prepared]> = Arc::from([Prepared::new(&spec, "127.0.0.1:8080")?]);
+    let pool = Pool::new(
+        requests,
+        &Connections {
+            addresses: Arc::new([SocketAddr::from(([127, 0, 0, 1], 8080))]),
+            first: 0,
+            count: connections,
+            exchanges_max: u64::MAX,
+            opening: Opening::default(),
+            timeout_ns: 10_000_000_000,
+            waiting_max: connections,
+        },
+    );
     let stop = Stop::Interrupted;
     let arrivals = Arrivals::Looped(Looped::new(
         connections,

@@ -50,7 +50,7 @@ pub mod http1;
 pub mod http2;
 mod ledger;
 mod load;
-pub mod opening;
+pub mod roster;
 pub mod session;
 mod sys;
 mod tally;

@@ -3,19 +3,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::arrivals::NEVER;
 use crate::client::{
     Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
-
-/// Deadlines of attempts, and of waiting for the server's last word.
-const DEADLINE: TimerId = TimerId(0);
+use crate::roster::{Deadlines, Waiters};
 
 /// A server that says nothing behind the handshake within this time says nothing.
 const WORD_WITHIN_NS: u64 = 1_000_000_000;
@@ -66,9 +62,10 @@ pub struct Connect {
     plan: ConnectPlan,
     slots: Vec<State>,
     free: Vec<u32>,
-    waiting: VecDeque<Due>,
+    waiters: Waiters,
     next_address: usize,
-    deadline_ns: u64,
+    /// Of attempts, and of waiting for the server's last word.
+    deadlines: Deadlines,
 }
 
 impl Connect {
@@ -78,9 +75,9 @@ impl Connect {
         Self {
             slots: vec![State::Free; plan.at_once],
             free: (0..plan.at_once as u32).rev().collect(),
-            waiting: VecDeque::with_capacity(plan.waiting_max),
+            waiters: Waiters::new(plan.waiting_max),
             next_address: plan.first,
-            deadline_ns: NEVER,
+            deadlines: Deadlines::new(),
             plan,
         }
     }
@@ -95,15 +92,8 @@ impl Connect {
         let address = self.plan.addresses[self.next_address % self.plan.addresses.len()];
         self.next_address = self.next_address.wrapping_add(1);
         out.connect(ConnId(at), address);
-        self.set_deadline(begun_ns.saturating_add(self.plan.timeout_ns), out);
-    }
-
-    /// As in the HTTP/1.1 pool, the timer stands at the earliest deadline known when it was set.
-    fn set_deadline(&mut self, at_ns: u64, out: &mut impl Outlet) {
-        if at_ns < self.deadline_ns {
-            self.deadline_ns = at_ns;
-            out.timer(DEADLINE, at_ns);
-        }
+        let deadline_ns = begun_ns.saturating_add(self.plan.timeout_ns);
+        self.deadlines.watch(deadline_ns, out);
     }
 
     /// Ends the exchange of a slot, if it has one.
@@ -139,7 +129,7 @@ impl Connect {
     /// Gives a free slot its next exchange.
     fn offer(&mut self, at: u32, out: &mut impl Outlet) {
         self.slots[at as usize] = State::Free;
-        match self.waiting.pop_front() {
+        match self.waiters.pop() {
             Some(due) => self.begin(at, due, Some(WaitCause::Connection), out),
             None => self.free.push(at),
         }
@@ -147,8 +137,7 @@ impl Connect {
 
     fn expire(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
-        self.deadline_ns = NEVER;
-        let mut next_ns = NEVER;
+        self.deadlines.elapsed();
         for at in 0..self.slots.len() as u32 {
             let deadline_ns = match self.slots[at as usize] {
                 State::Free => continue,
@@ -156,7 +145,7 @@ impl Connect {
                 State::AwaitingWord { until_ns } => until_ns,
             };
             if deadline_ns > now_ns {
-                next_ns = next_ns.min(deadline_ns);
+                self.deadlines.watch(deadline_ns, out);
                 continue;
             }
             let why = Closed::ConnectTimeout;
@@ -164,9 +153,6 @@ impl Connect {
             out.abort(ConnId(at));
             self.end(at, outcome, Stamp::event(now_ns), &why, out);
             self.offer(at, out);
-        }
-        if next_ns != NEVER {
-            self.set_deadline(next_ns, out);
         }
     }
 }
@@ -185,7 +171,7 @@ impl Client for Connect {
     fn due(&mut self, due: Due, out: &mut impl Outlet) {
         match self.free.pop() {
             Some(at) => self.begin(at, due, None, out),
-            None => self.waiting.push_back(due),
+            None => self.waiters.push(due),
         }
     }
 
@@ -205,7 +191,7 @@ impl Client for Connect {
             }
             let until_ns = out.now_ns().saturating_add(WORD_WITHIN_NS);
             self.slots[conn.0 as usize] = State::AwaitingWord { until_ns };
-            self.set_deadline(until_ns, out);
+            self.deadlines.watch(until_ns, out);
             return;
         }
         out.abort(conn);
@@ -239,16 +225,6 @@ impl Client for Connect {
         for at in 0..self.slots.len() as u32 {
             self.end(at, Outcome::Unfinished, ended, &example, out);
         }
-        while let Some(due) = self.waiting.pop_front() {
-            let done = Done {
-                outcome: Outcome::Unfinished,
-                sent_ns: None,
-                ended,
-                bound: Bound::Exact,
-                waited: Some(WaitCause::Connection),
-                example: &example,
-            };
-            out.done(due.ticket, &done);
-        }
+        self.waiters.end_all(Outcome::Unfinished, &example, out);
     }
 }

@@ -11,10 +11,9 @@ use super::{Book, Choice, Engine, HandOver, Wire};
 use crate::arrivals::{Arrivals, Planned};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Connected, Stamp, StampSource, Written};
-use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
-use crate::opening::Opening;
+use crate::roster::{Connections, Opening};
 use crate::tally::{Part, Quantity, value_of};
 
 pub const MS: u64 = 1_000_000;
@@ -300,24 +299,21 @@ pub fn patient_pool(connections: usize) -> Pool {
 }
 
 /// A pool whose connections bring so many answers and are opened on a schedule.
-pub fn pool_ruled(connections: usize, exchanges_max: u64, opening: Opening) -> Pool {
-    Pool::new(PoolPlan {
+pub fn pool_ruled(count: usize, exchanges_max: u64, opening: Opening) -> Pool {
+    let plan = Connections {
         exchanges_max,
         opening,
-        ..pool_plan(connections, S, ExpectBody::Any)
-    })
+        ..connections(count, S)
+    };
+    Pool::new(root(ExpectBody::Any), &plan)
 }
 
-pub fn pool_expecting(connections: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
-    Pool::new(pool_plan(connections, timeout_ns, body))
+pub fn pool_expecting(count: usize, timeout_ns: u64, body: ExpectBody) -> Pool {
+    Pool::new(root(body), &connections(count, timeout_ns))
 }
 
-/// What a pool that sends `GET /` is made of.
-pub fn pool_plan(
-    connections: usize,
-    timeout_ns: u64,
-    body: ExpectBody,
-) -> PoolPlan<Arc<[Prepared]>> {
+/// `GET /`.
+fn root(body: ExpectBody) -> Arc<[Prepared]> {
     let spec = RequestSpec {
         name: "root".into(),
         weight: 1.0,
@@ -331,15 +327,19 @@ pub fn pool_plan(
             body,
         },
     };
-    PoolPlan {
-        requests: Arc::from([Prepared::new(&spec, "test").unwrap()]),
+    Arc::from([Prepared::new(&spec, "test").unwrap()])
+}
+
+/// Connections that are opened at once and used for ever.
+pub fn connections(count: usize, timeout_ns: u64) -> Connections {
+    Connections {
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
         first: 0,
-        connections,
-        timeout_ns,
-        waiting_max: 100,
+        count,
         exchanges_max: u64::MAX,
         opening: Opening::default(),
+        timeout_ns,
+        waiting_max: 100,
     }
 }
 

@@ -19,15 +19,14 @@ use crate::client::Client;
 use crate::connect::{Connect, ConnectPlan, Then};
 use crate::control::Control;
 use crate::engine::{Book, Choice, Engine, SessionWindow};
-use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::http1::requests::Requests;
 use crate::http2::codec::Limits;
 use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
-use crate::opening::Opening;
+use crate::roster::{Connections, Opening};
 use crate::tally::Tally;
-use crate::tcp::{Tcp, TcpPlan};
+use crate::tcp::Tcp;
 use crate::tls::TlsClient;
 use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
 
@@ -219,44 +218,31 @@ impl Setup {
     }
 
     pub(super) fn pool<R: Requests>(&self, part: &Part, requests: R) -> Pool<R> {
-        Pool::new(PoolPlan {
-            requests,
-            addresses: Arc::clone(&self.addresses),
-            first: part.first,
-            connections: part.connections,
-            timeout_ns: self.load.timeout_ns,
-            waiting_max: self.released_max(part.worker, part.connections),
-            exchanges_max: self.reuse_max(),
-            opening: self.opening(part),
-        })
+        let waiting_max = self.released_max(part.worker, part.connections);
+        Pool::new(requests, &self.connections_of(part, waiting_max))
     }
 
     pub(super) fn tcp(&self, part: &Part, exchange: TcpExchange) -> Tcp {
-        Tcp::new(TcpPlan {
-            exchange,
+        let waiting_max = self.exchanges_max(part.worker, part.connections);
+        Tcp::new(exchange, &self.connections_of(part, waiting_max))
+    }
+
+    fn connections_of(&self, part: &Part, waiting_max: usize) -> Connections {
+        let rules = &self.load.connections;
+        Connections {
             addresses: Arc::clone(&self.addresses),
             first: part.first,
-            connections: part.connections,
-            exchanges_max: self.reuse_max(),
-            opening: self.opening(part),
+            count: part.connections,
+            exchanges_max: rules.exchanges_max.unwrap_or(u64::MAX),
+            opening: Opening::spread(
+                Duration::from_nanos(rules.open_over_ns),
+                part.first,
+                part.connections,
+                self.connections as usize,
+            ),
             timeout_ns: self.load.timeout_ns,
-            waiting_max: self.exchanges_max(part.worker, part.connections),
-        })
-    }
-
-    /// Exchanges after which a connection is opened anew.
-    fn reuse_max(&self) -> u64 {
-        self.load.connections.exchanges_max.unwrap_or(u64::MAX)
-    }
-
-    fn opening(&self, part: &Part) -> Opening {
-        let over = Duration::from_nanos(self.load.connections.open_over_ns);
-        Opening::spread(
-            over,
-            part.first,
-            part.connections,
-            self.connections as usize,
-        )
+            waiting_max,
+        }
     }
 
     pub(super) fn connect(&self, part: &Part) -> Connect {
@@ -287,16 +273,11 @@ impl Setup {
         streams: u16,
         requests: &Arc<[D::Request]>,
     ) -> Http2<D> {
+        let waiting_max = self.exchanges_max(part.worker, part.connections * usize::from(streams));
         Http2::new(Http2Plan {
             requests: Arc::clone(requests),
-            addresses: Arc::clone(&self.addresses),
-            first: part.first,
-            connections: part.connections,
+            connections: self.connections_of(part, waiting_max),
             streams,
-            timeout_ns: self.load.timeout_ns,
-            waiting_max: self.exchanges_max(part.worker, part.connections * usize::from(streams)),
-            exchanges_max: self.reuse_max(),
-            opening: self.opening(part),
             windows: Windows::default(),
             limits: Limits::default(),
         })

@@ -23,7 +23,7 @@ use crate::http2::codec::Limits;
 use crate::http2::dialect::{Answer, Dialect, Outgoing};
 use crate::http2::request::{RequestError, Scheme};
 use crate::http2::{Http2, Http2Plan, Windows};
-use crate::opening::Opening;
+use crate::roster::{Connections, Opening};
 
 /// Bytes of an answer that are kept.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -169,15 +169,17 @@ fn client(question: &Question, heard: &Arc<Mutex<Heard>>) -> Result<Http2<Asking
     };
     Ok(Http2::new(Http2Plan {
         requests: Arc::new([asked]),
-        // Nobody is connected to: the stream is there.
-        addresses: Arc::new([SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]),
-        first: 0,
-        connections: 1,
+        connections: Connections {
+            // Nobody is connected to: the stream is there.
+            addresses: Arc::new([SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]),
+            first: 0,
+            count: 1,
+            exchanges_max: u64::MAX,
+            opening: Opening::default(),
+            timeout_ns: question.limit.as_nanos() as u64,
+            waiting_max: 1,
+        },
         streams: 1,
-        timeout_ns: question.limit.as_nanos() as u64,
-        waiting_max: 1,
-        exchanges_max: u64::MAX,
-        opening: Opening::default(),
         windows: Windows::default(),
         limits: Limits::default(),
     }))

@@ -1,10 +1,8 @@
 //! HTTP/1.1: the codec of one connection, and the client as a pool of them.
 
-pub(crate) mod backoff;
 pub mod codec;
 mod conn;
 pub mod made;
-pub mod plan;
 pub mod pool;
 #[cfg(test)]
 mod pool_tests;

@@ -8,7 +8,7 @@ use crate::client::{Closed, ConnId};
 use crate::engine::sim::{
     Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, rate,
 };
-use crate::opening::Opening;
+use crate::roster::Opening;
 use crate::tally::Quantity;
 
 fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {

@@ -17,7 +17,6 @@ mod tests;
 pub(crate) use tests::rig;
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tare_schema::agent::Fault;
@@ -25,28 +24,17 @@ use tare_schema::agent::Fault;
 use super::codec::Limits;
 use super::dialect::Dialect;
 use super::error::CodecError;
-use crate::arrivals::NEVER;
 use crate::client::{
     Bound, Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId, WaitCause,
 };
-use crate::http1::backoff::Backoff;
-use crate::opening::Opening;
+use crate::roster::{Connections, DEADLINE, Deadlines, Opener, TIMER_OWN};
 use conn::{Conn, State};
 pub use counts::Counts;
 use pacing::Pacer;
 use receive::Scene;
 
-/// Attempts under way at once: more would overflow the accept queue of an ordinary server.
-const OPENING_MAX: usize = 64;
-
-/// Deadlines of exchanges and of attempts.
-const DEADLINE: TimerId = TimerId(0);
-/// The end of a pause after failures.
-const RETRY: TimerId = TimerId(1);
 /// The next part of a body that goes by time.
-const PACE: TimerId = TimerId(2);
-/// The turn of the next connection to be opened.
-const OPEN: TimerId = TimerId(3);
+const PACE: TimerId = TIMER_OWN;
 
 /// What we let the server send ahead, as a stream and as a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,22 +68,10 @@ pub struct Waiting {
 pub struct Http2Plan<D: Dialect> {
     /// What is sent.
     pub requests: Arc<[D::Request]>,
-    /// Where to, in turn.
-    pub addresses: Arc<[SocketAddr]>,
-    /// Number of the first connection among those of the whole load.
-    pub first: usize,
-    /// Connections.
-    pub connections: usize,
+    /// Where to. The limit of an attempt to connect is that up to the server's SETTINGS.
+    pub connections: Connections,
     /// Streams on each at most; the server may allow fewer.
     pub streams: u16,
-    /// Limit of an exchange, and of an attempt to connect up to the server's SETTINGS.
-    pub timeout_ns: u64,
-    /// Exchanges that may wait for a stream.
-    pub waiting_max: usize,
-    /// A connection is opened anew after so many exchanges.
-    pub exchanges_max: u64,
-    /// When connections are opened.
-    pub opening: Opening,
     /// What the server may send ahead.
     pub windows: Windows,
     /// What the server may make us keep or read.
@@ -106,21 +82,15 @@ pub struct Http2Plan<D: Dialect> {
 #[derive(Debug)]
 pub struct Http2<D: Dialect> {
     requests: Arc<[D::Request]>,
-    addresses: Arc<[SocketAddr]>,
-    first: usize,
     timeout_ns: u64,
-    schedule: Opening,
     conns: Vec<Conn<D>>,
     /// Connections with room.
     ready: VecDeque<u32>,
     /// Connections with something to write.
     dirty: Vec<u32>,
     waiting: VecDeque<Waiting>,
-    to_open: VecDeque<u32>,
-    opening: usize,
-    open: usize,
-    backoff: Backoff,
-    deadline_ns: u64,
+    opener: Opener,
+    deadlines: Deadlines,
     pacer: Pacer,
 }
 
@@ -128,53 +98,29 @@ impl<D: Dialect> Http2<D> {
     /// A client that has not started.
     #[must_use]
     pub fn new(plan: Http2Plan<D>) -> Self {
-        let id_last = conn::id_last(plan.exchanges_max);
+        let connections = plan.connections;
+        let id_last = conn::id_last(connections.exchanges_max);
         let conn = |_| Conn::new(plan.streams.max(1), id_last, plan.windows, plan.limits);
         Self {
             requests: plan.requests,
-            addresses: plan.addresses,
-            first: plan.first,
-            timeout_ns: plan.timeout_ns,
-            schedule: plan.opening,
-            conns: (0..plan.connections).map(conn).collect(),
-            ready: VecDeque::with_capacity(plan.connections),
-            dirty: Vec::with_capacity(plan.connections),
-            waiting: VecDeque::with_capacity(plan.waiting_max),
-            to_open: (0..plan.connections as u32).collect(),
-            opening: 0,
-            open: 0,
-            backoff: Backoff::default(),
-            deadline_ns: NEVER,
+            timeout_ns: connections.timeout_ns,
+            conns: (0..connections.count).map(conn).collect(),
+            ready: VecDeque::with_capacity(connections.count),
+            dirty: Vec::with_capacity(connections.count),
+            waiting: VecDeque::with_capacity(connections.waiting_max),
+            opener: Opener::new(&connections),
+            deadlines: Deadlines::new(),
             pacer: Pacer::default(),
         }
     }
 
     fn open_more(&mut self, out: &mut impl Outlet) {
-        while self.opening < OPENING_MAX && !self.backoff.is_waiting() {
-            let Some(&at) = self.to_open.front() else {
-                return;
-            };
-            if let Err(until_ns) = self.schedule.pass(out.now_ns()) {
-                return out.timer(OPEN, until_ns);
-            }
-            self.to_open.pop_front();
-            let deadline_ns = out.now_ns().saturating_add(self.timeout_ns);
-            let conn = &mut self.conns[at as usize];
+        while let Some(attempt) = self.opener.attempt(out) {
+            let deadline_ns = attempt.deadline_ns;
+            let conn = &mut self.conns[attempt.at as usize];
             conn.reset();
             conn.state = State::Connecting { deadline_ns };
-            self.opening += 1;
-            let address = self.addresses[(self.first + at as usize) % self.addresses.len()];
-            out.connect(ConnId(at), address);
-            self.set_deadline(deadline_ns, out);
-        }
-    }
-
-    /// The timer stands at the earliest deadline known when it was set; later ones are found when it goes off.
-    #[inline]
-    fn set_deadline(&mut self, at_ns: u64, out: &mut impl Outlet) {
-        if at_ns < self.deadline_ns {
-            self.deadline_ns = at_ns;
-            out.timer(DEADLINE, at_ns);
+            self.deadlines.watch(deadline_ns, out);
         }
     }
 
@@ -268,7 +214,7 @@ impl<D: Dialect> Client for Http2<D> {
     }
 
     fn is_open(&self) -> bool {
-        self.open == self.conns.len()
+        self.opener.are_all_open()
     }
 
     #[inline]
@@ -291,7 +237,7 @@ impl<D: Dialect> Client for Http2<D> {
                 self.offer(at);
             }
             None => {
-                let cause = if self.open == 0 {
+                let cause = if self.opener.is_none_open() {
                     WaitCause::Connection
                 } else {
                     WaitCause::Stream
@@ -314,7 +260,8 @@ impl<D: Dialect> Client for Http2<D> {
                 continue;
             }
             if let Some(from_ns) = conn.flush(ConnId(at), &self.requests, out) {
-                self.set_deadline(from_ns.saturating_add(self.timeout_ns), out);
+                let deadline_ns = from_ns.saturating_add(self.timeout_ns);
+                self.deadlines.watch(deadline_ns, out);
             }
             if !self.conns[at as usize].to_pace.is_empty() {
                 self.pace(at, out);
@@ -345,12 +292,11 @@ impl<D: Dialect> Client for Http2<D> {
             self.conns[at as usize].answers,
         );
         if before.0 != after.0 {
-            self.opening -= 1;
-            self.open += 1;
+            self.opener.opened();
             self.open_more(out);
         }
         if before.1 != after.1 {
-            self.backoff.succeeded();
+            self.opener.worked();
         }
         match read {
             Err(error) => self.broken(at, error, stamp, out),
@@ -397,7 +343,7 @@ impl<D: Dialect> Client for Http2<D> {
                 }
                 if fruitless {
                     // Accepted and dropped: without a pause this would go round as fast as the machine can.
-                    self.pause(out);
+                    self.opener.pause(out);
                 }
                 self.lost(at, out);
             }
@@ -409,11 +355,10 @@ impl<D: Dialect> Client for Http2<D> {
         match timer {
             DEADLINE => self.expire(out),
             PACE => self.release_parts(out),
-            RETRY => {
-                self.backoff.elapsed();
+            _ => {
+                self.opener.timer(timer);
                 self.open_more(out);
             }
-            _ => self.open_more(out),
         }
         self.dispatch();
     }

@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use tare_schema::load::{ExpectBody, SessionSpec, Stop, Table};
+use tare_schema::load::{SessionSpec, Stop, Table};
 
 use super::{Channel, Program, Scripted, ScriptedPlan, Sessions};
 use crate::arrivals::{Arrivals, Looped, SharedCount};
 use crate::client::ConnId;
-use crate::engine::sim::{Act, MS, Rule, S, Sim, pool_plan};
+use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
 use crate::engine::{Book, SessionWindow};
-use crate::http1::plan::PoolPlan;
 use crate::http1::pool::Pool;
 use crate::template::{Filler, Moment};
 
@@ -53,17 +52,7 @@ fn run_with(
         clock: (S, 1_795_219_200),
         channel: Channel::Plain,
     });
-    let plain = pool_plan(3, 10 * S, ExpectBody::Any);
-    let pool = Pool::new(PoolPlan {
-        requests: scripted,
-        addresses: plain.addresses,
-        first: plain.first,
-        connections: plain.connections,
-        timeout_ns: plain.timeout_ns,
-        waiting_max: plain.waiting_max,
-        exchanges_max: plain.exchanges_max,
-        opening: plain.opening,
-    });
+    let pool = Pool::new(scripted, &connections(3, 10 * S));
     let stop = Stop::Count {
         exchanges: sessions,
     };

@@ -3,10 +3,11 @@
 use tare_schema::load::TcpContent;
 
 use super::client::{RESUME, Tcp};
-use super::conn::{Busy, State};
+use super::conn::Transfer;
 use super::shape::Answer;
 use super::{LETTERS, PIECE_BYTES};
 use crate::client::{ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
+use crate::roster::{Exchange, State};
 
 /// Written to one connection before others have their turn.
 const SLICE_BYTES: u64 = 4 * PIECE_BYTES as u64;
@@ -21,20 +22,22 @@ impl Tcp {
         out: &mut impl Outlet,
     ) {
         let begun_ns = out.now_ns();
-        let conn = &mut self.conns[at as usize];
-        let surplus = conn.surplus.take();
-        conn.state = State::Busy(Busy {
+        let slot = self.roster.slot(at);
+        let surplus = slot.conn.surplus.take();
+        slot.state = State::Busy(Exchange {
             due,
             begun_ns,
             // Without anything to send it has begun all the same.
             sent_ns: (self.shape.send_bytes == 0).then_some(begun_ns),
             waited,
-            unsent_bytes: self.shape.send_bytes,
-            received_bytes: surplus.map_or(0, |(bytes, _)| bytes),
             last: surplus.map(|(_, stamp)| stamp),
-            wrong_at: None,
+            own: Transfer {
+                unsent_bytes: self.shape.send_bytes,
+                received_bytes: surplus.map_or(0, |(bytes, _)| bytes),
+                wrong_at: None,
+            },
         });
-        self.set_deadline(begun_ns.saturating_add(self.timeout_ns), out);
+        self.roster.watch(begun_ns, out);
         if self.shape.flows || self.shape.send_bytes > PIECE_BYTES as u64 {
             self.writers.push_back(at);
         } else {
@@ -44,30 +47,33 @@ impl Tcp {
 
     /// Gives the kernel what it takes, up to a slice.
     pub(super) fn send(&mut self, at: u32, out: &mut impl Outlet) {
-        let conn = &mut self.conns[at as usize];
-        let State::Busy(busy) = &mut conn.state else {
+        let Some(exchange) = self.roster.slot(at).exchange() else {
             return;
         };
+        let transfer = &mut exchange.own;
         let mut slice_bytes = SLICE_BYTES;
-        while busy.unsent_bytes > 0 && slice_bytes > 0 {
-            let start = ((self.shape.send_bytes - busy.unsent_bytes) % LETTERS as u64) as usize;
-            let length = busy.unsent_bytes.min(slice_bytes).min(PIECE_BYTES as u64) as usize;
+        while transfer.unsent_bytes > 0 && slice_bytes > 0 {
+            let start = ((self.shape.send_bytes - transfer.unsent_bytes) % LETTERS as u64) as usize;
+            let length = transfer
+                .unsent_bytes
+                .min(slice_bytes)
+                .min(PIECE_BYTES as u64) as usize;
             let at_ns = out.now_ns();
             let taken = out.pour(ConnId(at), &self.pattern[start..start + length]);
             if taken > 0 {
-                busy.sent_ns.get_or_insert(at_ns);
+                exchange.sent_ns.get_or_insert(at_ns);
             }
-            busy.unsent_bytes -= taken as u64;
+            transfer.unsent_bytes -= taken as u64;
             slice_bytes -= taken as u64;
             if taken < length {
                 // `room` will tell.
-                if busy.sent_ns.is_none() {
-                    busy.waited = busy.waited.or(Some(WaitCause::SocketBuffer));
+                if exchange.sent_ns.is_none() {
+                    exchange.waited = exchange.waited.or(Some(WaitCause::SocketBuffer));
                 }
                 return;
             }
         }
-        if busy.unsent_bytes > 0 {
+        if transfer.unsent_bytes > 0 {
             self.writers.push_back(at);
             return out.timer(RESUME, out.now_ns());
         }
@@ -80,26 +86,26 @@ impl Tcp {
     /// Ends the exchange of a connection if nothing is missing.
     #[inline]
     pub(super) fn settle(&mut self, at: u32, out: &mut impl Outlet) {
-        let State::Busy(busy) = self.conns[at as usize].state else {
+        let State::Busy(exchange) = self.roster.slot(at).state else {
             return;
         };
         let Answer::Bytes(expected) = self.shape.answer else {
             return;
         };
-        if busy.unsent_bytes > 0 || busy.received_bytes < expected {
+        let transfer = &exchange.own;
+        if transfer.unsent_bytes > 0 || transfer.received_bytes < expected {
             return;
         }
-        self.backoff.succeeded();
-        let ended = busy.last.unwrap_or_else(|| Stamp::event(out.now_ns()));
-        let surplus = busy.received_bytes - expected;
-        self.conclude(at, &busy, expected, ended, out);
-        let conn = &mut self.conns[at as usize];
-        conn.ended += 1;
-        if conn.ended >= self.exchanges_max || (surplus > 0 && !self.shape.flows) {
-            self.renew(at, out);
-            return;
+        self.roster.worked();
+        let ended = exchange.last.unwrap_or_else(|| Stamp::event(out.now_ns()));
+        let surplus = transfer.received_bytes - expected;
+        self.conclude(at, transfer, expected, ended, out);
+        let slot = self.roster.slot(at);
+        slot.answers += 1;
+        slot.conn.surplus = (surplus > 0).then_some((surplus, ended));
+        if self.roster.is_used_up(at) || (surplus > 0 && !self.shape.flows) {
+            return self.roster.renew(at, out);
         }
-        conn.surplus = (surplus > 0).then_some((surplus, ended));
         self.offer(at, out);
     }
 
@@ -107,31 +113,33 @@ impl Tcp {
     pub(super) fn conclude(
         &mut self,
         at: u32,
-        busy: &Busy,
+        transfer: &Transfer,
         expected: u64,
         ended: Stamp,
         out: &mut impl Outlet,
     ) {
-        let received = busy.received_bytes;
+        let received = transfer.received_bytes;
         let wrong = Outcome::Wrong(ErrorClass::WRONG_BODY);
-        if let Some(offset) = busy.wrong_at {
+        if let Some(offset) = transfer.wrong_at {
             let example = format_args!("byte {offset} of the answer is not the one expected");
-            self.end(at, wrong, ended, &example, out);
+            self.roster.end(at, wrong, ended, &example, out);
         } else if received != expected && !self.shape.flows {
             let example = format_args!("{received} bytes came back, not {expected}");
-            self.end(at, wrong, ended, &example, out);
+            self.roster.end(at, wrong, ended, &example, out);
         } else {
-            self.end(at, Outcome::Right(Status::NONE), ended, &"", out);
+            self.roster
+                .end(at, Outcome::Right(Status::NONE), ended, &"", out);
         }
     }
 
     /// Takes what arrived for the exchange under way; false when there is none.
     pub(super) fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp) -> bool {
-        let State::Busy(busy) = &mut self.conns[at as usize].state else {
+        let Some(exchange) = self.roster.slot(at).exchange() else {
             return false;
         };
-        if self.shape.content == TcpContent::Pattern && busy.wrong_at.is_none() {
-            let mut offset = busy.received_bytes;
+        let transfer = &mut exchange.own;
+        if self.shape.content == TcpContent::Pattern && transfer.wrong_at.is_none() {
+            let mut offset = transfer.received_bytes;
             for piece in bytes.chunks(PIECE_BYTES) {
                 let start = (offset % LETTERS as u64) as usize;
                 let right = &self.pattern[start..start + piece.len()];
@@ -140,14 +148,14 @@ impl Tcp {
                         .iter()
                         .zip(right)
                         .position(|(came, right)| came != right);
-                    busy.wrong_at = Some(offset + within.unwrap_or(0) as u64);
+                    transfer.wrong_at = Some(offset + within.unwrap_or(0) as u64);
                     break;
                 }
                 offset += piece.len() as u64;
             }
         }
-        busy.received_bytes += bytes.len() as u64;
-        busy.last = Some(stamp);
+        transfer.received_bytes += bytes.len() as u64;
+        exchange.last = Some(stamp);
         true
     }
 }

@@ -7,7 +7,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Tcp, TcpPlan};
+pub use client::Tcp;
 
 /// Longest piece that is written at once.
 const PIECE_BYTES: usize = 128 * 1024;

@@ -1,15 +1,14 @@
 //! The TCP client against far sides that echo, stop, say too much, or take little.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use tare_schema::load::{Direction, Stop, TcpContent, TcpExchange};
 
-use super::{Tcp, TcpPlan, pattern};
+use super::{Tcp, pattern};
 use crate::arrivals::{Arrivals, Looped, SharedCount};
 use crate::client::{Closed, ConnId};
-use crate::engine::sim::{Act, Far, MS, S, Sim};
-use crate::opening::Opening;
+use crate::engine::sim::{Act, Far, MS, S, Sim, connections};
+use crate::roster::Connections;
 use crate::tally::Quantity;
 
 const ECHO: TcpExchange = TcpExchange::Echo {
@@ -45,17 +44,12 @@ impl Far for Echo {
     }
 }
 
-fn tcp(exchange: TcpExchange, connections: usize, exchanges_max: u64) -> Tcp {
-    Tcp::new(TcpPlan {
-        exchange,
-        addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
-        first: 0,
-        connections,
+fn tcp(exchange: TcpExchange, count: usize, exchanges_max: u64) -> Tcp {
+    let plan = Connections {
         exchanges_max,
-        opening: Opening::default(),
-        timeout_ns: S,
-        waiting_max: 100,
-    })
+        ..connections(count, S)
+    };
+    Tcp::new(exchange, &plan)
 }
 
 /// Ten exchanges of one client over one connection.

@@ -8,16 +8,14 @@ use super::super::codec::frame;
 use super::super::dialect::Dialect;
 use super::super::error::{CodecError, ErrorCode};
 use super::conn::{Leave, State};
-use super::{Http2, RETRY, Waiting};
-use crate::arrivals::NEVER;
+use super::{Http2, Waiting};
 use crate::client::{Bound, Closed, ConnId, Done, ErrorClass, Outcome, Outlet, Stamp};
 
 impl<D: Dialect> Http2<D> {
     /// An open connection is gone, its exchanges have left.
     pub(super) fn lost(&mut self, at: u32, out: &mut impl Outlet) {
         self.conns[at as usize].state = State::Closed;
-        self.open -= 1;
-        self.to_open.push_back(at);
+        self.opener.lost(at);
         self.open_more(out);
     }
 
@@ -30,19 +28,12 @@ impl<D: Dialect> Http2<D> {
         out: &mut impl Outlet,
     ) {
         self.conns[at as usize].state = State::Closed;
-        self.opening -= 1;
-        self.to_open.push_back(at);
-        self.pause(out);
-        if self.open == 0 {
+        self.opener.failed(at, out);
+        if self.opener.is_none_open() {
             // Nobody is there to carry what waits: it has failed, as a user's request would have.
             self.end_waiting(Outcome::Wrong(class), example, out);
         }
         self.open_more(out);
-    }
-
-    pub(super) fn pause(&mut self, out: &mut impl Outlet) {
-        let until_ns = self.backoff.failed(out.now_ns());
-        out.timer(RETRY, until_ns);
     }
 
     pub(super) fn end_waiting(
@@ -100,7 +91,7 @@ impl<D: Dialect> Http2<D> {
     ) {
         let was_open = self.conns[at as usize].state == State::Open;
         let blamed = self.end_all(at, Outcome::Wrong(ErrorClass::RUBBISH), stamp, &error, out);
-        if blamed == 0 && (was_open || self.waiting.is_empty() || self.open > 0) {
+        if blamed == 0 && (was_open || self.waiting.is_empty() || !self.opener.is_none_open()) {
             out.fault(ErrorClass::RUBBISH, &error);
         }
         let output = &mut self.conns[at as usize].output;
@@ -113,7 +104,7 @@ impl<D: Dialect> Http2<D> {
         out.close(ConnId(at));
         if was_open {
             if self.conns[at as usize].answers == 0 {
-                self.pause(out);
+                self.opener.pause(out);
             }
             self.lost(at, out);
         } else {
@@ -129,7 +120,7 @@ impl<D: Dialect> Http2<D> {
         if is_left {
             if conn.answers == 0 {
                 // Sent away before any answer: without a pause this would go round as fast as the machine can.
-                self.pause(out);
+                self.opener.pause(out);
             }
             out.close(ConnId(at));
             self.lost(at, out);
@@ -140,15 +131,14 @@ impl<D: Dialect> Http2<D> {
     /// Ends what is over its limit; exchanges are cancelled on their streams, the connections live on.
     pub(super) fn expire(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
-        let mut next_ns = NEVER;
-        self.deadline_ns = NEVER;
+        self.deadlines.elapsed();
         for at in 0..self.conns.len() as u32 {
             match self.conns[at as usize].state {
                 State::Closed => {}
                 State::Connecting { deadline_ns } | State::Greeting { deadline_ns }
                     if deadline_ns > now_ns =>
                 {
-                    next_ns = next_ns.min(deadline_ns);
+                    self.deadlines.watch(deadline_ns, out);
                 }
                 State::Connecting { .. } => {
                     out.close(ConnId(at));
@@ -166,16 +156,13 @@ impl<D: Dialect> Http2<D> {
                         "the server sent no SETTINGS in time: does it speak http/2 on this port?";
                     self.not_connected(at, class, &example, out);
                 }
-                State::Open => next_ns = next_ns.min(self.expire_streams(at, now_ns, out)),
+                State::Open => self.expire_streams(at, now_ns, out),
             }
-        }
-        if next_ns != NEVER {
-            self.set_deadline(next_ns, out);
         }
     }
 
-    /// The next deadline of the connection's exchanges.
-    pub(super) fn expire_streams(&mut self, at: u32, now_ns: u64, out: &mut impl Outlet) -> u64 {
+    /// The same among the exchanges of one connection.
+    fn expire_streams(&mut self, at: u32, now_ns: u64, out: &mut impl Outlet) {
         let timeout_ns = self.timeout_ns;
         let conn = &mut self.conns[at as usize];
         let deadline_ns = |begun_ns: u64| begun_ns.saturating_add(timeout_ns);
@@ -194,15 +181,12 @@ impl<D: Dialect> Http2<D> {
                 out,
             );
         }
-        let next_ns = conn
-            .streams
-            .each()
-            .map(|(_, stream)| deadline_ns(stream.begun_ns))
-            .min();
+        for (_, stream) in conn.streams.each() {
+            self.deadlines.watch(deadline_ns(stream.begun_ns), out);
+        }
         if expired && !self.replace_if_left(at, out) {
             self.touch(at);
             self.offer(at);
         }
-        next_ns.unwrap_or(NEVER)
     }
 }

@@ -14,6 +14,8 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, StampSource,
     TIMERS_MAX, Ticket, TimerId, WaitCause, Written,
 };
+use crate::engine::sim::connections;
+use crate::roster::Connections;
 
 pub const MS: u64 = 1_000_000;
 pub const TIMEOUT_NS: u64 = 1_000 * MS;
@@ -210,14 +212,11 @@ impl<D: Dialect> Rig<D> {
     pub fn of(setup: Setup, requests: Arc<[D::Request]>) -> Self {
         let client = Http2::new(Http2Plan {
             requests,
-            addresses: Arc::from([SocketAddr::from(([127, 0, 0, 1], 80))]),
-            first: 0,
-            connections: setup.connections,
+            connections: Connections {
+                waiting_max: 64,
+                ..connections(setup.connections, TIMEOUT_NS)
+            },
             streams: setup.streams,
-            timeout_ns: TIMEOUT_NS,
-            waiting_max: 64,
-            exchanges_max: u64::MAX,
-            opening: crate::opening::Opening::default(),
             windows: setup.windows,
             limits: Limits::default(),
         });
