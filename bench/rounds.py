@@ -179,14 +179,14 @@ def machine():
             "busy_share_before": round(busy, 3)}
 
 
-def build(*wanted):
-    """Builds the binary and examples with the project's own profile; the paths."""
+def build(*wanted, package="tare-load"):
+    """Builds the binary and examples of one package with the project's own profile; the paths."""
     target = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
     if "tare" in wanted:
         subprocess.run([os.path.join(ROOT, "tare"), "--version"], check=True, stdout=sys.stderr)
     examples = [name for name in wanted if name != "tare"]
     if examples:
-        words = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "tare-load"]
+        words = ["cargo", "build", "--release", "--locked", "--quiet", "-p", package]
         for name in examples:
             words += ["--example", name]
         subprocess.run(words, check=True, cwd=ROOT)

@@ -3,6 +3,7 @@
 mod error;
 pub mod link;
 pub mod namespace;
+pub mod netem;
 mod netlink;
 mod switch;
 mod sys;

@@ -5,6 +5,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod keeper;
+pub mod link;
 pub mod load;
 pub mod origin;
 pub mod plan;
@@ -46,6 +47,9 @@ pub enum Command {
     /// Hold the processes of a run (started by `run`).
     #[command(hide = true)]
     Keeper(keeper::Args),
+    /// Hold the links between the sites of a bed (started by an environment).
+    #[command(hide = true)]
+    Link(link::Args),
 }
 
 impl Command {
@@ -64,6 +68,7 @@ impl Command {
             Command::Completions(args) => completions::run(args),
             Command::Agent(args) => agent::run(args),
             Command::Keeper(args) => keeper::run(args),
+            Command::Link(args) => link::run(args),
         }
     }
 }

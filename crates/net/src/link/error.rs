@@ -33,6 +33,14 @@ pub enum LinkError {
         "the link cannot start: {0}; are there enough processes and open files (`ulimit -u`, `ulimit -n`)?"
     )]
     NoStart(io::Error),
+    /// The settings of TCP cannot be changed.
+    #[error(
+        "the windows of TCP in the namespace cannot be widened: {0}; /proc/sys must be writable there"
+    )]
+    NoWindow(io::Error),
+    /// Whoever gave the orders is gone.
+    #[error("nobody listens to the links any more: {0}; they end with the run that started them")]
+    NoConductor(io::Error),
     /// A measurement did not work.
     #[error(
         "the way to {to} cannot be measured, {step}: {error}; is the device up, and is there a route?"

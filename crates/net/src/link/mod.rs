@@ -13,9 +13,11 @@ mod offload;
 mod pause;
 mod plan;
 mod pool;
+mod serve;
 mod shape;
 mod sys;
 mod tun;
+mod windows;
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -30,9 +32,13 @@ pub use counts::{Counts, WayCounts};
 pub use error::LinkError;
 pub use measure::{Path, RoundTrips, Throughput, connected, round_trips, throughput};
 pub use plan::{LinkPlan, Scheduling, WayPlan};
+pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
+pub use windows::widen;
 
 /// How the threads of a link are scheduled in fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduled {
     /// Before everything else that is not real-time.

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::process::Command;
 
-use tare_net::link::{Link, LinkPlan, Path, WayPlan};
+use tare_net::link::{Link, LinkPlan, Path, Scheduling, WayPlan};
 use tare_net::namespace::Namespace;
 
 pub const A: &str = "10.99.0.1";
@@ -35,8 +35,15 @@ pub fn permitted() -> bool {
 
 impl Pair {
     pub fn joined(way: &WayPlan) -> Self {
+        Self::scheduled(way, Scheduling::First)
+    }
+
+    pub fn scheduled(way: &WayPlan, scheduling: Scheduling) -> Self {
         let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
-        let plan = LinkPlan::symmetric(["wan0", "wan0"], way, 7);
+        let plan = LinkPlan {
+            scheduling,
+            ..LinkPlan::symmetric(["wan0", "wan0"], way, 7)
+        };
         let link = Link::start(a.as_fd(), b.as_fd(), &plan).unwrap();
         for (namespace, own, other) in [(&a, A, B), (&b, B, A)] {
             // Else IPv6 says hello at moments of its own, and the counts are not the test's alone.
