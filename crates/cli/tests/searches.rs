@@ -7,10 +7,16 @@
 
 mod rig;
 
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::Duration;
 
 use rig::{finish, origin, stderr, stdout, tare, turn};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tare_schema::seek_report::{CurveReport, SearchReport};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -21,6 +27,12 @@ fn load(url: &str, more: &[&str]) -> (Value, Option<i32>) {
     let report = serde_json::from_str(&stdout(&output))
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(&output), stderr(&output)));
     (report, output.status.code())
+}
+
+/// That what was printed has the shape of its schema, no key more and none less.
+fn assert_shape<T: Serialize + DeserializeOwned>(found: &Value) {
+    let read: T = serde_json::from_value(found.clone()).unwrap();
+    assert_eq!(&serde_json::to_value(read).unwrap(), found);
 }
 
 /// Short tries without pauses.
@@ -47,6 +59,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     let (kept, missed) = (&found["kept_per_s"], &found["missed_per_s"]);
     let (kept, missed) = (kept.as_f64().unwrap(), missed.as_f64().unwrap());
     assert_eq!(code, Some(0), "{found:#}");
+    assert_shape::<SearchReport>(&found);
     assert!(kept < missed, "{found:#}");
     // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
     assert!((150.0..=204.0).contains(&kept), "{found:#}");
@@ -65,6 +78,7 @@ fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
     assert_eq!(code, Some(1));
     assert_eq!(found["kept_per_s"], Value::Null, "{found:#}");
     assert_eq!(found["probes"][0]["verdict"], "missed", "{found:#}");
+    assert_shape::<SearchReport>(&found);
 
     let (_origin, address) = origin(&["--answer", "status=503"]);
     let url = format!("http://{address}/");
@@ -92,6 +106,7 @@ fn a_curve_writes_its_picture_and_its_table_and_marks_the_knee() {
         &[&curve[..], &files, &QUICK].concat(),
     );
     assert_eq!(code, Some(0), "{found:#}");
+    assert_shape::<CurveReport>(&found);
     let rates: Vec<_> = found["points"].as_array().unwrap().iter().collect();
     let rates: Vec<_> = rates.iter().map(|one| one["rate_per_s"].as_f64()).collect();
     assert_eq!(rates, [Some(100.0), Some(400.0), Some(600.0)]);
@@ -195,5 +210,49 @@ fn blocks_flow_up_down_and_both_ways_and_their_rate_is_said() {
         let mut shown = tare(&["load", &url, "--no-calibrate"]);
         let output = finish(shown.args(throughput), LIMIT);
         assert!(stdout(&output).contains("Gbit/s"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_what_still_opens_its_connections() {
+    let _turn = turn();
+    // The handshake is begun, and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let long = ["--timeout", "600s", "--no-calibrate", "-C", "1", "--json"];
+    for mode in [
+        &["--search", "p50 < 10ms"][..],
+        &["--curve=100"],
+        &["--curve"],
+        &["--rate", "100", "-d", "60s"],
+    ] {
+        let mut load = tare(&["load", &url]);
+        load.args(mode).args(long);
+        load.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = load.spawn().unwrap();
+        let (mut stream, _) = silent.accept().unwrap();
+        stream.read_exact(&mut [0; 5]).unwrap();
+        rig::kill(child.id(), "INT");
+        let pid = child.id();
+        let (ended, end) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let output = child.wait_with_output();
+            let _ = ended.send(());
+            output.unwrap()
+        });
+        let is_ended = end.recv_timeout(LIMIT).is_ok();
+        if !is_ended {
+            rig::kill(pid, "KILL");
+        }
+        let output = reader.join().unwrap();
+        assert!(is_ended, "{mode:?} went on: {}", stderr(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(130),
+            "{mode:?}: {}",
+            stderr(&output)
+        );
+        let printed: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert!(printed.is_object(), "{mode:?}: {printed}");
     }
 }

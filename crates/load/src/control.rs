@@ -1,7 +1,7 @@
 //! How a running load is told to begin and to end, from other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mio::Waker;
 
@@ -19,6 +19,23 @@ impl StopHandle {
         Self::default()
     }
 
+    /// A handle to another load, which ends with this one: each of several in a row has one of its own.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        let follower = Self::new();
+        let mut followers = self.0.followers();
+        followers.retain(|one| one.strong_count() > 0);
+        followers.push(Arc::downgrade(&follower.0));
+        drop(followers);
+        // Behind the entry: whoever ended this one before has not seen it.
+        if self.0.is_aborted() {
+            follower.abort();
+        } else if self.is_ended() {
+            follower.end();
+        }
+        follower
+    }
+
     /// Ends the window now; what is under way may still finish within the timeout.
     pub fn end(&self) {
         let now_ns = monotonic_ns();
@@ -28,6 +45,7 @@ impl StopHandle {
             .end_ns
             .compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
         self.0.wake();
+        self.each_follower(StopHandle::end);
     }
 
     /// Ends everything now; what is under way is unfinished.
@@ -35,6 +53,20 @@ impl StopHandle {
         self.end();
         self.0.abort.store(true, Ordering::Relaxed);
         self.0.wake();
+        self.each_follower(StopHandle::abort);
+    }
+
+    fn each_follower(&self, order: impl Fn(&StopHandle)) {
+        let followers: Vec<_> = self
+            .0
+            .followers()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        followers
+            .into_iter()
+            .map(StopHandle)
+            .for_each(|one| order(&one));
     }
 
     /// Whether it was ended.
@@ -57,6 +89,8 @@ pub(crate) struct Control {
     end_ns: AtomicU64,
     abort: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
+    /// Loads that end with this one.
+    followers: Mutex<Vec<Weak<Control>>>,
 }
 
 impl Control {
@@ -95,10 +129,41 @@ impl Control {
         self.abort.load(Ordering::Relaxed)
     }
 
+    fn followers(&self) -> MutexGuard<'_, Vec<Weak<Control>>> {
+        self.followers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn wake(&self) {
         for waker in &*self.wakers.lock().unwrap_or_else(PoisonError::into_inner) {
             // Fails only when the counter of the eventfd is full, and then the worker is awake.
             let _ = waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_reaches_every_load_that_follows_also_one_made_later() {
+        let stop = StopHandle::new();
+        let first = stop.following();
+        stop.end();
+        let second = stop.following();
+        assert!(first.is_ended() && second.is_ended());
+        assert!(!first.control().is_aborted() && !second.control().is_aborted());
+        stop.abort();
+        assert!(first.control().is_aborted() && second.control().is_aborted());
+        assert!(stop.following().control().is_aborted());
+    }
+
+    #[test]
+    fn a_load_that_follows_can_end_alone() {
+        let stop = StopHandle::new();
+        stop.following().abort();
+        assert!(!stop.is_ended());
     }
 }

@@ -21,6 +21,7 @@ pub mod record;
 pub mod resolve;
 pub mod schemas;
 pub mod script;
+pub mod seek_report;
 pub mod structure;
 pub mod target;
 pub mod topology;

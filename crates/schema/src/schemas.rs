@@ -10,6 +10,7 @@ use crate::load_report::LoadReport;
 use crate::plan::Plan;
 use crate::record::{EnvironmentRecord, RunState, TrialRecord};
 use crate::script::{RequestsDef, SessionDef};
+use crate::seek_report::{CurveReport, SearchReport};
 use crate::target::TargetDef;
 use crate::view::View;
 
@@ -99,6 +100,16 @@ pub const SHAPES: &[Shape] = &[
         name: "load-report",
         about: "what `tare load --json` prints",
         make: schema_of::<LoadReport>,
+    },
+    Shape {
+        name: "search-report",
+        about: "what `tare load --search --json` prints",
+        make: schema_of::<SearchReport>,
+    },
+    Shape {
+        name: "curve-report",
+        about: "what `tare load --curve --json` prints",
+        make: schema_of::<CurveReport>,
     },
     Shape {
         name: "view",

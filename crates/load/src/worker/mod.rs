@@ -249,6 +249,10 @@ impl<C: Client> Worker<C> {
             return;
         }
         match self.phase {
+            // Ended before it began: there is nothing to open connections for.
+            Phase::Opening { .. } if self.plan.control.end_ns() != NEVER => {
+                self.phase = Phase::Over;
+            }
             Phase::Opening {
                 until_ns,
                 alone_until_ns,

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use serde_json::{Value, json};
 use tare_load::{LoadError, Outcome, StopHandle};
+use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{Pacing, Stop};
+use tare_schema::seek_report::{CurveReport, FeltReport, PointReport};
 use tare_seek::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
 use tare_seek::search::probe_length;
 use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
 use super::plan::Wanted;
-use super::search::{busiest, felt, ours, plan_of, try_once};
+use super::search::{busiest, felt, ours, plan_of, rest, try_once};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
@@ -48,7 +48,8 @@ pub fn run(
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
     let rates = match wanted_rates {
-        CurveRates::Auto => rates(most(wanted, stop)?),
+        // What was ended while it was looked for is not known.
+        CurveRates::Auto => most(wanted, stop)?.map_or_else(Vec::new, rates),
         CurveRates::These(rates) => rates.clone(),
     };
     let order = order(rates.len(), args.search.repeats as usize, args.seed);
@@ -80,7 +81,7 @@ pub fn run(
             break;
         }
         add(&mut merged, at, &outcome)?;
-        thread::sleep(args.search.rest.0);
+        rest(args.search.rest.0, stop);
     }
     if stop.is_ended() || gone.is_some() {
         let (of, rates) = (rates.len(), merged.len());
@@ -129,21 +130,24 @@ pub fn run(
     )
 }
 
-/// What the server answers when it is asked as fast as the connections carry it.
-fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<f64> {
+/// What the server answers when it is asked as fast as the connections carry it; `None` if that was ended.
+fn most(wanted: &Wanted, stop: &StopHandle) -> anyhow::Result<Option<f64>> {
     let mut plan = plan_of(wanted, 1.0, MOST_LENGTH);
     plan.load.pacing = Pacing::Max;
     plan.load.stop = Stop::Duration {
         window_ns: MOST_LENGTH.as_nanos() as u64,
     };
     let (outcome, _) = try_once(&plan, stop, None).map_err(refused)?;
+    if stop.is_ended() {
+        return Ok(None);
+    }
     let result = outcome.result;
     let answered = result.answered_in_window.right as f64 * 1e9 / result.window_ns.max(1) as f64;
     anyhow::ensure!(
         answered > 0.0,
         "the server gave no right answer: there is no curve; try one load without --curve"
     );
-    Ok(answered)
+    Ok(Some(answered))
 }
 
 /// An error before there was anything to draw.
@@ -276,25 +280,29 @@ fn csv(points: &[Point]) -> String {
     text
 }
 
-fn report(wanted: &Wanted, points: &[Point]) -> Value {
+fn report(wanted: &Wanted, points: &[Point]) -> CurveReport {
     let one = |point: &Point| {
-        let felt: serde_json::Map<String, Value> = QUANTILES
-            .iter()
-            .zip(point.felt_ns)
-            .map(|(name, ns)| ((*name).to_owned(), json!(ns)))
-            .collect();
-        json!({
-            "rate_per_s": point.rate_per_s,
-            "answered_per_s": point.answered_per_s,
-            "felt_ns": felt,
-            "errors": point.errors,
-            "generator_busy": point.busy,
-            "generator_limited": point.ours,
-        })
+        let [p50, p90, p99, p99_9, max] = point.felt_ns;
+        PointReport {
+            rate_per_s: point.rate_per_s,
+            answered_per_s: point.answered_per_s,
+            felt_ns: FeltReport {
+                p50,
+                p90,
+                p99,
+                p99_9,
+                max,
+            },
+            errors: point.errors,
+            generator_busy: point.busy,
+            generator_limited: point.ours,
+        }
     };
-    json!({
-        "load": wanted.way,
-        "points": points.iter().map(one).collect::<Vec<_>>(),
-        "knee_per_s": knee_of(points).map(|at| points[at].rate_per_s),
-    })
+    CurveReport {
+        version: FORMAT_VERSION,
+        tare: env!("CARGO_PKG_VERSION").to_owned(),
+        load: wanted.way.clone(),
+        points: points.iter().map(one).collect(),
+        knee_per_s: knee_of(points).map(|at| points[at].rate_per_s),
+    }
 }

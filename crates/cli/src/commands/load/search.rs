@@ -3,11 +3,11 @@
 mod probe;
 
 use std::process::ExitCode;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
 use tare_load::{LoadError, StopHandle};
+use tare_schema::FORMAT_VERSION;
+use tare_schema::seek_report::{SearchReport, TryReport, TryVerdict};
 use tare_seek::objective::{ErrorsShown, Objective};
 use tare_seek::search::{
     Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, next, probe_length,
@@ -18,7 +18,7 @@ use super::plan::Wanted;
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 use probe::{Told, backlog, judge};
-pub use probe::{busiest, felt, ours, plan_of, try_once};
+pub use probe::{busiest, felt, ours, plan_of, rest, try_once};
 
 /// Tries at most, whatever time is left.
 const PROBES_MAX: usize = 100;
@@ -58,7 +58,7 @@ pub fn run(
         Some(cut) => cut_words(objective, answer, cut),
     };
     if args.output.json {
-        let report = report(objective, answer, &told, &words);
+        let report = report(wanted, objective, answer, &told, words);
         screen::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
         screen::print(&format!("\n{words}\n"))?;
@@ -125,7 +125,7 @@ fn tries(
             screen::print(&format!("{}\n", line(told.len() + 1, &one, why)))?;
         }
         told.push(one);
-        thread::sleep(args.search.rest.0);
+        rest(args.search.rest.0, stop);
     }
 }
 
@@ -250,7 +250,13 @@ fn cut_words(objective: &Objective, answer: Answer, cut: &Cut) -> String {
     format!("not settled: {known}; {because}")
 }
 
-fn report(objective: &Objective, answer: Answer, told: &[Told], words: &str) -> Value {
+fn report(
+    wanted: &Wanted,
+    objective: &Objective,
+    answer: Answer,
+    told: &[Told],
+    words: String,
+) -> SearchReport {
     let (kept, missed, settled) = match answer {
         Answer::Found {
             kept_per_s,
@@ -265,29 +271,26 @@ fn report(objective: &Objective, answer: Answer, told: &[Told], words: &str) -> 
         Answer::Below { missed_per_s } => (None, Some(missed_per_s), false),
         Answer::Unknown => (None, None, false),
     };
-    let verdict = |verdict| match verdict {
-        Verdict::Kept => "kept",
-        Verdict::Missed => "missed",
-        Verdict::Instrument => "generator-limited",
+    let probe = |told: &Told| TryReport {
+        rate_per_s: told.probe.rate_per_s,
+        length_ns: told.length.as_nanos() as u64,
+        verdict: match told.probe.verdict {
+            Verdict::Kept => TryVerdict::Kept,
+            Verdict::Missed => TryVerdict::Missed,
+            Verdict::Instrument => TryVerdict::GeneratorLimited,
+        },
+        figures: told.figures.clone(),
+        because: (!told.because.is_empty()).then(|| told.because.clone()),
     };
-    let probes: Vec<Value> = told
-        .iter()
-        .map(|told| {
-            json!({
-                "rate_per_s": told.probe.rate_per_s,
-                "length_ns": told.length.as_nanos() as u64,
-                "verdict": verdict(told.probe.verdict),
-                "figures": told.figures,
-                "because": (!told.because.is_empty()).then_some(&told.because),
-            })
-        })
-        .collect();
-    json!({
-        "objective": objective.to_string(),
-        "kept_per_s": kept,
-        "missed_per_s": missed,
-        "settled": settled,
-        "sentence": words,
-        "probes": probes,
-    })
+    SearchReport {
+        version: FORMAT_VERSION,
+        tare: env!("CARGO_PKG_VERSION").to_owned(),
+        load: wanted.way.clone(),
+        objective: objective.to_string(),
+        kept_per_s: kept,
+        missed_per_s: missed,
+        settled,
+        sentence: words,
+        probes: told.iter().map(probe).collect(),
+    }
 }

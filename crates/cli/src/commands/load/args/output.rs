@@ -10,7 +10,7 @@ use crate::commands::load::assertion::Assertion;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Print the result as JSON (`tare schema load-report` prints its schema).
+    /// Print the result as JSON (`tare schema load-report` prints its schema; of a search or a curve, `search-report` and `curve-report`).
     #[arg(long)]
     pub json: bool,
     /// Show nothing while the load goes on.

@@ -1,7 +1,8 @@
 //! One try of a search: its load, its verdict, and whether the generator itself was the limit.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
@@ -60,7 +61,7 @@ pub fn try_once(
 ) -> Result<(Outcome, Hope), LoadError> {
     let mut backlog = backlog;
     let mut hope = Hope::Some;
-    let outcome = tare_load::run(plan, &StopHandle::new(), &mut |progress| {
+    let outcome = tare_load::run(plan, &stop.following(), &mut |progress| {
         if let (Some(backlog), Hope::Some, Progress::Sample(sample)) =
             (&mut backlog, hope, progress)
         {
@@ -73,6 +74,18 @@ pub fn try_once(
         }
     })?;
     Ok((outcome, hope))
+}
+
+/// Pauses between two tries, unless the whole was ended.
+pub fn rest(pause: Duration, stop: &StopHandle) {
+    let until = Instant::now() + pause;
+    while !stop.is_ended() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(SAMPLE_EVERY));
+    }
 }
 
 /// What is known of a try while it goes on.
