@@ -137,6 +137,16 @@ pub(super) fn traffic(page: &mut Page, result: &LoadResult) {
         words.push_str(&format!(", {} attempts failed", connections.failed));
     }
     page.line("connections", &words);
+    let counts = result
+        .protocol_counts
+        .iter()
+        .filter(|&(_, &count)| count > 0);
+    let counts: Vec<String> = counts
+        .map(|(name, count)| format!("{count} {}", name.replace('-', " ")))
+        .collect();
+    if !counts.is_empty() {
+        page.line("protocol", &counts.join(", "));
+    }
     for wait in &result.waits {
         let mean_ns = wait.total_ns as f64 / wait.count.max(1) as f64;
         page.line(
