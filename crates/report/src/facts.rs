@@ -98,28 +98,28 @@ fn design(plan: &Plan) -> FactGroup {
             .collect::<Vec<_>>()
             .join(", "),
     };
-    group(
-        "design",
-        vec![
-            fact("experiment", plan.file.clone()),
-            fact(
-                "workload",
-                format!("{}: {}", plan.workload.name, plan.workload.about),
-            ),
-            fact("blocks", blocks),
-            fact(
-                "order",
-                format!("random within a block, seed {}", plan.seed),
-            ),
-            fact("targets started afresh", restart),
-            fact("noise floor", noise),
-            fact("primary metrics", primary.join(", ")),
-            fact("margin", quantity::percent(plan.margin)),
-            fact("placement", addressing),
-            fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
-            fact("cores of everything else", cpus(&plan.placement.part_cpus)),
-        ],
-    )
+    let mut facts = vec![
+        fact("experiment", plan.file.clone()),
+        fact(
+            "workload",
+            format!("{}: {}", plan.workload.name, plan.workload.about),
+        ),
+        fact("blocks", blocks),
+        fact(
+            "order",
+            format!("random within a block, seed {}", plan.seed),
+        ),
+        fact("targets started afresh", restart),
+        fact("noise floor", noise),
+        fact("primary metrics", primary.join(", ")),
+        fact("margin", quantity::percent(plan.margin)),
+        fact("placement", addressing),
+        fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
+        fact("cores of everything else", cpus(&plan.placement.part_cpus)),
+    ];
+    let links = plan.site_links.iter();
+    facts.extend(links.map(|link| fact("round trip between sites", link.in_words())));
+    group("design", facts)
 }
 
 /// The load of each role as the first cell has it; what levels vary stands in their names.

@@ -22,6 +22,7 @@ pub mod resolve;
 pub mod schemas;
 pub mod script;
 pub mod seek_report;
+pub mod sites;
 pub mod structure;
 pub mod target;
 pub mod topology;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::LoadSpec;
 use crate::metric::Metric;
+use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
 /// A fully resolved experiment.
@@ -47,6 +48,9 @@ pub struct Plan {
     pub placement: Placement,
     /// How pods get their addresses.
     pub addressing: Addressing,
+    /// What is between every two sites; none: everything is at one place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub site_links: Vec<SiteLink>,
     /// Limits per instance.
     pub limits: BTreeMap<String, Limits>,
     /// Metrics with simultaneous intervals.

@@ -1,4 +1,6 @@
-//! Times, sizes and shares as people write them: `700ms`, `1kB`, `5%`.
+//! Times, sizes, shares and speeds as people write them: `700ms`, `1kB`, `5%`, `1Gbit/s`.
+
+mod bit_rate;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use bit_rate::BitRate;
 
 /// Longest time that an experiment may name: a month.
 const PERIOD_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
@@ -270,6 +274,7 @@ pub fn check_format(format: &str, text: &str) -> Option<String> {
     match format {
         "period" => text.parse::<Period>().err().map(|error| error.to_string()),
         "size" => text.parse::<Size>().err().map(|error| error.to_string()),
+        "bit-rate" => text.parse::<BitRate>().err().map(|error| error.to_string()),
         "share" => text.parse::<Share>().err().map(|error| error.to_string()),
         _ => None,
     }

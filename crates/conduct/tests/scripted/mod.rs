@@ -437,6 +437,7 @@ fn sample_plan() -> Plan {
             part_cpus: Vec::new(),
         },
         addressing: Addressing::Loopback,
+        site_links: Vec::new(),
         limits: BTreeMap::new(),
         primary: vec![Metric::Median],
         margin: 0.0,

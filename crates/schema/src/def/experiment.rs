@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::arm::ArmDef;
 use super::load::LoadSection;
+use super::sites::SitesDef;
 use crate::metric::Metric;
 use crate::name::Name;
 use crate::plan::{Addressing, Compare, NoiseFloor, Restart};
@@ -56,6 +57,9 @@ pub struct ExperimentDef {
     /// How pods get their addresses. Default: loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addressing: Option<Addressing>,
+    /// Places at a distance from one another, and which pods stand where. Default: everything at one place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesDef>,
     /// Limits of instances, by name: `{server: {cpu: 2, memory: 1Gi}}`.
     #[serde(default)]
     pub limits: BTreeMap<Name, LimitsDef>,

@@ -6,6 +6,7 @@
 mod arm;
 mod experiment;
 mod load;
+mod sites;
 mod workload;
 
 pub use arm::{
@@ -17,6 +18,7 @@ pub use experiment::{
     PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
 };
 pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
+pub use sites::{SiteLinkDef, SitesDef};
 pub use workload::{
     BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PrepareDef, PrepareWhen, RequestDef,
     SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,

@@ -10,6 +10,7 @@ mod load;
 mod pacing;
 mod published;
 mod run;
+mod sites;
 mod start;
 mod template;
 mod topology;
@@ -202,7 +203,9 @@ fn plan(
     check_arm_names(scope, root, def, compare);
     let variants = levels::variants(scope, root, def, folder);
     let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
-    let arms = topology::arms(scope, root, def, folder);
+    let mut arms = topology::arms(scope, root, def, folder);
+    let addressing = addressing(def, choices);
+    let site_links = sites::sites(scope, root, def, &mut arms, addressing);
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
             let known = folder.def.prepare.keys().map(|name| name.0.as_str());
@@ -245,10 +248,8 @@ fn plan(
             .unwrap_or(NoiseFloor::Measured),
         restart: def.restart.unwrap_or(Restart::Block),
         placement: run::placement(scope, root, def, &choices.cores),
-        addressing: choices
-            .addressing
-            .or(def.addressing)
-            .unwrap_or(Addressing::Loopback),
+        addressing,
+        site_links,
         limits: run::limits(scope, root, def, &arms),
         primary: run::primary(scope, root, def),
         margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
@@ -257,6 +258,15 @@ fn plan(
         arms,
         levels,
     }
+}
+
+/// As asked for, else as written, else what the experiment needs.
+fn addressing(def: &ExperimentDef, choices: &Choices) -> Addressing {
+    let needed = match def.sites {
+        Some(_) => Addressing::Namespaces,
+        None => Addressing::Loopback,
+    };
+    choices.addressing.or(def.addressing).unwrap_or(needed)
 }
 
 /// Every arm × level, the levels of an arm together.

@@ -3,6 +3,7 @@
 //! | module | ring |
 //! | --- | --- |
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
+//! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
 //! | `mutations` | pure: no file, however broken, makes a panic or a problem without a place |
@@ -20,4 +21,5 @@ mod mistakes;
 mod mutations;
 mod names;
 mod schemas;
+mod sites;
 mod sketches;

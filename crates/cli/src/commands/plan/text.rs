@@ -205,10 +205,13 @@ fn placement(plan: &Plan) -> String {
         let noun = if cores.len() == 1 { "core" } else { "cores" };
         format!("{noun} {}", words.join(", "))
     };
-    let addressing = match plan.addressing {
+    let mut addressing = String::from(match plan.addressing {
         Addressing::Loopback => "each pod a loopback address of its own",
         Addressing::Namespaces => "each pod a network namespace",
-    };
+    });
+    for link in &plan.site_links {
+        addressing += &format!("; {}", link.in_words());
+    }
     if plan.placement.agent_cpus.is_empty() {
         return format!("one core for all; {addressing}");
     }
