@@ -159,8 +159,8 @@ impl Codec {
         bytes: &'b [u8],
         memory: &'c mut HeadMemory,
     ) -> Feed<'c, 'b> {
-        // A watched value has to be copied out of each head.
-        let memory = (self.watch.keep == Keep::Nothing).then_some(memory);
+        // A watched value has to be copied out of each head; of cookies it is known that there are none.
+        let memory = matches!(self.watch.keep, Keep::Nothing | Keep::Cookies).then_some(memory);
         Feed {
             codec: self,
             input: bytes,
@@ -266,7 +266,10 @@ impl Codec {
         let max_bytes = self.limits.head_bytes_max;
         if self.carry.is_empty() {
             let window = &input[..input.len().min(max_bytes)];
-            if let Some(facts) = memory.as_deref().and_then(|memory| memory.recall(window)) {
+            if let Some(facts) = memory.as_deref().and_then(|memory| memory.recall(window))
+                && (self.watch.keep == Keep::Nothing || !facts.sets_cookies)
+            {
+                self.watch.value.clear();
                 take_front(input, facts.head_bytes);
                 return Ok(Some(facts));
             }

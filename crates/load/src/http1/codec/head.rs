@@ -39,6 +39,8 @@ pub(super) struct HeadFacts {
     pub version: Version,
     pub persistence: Persistence,
     pub framing: Framing,
+    /// Whether it has a `Set-Cookie`.
+    pub sets_cookies: bool,
     /// Bytes of the head, its empty line included.
     pub head_bytes: usize,
 }
@@ -75,7 +77,7 @@ impl Watch {
                 }
             }
             Keep::Cookies => {
-                if header.name.eq_ignore_ascii_case("set-cookie") {
+                if is_set_cookie(header) {
                     self.value.extend_from_slice(header.value);
                     self.value.push(b'\n');
                 }
@@ -88,6 +90,10 @@ impl Watch {
             }
         }
     }
+}
+
+fn is_set_cookie(header: &Header<'_>) -> bool {
+    header.name.eq_ignore_ascii_case("set-cookie")
 }
 
 /// Parses one head from its first byte; `None` while it is incomplete.
@@ -120,8 +126,10 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
     };
     let mut reading = Reading::default();
     watch.value.clear();
+    let mut sets_cookies = false;
     for header in response.headers.iter() {
         reading.take(header)?;
+        sets_cookies |= is_set_cookie(header);
         watch.take(header);
     }
     let (framing, persistence) = reading.conclude(version)?;
@@ -130,6 +138,7 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
         version,
         persistence,
         framing,
+        sets_cookies,
         head_bytes,
     }))
 }

@@ -55,9 +55,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::http1::codec::{Codec, CodecError, End, Limits, RequestKind};
+    use crate::http1::codec::{Codec, CodecError, End, Keep, Limits, RequestKind};
 
-    const ANSWERS: [&[u8]; 8] = [
+    const ANSWERS: [&[u8]; 10] = [
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno",
         b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes",
@@ -66,28 +66,39 @@ mod tests {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
         b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n X: y\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nset-cookie: a=1\r\nContent-Length: 2\r\nSet-Cookie: b=2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: a=3\r\nContent-Length: 2\r\n\r\nok",
     ];
 
-    /// How an answer on a fresh connection ends.
-    fn read(
+    /// How an answer on a fresh connection ends, and the cookies it sets.
+    fn read(pieces: &[&[u8]], memory: Option<&mut HeadMemory>) -> Result<Option<End>, CodecError> {
+        read_keeping(Keep::Nothing, pieces, memory).map(|(end, _)| end)
+    }
+
+    fn read_keeping(
+        keep: Keep,
         pieces: &[&[u8]],
         mut memory: Option<&mut HeadMemory>,
-    ) -> Result<Option<End>, CodecError> {
+    ) -> Result<(Option<End>, Vec<u8>), CodecError> {
         let mut codec = Codec::new(Limits::default());
+        codec.keep(keep);
         codec.begin(RequestKind::Ordinary).unwrap();
         let mut end = None;
+        let mut cookies = Vec::new();
         for piece in pieces {
-            let feed = match memory.as_deref_mut() {
+            let mut feed = match memory.as_deref_mut() {
                 Some(memory) => codec.feed_remembering(piece, memory),
                 None => codec.feed(piece),
             };
-            for event in feed {
-                if let crate::http1::codec::Event::End(ended) = event? {
-                    end = Some(ended);
+            while let Some(event) = feed.next() {
+                match event? {
+                    crate::http1::codec::Event::Head(_) => cookies = feed.watched().to_vec(),
+                    crate::http1::codec::Event::End(ended) => end = Some(ended),
+                    _ => {}
                 }
             }
         }
-        Ok(end)
+        Ok((end, cookies))
     }
 
     proptest! {
@@ -99,7 +110,12 @@ mod tests {
             for (which, cut) in order {
                 let (front, back) = ANSWERS[which].split_at(cut.min(ANSWERS[which].len()));
                 let pieces = [front, back];
-                prop_assert_eq!(read(&pieces, Some(&mut memory)), read(&pieces, None));
+                for keep in [Keep::Nothing, Keep::Cookies] {
+                    prop_assert_eq!(
+                        read_keeping(keep, &pieces, Some(&mut memory)),
+                        read_keeping(keep, &pieces, None)
+                    );
+                }
             }
         }
     }
