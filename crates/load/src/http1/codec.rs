@@ -16,7 +16,7 @@ mod fuzz;
 mod head;
 mod memory;
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 mod section;
 #[cfg(test)]
 mod tests;

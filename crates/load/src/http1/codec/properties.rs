@@ -6,7 +6,7 @@ use super::tests::{Told, tell};
 use super::{Limits, RequestKind, fuzz_entry};
 
 /// Cuts a stream at the given positions (taken modulo its length).
-fn cut<'a>(stream: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
+pub(crate) fn cut<'a>(stream: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
     at.sort_unstable();
     let mut pieces = Vec::new();

@@ -4,20 +4,7 @@ use proptest::prelude::*;
 
 use super::tests::{Told, block, raw, settings, tell};
 use super::{Limits, fuzz_entry};
-
-/// Cuts a stream at the given positions (taken modulo its length).
-fn cut<'a>(stream: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
-    let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
-    at.sort_unstable();
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for position in at {
-        pieces.push(&stream[start..position]);
-        start = position;
-    }
-    pieces.push(&stream[start..]);
-    pieces
-}
+use crate::http1::codec::properties::cut;
 
 fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..40)
