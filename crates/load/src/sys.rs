@@ -157,7 +157,7 @@ pub fn wait_for_events(
 pub struct EndSignals(libc::sigset_t);
 
 impl EndSignals {
-    /// Blocks them in this thread and in every thread it starts later, so that [`EndSignals::wait`] gets them.
+    /// Blocks them in this thread and in every thread it starts later, so that `wait` gets them.
     ///
     /// # Errors
     /// As `pthread_sigmask`.

@@ -144,7 +144,7 @@ impl Client for Tcp {
         }
     }
 
-    /// Of [`RESUME`] nothing is to be done: those that wait for their turn have it in `flush`.
+    /// Of `RESUME` nothing is to be done: those that wait for their turn have it in `flush`.
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.roster.timer(timer, Late::of, out);
     }

@@ -66,7 +66,7 @@ pub struct End {
     pub interim: u32,
 }
 
-/// What [`Feed`] yields.
+/// What a [`Feed`](super::Feed) yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'b> {
     /// A final answer begins.
