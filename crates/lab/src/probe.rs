@@ -1,5 +1,7 @@
 //! Tells whether an instance serves yet, by one question repeated until it is answered or too late.
 
+mod health;
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -25,6 +27,13 @@ pub enum Probe {
     Tcp(String),
     /// The URL answers with status 200.
     Http(String),
+    /// gRPC's health service says SERVING.
+    Grpc {
+        /// `address:port`, without TLS.
+        at: String,
+        /// The service; empty: the whole server.
+        service: String,
+    },
     /// A line of the file matches.
     Log {
         /// The file that takes the instance's output.
@@ -68,7 +77,8 @@ impl Probe {
     /// Why it does not serve yet, in words.
     pub fn ask(&self) -> Result<(), String> {
         match self {
-            Probe::Tcp(at) => connect(at),
+            Probe::Tcp(at) => open(at, ATTEMPT).map(drop),
+            Probe::Grpc { at, service } => health::ask(at, service, ATTEMPT),
             Probe::Http(url) => match page::get(url, ATTEMPT)? {
                 page::Page { status: 200, .. } => Ok(()),
                 page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
@@ -103,14 +113,13 @@ impl Probe {
     }
 }
 
-fn connect(at: &str) -> Result<(), String> {
+fn open(at: &str, limit: Duration) -> Result<TcpStream, String> {
     let address = at
         .to_socket_addrs()
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{at}` is no address with a port"))?;
-    TcpStream::connect_timeout(&address, ATTEMPT)
-        .map(drop)
+    TcpStream::connect_timeout(&address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))
 }
 

@@ -155,6 +155,17 @@ fn probe(
             http: Some(url), ..
         } => Probe::Http(templates.text(key, url)?),
         ReadyDef {
+            grpc: Some(at),
+            service,
+            ..
+        } => Probe::Grpc {
+            at: templates.text(key, at)?,
+            service: match service {
+                Some(service) => templates.text(key, service)?,
+                None => String::new(),
+            },
+        },
+        ReadyDef {
             log: Some(line), ..
         } => Probe::Log {
             file: context.log.clone(),
@@ -168,7 +179,7 @@ fn probe(
             return Err(LabError::Template {
                 file: key.to_owned(),
                 line: 1,
-                reason: "needs one of tcp, http, log and command".to_owned(),
+                reason: "needs one of tcp, http, grpc, log and command".to_owned(),
             });
         }
     })

@@ -169,7 +169,7 @@ fn a_minute() -> Duration {
     Duration::from_secs(60)
 }
 
-/// How to tell that an instance serves: exactly one of `tcp`, `http`, `log` and `command`.
+/// How to tell that an instance serves: exactly one of `tcp`, `http`, `grpc`, `log` and `command`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadyDef {
@@ -179,6 +179,12 @@ pub struct ReadyDef {
     /// URL that answers with status 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
+    /// `address:port` whose gRPC health service (`grpc.health.v1`, without TLS) says SERVING.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grpc: Option<String>,
+    /// Of `grpc`: the service that is asked for; the whole server when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
     /// Regular expression that a line of its output matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,

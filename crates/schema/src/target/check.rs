@@ -192,16 +192,18 @@ fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
     let ways = [
         ready.tcp.is_some(),
         ready.http.is_some(),
+        ready.grpc.is_some(),
         ready.log.is_some(),
         ready.command.is_some(),
     ];
-    match ways.iter().filter(|&&way| way).count() {
-        1 => Ok(()),
-        _ => Err((
-            "ready".to_owned(),
-            "`ready` needs exactly one of tcp, http, log and command".to_owned(),
-        )),
-    }
+    let problem = match ways.iter().filter(|&&way| way).count() {
+        1 if ready.service.is_some() && ready.grpc.is_none() => {
+            "`service` of `ready` belongs to `grpc`: leave it out, or ask by grpc"
+        }
+        1 => return Ok(()),
+        _ => "`ready` needs exactly one of tcp, http, grpc, log and command",
+    };
+    Err(("ready".to_owned(), problem.to_owned()))
 }
 
 fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
