@@ -259,7 +259,9 @@ impl<C: Client> Worker<C> {
             } => {
                 let counts = self.engine.book().counts();
                 let alone = counts.open == 0 && counts.connections.failed > 0;
-                let given_up = now_ns >= until_ns || (alone && now_ns >= alone_until_ns);
+                let given_up = now_ns >= until_ns
+                    || (alone && now_ns >= alone_until_ns)
+                    || (counts.open == 0 && self.is_refused_by_tls());
                 if !given_up && now_ns >= alone_until_ns {
                     self.phase = Phase::Opening {
                         until_ns,
@@ -361,6 +363,12 @@ impl<C: Client> Worker<C> {
             self.hopeless = Some(why);
             self.phase = Phase::Over;
         }
+    }
+
+    /// Whether TLS was refused so often that a server which still starts is no explanation.
+    fn is_refused_by_tls(&self) -> bool {
+        let is_final = matches!(self.problem, Some(Closed::Tls(fault)) if fault.is_final());
+        is_final && self.final_faults >= FINAL_FAULTS_MAX
     }
 
     #[inline]
