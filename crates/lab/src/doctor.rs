@@ -11,6 +11,7 @@ use std::path::Path;
 use tare_schema::record::{Check, Grade};
 
 pub use describe::describe;
+pub(crate) use disk::existing as nearest_folder;
 
 /// A program that something needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The laboratory: targets, environments, the keeper, certificates and observation.
 
+pub mod calibrate;
 pub mod catalogue;
 pub mod certificates;
 pub mod counters;

@@ -16,6 +16,7 @@ use tare_schema::plan::{Addressing, Limits};
 use tare_schema::record::EnvironmentRecord;
 
 use crate::LabError;
+use crate::calibrate;
 use crate::catalogue::Catalogue;
 use crate::certificates::Authority;
 use crate::doctor;
@@ -142,6 +143,12 @@ impl Environment for Local {
             targets: targets
                 .map(|(n, s)| (n.clone(), s.version.clone()))
                 .collect(),
+            // A machine that cannot be calibrated can be measured on: the limits are then not known.
+            calibration: calibrate::remembered_or_measured(
+                &self.options.fetcher.cache,
+                &self.options.out,
+            )
+            .ok(),
             ..doctor::describe("local", "loopback", checks)
         })
     }

@@ -15,6 +15,10 @@ pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGr
         groups.push(machine(environment));
         groups.push(software(environment));
     }
+    if let Some(calibration) = environment.and_then(|e| e.calibration.as_ref()) {
+        let title = "what the machine carries with nothing on it";
+        groups.push(group(title, calibration.in_words()));
+    }
     groups.push(design(plan));
     groups.extend(load(plan));
     if let Some(environment) = environment.filter(|e| !e.facts.is_empty()) {

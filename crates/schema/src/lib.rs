@@ -5,6 +5,7 @@
 //! validation.
 
 pub mod agent;
+pub mod calibration;
 pub mod catalog;
 pub mod def;
 pub mod document;

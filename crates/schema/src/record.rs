@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, WaitCount};
+use crate::calibration::Calibration;
 use crate::load::Endpoint;
 
 /// `record.json` of one trial. The histograms lie beside it.
@@ -231,6 +232,9 @@ pub struct EnvironmentRecord {
     pub checks: Vec<Check>,
     /// Environment variables and limits that bear on a result, by name.
     pub facts: BTreeMap<String, String>,
+    /// What the machine carries with nothing on it; `None`: not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
 }
 
 /// Version of a piece of software as it was measured.

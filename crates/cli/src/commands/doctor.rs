@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
+use tare_lab::calibrate;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::doctor;
 use tare_lab::fetch::Fetcher;
@@ -21,6 +22,9 @@ pub struct Args {
     /// Look for the software of the targets in this folder, too.
     #[arg(long, value_name = "DIR")]
     targets: Vec<PathBuf>,
+    /// Measure now what network and disk carry with nothing on them (a run does when that was not done in the last 24 hours).
+    #[arg(long)]
+    calibrate: bool,
     /// Print the machine and all checks as JSON, as `environment.json` has them.
     #[arg(long)]
     json: bool,
@@ -30,6 +34,12 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let checks = doctor::examine(&args.out, &[]);
     let mut record = doctor::describe("local", "loopback", checks);
+    let cache = Fetcher::from_env()?.cache;
+    record.calibration = if args.calibrate {
+        Some(calibrate::measured_anew(&cache, &args.out)?)
+    } else {
+        calibrate::remembered(&cache, &args.out)
+    };
     add_targets(&args, &mut record)?;
     if args.json {
         print(&(serde_json::to_string_pretty(&record)? + "\n"))?;
@@ -108,6 +118,7 @@ fn in_words(record: &EnvironmentRecord) -> String {
         record.os,
         record.kernel,
     );
+    text.push_str(&carried(record));
     let advised: Vec<&Check> = record
         .checks
         .iter()
@@ -121,6 +132,20 @@ fn in_words(record: &EnvironmentRecord) -> String {
     for check in advised {
         let advice = check.advice.as_deref().unwrap_or_default();
         text.push_str(&format!("  {}: {advice}\n", check.name));
+    }
+    text
+}
+
+/// The limits of the machine, or how to get them.
+fn carried(record: &EnvironmentRecord) -> String {
+    let Some(calibration) = &record.calibration else {
+        return String::from(
+            "\nwhat network and disk carry was not measured in the last 24 hours: --calibrate does it\n",
+        );
+    };
+    let mut text = String::from("\nwhat this machine carries with nothing on it\n");
+    for (what, found) in calibration.in_words() {
+        text.push_str(&format!("  {what}: {found}\n"));
     }
     text
 }

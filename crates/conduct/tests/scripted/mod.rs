@@ -93,6 +93,7 @@ impl Environment for Lab {
             targets: BTreeMap::new(),
             checks: Vec::new(),
             facts: BTreeMap::new(),
+            calibration: None,
         })
     }
 

@@ -70,6 +70,7 @@ pub fn describe(environment: &str, addressing: &str, checks: Vec<Check>) -> Envi
         targets: BTreeMap::new(),
         checks,
         facts: facts(&info),
+        calibration: None,
     }
 }
 

@@ -97,7 +97,7 @@ fn write_pieces(path: &Path) -> std::io::Result<f64> {
 }
 
 /// The folder, or the nearest above it that exists: runs make theirs when they start.
-fn existing(out: &Path) -> PathBuf {
+pub(crate) fn existing(out: &Path) -> PathBuf {
     let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
     absolute
         .ancestors()
