@@ -189,6 +189,37 @@ fn the_origin_answers_every_kind_of_call_as_it_describes_itself() {
 }
 
 #[test]
+fn what_the_protocol_counted_is_said_as_far_as_it_is_more_than_nothing() {
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}");
+    let call = ["--grpc-call", "tare.origin.Echo/Echo", "--data", "{}"];
+    let mut load = tare(&["load", &url, "--no-calibrate", "-n", "10", "-C", "2"]);
+    let text = stdout(&finish(load.args(call), LIMIT));
+    let mut lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with("protocol "));
+    let first = lines
+        .next()
+        .unwrap_or_else(|| panic!("no line of the protocol: {text}"));
+    let more = lines.take_while(|line| line.starts_with(' '));
+    let line = more.fold(first.to_owned(), |all, line| {
+        format!("{all} {}", line.trim())
+    });
+    for count in [
+        "10 messages received",
+        "10 messages sent",
+        "10 streams opened",
+    ] {
+        assert!(line.contains(count), "no {count}: {line}");
+    }
+    assert!(!line.contains(" 0 "), "{line}");
+    // A protocol that counts nothing has no line.
+    let mut load = tare(&["load", &url, "--no-calibrate", "-n", "10"]);
+    let text = stdout(&finish(&mut load, LIMIT));
+    assert!(!text.contains("\nprotocol "), "{text}");
+}
+
+#[test]
 fn what_is_asked_before_a_load_goes_over_tls_as_the_load_does() {
     let (_origin, address) = origin(&["--tls"]);
     let url = format!("https://{address}");

@@ -64,6 +64,12 @@ fn an_unknown_counter_is_told_with_the_nearest_one_unless_it_is_marked_as_ones_o
 fn a_probe_must_be_exactly_one_and_limited() {
     assert!(complaint("tcp: \"{{ listen }}\", ", "").contains("exactly one of"));
     assert!(complaint("within: 5s", "log: x, within: 5s").contains("exactly one of"));
+    assert!(complaint("within: 5s", "service: a.B, within: 5s").contains("belongs to `grpc`"));
+    let asked = GOOD.replace(
+        "tcp: \"{{ listen }}\"",
+        "grpc: \"{{ listen }}\", service: a.B",
+    );
+    assert_eq!(read(&asked).unwrap().ready.service.as_deref(), Some("a.B"));
     assert!(complaint("within: 5s", "within: 0s").contains("no time limit"));
     assert!(complaint(", within: 5s", "").contains("within"));
 }
