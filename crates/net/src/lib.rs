@@ -5,6 +5,7 @@ pub mod link;
 pub mod namespace;
 pub mod netem;
 mod netlink;
+pub mod site;
 mod switch;
 mod sys;
 

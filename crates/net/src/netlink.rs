@@ -109,6 +109,23 @@ impl Netlink {
         )
     }
 
+    /// Sends what is for a network through a device.
+    pub(crate) fn add_route(
+        &self,
+        network: Ipv4Addr,
+        bits: u8,
+        device: u32,
+    ) -> Result<(), NetError> {
+        let route = RouteMessageBuilder::<Ipv4Addr>::new()
+            .destination_prefix(network, bits)
+            .output_interface(device)
+            .build();
+        self.ask(
+            format!("set the route to {network}/{bits}"),
+            self.handle.route().add(route).execute(),
+        )
+    }
+
     fn ask(
         &self,
         what: String,
