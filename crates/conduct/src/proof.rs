@@ -6,6 +6,8 @@ use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security, Topology};
 
+mod asked;
+
 /// What the agents sent over one edge, from first to last byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
@@ -46,6 +48,9 @@ pub fn prove(
         };
         proofs.extend(prove_traffic(&arm.topology, route, &total, &growth));
         proofs.extend(prove_links(arm, cell, route, &growth));
+    }
+    for asked in &arm.topology.asked {
+        proofs.extend(asked::prove(arm, cell, asked, sent, &growth));
     }
     proofs
 }
@@ -147,7 +152,8 @@ fn prove_traffic(
     // A proxy of the arm that is not on the way must not have seen the traffic.
     for instance in &topology.instances {
         let idle = instance.role.is_proxy() && !route.stops.contains(&instance.name);
-        if idle && topology.routes.len() == 1 && growth.has_counters(&instance.name) {
+        let only = topology.routes.len() - topology.asked.len() == 1;
+        if idle && only && growth.has_counters(&instance.name) {
             let grown = growth.of(&instance.name, "requests", &route.edge);
             proofs.push(exactly(&instance.name, "requests", 0, grown));
         }
@@ -209,11 +215,7 @@ enum Resumption {
 
 impl Wanted {
     fn of(arm: &Arm, cell: &Cell, instance: &str) -> Wanted {
-        let instance = arm.topology.instances.iter().find(|i| i.name == instance);
-        let setting = |name: &str| {
-            let of_target = instance.and_then(|i| cell.targets.get(&i.target)?.get(name));
-            of_target.or_else(|| instance.and_then(|i| i.settings.get(name)))
-        };
+        let setting = |name: &str| setting_of(arm, cell, instance, name);
         let version = setting("tls_version").map_or_else(
             || "1.3".to_owned(),
             |version| {
@@ -230,6 +232,19 @@ impl Wanted {
             },
         }
     }
+}
+
+/// What an instance was told, as its templates see it: its own settings lie over those of its target.
+fn setting_of<'a>(
+    arm: &'a Arm,
+    cell: &'a Cell,
+    instance: &str,
+    name: &str,
+) -> Option<&'a serde_json::Value> {
+    let instances = &arm.topology.instances;
+    let instance = instances.iter().find(|known| known.name == instance)?;
+    let of_target = || cell.targets.get(&instance.target)?.get(name);
+    instance.settings.get(name).or_else(of_target)
 }
 
 /// Evidence of TLS since the instance started: a connection may be older than the trial.

@@ -12,10 +12,12 @@ use serde_json::Value;
 
 use crate::topology::{InstanceRole, Security, Settings};
 
+mod asks;
 mod check;
 mod limit;
 mod nearest;
 
+pub use asks::AskDef;
 pub use check::TargetError;
 pub use nearest::nearest;
 
@@ -63,6 +65,9 @@ pub struct TargetDef {
     /// What it counts.
     #[serde(default)]
     pub counters: Vec<CounterDef>,
+    /// Further instances that each instance asks while it works.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<AskDef>,
     /// How it takes a new configuration.
     #[serde(default)]
     pub reload: Reload,

@@ -18,6 +18,24 @@ pub struct Topology {
     pub instances: Vec<Instance>,
     /// The way of every edge.
     pub routes: Vec<Route>,
+    /// Of the routes, those that an instance takes to ask about what passes through it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+}
+
+/// A route that begins at an instance on the way of other edges: to an authorisation server, say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Its edge, from who asks to who is asked.
+    pub edge: String,
+    /// Edges whose requests are asked about.
+    pub about: Vec<String>,
+    /// Setting of who asks that says the share of requests; none: every request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_setting: Option<String>,
+    /// The share (0 to 1) where a cell does not vary that setting.
+    pub share: f64,
 }
 
 /// A place with an address of its own: what a Kubernetes pod is.

@@ -380,6 +380,7 @@ pub fn plan() -> Plan {
                     stops.len() + 1
                 ],
             }],
+            asked: Vec::new(),
         },
         ..sample_arm()
     };
@@ -463,6 +464,7 @@ fn sample_arm() -> Arm {
             pods: Vec::new(),
             instances: Vec::new(),
             routes: Vec::new(),
+            asked: Vec::new(),
         },
     }
 }

@@ -6,6 +6,7 @@
 //! | `outside` | pure and real: a target from a folder outside the repository |
 //! | `validate` | real: the software accepts every rendered configuration |
 //! | `chain` | real: requests through two sidecars are counted exactly, and their TLS is as told |
+//! | `filters` | real: authorisation in a proxy lets through, turns away and asks as often as it is told to |
 
 #![expect(
     clippy::unwrap_used,
@@ -14,6 +15,7 @@
 )]
 
 mod chain;
+mod filters;
 mod golden;
 mod outside;
 mod place;

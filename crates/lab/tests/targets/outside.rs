@@ -32,6 +32,7 @@ fn a_new_proxy_is_added_by_one_folder_outside_the_repository() {
         role: InstanceRole::Sidecar,
         protocol: "http1".to_owned(),
         link: Security::Plaintext,
+        settings: None,
     };
     let ours = render(target, &fixed(target, &case)).unwrap();
     let builtin = catalogue.get("haproxy").unwrap();

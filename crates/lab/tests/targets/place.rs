@@ -3,9 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{Context, Identity, Listen, RouteContext, Upstream, edge_id};
+use tare_schema::target::{SettingDef, TargetDef};
 use tare_schema::topology::{InstanceRole, Security, Settings};
 
 pub fn catalogue() -> Catalogue {
@@ -28,6 +30,8 @@ pub struct Case {
     pub role: InstanceRole,
     pub protocol: String,
     pub link: Security,
+    /// Settings that are not the default, with a word for the case's name.
+    pub settings: Option<(&'static str, Settings)>,
 }
 
 impl Case {
@@ -35,17 +39,40 @@ impl Case {
         let word = |value: serde_json::Value| value.as_str().unwrap().to_owned();
         let role = word(serde_json::to_value(self.role).unwrap());
         let link = word(serde_json::to_value(self.link).unwrap());
-        format!("{role}-{}-{link}", self.protocol)
+        let other = self.settings.as_ref().map(|(word, _)| format!("-{word}"));
+        format!(
+            "{role}-{}-{link}{}",
+            self.protocol,
+            other.unwrap_or_default()
+        )
     }
 }
 
-/// Every role, every protocol and every link of a target, without all their products.
+/// Every switch turned and every choice taken otherwise than by default.
+pub fn otherwise(def: &TargetDef) -> Settings {
+    let other = |setting: &SettingDef| match &setting.default {
+        Value::Bool(on) => Some(Value::Bool(!on)),
+        default => setting
+            .one_of
+            .iter()
+            .find(|value| *value != default)
+            .cloned(),
+    };
+    def.settings
+        .iter()
+        .filter_map(|(name, setting)| Some((name.clone(), other(setting)?)))
+        .collect()
+}
+
+/// Every role, every protocol and every link of a target, without all their products, and the
+/// sidecar with every switch turned.
 pub fn cases(target: &Target) -> Vec<Case> {
     let def = &target.def;
     let case = |role: InstanceRole, protocol: &str, link: Security| Case {
         role,
         protocol: protocol.to_owned(),
         link,
+        settings: None,
     };
     let mut cases = Vec::new();
     let first = &def.speaks[0];
@@ -60,6 +87,12 @@ pub fn cases(target: &Target) -> Vec<Case> {
                 for &link in &def.links {
                     let protocol = def.speaks.iter().find(|name| *name == "http1");
                     cases.push(case(role, protocol.unwrap_or(first), link));
+                }
+                for protocol in ["tcp", "http1"] {
+                    cases.push(Case {
+                        settings: Some(("otherwise", otherwise(def))),
+                        ..case(role, protocol, last_link)
+                    });
                 }
             }
             _ => {
@@ -100,6 +133,19 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             peer_host: (case.link != Security::Plaintext).then(|| format!("{to}-sidecar")),
         }),
     };
+    let given = case.settings.as_ref().map(|(_, settings)| settings.clone());
+    let settings = target
+        .def
+        .settings_with(&[&given.unwrap_or_default()])
+        .unwrap();
+    let asks = target.def.asks.iter();
+    let asked = asks.filter(|ask| settings[&ask.when] == Value::Bool(true));
+    let asked = asked.map(|ask| asked_route("middle", &ask.name, SocketAddr::new(address, 9000)));
+    let mut routes = vec![
+        route("client", "server", 8080),
+        route("web", "database", 8081),
+    ];
+    routes.extend(asked);
     Context {
         name: "middle".to_owned(),
         role: case.role,
@@ -110,7 +156,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         address,
         admin: SocketAddr::new(address, 15_000),
         cpus: vec![0],
-        settings: Settings::new(),
+        settings,
         workload: Settings::new(),
         identity: (case.link != Security::Plaintext).then(|| Identity {
             uri: "spiffe://tare/ns/run/sa/middle".to_owned(),
@@ -120,11 +166,28 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             bundle: keys.join("bundle.pem"),
             authority: keys.join("authority.pem"),
         }),
-        routes: vec![
-            route("client", "server", 8080),
-            route("web", "database", 8081),
-        ],
+        routes,
         peers: Vec::new(),
+    }
+}
+
+/// The way to an instance that `by` asks.
+pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
+    let edge = format!("{by}->{by}-{name}");
+    RouteContext {
+        id: edge_id(&edge),
+        edge,
+        protocol: "http1".to_owned(),
+        own: Security::Plaintext,
+        host: format!("{by}-{name}"),
+        listen: None,
+        upstream: Some(Upstream {
+            address: to.ip(),
+            port: to.port(),
+            security: Security::Plaintext,
+            peer: None,
+            peer_host: None,
+        }),
     }
 }
 

@@ -98,6 +98,18 @@ pub fn start(
     stand: &Stand<'_>,
     authority: &Authority,
 ) -> Proxy {
+    start_with(target, software, protocol, stand, authority, |_| {})
+}
+
+/// The same with something changed in what the templates see.
+pub fn start_with(
+    target: &Target,
+    software: &Software,
+    protocol: &str,
+    stand: &Stand<'_>,
+    authority: &Authority,
+    change: impl FnOnce(&mut Context),
+) -> Proxy {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().to_owned();
     let keys = dir.join("keys");
@@ -108,7 +120,7 @@ pub fn start(
         admin = free_port(stand.address);
     }
     let uri = |name: &str| spiffe("run", name);
-    let context = Context {
+    let mut context = Context {
         name: stand.name.to_owned(),
         role: InstanceRole::Sidecar,
         pod: stand.name.to_owned(),
@@ -144,6 +156,7 @@ pub fn start(
         }],
         peers: Vec::new(),
     };
+    change(&mut context);
     let rendered = render(target, &context).unwrap();
     rendered.write().unwrap();
     let output = File::create(&context.log).unwrap();

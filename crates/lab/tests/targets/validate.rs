@@ -4,14 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
 use tare_lab::catalogue::Target;
 use tare_lab::certificates::Authority;
 use tare_lab::render::render;
-use tare_schema::target::{SettingDef, TargetDef};
-use tare_schema::topology::Settings;
 
-use crate::place::{Case, cases, catalogue, fixed, software};
+use crate::place::{Case, cases, catalogue, fixed, otherwise, software};
 
 /// How each product checks a configuration without serving it.
 fn check(target: &str, bin: &Path, dir: &Path) -> Command {
@@ -34,22 +31,6 @@ fn check(target: &str, bin: &Path, dir: &Path) -> Command {
     command
 }
 
-/// Every switch turned and every choice taken otherwise than by default.
-fn otherwise(def: &TargetDef) -> Settings {
-    let other = |setting: &SettingDef| match &setting.default {
-        Value::Bool(on) => Some(Value::Bool(!on)),
-        default => setting
-            .one_of
-            .iter()
-            .find(|value| *value != default)
-            .cloned(),
-    };
-    def.settings
-        .iter()
-        .filter_map(|(name, setting)| Some((name.clone(), other(setting)?)))
-        .collect()
-}
-
 fn all_are_accepted(name: &str) {
     let catalogue = catalogue();
     let target = catalogue.get(name).unwrap();
@@ -59,18 +40,18 @@ fn all_are_accepted(name: &str) {
         "a target without a switch needs another test"
     );
     for case in cases(target) {
-        is_accepted(target, &case, Settings::new());
-        is_accepted(target, &case, otherwise.clone());
+        is_accepted(target, &case);
+        let settings = Some(("otherwise", otherwise.clone()));
+        is_accepted(target, &Case { settings, ..case });
     }
 }
 
-fn is_accepted(target: &Target, case: &Case, settings: Settings) {
+fn is_accepted(target: &Target, case: &Case) {
     let name = target.def.target.as_str();
     let software = software(target);
     let authority = Authority::new("run").unwrap();
     let place = tempfile::tempdir().unwrap();
     let mut context = fixed(target, case);
-    context.settings = settings;
     context.dir = place.path().to_owned();
     if context.identity.is_some() {
         let keys = place.path().join("keys");

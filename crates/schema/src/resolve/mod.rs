@@ -4,6 +4,7 @@
 //! somebody is in a hurry.
 
 mod about;
+mod asks;
 mod check;
 mod levels;
 mod load;
@@ -203,6 +204,7 @@ fn plan(
     check_arm_names(scope, root, def, compare);
     let variants = levels::variants(scope, root, def, folder);
     let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
+    asks::check_factors(scope, root, def);
     let mut arms = topology::arms(scope, root, def, folder);
     let addressing = addressing(def, choices);
     let site_links = sites::sites(scope, root, def, &mut arms, addressing);

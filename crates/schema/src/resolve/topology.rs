@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ways::{self, Actor, Cast};
 use super::workload::AGENT;
-use super::{Scope, about, levels, load, start, workload};
+use super::{Scope, about, asks, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
-use crate::name::Excluded;
+use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind};
 use crate::problem::hint;
 use crate::topology::{InstanceRole, Settings, Topology};
@@ -36,6 +36,7 @@ pub(super) fn arms(
                 edges: &edges,
                 agents: &agents,
                 used: &used,
+                of_targets: &def.targets,
             };
             bed.build()
         })
@@ -51,6 +52,8 @@ struct Bed<'b, 's> {
     edges: &'b [Edge],
     agents: &'b [(String, Edge)],
     used: &'b workload::Used,
+    /// Settings of targets in every arm.
+    of_targets: &'b BTreeMap<Name, Settings>,
 }
 
 impl Bed<'_, '_> {
@@ -60,7 +63,8 @@ impl Bed<'_, '_> {
         self.sidecars(&mut cast);
         self.hops(&mut cast);
         self.instance_settings(&mut cast);
-        let routes = ways::routes(
+        let asking = asks::cast(self.scope, self.of_targets, self.node, &mut cast);
+        let mut routes = ways::routes(
             self.scope,
             self.arm,
             self.node,
@@ -68,12 +72,14 @@ impl Bed<'_, '_> {
             self.agents,
             &cast,
         );
+        let asked = asks::routes(self.scope, &asking, &mut routes);
         let pods = start::pods(&cast);
         let instances = start::in_start_order(&cast, &routes);
         let topology = Topology {
             pods,
             instances,
             routes,
+            asked,
         };
         let titles = self.titles(&cast);
         Arm {

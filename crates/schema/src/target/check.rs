@@ -159,6 +159,7 @@ fn check(def: &TargetDef) -> Result<(), (String, String)> {
     check_get(def)?;
     check_ready(def)?;
     check_settings(def)?;
+    super::asks::check(def)?;
     check_counters(def)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | module | ring |
 //! | --- | --- |
+//! | `asks` | pure: instances that others ask
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
@@ -15,6 +16,7 @@
     reason = "a test that cannot go on should stop where it stands"
 )]
 
+mod asks;
 mod bench;
 mod golden;
 mod mistakes;

@@ -1,0 +1,83 @@
+//! Instances that others ask: placed, found on a way of their own, and refused where they could not be asked.
+
+use tare_schema::plan::{Form, Plan};
+use tare_schema::topology::Interception;
+
+use crate::bench::plan;
+
+fn experiment(sidecars: &str, rest: &str) -> String {
+    format!(
+        "question: What does asking cost?\nworkload: echo\narms:\n  - name: direct\n  - name: asking\n    sidecars: {{on: all, proxy: envoy{sidecars}}}\n    settings: {{server-sidecar: {{ext_authz: true, ext_authz_share: 0.25}}}}\nload: {{rate: 400, duration: 3s}}\n{rest}"
+    )
+}
+
+fn resolved(text: &str) -> Plan {
+    plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn problems(text: &str) -> String {
+    plan(text, Form::Full).unwrap_err().to_string()
+}
+
+#[test]
+fn who_is_asked_stands_in_the_same_pod_and_starts_before_who_asks() {
+    let plan = resolved(&experiment("", ""));
+    let topology = &plan.arms[1].topology;
+    let at = |name: &str| {
+        let mut all = topology.instances.iter();
+        all.position(|instance| instance.name == name).unwrap()
+    };
+    let (asked, asks) = (at("server-sidecar-authorizer"), at("server-sidecar"));
+    assert!(asked < asks);
+    assert_eq!(topology.instances[asked].pod, topology.instances[asks].pod);
+    assert_eq!(topology.instances[asked].target, "origin");
+    let route = topology.routes.last().unwrap();
+    assert_eq!(
+        (route.from.as_str(), route.stops.len()),
+        ("server-sidecar", 0)
+    );
+    assert_eq!(route.links[0].interception, Interception::Explicit);
+    let [asked] = topology.asked.as_slice() else {
+        panic!("{:?}", topology.asked);
+    };
+    assert_eq!(asked.edge, route.edge);
+    assert_eq!(asked.about, ["client->server"]);
+    assert_eq!(asked.share, 0.25);
+    assert_eq!(asked.share_setting.as_deref(), Some("ext_authz_share"));
+    assert!(plan.arms[0].topology.asked.is_empty());
+}
+
+#[test]
+fn settings_of_the_target_put_one_beside_every_proxy() {
+    let text = experiment("", "targets: {envoy: {ext_authz: true}}\n");
+    let asked = &resolved(&text).arms[1].topology.asked;
+    assert_eq!(asked.len(), 2);
+    assert_eq!((asked[0].share, asked[1].share), (1.0, 0.25));
+}
+
+#[test]
+fn asking_about_what_a_proxy_does_not_look_into_is_refused() {
+    let said = problems(&experiment(", as: tcp", ""));
+    assert!(
+        said.contains("nothing that it could be asked about passes there: it is asked about http1, http2 and grpc"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_share_is_from_0_to_1() {
+    let text = experiment("", "").replace("0.25", "1.25");
+    let said = problems(&text);
+    assert!(said.contains("is a share from 0 to 1, not 1.25"), "{said}");
+}
+
+#[test]
+fn what_decides_about_instances_is_no_factor_but_the_share_is() {
+    let said = problems(&experiment(
+        "",
+        "factors: {targets.envoy.ext_authz: [true, false]}\n",
+    ));
+    assert!(said.contains("decides which instances there are"), "{said}");
+    let text = experiment("", "factors: {targets.envoy.ext_authz_share: [0.0, 1.0]}\n");
+    resolved(&text);
+}
