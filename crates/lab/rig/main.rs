@@ -8,21 +8,34 @@
 )]
 
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tare_lab::keeper::{Keeper, Spawn, keeper_main};
+use tare_lab::catalogue::Catalogue;
+use tare_lab::environment::Environment;
+use tare_lab::fetch::Fetcher;
+use tare_lab::keeper::{Ground, Keeper, Spawn, keeper_main};
+use tare_lab::local::{Local, LocalOptions};
+use tare_schema::plan::Addressing;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["keeper"] => keeper_main(None).unwrap(),
-        ["keeper", "--base", base] => keeper_main(Some(PathBuf::from(base))).unwrap(),
-        ["owner", base, token] => own(base, token),
+        ["keeper", rest @ ..] => keeper_main(ground(rest)).unwrap(),
+        ["owner", base, token] => own(Keeper::start(&me(), Some(base.as_ref())).unwrap(), token),
+        ["owner-of-pods", base, token] => {
+            let mut keeper = Keeper::start_in_namespaces(&me(), Some(base.as_ref())).unwrap();
+            for number in 0..4 {
+                let address = Ipv4Addr::new(10, 77, 1, number);
+                keeper.plug(&format!("pod-{number}"), address).unwrap();
+            }
+            own(keeper, token);
+        }
+        ["describe", base] => describe(base),
         ["tree", token] => tree(token),
         ["orphan", token, how] => {
             start(&["sleep", token, how]);
@@ -51,13 +64,44 @@ fn main() {
     }
 }
 
+fn ground(words: &[&str]) -> Ground {
+    match words {
+        [] => Ground::Host(None),
+        ["--base", base] => Ground::Host(Some(PathBuf::from(base))),
+        ["--namespaces"] => Ground::Namespaces(None),
+        ["--namespaces", "--base", base] => Ground::Namespaces(Some(PathBuf::from(base))),
+        ["--inside", folder] => Ground::Inside(PathBuf::from(folder)),
+        other => panic!("unknown ground {other:?}"),
+    }
+}
+
 fn me() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// What a conductor does: start a keeper, start trees under it, go on for ever.
-fn own(base: &str, token: &str) {
-    let mut keeper = Keeper::start(&me(), Some(base.as_ref())).unwrap();
+/// Says which addressing this process can have, and why.
+fn describe(base: &str) {
+    let base = PathBuf::from(base);
+    let mut local = Local::new(LocalOptions {
+        tare: me(),
+        addressing: Addressing::Auto,
+        catalogue: Catalogue::load(&base, &[]).unwrap(),
+        fetcher: Fetcher {
+            cache: base.clone(),
+            own: me(),
+            chosen: Vec::new(),
+        },
+        out: base.clone(),
+        base: Some(base),
+    })
+    .unwrap();
+    let record = local.describe().unwrap();
+    println!("{}: {}", record.addressing, record.facts["addressing"]);
+}
+
+/// What a conductor does: start trees under a keeper, one in each pod if there are pods, go on for ever.
+fn own(mut keeper: Keeper, token: &str) {
+    let pods = keeper.pids().len() > 1;
     for number in 0.. {
         let name = format!("tree-{number}");
         if number < 4 {
@@ -71,6 +115,7 @@ fn own(base: &str, token: &str) {
                     cpus: Vec::new(),
                     output_bytes_max: 1000,
                     nofile: None,
+                    pod: pods.then(|| format!("pod-{number}")),
                 })
                 .unwrap();
             println!("{number}");

@@ -10,10 +10,10 @@ use regex::Regex;
 use tare_schema::target::{CounterSource, Missing, ReadingCost};
 
 use crate::LabError;
+use crate::door::Door;
 use crate::environment::{InstanceCounters, Reading};
 use crate::page;
 use crate::render::{Counter, Rendered};
-use crate::tool;
 
 /// Limit of one page or command.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -27,6 +27,7 @@ pub struct CounterReader {
     edges: BTreeMap<String, String>,
     counters: Vec<Counter>,
     own_readings: BTreeMap<String, u32>,
+    door: Door,
 }
 
 /// A value found at a source, before names are put on it.
@@ -38,14 +39,15 @@ struct Found {
 }
 
 impl CounterReader {
-    /// A reader for an instance that has just been started.
+    /// A reader for an instance that has just been started, which it reaches through the door.
     #[must_use]
-    pub fn new(rendered: &Rendered) -> CounterReader {
+    pub fn new(rendered: &Rendered, door: Door) -> CounterReader {
         CounterReader {
             instance: rendered.instance.clone(),
             edges: rendered.edges.iter().cloned().collect(),
             counters: rendered.counters.clone(),
             own_readings: BTreeMap::new(),
+            door,
         }
     }
 
@@ -61,7 +63,7 @@ impl CounterReader {
                 Some((url, cost)) => {
                     let text = pages.entry(url.to_owned()).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
-                        fetch(url)
+                        fetch(&self.door, url)
                     });
                     let own = match cost {
                         ReadingCost::Free => 0,
@@ -72,7 +74,7 @@ impl CounterReader {
                         .and_then(|text| from_page(&counter.source, text))
                         .map(|found| without_own(found, own))
                 }
-                None => from_elsewhere(&counter.source),
+                None => from_elsewhere(&self.door, &counter.source),
             };
             let found = found.map(|found| self.with_zeros(counter, found));
             let found = found.map_err(|reason| LabError::Counter {
@@ -162,8 +164,8 @@ fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
     }
 }
 
-fn fetch(url: &str) -> Result<String, String> {
-    match page::get(url, LIMIT)? {
+fn fetch(door: &Door, url: &str) -> Result<String, String> {
+    match page::get(door, url, LIMIT)? {
         page::Page { status: 200, text } => Ok(text),
         page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
     }
@@ -195,11 +197,11 @@ fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
     }
 }
 
-fn from_elsewhere(source: &CounterSource) -> Result<Vec<Found>, String> {
+fn from_elsewhere(door: &Door, source: &CounterSource) -> Result<Vec<Found>, String> {
     match source {
         CounterSource::Log(from) => log::count(from),
         CounterSource::Command(from) => {
-            let output = tool::run(&from.command, &[], LIMIT)?;
+            let output = door.run(&from.command, LIMIT)?;
             if !output.success {
                 let last = output.last_line();
                 return Err(format!(

@@ -15,6 +15,9 @@ pub enum LabError {
         /// Why it failed.
         source: io::Error,
     },
+    /// The network of the test beds could not be made.
+    #[error(transparent)]
+    Net(#[from] tare_net::NetError),
     /// A file is not what it should be.
     #[error("{}: {reason}", path.display())]
     File {

@@ -6,12 +6,18 @@
 //! folder and ends. It is the subreaper of its descendants, so that double forks and new sessions do not
 //! hide anything; its direct children die with it (`PR_SET_PDEATHSIG`), and what is left of a killed keeper
 //! is found by the mark in its environment, by the conductor at once or by the next keeper.
+//!
+//! In namespaces it is process 1 of a PID namespace, and every network namespace is held by its descriptors and
+//! its processes alone: with it the kernel ends them all. (docs/decisions/0004-namespaces.md)
 
 mod children;
 mod client;
 mod folder;
+mod guardian;
 mod lines;
 mod output;
+mod passing;
+mod pods;
 mod protocol;
 mod server;
 
@@ -20,4 +26,4 @@ pub use client::{Exit, Keeper};
 pub(crate) use folder::INSTANCE_MARK;
 pub(crate) use lines::Lines;
 pub use protocol::{Ending, Spawn};
-pub use server::keeper_main;
+pub use server::{Ground, keeper_main};

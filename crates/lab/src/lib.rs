@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod certificates;
 pub mod counters;
 pub mod doctor;
+pub mod door;
 pub mod environment;
 pub mod error;
 pub mod fetch;

@@ -1,14 +1,14 @@
-//! The environment `local` with loopback addressing: every instance a process of this host, every pod
-//! an address of 127.0.0.0/8.
+//! The environment `local`: every instance a process of this host, every pod an address of 127.0.0.0/8 or a
+//! network namespace.
 
 mod addresses;
 mod agent;
 mod bed;
 mod collect;
 mod layout;
+mod pods;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,8 +25,8 @@ use crate::fetch::{Fetcher, Software};
 use crate::keeper::{Keeper, cpu_set};
 use crate::process;
 use crate::render;
-use addresses::Addresses;
 use bed::LocalBed;
+use pods::Network;
 
 /// Target that is no folder: the load agent, Tare itself.
 pub(crate) const AGENT: &str = "agent";
@@ -61,31 +61,24 @@ pub struct Local {
     folder: PathBuf,
     run: String,
     authority: Authority,
-    addresses: Addresses,
+    network: Network,
     software: BTreeMap<String, Software>,
     beds: u32,
 }
 
 impl Local {
-    /// Starts the keeper and takes a range of addresses.
+    /// Starts the keeper, in namespaces where they are asked for or possible.
     ///
     /// # Errors
-    /// Another addressing than loopback; what could not be started.
+    /// What could not be started; namespaces that were asked for and are not to be had.
     pub fn new(options: LocalOptions) -> Result<Local, LabError> {
-        if options.addressing != Addressing::Loopback {
-            return Err(LabError::Unsupported {
-                what: String::from("namespaces as addressing"),
-                environment: String::from("this version of the environment `local`"),
-                next: String::from("use `addressing: loopback` with explicit interception"),
-            });
-        }
-        let keeper = Keeper::start(&options.tare, options.base.as_deref())?;
+        let (keeper, network) = Network::start(&options)?;
         let folder = keeper.folder().to_owned();
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let run = name.rsplit('-').next().unwrap_or_default().to_owned();
         Ok(Local {
             authority: Authority::new(&run)?,
-            addresses: Addresses::reserve()?,
+            network,
             keeper: Arc::new(Mutex::new(keeper)),
             folder,
             run,
@@ -112,12 +105,6 @@ impl Local {
             .map(|(name, s)| (name.clone(), s.bin.clone()))
             .collect())
     }
-
-    fn pod_addresses(&mut self, plan: &BedPlan) -> BTreeMap<String, IpAddr> {
-        let pods = plan.topology.pods.iter();
-        pods.map(|pod| (pod.name.clone(), IpAddr::from(self.addresses.next())))
-            .collect()
-    }
 }
 
 impl Environment for Local {
@@ -139,18 +126,17 @@ impl Environment for Local {
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
         let checks = doctor::examine(&self.options.out, &[]);
         let targets = self.software.iter();
-        Ok(EnvironmentRecord {
-            targets: targets
-                .map(|(n, s)| (n.clone(), s.version.clone()))
-                .collect(),
-            // A machine that cannot be calibrated can be measured on: the limits are then not known.
-            calibration: calibrate::remembered_or_measured(
-                &self.options.fetcher.cache,
-                &self.options.out,
-            )
-            .ok(),
-            ..doctor::describe("local", "loopback", checks)
-        })
+        let mut record = doctor::describe("local", self.network.word(), checks);
+        record.targets = targets
+            .map(|(n, s)| (n.clone(), s.version.clone()))
+            .collect();
+        // A machine that cannot be calibrated can be measured on: the limits are then not known.
+        let calibration =
+            calibrate::remembered_or_measured(&self.options.fetcher.cache, &self.options.out);
+        record.calibration = calibration.ok();
+        let reason = self.network.reason.clone();
+        record.facts.insert(String::from("addressing"), reason);
+        Ok(record)
     }
 
     fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
@@ -162,11 +148,14 @@ impl Environment for Local {
         let name = format!("{}-{}", self.beds, plan.name);
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
-        let addresses = self.pod_addresses(plan);
+        let pods = self
+            .network
+            .pods(&plan.topology, &name, &folder, &self.keeper)?;
         let mut given = BTreeSet::new();
+        let network = &self.network;
         let mut ground = layout::Ground {
-            addresses: &addresses,
-            port: &mut |address| addresses::free_port(address, &mut given),
+            addresses: &pods.addresses,
+            port: &mut |address| network.port(address, &mut given),
             programs: &programs,
             folder: &folder,
             run: &self.run,
@@ -195,6 +184,7 @@ impl Environment for Local {
             folder,
             plan: plan.clone(),
             layout,
+            pods,
             rendered,
             software: software
                 .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))

@@ -55,14 +55,14 @@ impl Watched {
         }
     }
 
-    /// Tare itself: this process and the keeper, without what the keeper keeps.
+    /// Tare itself: this process and the keeper's own, without what the keeper keeps.
     #[must_use]
-    pub fn conductor(keeper: u32) -> Watched {
+    pub fn conductor(keeper: BTreeSet<u32>) -> Watched {
         Watched {
             instance: String::from("conductor"),
             role: String::from("conductor"),
             software: format!("tare {}", env!("CARGO_PKG_VERSION")),
-            scope: Scope::Only(vec![std::process::id(), keeper]),
+            scope: Scope::Only(keeper.into_iter().chain([std::process::id()]).collect()),
         }
     }
 

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use crate::door::Door;
+
 /// The largest page worth reading; Envoy's full statistics are about 1 MB.
 const PAGE_BYTES_MAX: usize = 32 << 20;
 /// Header fields of one answer.
@@ -19,11 +21,11 @@ pub(crate) struct Page {
 }
 
 /// Gets a page over a connection of its own. The error is in words.
-pub(crate) fn get(url: &str, within: Duration) -> Result<Page, String> {
+pub(crate) fn get(door: &Door, url: &str, within: Duration) -> Result<Page, String> {
     let (authority, path) = split(url)?;
     let deadline = Instant::now() + within;
     let failed = |what: &str, error: &std::io::Error| format!("{url}: {what}: {error}");
-    let mut stream = connect(url, authority, within)?;
+    let mut stream = connect(door, url, authority, within)?;
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\nConnection: close\r\n\r\n"
     );
@@ -77,13 +79,14 @@ fn split(url: &str) -> Result<(&str, &str), String> {
     Ok((authority, path))
 }
 
-fn connect(url: &str, authority: &str, within: Duration) -> Result<TcpStream, String> {
+fn connect(door: &Door, url: &str, authority: &str, within: Duration) -> Result<TcpStream, String> {
     let address: SocketAddr = authority
         .to_socket_addrs()
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{url}` has no address with a port"))?;
-    let stream = TcpStream::connect_timeout(&address, within)
+    let stream = door
+        .connect(address, within)
         .map_err(|error| format!("{url}: no connection: {error}"))?;
     stream
         .set_write_timeout(Some(within))
@@ -187,8 +190,15 @@ mod tests {
 
     #[test]
     fn only_plain_http_addresses_are_read() {
-        assert!(get("https://127.0.0.1:1/", Duration::from_millis(10)).is_err());
-        assert!(get("http://127.0.0.1/", Duration::from_millis(10)).is_err());
+        assert!(
+            get(
+                &Door::Host,
+                "https://127.0.0.1:1/",
+                Duration::from_millis(10)
+            )
+            .is_err()
+        );
+        assert!(get(&Door::Host, "http://127.0.0.1/", Duration::from_millis(10)).is_err());
         assert_eq!(split("http://127.0.0.1:1").unwrap(), ("127.0.0.1:1", "/"));
     }
 }

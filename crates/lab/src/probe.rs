@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 
+use crate::door::Door;
 use crate::page;
-use crate::tool;
 
 /// Limit of one question.
 const ATTEMPT: Duration = Duration::from_secs(1);
@@ -71,20 +71,20 @@ pub enum Life {
 }
 
 impl Probe {
-    /// Asks once.
+    /// Asks once, through the door.
     ///
     /// # Errors
     /// Why it does not serve yet, in words.
-    pub fn ask(&self) -> Result<(), String> {
+    pub fn ask(&self, door: &Door) -> Result<(), String> {
         match self {
-            Probe::Tcp(at) => open(at, ATTEMPT).map(drop),
-            Probe::Grpc { at, service } => health::ask(at, service, ATTEMPT),
-            Probe::Http(url) => match page::get(url, ATTEMPT)? {
+            Probe::Tcp(at) => open(door, at, ATTEMPT).map(drop),
+            Probe::Grpc { at, service } => health::ask(door, at, service, ATTEMPT),
+            Probe::Http(url) => match page::get(door, url, ATTEMPT)? {
                 page::Page { status: 200, .. } => Ok(()),
                 page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
             },
             Probe::Log { file, pattern } => matches_line(file, pattern),
-            Probe::Command(words) => match tool::run(words, &[], ATTEMPT) {
+            Probe::Command(words) => match door.run(words, ATTEMPT) {
                 Ok(output) if output.success => Ok(()),
                 Ok(output) => Err(format!("`{}` {}", words.join(" "), output.how)),
                 Err(reason) => Err(reason),
@@ -93,13 +93,13 @@ impl Probe {
     }
 
     /// Asks until it serves, ends or the limit has passed.
-    pub fn wait(&self, within: Duration, life: &mut dyn FnMut() -> Life) -> Waited {
+    pub fn wait(&self, door: &Door, within: Duration, life: &mut dyn FnMut() -> Life) -> Waited {
         let start = Instant::now();
         loop {
             if life() == Life::Ended {
                 return Waited::Gone;
             }
-            match self.ask() {
+            match self.ask(door) {
                 Ok(()) => return Waited::Ready(start.elapsed()),
                 Err(answer) if start.elapsed() >= within => {
                     return Waited::NotReady {
@@ -113,13 +113,13 @@ impl Probe {
     }
 }
 
-fn open(at: &str, limit: Duration) -> Result<TcpStream, String> {
+fn open(door: &Door, at: &str, limit: Duration) -> Result<TcpStream, String> {
     let address = at
         .to_socket_addrs()
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{at}` is no address with a port"))?;
-    TcpStream::connect_timeout(&address, limit)
+    door.connect(address, limit)
         .map_err(|error| format!("no connection to {at}: {error}"))
 }
 

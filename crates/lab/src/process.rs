@@ -111,12 +111,6 @@ pub fn with_descendants(all: &[ProcessStat], roots: &BTreeSet<u32>) -> BTreeSet<
     found
 }
 
-/// Whether a process of this id exists, zombies included.
-#[must_use]
-pub fn exists(pid: u32) -> bool {
-    fs::metadata(format!("/proc/{pid}")).is_ok()
-}
-
 /// Whether the process was started with this `NAME=value` in its environment.
 #[must_use]
 pub fn has_environment(pid: u32, entry: &str) -> bool {

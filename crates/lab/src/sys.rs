@@ -7,18 +7,20 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use rustix::thread::CpuSet;
+use rustix::thread::{CpuSet, LinkNameSpaceType};
 
 /// What a child does to itself between fork and exec.
 pub(crate) struct ChildSetup {
-    /// Process that must still be the parent.
-    pub parent: Pid,
+    /// Process that must still be the parent; `None`: one outside of the child's PID namespace.
+    pub parent: Option<Pid>,
+    /// Network namespace; `None`: as the parent.
+    pub network: Option<OwnedFd>,
     /// Session of its own, so that a whole session can be signalled.
     pub session: Session,
     /// Cores; `None`: as the parent.
@@ -47,9 +49,13 @@ pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
 }
 
 fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
+    if let Some(network) = &setup.network {
+        let kind = Some(LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(network.as_fd(), kind)?;
+    }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the line above; then nobody would ever kill this child.
-    if rustix::process::getppid() != Some(setup.parent) {
+    if rustix::process::getppid() != setup.parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     if setup.session == Session::Own {

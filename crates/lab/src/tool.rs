@@ -59,7 +59,8 @@ pub(crate) fn run(
     sys::prepare_child(
         &mut command,
         ChildSetup {
-            parent: rustix::process::getpid(),
+            parent: Some(rustix::process::getpid()),
+            network: None,
             session: Session::Parents,
             cpus: None,
             nofile: None,

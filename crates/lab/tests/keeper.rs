@@ -202,6 +202,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
         output: keeper.folder().join(format!("{name}.log")),
         output_bytes_max: 4096,
         nofile: None,
+        pod: None,
     }
 }
 

@@ -270,10 +270,6 @@ fn what_loopback_cannot_do_is_refused_with_the_next_step() {
         text.contains("server") && text.contains("placement"),
         "{text}"
     );
-    let mut options = rig.options();
-    options.addressing = Addressing::Namespaces;
-    let text = Local::new(options).err().unwrap().to_string();
-    assert!(text.contains("loopback"), "{text}");
 }
 
 #[test]

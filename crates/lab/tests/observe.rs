@@ -47,6 +47,7 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
             output: keeper.folder().join("log"),
             output_bytes_max: 1000,
             nofile: None,
+            pod: None,
         })
         .unwrap();
     let mark = "TARE_INSTANCE=work";

@@ -92,6 +92,7 @@ fn design(plan: &Plan) -> FactGroup {
     let addressing = match plan.addressing {
         Addressing::Loopback => "loopback addresses",
         Addressing::Namespaces => "network namespaces",
+        Addressing::Auto => "network namespaces where possible",
     };
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let cpus = |cpus: &[u32]| match cpus {

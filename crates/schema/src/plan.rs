@@ -1,6 +1,7 @@
 //! An experiment after validation: every value set, every cell listed; `plan.json` of a run.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -267,6 +268,22 @@ pub enum Addressing {
     Loopback,
     /// Each pod a network namespace.
     Namespaces,
+    /// Namespaces where the machine allows them, else loopback; the environment's record says which.
+    Auto,
+}
+
+impl FromStr for Addressing {
+    type Err = String;
+
+    /// The word of files and records: `loopback`, `namespaces`, `auto`.
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "loopback" => Ok(Self::Loopback),
+            "namespaces" => Ok(Self::Namespaces),
+            "auto" => Ok(Self::Auto),
+            _ => Err(format!("no addressing is called `{word}`")),
+        }
+    }
 }
 
 /// Who runs on which cores.

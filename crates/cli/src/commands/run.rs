@@ -9,7 +9,7 @@ use tare_conduct::{Options, Outcome};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
-use tare_schema::plan::Plan;
+use tare_schema::plan::{Addressing, Plan};
 use tare_schema::record::RunProgress;
 use tare_schema::view::{Outcome as Judged, View};
 
@@ -47,11 +47,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(run) => Some(runs::find(run, &args.experiment.out)?),
         None => None,
     };
-    let plan = match &resumed {
-        Some(folder) => tare_report::read(folder).map_err(bad_input)?.plan,
-        None => args.experiment.plan()?,
+    let (plan, addressing) = match &resumed {
+        Some(folder) => {
+            let run = tare_report::read(folder).map_err(bad_input)?;
+            let was = run.environment.and_then(|was| was.addressing.parse().ok());
+            let addressing = was.unwrap_or(run.plan.addressing);
+            (run.plan, addressing)
+        }
+        None => {
+            let plan = args.experiment.plan()?;
+            let addressing = plan.addressing;
+            (plan, addressing)
+        }
     };
-    let mut environment = environment(&args.experiment, &plan)?;
+    let mut environment = environment(&args.experiment, addressing)?;
     let mut live = Live::new(&plan, audience, interrupted);
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, &mut environment, &mut live),
@@ -71,15 +80,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The test bed on this machine.
-fn environment(args: &ExperimentArgs, plan: &Plan) -> anyhow::Result<Local> {
+/// The test bed on this machine; a run that goes on has the addressing it began with.
+fn environment(args: &ExperimentArgs, addressing: Addressing) -> anyhow::Result<Local> {
     let directories = args.library()?.catalog.targets;
     let (builtin, extra) = directories
         .split_first()
         .context("no directory of target folders: start tare in its checkout")?;
     Ok(Local::new(LocalOptions {
         tare: std::env::current_exe().context("the path of tare itself cannot be read")?,
-        addressing: plan.addressing,
+        addressing,
         catalogue: Catalogue::load(builtin, extra).map_err(bad_input)?,
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),

@@ -31,6 +31,7 @@ fn reader(sources: Vec<(&str, CounterSource)>, edges: &[(&str, &str)]) -> Counte
         scale: 1.0,
     });
     CounterReader {
+        door: Door::Host,
         instance: "proxy".to_owned(),
         edges: edges
             .iter()

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
-use std::os::fd::OwnedFd;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use rustix::thread::CpuSet;
@@ -22,6 +24,8 @@ const CHILDREN_MAX: usize = 500;
 /// One process that was asked for.
 pub(crate) struct Child {
     pub(crate) pid: Pid,
+    /// Its id as the conductor sees it.
+    pub(crate) outer_pid: u32,
     /// Becomes readable when the process ends.
     pub(crate) ended: OwnedFd,
     pub(crate) output: Output,
@@ -38,7 +42,7 @@ pub(crate) struct Children {
 
 impl Children {
     /// Starts one.
-    pub(crate) fn spawn(&mut self, spawn: &Spawn, mark: &str) -> Result<u32, String> {
+    pub(crate) fn spawn(&mut self, spawn: &Spawn, place: &Place<'_>) -> Result<u32, String> {
         if self.by_name.contains_key(&spawn.name) {
             return Err(format!("a process named {} is already kept", spawn.name));
         }
@@ -47,8 +51,8 @@ impl Children {
                 "{CHILDREN_MAX} processes are the limit; stop some first"
             ));
         }
-        let child = start(spawn, mark)?;
-        let pid = child.pid.as_raw_nonzero().get().unsigned_abs();
+        let child = start(spawn, place)?;
+        let pid = child.outer_pid;
         self.by_name.insert(spawn.name.clone(), child);
         Ok(pid)
     }
@@ -114,7 +118,17 @@ impl Children {
     }
 }
 
-fn start(spawn: &Spawn, mark: &str) -> Result<Child, String> {
+/// Where a process is started.
+pub(crate) struct Place<'a> {
+    /// Mark of the keeper.
+    pub(crate) mark: &'a str,
+    /// Its network; `None`: as the keeper.
+    pub(crate) network: Option<BorrowedFd<'a>>,
+    /// The `/proc` that the conductor sees, where it is another than ours.
+    pub(crate) outer_proc: Option<BorrowedFd<'a>>,
+}
+
+fn start(spawn: &Spawn, place: &Place<'_>) -> Result<Child, String> {
     let (program, arguments) = spawn
         .argv
         .split_first()
@@ -130,12 +144,15 @@ fn start(spawn: &Spawn, mark: &str) -> Result<Child, String> {
         rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| in_words("make a pipe", &e))?;
     rustix::io::ioctl_fionbio(&read, true).map_err(|e| in_words("make a pipe", &e))?;
     let again = write.try_clone().map_err(|e| in_words("make a pipe", &e))?;
+    let network = place.network.map(|network| network.try_clone_to_owned());
+    let network = network.transpose();
+    let network = network.map_err(|e| in_words("hold the pod's network", &e))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
         .env_clear()
         .envs(spawn.env.iter().map(|(name, value)| (name, value)))
-        .env(KEEPER_MARK, mark)
+        .env(KEEPER_MARK, place.mark)
         .env(INSTANCE_MARK, &spawn.name)
         .current_dir(&spawn.cwd)
         .stdin(Stdio::null())
@@ -144,7 +161,8 @@ fn start(spawn: &Spawn, mark: &str) -> Result<Child, String> {
     sys::prepare_child(
         &mut command,
         ChildSetup {
-            parent: rustix::process::getpid(),
+            parent: Some(rustix::process::getpid()),
+            network,
             session: Session::Own,
             cpus: cpu_set(&spawn.cpus),
             nofile: spawn.nofile,
@@ -157,13 +175,33 @@ fn start(spawn: &Spawn, mark: &str) -> Result<Child, String> {
         .ok_or_else(|| String::from("the kernel gave an impossible process id"))?;
     let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())
         .map_err(|e| in_words("watch the process", &e))?;
+    let outer_pid = match place.outer_proc {
+        None => id(pid),
+        // A wrong id would have a stranger observed: better no process.
+        Some(proc) => outer_pid(proc, ended.as_fd()).ok_or_else(|| {
+            let _ = rustix::process::pidfd_send_signal(&ended, Signal::KILL);
+            String::from("the host's /proc does not tell its process id")
+        })?,
+    };
     Ok(Child {
         pid,
+        outer_pid,
         ended,
         output: Output::new(read, file, spawn.output_bytes_max),
         ending: None,
         told: false,
     })
+}
+
+/// The id that a process has outside of our PID namespace: `/proc` tells ids as those see them who mounted it.
+fn outer_pid(proc: BorrowedFd<'_>, process: BorrowedFd<'_>) -> Option<u32> {
+    let path = format!("self/fdinfo/{}", process.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(proc, path, flags, Mode::empty()).ok()?;
+    let mut text = String::new();
+    std::fs::File::from(file).read_to_string(&mut text).ok()?;
+    let pid = crate::observe::field(&text, "Pid")?;
+    u32::try_from(pid).ok().filter(|pid| *pid != 0)
 }
 
 /// Why a program did not start, with the next step.

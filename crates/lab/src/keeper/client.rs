@@ -1,7 +1,8 @@
 //! The conductor's end of the keeper: orders out, answers and endings in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::folder;
 use super::lines::Lines;
+use super::passing::Inlet;
 use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
 use crate::LabError;
 use crate::process;
@@ -35,7 +37,11 @@ pub struct Keeper {
     process: Child,
     stream: UnixStream,
     lines: Lines,
+    /// Sockets that came with answers.
+    sockets: VecDeque<OwnedFd>,
     folder: PathBuf,
+    /// Process id of the keeper itself, which may have a guardian before it.
+    keeper_pid: u32,
     last_id: u64,
     answers: BTreeMap<u64, Answer>,
     exits: BTreeMap<String, Exit>,
@@ -50,10 +56,22 @@ impl Keeper {
     /// # Errors
     /// When the program cannot be started or does not speak as a keeper.
     pub fn start(tare: &Path, base: Option<&Path>) -> Result<Keeper, LabError> {
+        Keeper::start_with(tare, base, &[])
+    }
+
+    /// Starts a keeper in namespaces of its own: it can make pods.
+    ///
+    /// # Errors
+    /// As above; and when the kernel gives no namespaces.
+    pub fn start_in_namespaces(tare: &Path, base: Option<&Path>) -> Result<Keeper, LabError> {
+        Keeper::start_with(tare, base, &["--namespaces"])
+    }
+
+    fn start_with(tare: &Path, base: Option<&Path>, flags: &[&str]) -> Result<Keeper, LabError> {
         let (ours, theirs) =
             UnixStream::pair().map_err(LabError::io("make a socket for the keeper"))?;
         let mut command = Command::new(tare);
-        command.arg("keeper");
+        command.arg("keeper").args(flags);
         if let Some(base) = base {
             command.arg("--base").arg(base);
         }
@@ -70,7 +88,9 @@ impl Keeper {
             process,
             stream: ours,
             lines: Lines::new(LINE_BYTES_MAX),
+            sockets: VecDeque::new(),
             folder: PathBuf::new(),
+            keeper_pid: 0,
             last_id: 0,
             answers: BTreeMap::new(),
             exits: BTreeMap::new(),
@@ -89,10 +109,16 @@ impl Keeper {
         &self.folder
     }
 
-    /// Its process id.
+    /// Id of the process that Tare started: the keeper, or its guardian.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.process.id()
+    }
+
+    /// Ids of all processes of the keeper itself.
+    #[must_use]
+    pub fn pids(&self) -> BTreeSet<u32> {
+        BTreeSet::from([self.process.id(), self.keeper_pid])
     }
 
     /// Starts a process.
@@ -161,6 +187,41 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
+    /// Makes a pod's network and plugs it into the run's switch.
+    ///
+    /// # Errors
+    /// Why not; always for a keeper without namespaces.
+    pub fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), LabError> {
+        let pod = pod.to_owned();
+        self.ask(Order::Plug { pod, address }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
+    }
+
+    /// Lets go of a pod's network.
+    ///
+    /// # Errors
+    /// When there is no such pod.
+    pub fn unplug(&mut self, pod: &str) -> Result<(), LabError> {
+        let pod = pod.to_owned();
+        self.ask(Order::Unplug { pod }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
+    }
+
+    /// A TCP socket inside a pod's network, not yet connected.
+    ///
+    /// # Errors
+    /// When there is no such pod.
+    pub fn socket(&mut self, pod: &str) -> Result<OwnedFd, LabError> {
+        let pod = pod.to_owned();
+        self.ask(Order::Socket { pod }, ANSWER_LIMIT)?
+            .map_err(LabError::Keeper)?;
+        self.sockets.pop_front().ok_or_else(|| {
+            LabError::Keeper(String::from("the keeper's answer came without its socket"))
+        })
+    }
+
     /// How a process ended, if it has and was not stopped.
     ///
     /// # Errors
@@ -176,7 +237,7 @@ impl Keeper {
         self.stream
             .set_nonblocking(true)
             .map_err(LabError::io("read the keeper's socket"))?;
-        let read = self.lines.fill(&mut self.stream);
+        let read = self.fill();
         self.stream
             .set_nonblocking(false)
             .map_err(LabError::io("read the keeper's socket"))?;
@@ -217,14 +278,24 @@ impl Keeper {
         self.stream
             .set_read_timeout(Some(left))
             .map_err(LabError::io("read the keeper's socket"))?;
-        let read = self.lines.fill(&mut self.stream);
+        let read = self.fill();
         self.take_in(read)
+    }
+
+    fn fill(&mut self) -> std::io::Result<()> {
+        self.lines.fill(&mut Inlet {
+            stream: &self.stream,
+            sockets: &mut self.sockets,
+        })
     }
 
     fn take_in(&mut self, read: std::io::Result<()>) -> Result<(), LabError> {
         while let Some(line) = self.lines.next() {
             match serde_json::from_slice(&line) {
-                Ok(Event::Hello { folder, .. }) => self.folder = folder,
+                Ok(Event::Hello { pid, folder }) => {
+                    self.keeper_pid = pid;
+                    self.folder = folder;
+                }
                 Ok(Event::Failed { error }) => return Err(LabError::Keeper(error)),
                 Ok(Event::Done { id, pid, lines }) => {
                     self.answers.insert(id, Ok((pid, lines)));

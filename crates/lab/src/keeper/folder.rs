@@ -51,11 +51,6 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Name of the folder, the mark of this keeper's processes.
-    pub(crate) fn name(&self) -> String {
-        name_of(&self.path)
-    }
-
     /// Removes it with all that is in it; a file made while it is emptied is met by trying again.
     pub(crate) fn remove(&self) -> std::io::Result<()> {
         remove_tree(&self.path)
@@ -115,7 +110,9 @@ fn is_stale(path: &Path) -> bool {
         return false;
     };
     let ours = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
-    ours && !process::exists(owner) && !is_locked(path)
+    // A zombie keeps nothing: whoever should reap it may never do so.
+    let lives = process::stat(owner).is_some_and(|process| process.is_alive());
+    ours && !lives && !is_locked(path)
 }
 
 /// The process id in a name of our making.
@@ -132,7 +129,8 @@ fn is_locked(path: &Path) -> bool {
     })
 }
 
-fn name_of(path: &Path) -> String {
+/// Name of the folder, the mark of its keeper's processes.
+pub(crate) fn name_of(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()

@@ -1,5 +1,6 @@
 //! What conductor and keeper say to each other: one JSON object a line over a socket pair.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub struct Spawn {
     pub output_bytes_max: u64,
     /// Limit of open files; at most the hard limit is set.
     pub nofile: Option<u64>,
+    /// Pod whose network it has; `None`: the keeper's.
+    pub pod: Option<String>,
 }
 
 /// What the conductor asks for.
@@ -55,6 +58,12 @@ pub(crate) enum Order {
     Tail { name: String },
     /// Run the keeper itself on these cores.
     Pin { cpus: Vec<u32> },
+    /// Make a network namespace and plug it into the switch.
+    Plug { pod: String, address: Ipv4Addr },
+    /// Let go of a pod's network: it ends with the last process in it.
+    Unplug { pod: String },
+    /// Open a socket inside a pod's network; it comes with the answer.
+    Socket { pod: String },
     /// Kill everything, remove the folder, end.
     Shutdown,
 }
@@ -64,7 +73,11 @@ pub(crate) enum Order {
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Event {
     /// First line: ready.
-    Hello { pid: u32, folder: PathBuf },
+    Hello {
+        /// As the conductor sees it.
+        pid: u32,
+        folder: PathBuf,
+    },
     /// The keeper could not start; last line.
     Failed { error: String },
     /// An order was carried out.

@@ -9,10 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 
-use super::children::{Children, cpu_set};
+use super::children::{self, Children, cpu_set};
 use super::folder::{self, PrivateFolder};
+use super::guardian;
 use super::lines::Lines;
-use super::protocol::{Event, LINE_BYTES_MAX, Order, Request};
+use super::passing::{Outlet, Sent};
+use super::pods::Pods;
+use super::protocol::{Event, LINE_BYTES_MAX, Order, Request, Spawn};
 use crate::LabError;
 use crate::process;
 
@@ -24,16 +27,27 @@ const STOP_TICK: Duration = Duration::from_millis(5);
 const IDLE_TICK: Duration = Duration::from_secs(1);
 /// After SIGKILL a process that is still there hangs in the kernel.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// Answer of a keeper on the host to questions about pods.
+const NO_PODS: &str = "this keeper has no namespaces, and so no pods";
 /// All that is done after Tare's death must fit in 2 s.
 const LAST_LIMIT: Duration = Duration::from_millis(1700);
 
+/// What a keeper stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// The host, with a private folder in this one; `None`: in `$XDG_RUNTIME_DIR` or `/tmp`.
+    Host(Option<PathBuf>),
+    /// Namespaces of its own, with a private folder as above.
+    Namespaces(Option<PathBuf>),
+    /// The namespaces it has been started in; its private folder is there already.
+    Inside(PathBuf),
+}
+
 /// Runs the keeper: standard input is its socket to the conductor. Returns when all it kept is gone.
-///
-/// `base` is the folder in which the private folder is made; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
 ///
 /// # Errors
 /// When it cannot start; the conductor is told over the socket, too.
-pub fn keeper_main(base: Option<PathBuf>) -> Result<(), LabError> {
+pub fn keeper_main(ground: Ground) -> Result<(), LabError> {
     crate::sys::ignore_interrupts();
     // Fails only for a group leader, and then Ctrl-C reaches us but is ignored.
     let _ = rustix::process::setsid();
@@ -41,25 +55,62 @@ pub fn keeper_main(base: Option<PathBuf>) -> Result<(), LabError> {
         .as_fd()
         .try_clone_to_owned()
         .map_err(LabError::io("use standard input as the keeper's socket"))?;
-    let mut stream = UnixStream::from(socket);
-    match Server::start(&stream, &base.unwrap_or_else(folder::default_base)) {
+    let stream = UnixStream::from(socket);
+    guardian::forget_standard_input()?;
+    let server = match ground {
+        Ground::Namespaces(base) => {
+            return guardian::guard(stream, &base.unwrap_or_else(folder::default_base));
+        }
+        Ground::Host(base) => {
+            let base = base.unwrap_or_else(folder::default_base);
+            folder::sweep(&base);
+            PrivateFolder::make(&base)
+                .and_then(|folder| Server::start(&stream, Home::Ours(folder), None))
+        }
+        Ground::Inside(folder) => {
+            Pods::new().and_then(|pods| Server::start(&stream, Home::Guardians(folder), Some(pods)))
+        }
+    };
+    match server {
         Ok(server) => server.run(),
         Err(error) => {
-            let event = Event::Failed {
-                error: error.to_string(),
-            };
-            let _ = stream.write_all(&line(&event));
+            tell_failure(&stream, &error);
             Err(error)
+        }
+    }
+}
+
+/// Tells the conductor that there will be no keeper.
+pub(crate) fn tell_failure(mut stream: &UnixStream, error: &LabError) {
+    let event = Event::Failed {
+        error: error.to_string(),
+    };
+    // If it is gone, nobody wants to know.
+    let _ = stream.write_all(&line(&event));
+}
+
+/// The private folder, and who removes it.
+enum Home {
+    Ours(PrivateFolder),
+    Guardians(PathBuf),
+}
+
+impl Home {
+    fn path(&self) -> &Path {
+        match self {
+            Home::Ours(folder) => folder.path(),
+            Home::Guardians(path) => path,
         }
     }
 }
 
 struct Server<'a> {
     stream: &'a UnixStream,
-    folder: PrivateFolder,
+    home: Home,
+    pods: Option<Pods>,
     children: Children,
     lines: Lines,
-    outbound: Vec<u8>,
+    outbound: Outlet,
     stops: Vec<Stopping>,
 }
 
@@ -76,25 +127,32 @@ enum After {
 }
 
 impl<'a> Server<'a> {
-    fn start(stream: &'a UnixStream, base: &Path) -> Result<Self, LabError> {
+    fn start(stream: &'a UnixStream, home: Home, pods: Option<Pods>) -> Result<Self, LabError> {
         // The value only has to be there: the kernel takes any for "yes".
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
             .map_err(LabError::io("become the parent of orphans"))?;
         stream
             .set_nonblocking(true)
             .map_err(LabError::io("use the keeper's socket (standard input)"))?;
-        folder::sweep(base);
+        let own_pid = match &pods {
+            None => Some(std::process::id()),
+            Some(pods) => pods.own_outer_pid(),
+        };
         let mut server = Server {
             stream,
-            folder: PrivateFolder::make(base)?,
+            home,
+            pods,
             children: Children::default(),
             lines: Lines::new(LINE_BYTES_MAX),
-            outbound: Vec::new(),
+            outbound: Outlet::default(),
             stops: Vec::new(),
         };
         server.say(&Event::Hello {
-            pid: std::process::id(),
-            folder: server.folder.path().to_owned(),
+            pid: own_pid.ok_or_else(|| {
+                let reason = "the host's /proc does not tell the keeper's process id";
+                LabError::Keeper(String::from(reason))
+            })?,
+            folder: server.home.path().to_owned(),
         });
         Ok(server)
     }
@@ -105,9 +163,12 @@ impl<'a> Server<'a> {
         while !self.children.kill_all() && Instant::now() < deadline {
             process::pause(Duration::from_millis(1));
         }
-        self.folder
-            .remove()
-            .map_err(LabError::io("remove the private folder"))
+        match self.home {
+            Home::Ours(folder) => folder
+                .remove()
+                .map_err(LabError::io("remove the private folder")),
+            Home::Guardians(_) => Ok(()),
+        }
     }
 
     /// Waits for something to happen and deals with it.
@@ -194,12 +255,7 @@ impl<'a> Server<'a> {
     fn carry_out(&mut self, request: Request) -> After {
         let Request { id, order } = request;
         let answer = match order {
-            Order::Spawn { spawn } => {
-                let mark = self.folder.name();
-                self.children
-                    .spawn(&spawn, &mark)
-                    .map(|pid| (Some(pid), Vec::new()))
-            }
+            Order::Spawn { spawn } => self.spawn(&spawn).map(|pid| (Some(pid), Vec::new())),
             Order::Signal { name, signal } => self.signal(&name, signal),
             Order::Stop {
                 name,
@@ -208,6 +264,16 @@ impl<'a> Server<'a> {
             } => return self.begin_stop(id, name, signal, grace_ms),
             Order::Tail { name } => self.tail(&name),
             Order::Pin { cpus } => pin(&cpus),
+            Order::Plug { pod, address } => self
+                .with_pods(|pods| pods.plug(&pod, address))
+                .map(nothing_to_tell),
+            Order::Unplug { pod } => self
+                .with_pods(|pods| pods.unplug(&pod))
+                .map(nothing_to_tell),
+            Order::Socket { pod } => self.with_pods(|pods| pods.socket(&pod)).map(|socket| {
+                self.outbound.push_socket(socket);
+                nothing_to_tell(())
+            }),
             Order::Shutdown => return After::End,
         };
         let event = match answer {
@@ -216,6 +282,27 @@ impl<'a> Server<'a> {
         };
         self.say(&event);
         After::GoOn
+    }
+
+    fn spawn(&mut self, spawn: &Spawn) -> Result<u32, String> {
+        let network = match (&spawn.pod, &self.pods) {
+            (None, _) => None,
+            (Some(pod), Some(pods)) => Some(pods.network(pod)?),
+            (Some(_), None) => return Err(String::from(NO_PODS)),
+        };
+        let place = children::Place {
+            mark: &folder::name_of(self.home.path()),
+            network,
+            outer_proc: self.pods.as_ref().map(Pods::outer_proc),
+        };
+        self.children.spawn(spawn, &place)
+    }
+
+    fn with_pods<T>(
+        &mut self,
+        work: impl FnOnce(&mut Pods) -> Result<T, String>,
+    ) -> Result<T, String> {
+        self.pods.as_mut().map_or(Err(String::from(NO_PODS)), work)
     }
 
     fn signal(&self, name: &str, signal: i32) -> Result<(Option<u32>, Vec<String>), String> {
@@ -304,7 +391,7 @@ impl<'a> Server<'a> {
             child.output.take();
             events.push(Event::Exited {
                 name: name.clone(),
-                pid: child.pid.as_raw_nonzero().get().unsigned_abs(),
+                pid: child.outer_pid,
                 how,
                 tail: child.output.tail(),
             });
@@ -315,22 +402,19 @@ impl<'a> Server<'a> {
     }
 
     fn say(&mut self, event: &Event) {
-        self.outbound.extend(line(event));
+        self.outbound.push(line(event));
     }
 
     fn flush(&mut self) -> After {
-        while !self.outbound.is_empty() {
-            match rustix::io::write(self.stream, &self.outbound) {
-                Ok(count) => {
-                    self.outbound.drain(..count);
-                }
-                Err(rustix::io::Errno::AGAIN) => return After::GoOn,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return After::End,
-            }
+        match self.outbound.flush(self.stream) {
+            Sent::SoFar => After::GoOn,
+            Sent::Nobody => After::End,
         }
-        After::GoOn
     }
+}
+
+fn nothing_to_tell((): ()) -> (Option<u32>, Vec<String>) {
+    (None, Vec::new())
 }
 
 fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {

@@ -90,6 +90,20 @@ pub(crate) fn free_port(
     })
 }
 
+/// A port of the address that is not among the given ones, which it joins; nobody else uses the address.
+pub(crate) fn next_port(
+    address: IpAddr,
+    given: &mut BTreeSet<SocketAddr>,
+) -> Result<u16, LabError> {
+    let mut ports = FIRST_PORT..FIRST_PORT + PORTS_TRIED_MAX;
+    let port = ports.find(|port| given.insert(SocketAddr::from((address, *port))));
+    port.ok_or_else(|| {
+        LabError::Plan(format!(
+            "{address} would need more than {PORTS_TRIED_MAX} ports"
+        ))
+    })
+}
+
 /// Who listens on an address (or on all addresses) with this port: `nginx (pid 17)`.
 ///
 /// `None` when nobody does, or it is another user's process and cannot be seen.

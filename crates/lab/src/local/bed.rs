@@ -12,9 +12,11 @@ use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
 use super::layout::Layout;
+use super::pods::Pods;
 use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock};
 use crate::LabError;
 use crate::counters::CounterReader;
+use crate::door::Door;
 use crate::environment::{Agent, Bed, BedPlan, Death, InstanceCounters, Observation};
 use crate::keeper::{Exit, Spawn};
 use crate::observe::{LocalObservation, Watched};
@@ -37,6 +39,7 @@ pub(crate) struct Placed {
     pub folder: PathBuf,
     pub plan: BedPlan,
     pub layout: Layout,
+    pub pods: Pods,
     /// One per context, in the same order.
     pub rendered: Vec<Rendered>,
     /// Target → `envoy 1.40.0`.
@@ -59,7 +62,14 @@ pub(crate) struct LocalBed {
 impl LocalBed {
     pub(crate) fn new(placed: Placed) -> LocalBed {
         LocalBed {
-            readers: placed.rendered.iter().map(CounterReader::new).collect(),
+            readers: placed
+                .rendered
+                .iter()
+                .zip(&placed.layout.contexts)
+                .map(|(rendered, context)| {
+                    CounterReader::new(rendered, placed.pods.door(&context.pod))
+                })
+                .collect(),
             placed,
             started: Vec::new(),
             agents: BTreeMap::new(),
@@ -73,7 +83,7 @@ impl LocalBed {
         format!("{}/{what}", self.placed.name)
     }
 
-    fn spawn(&self, what: &str, argv: &[String], dir: &Path, log: &str) -> Spawn {
+    fn spawn(&self, what: &str, pod: &str, argv: &[String], (dir, log): (&Path, &str)) -> Spawn {
         Spawn {
             name: self.kept_name(what),
             argv: argv.to_vec(),
@@ -83,28 +93,32 @@ impl LocalBed {
             output: dir.join(log),
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),
+            pod: self.placed.pods.network(pod),
         }
     }
 
     fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
         let rendered = self.placed.rendered[index].clone();
         for step in &rendered.prepare {
-            self.run_step(&rendered, step)?;
+            self.run_step(index, step)?;
         }
         let name = &rendered.instance;
-        let mut spawn = self.spawn(name, &rendered.start, &rendered.dir, LOG);
+        let pod = self.placed.layout.contexts[index].pod.clone();
+        let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
         spawn.env.extend(rendered.env.clone());
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
-        self.readers[index] = CounterReader::new(&rendered);
+        self.readers[index] = CounterReader::new(&rendered, self.door(index));
         Ok(())
     }
 
     /// Runs a command before the start to its good end.
-    fn run_step(&self, rendered: &Rendered, step: &Step) -> Result<(), LabError> {
+    fn run_step(&self, index: usize, step: &Step) -> Result<(), LabError> {
+        let rendered = &self.placed.rendered[index];
+        let pod = &self.placed.layout.contexts[index].pod;
         let what = format!("{} ({})", rendered.instance, step.name);
         let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
-        let spawn = self.spawn(&what, &step.command, &rendered.dir, &log);
+        let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
         lock(&self.placed.keeper).spawn(&spawn)?;
         let deadline = Instant::now() + step.within;
         let exit = loop {
@@ -141,6 +155,7 @@ impl LocalBed {
         let mut exit: Option<Exit> = None;
         let waited =
             rendered.probe.wait(
+                &self.door(index),
                 rendered.ready_within,
                 &mut || match lock(&self.placed.keeper).exit_of(&kept) {
                     Ok(None) => Life::Running,
@@ -183,6 +198,9 @@ impl LocalBed {
     ///
     /// Asked after a good probe, too: it may have been answered by the wrong one.
     fn conflict(&self, index: usize) -> Option<LabError> {
+        if !self.placed.pods.are_open_to_strangers() {
+            return None;
+        }
         let context = &self.placed.layout.contexts[index];
         let all = process::snapshot();
         let own =
@@ -199,6 +217,11 @@ impl LocalBed {
             address: taken.to_string(),
             holder: addresses::holder(taken),
         })
+    }
+
+    fn door(&self, index: usize) -> Door {
+        let pod = &self.placed.layout.contexts[index].pod;
+        self.placed.pods.door(pod)
     }
 
     fn pid_of(&self, instance: &str) -> Option<u32> {
@@ -250,7 +273,7 @@ impl LocalBed {
                 &format!("{}={kept}", crate::keeper::INSTANCE_MARK),
             ));
         }
-        let keeper = lock(&self.placed.keeper).pid();
+        let keeper = lock(&self.placed.keeper).pids();
         all.push(Watched::conductor(keeper));
         all
     }
@@ -294,11 +317,10 @@ impl Bed for LocalBed {
 
     fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
         let mut agents = self.placed.plan.topology.instances.iter();
-        if !agents.any(|i| i.name == instance && i.target == AGENT) {
-            return Err(LabError::Plan(format!(
-                "there is no agent `{instance}` in the topology"
-            )));
-        }
+        let agent = agents.find(|i| i.name == instance && i.target == AGENT);
+        let pod = agent.map(|agent| agent.pod.clone()).ok_or_else(|| {
+            LabError::Plan(format!("there is no agent `{instance}` in the topology"))
+        })?;
         self.agents_started += 1;
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
@@ -322,7 +344,8 @@ impl Bed for LocalBed {
             String::from("--connect"),
             format!("unix:{}", place.display()),
         ];
-        let mut spawn = self.spawn("", &argv, &dir, &format!("{instance}-{number}.log"));
+        let log = format!("{instance}-{number}.log");
+        let mut spawn = self.spawn("", &pod, &argv, (&dir, &log));
         spawn.name.clone_from(&name);
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;

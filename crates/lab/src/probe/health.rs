@@ -13,6 +13,7 @@ use tare_wire::frame::{
 use tare_wire::hpack::{Decoder, Encoder, ListLimits};
 
 use super::open;
+use crate::door::Door;
 
 const METHOD: &[u8] = b"/grpc.health.v1.Health/Check";
 
@@ -35,9 +36,9 @@ const SERVING: u64 = 1;
 ///
 /// # Errors
 /// In words: why there is no answer, or which one there is instead of SERVING.
-pub(super) fn ask(at: &str, service: &str, limit: Duration) -> Result<(), String> {
+pub(super) fn ask(door: &Door, at: &str, service: &str, limit: Duration) -> Result<(), String> {
     let until = Instant::now() + limit;
-    let stream = open(at, limit)?;
+    let stream = open(door, at, limit)?;
     let told = |error: String| format!("the health of {at}: {error}");
     let mut line = Line {
         stream,

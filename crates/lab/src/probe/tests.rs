@@ -9,7 +9,7 @@ use super::*;
 const LONG: Duration = Duration::from_secs(20);
 
 fn wait(probe: &Probe, within: Duration) -> Waited {
-    probe.wait(within, &mut || Life::Running)
+    probe.wait(&Door::Host, within, &mut || Life::Running)
 }
 
 #[test]
@@ -18,7 +18,12 @@ fn a_port_is_ready_when_it_accepts() {
     let probe = Probe::Tcp(listener.local_addr().unwrap().to_string());
     assert!(matches!(wait(&probe, LONG), Waited::Ready(_)));
     drop(listener);
-    assert!(probe.ask().unwrap_err().contains("no connection"));
+    assert!(
+        probe
+            .ask(&Door::Host)
+            .unwrap_err()
+            .contains("no connection")
+    );
 }
 
 #[test]
@@ -45,10 +50,10 @@ fn a_log_line_makes_ready_when_it_is_written() {
         file: file.clone(),
         pattern: "^all .* up$".to_owned(),
     };
-    assert!(probe.ask().is_err(), "there is no file yet");
+    assert!(probe.ask(&Door::Host).is_err(), "there is no file yet");
     fs::write(&file, "starting\n").unwrap();
     let mut asked = 0;
-    let waited = probe.wait(LONG, &mut || {
+    let waited = probe.wait(&Door::Host, LONG, &mut || {
         asked += 1;
         if asked == 3 {
             fs::write(&file, "starting\nall things up\n").unwrap();
@@ -62,8 +67,8 @@ fn a_log_line_makes_ready_when_it_is_written() {
 #[test]
 fn a_command_is_ready_when_it_ends_well() {
     let sh = |code: &str| Probe::Command(vec!["sh".into(), "-c".into(), format!("exit {code}")]);
-    assert!(sh("0").ask().is_ok());
-    assert!(sh("4").ask().unwrap_err().contains('4'));
+    assert!(sh("0").ask(&Door::Host).is_ok());
+    assert!(sh("4").ask(&Door::Host).unwrap_err().contains('4'));
 }
 
 #[test]
@@ -78,5 +83,8 @@ fn what_never_serves_is_told_with_the_last_answer() {
 #[test]
 fn nothing_is_waited_for_when_the_process_is_gone() {
     let probe = Probe::Tcp("127.0.0.1:1".to_owned());
-    assert_eq!(probe.wait(LONG, &mut || Life::Ended), Waited::Gone);
+    assert_eq!(
+        probe.wait(&Door::Host, LONG, &mut || Life::Ended),
+        Waited::Gone
+    );
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tare_lab::catalogue::Target;
 use tare_lab::certificates::{Authority, spiffe};
 use tare_lab::counters::CounterReader;
+use tare_lab::door::Door;
 use tare_lab::fetch::Software;
 use tare_lab::probe::{Life, Waited};
 use tare_lab::render::{Context, Listen, RouteContext, Upstream, edge_id, render};
@@ -170,18 +171,21 @@ pub fn start_with(
         .unwrap();
     let mut proxy = Proxy {
         child,
-        reader: CounterReader::new(&rendered),
+        reader: CounterReader::new(&rendered, Door::Host),
         entry,
         output: context.log.clone(),
         _place: place,
     };
     let child = &mut proxy.child;
-    let waited = rendered
-        .probe
-        .wait(Duration::from_secs(60), &mut || match child.try_wait() {
-            Ok(None) => Life::Running,
-            _ => Life::Ended,
-        });
+    let waited =
+        rendered.probe.wait(
+            &Door::Host,
+            Duration::from_secs(60),
+            &mut || match child.try_wait() {
+                Ok(None) => Life::Running,
+                _ => Life::Ended,
+            },
+        );
     assert!(
         matches!(waited, Waited::Ready(_)),
         "{waited:?}\n{}",

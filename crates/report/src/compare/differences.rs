@@ -23,6 +23,10 @@ pub fn that_forbid(before: &Run, after: &Run) -> Vec<String> {
     }
     match (&before.environment, &after.environment) {
         (Some(a), Some(b)) if a.fingerprint != b.fingerprint => found.push(machines(a, b)),
+        (Some(a), Some(b)) if a.addressing != b.addressing => found.push(format!(
+            "the pods of one have {} as addresses, those of the other {}",
+            a.addressing, b.addressing
+        )),
         (Some(_), Some(_)) => {}
         _ => found.push("the machine of one of them is not recorded".into()),
     }

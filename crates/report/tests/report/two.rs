@@ -76,6 +76,22 @@ fn a_slower_run_is_found_and_only_where_it_is_slower() {
 }
 
 #[test]
+fn runs_of_one_machine_with_two_ways_of_addressing_are_refused_unless_forced() {
+    let other = SampleRun {
+        environment_edit: Some(|environment| environment.addressing = "namespaces".into()),
+        ..SampleRun::sidecar()
+    };
+    let error = two(&SampleRun::sidecar(), &other, Unlike::Refuse)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("have loopback as addresses, those of the other namespaces"),
+        "{error}"
+    );
+    assert!(two(&SampleRun::sidecar(), &other, Unlike::Compare).is_ok());
+}
+
+#[test]
 fn runs_of_two_machines_or_two_files_are_refused_unless_forced() {
     let other = SampleRun {
         environment_edit: Some(|environment| {

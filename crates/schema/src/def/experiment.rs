@@ -54,7 +54,7 @@ pub struct ExperimentDef {
     /// Who runs on which cores. Default: agents alone on the last core, everything else on the others; on one core, everything everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementDef>,
-    /// How pods get their addresses. Default: loopback.
+    /// How pods get their addresses. Default: auto, namespaces where the machine allows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addressing: Option<Addressing>,
     /// Places at a distance from one another, and which pods stand where. Default: everything at one place.

@@ -262,13 +262,13 @@ fn plan(
     }
 }
 
-/// As asked for, else as written, else what the experiment needs.
+/// As asked for, else as written, else what the experiment needs or the machine allows.
 fn addressing(def: &ExperimentDef, choices: &Choices) -> Addressing {
-    let needed = match def.sites {
-        Some(_) => Addressing::Namespaces,
-        None => Addressing::Loopback,
-    };
-    choices.addressing.or(def.addressing).unwrap_or(needed)
+    let asked = choices.addressing.or(def.addressing);
+    match (asked.unwrap_or(Addressing::Auto), &def.sites) {
+        (Addressing::Auto, Some(_)) => Addressing::Namespaces,
+        (asked, _) => asked,
+    }
 }
 
 /// Every arm × level, the levels of an arm together.

@@ -49,6 +49,8 @@ pub enum AddressingArg {
     Loopback,
     /// Each pod a network namespace.
     Namespaces,
+    /// Namespaces where the machine allows them, else loopback.
+    Auto,
 }
 
 impl ExperimentArgs {
@@ -103,6 +105,7 @@ impl ExperimentArgs {
             addressing: self.addressing.map(|addressing| match addressing {
                 AddressingArg::Loopback => Addressing::Loopback,
                 AddressingArg::Namespaces => Addressing::Namespaces,
+                AddressingArg::Auto => Addressing::Auto,
             }),
         }
     }

@@ -208,6 +208,9 @@ fn placement(plan: &Plan) -> String {
     let mut addressing = String::from(match plan.addressing {
         Addressing::Loopback => "each pod a loopback address of its own",
         Addressing::Namespaces => "each pod a network namespace",
+        Addressing::Auto => {
+            "each pod a network namespace, or a loopback address where that is not possible"
+        }
     });
     for link in &plan.site_links {
         addressing += &format!("; {}", link.in_words());

@@ -58,7 +58,9 @@ fn asked(answers: Vec<Vec<u8>>) -> Vec<Result<(), String>> {
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         }
     });
-    let all = (0..count).map(|_| ask(&at, "a.B", LIMIT)).collect();
+    let all = (0..count)
+        .map(|_| ask(&Door::Host, &at, "a.B", LIMIT))
+        .collect();
     server.join().unwrap();
     all
 }
@@ -81,7 +83,7 @@ fn the_origin_is_healthy_as_a_whole_and_by_its_services_and_knows_no_others() {
             at: at.clone(),
             service: service.to_owned(),
         };
-        probe.wait(Duration::ZERO, &mut || Life::Running)
+        probe.wait(&Door::Host, Duration::ZERO, &mut || Life::Running)
     };
     for service in ["", "tare.origin.Echo"] {
         assert!(matches!(wait(service), Waited::Ready(_)), "{service}");
@@ -147,5 +149,5 @@ fn what_is_no_answer_is_said_and_never_waited_for() {
 fn a_server_that_says_nothing_is_not_waited_for_beyond_the_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap().to_string();
-    assert!(ask(&at, "", Duration::from_millis(20)).is_err());
+    assert!(ask(&Door::Host, &at, "", Duration::from_millis(20)).is_err());
 }

@@ -1,0 +1,93 @@
+//! What stands between Tare and a keeper in namespaces: it leaves the host's namespaces, starts the keeper as
+//! process 1 of the new ones, waits for its end and removes the folder.
+//!
+//! It is the only process of a run that sees the host's processes and holds the folder's lock. Killed, it takes
+//! the keeper with it, and the kernel takes all the rest.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tare_net::enclosure;
+
+use super::folder::{self, PrivateFolder};
+use super::server::tell_failure;
+use crate::LabError;
+use crate::sys::{self, ChildSetup, Session};
+
+/// The argument that makes a keeper the one inside.
+pub(crate) const INSIDE: &str = "--inside";
+
+/// Runs to the end of the keeper inside. `stream` is the keeper's socket to the conductor.
+pub(crate) fn guard(stream: UnixStream, base: &Path) -> Result<(), LabError> {
+    let (folder, mut inside) = match start(&stream, base) {
+        Ok(started) => started,
+        Err(error) => {
+            tell_failure(&stream, &error);
+            return Err(error);
+        }
+    };
+    // Only the keeper's own end keeps the conductor waiting.
+    drop(stream);
+    let ended = inside.wait().map_err(LabError::io("wait for the keeper"));
+    folder
+        .remove()
+        .map_err(LabError::io("remove the private folder"))?;
+    ended.map(drop)
+}
+
+fn start(
+    stream: &UnixStream,
+    base: &Path,
+) -> Result<(PrivateFolder, std::process::Child), LabError> {
+    folder::sweep(base);
+    let folder = PrivateFolder::make(base)?;
+    match start_inside(stream, folder.path()) {
+        Ok(inside) => Ok((folder, inside)),
+        Err(error) => {
+            // The reason is worth more than a complaint about the folder.
+            let _ = folder.remove();
+            Err(error)
+        }
+    }
+}
+
+fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Child, LabError> {
+    enclosure::leave_host()?;
+    let socket = OwnedFd::from(
+        stream
+            .try_clone()
+            .map_err(LabError::io("pass the socket on"))?,
+    );
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .arg0("tare")
+        .arg("keeper")
+        .arg(INSIDE)
+        .arg(folder)
+        .stdin(Stdio::from(socket))
+        .stdout(Stdio::null());
+    let setup = ChildSetup {
+        // Process 1 of a namespace sees no parent.
+        parent: None,
+        network: None,
+        session: Session::Own,
+        cpus: None,
+        nofile: None,
+    };
+    sys::prepare_child(&mut command, setup);
+    command
+        .spawn()
+        .map_err(LabError::io("start the keeper in namespaces of its own"))
+}
+
+/// Replaces standard input by nothing: the socket must be in one place only.
+pub(crate) fn forget_standard_input() -> Result<(), LabError> {
+    let what = "let go of standard input";
+    let nothing = std::fs::File::open("/dev/null").map_err(LabError::io(what))?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(LabError::io(what))?;
+    std::io::stdout().flush().map_err(LabError::io(what))
+}

@@ -1,0 +1,88 @@
+//! The pods of a keeper that has namespaces: the switch, and the network of each pod.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use tare_net::Switch;
+use tare_net::enclosure;
+use tare_net::namespace::Namespace;
+
+use crate::LabError;
+
+/// Most pods at a time.
+const PODS_MAX: usize = 500;
+
+/// The network of a run, as process 1 of its PID namespace has it.
+pub(crate) struct Pods {
+    switch: Switch,
+    by_name: BTreeMap<String, Namespace>,
+    /// The `/proc` of the host.
+    outer_proc: OwnedFd,
+}
+
+impl Pods {
+    /// Sets up what all pods share; this process must be the first of fresh namespaces.
+    pub(crate) fn new() -> Result<Pods, LabError> {
+        let outer_proc = enclosure::mount_own_proc()?;
+        Ok(Pods {
+            switch: Switch::new()?,
+            by_name: BTreeMap::new(),
+            outer_proc,
+        })
+    }
+
+    pub(crate) fn outer_proc(&self) -> BorrowedFd<'_> {
+        self.outer_proc.as_fd()
+    }
+
+    /// Id of this process as the host sees it.
+    pub(crate) fn own_outer_pid(&self) -> Option<u32> {
+        let link = rustix::fs::readlinkat(&self.outer_proc, "self", Vec::new()).ok()?;
+        link.to_str().ok()?.parse().ok()
+    }
+
+    /// Makes a pod's network.
+    pub(crate) fn plug(&mut self, pod: &str, address: Ipv4Addr) -> Result<(), String> {
+        if self.by_name.contains_key(pod) {
+            return Err(format!("there is a pod named {pod} already"));
+        }
+        if self.by_name.len() >= PODS_MAX {
+            return Err(format!("{PODS_MAX} pods are the limit"));
+        }
+        let network = Namespace::new().map_err(|error| error.to_string())?;
+        let plugged = self.switch.plug(&network, address);
+        plugged.map_err(|error| format!("no network for the pod {pod}: {error}"))?;
+        self.by_name.insert(pod.to_owned(), network);
+        Ok(())
+    }
+
+    pub(crate) fn unplug(&mut self, pod: &str) -> Result<(), String> {
+        match self.by_name.remove(pod) {
+            Some(_) => Ok(()),
+            None => Err(format!("there is no pod named {pod}")),
+        }
+    }
+
+    pub(crate) fn network(&self, pod: &str) -> Result<BorrowedFd<'_>, String> {
+        let found = self.by_name.get(pod).map(AsFd::as_fd);
+        found.ok_or_else(|| format!("there is no pod named {pod}"))
+    }
+
+    /// A TCP socket in the pod's network, not yet connected: whoever has it may connect it from anywhere.
+    pub(crate) fn socket(&self, pod: &str) -> Result<OwnedFd, String> {
+        let network = self.by_name.get(pod);
+        let network = network.ok_or_else(|| format!("there is no pod named {pod}"))?;
+        let open = || {
+            rustix::net::socket_with(
+                AddressFamily::INET,
+                SocketType::STREAM,
+                SocketFlags::CLOEXEC,
+                None,
+            )
+        };
+        let opened = network.run(open).map_err(|error| error.to_string())?;
+        opened.map_err(|error| format!("cannot open a socket in the pod {pod}: {error}"))
+    }
+}

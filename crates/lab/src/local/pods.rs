@@ -1,0 +1,167 @@
+//! The pods of one bed: an address each and, with namespaces, a network each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tare_net::Switch;
+use tare_schema::plan::Addressing;
+use tare_schema::topology::Topology;
+
+use super::addresses::{self, Addresses};
+use super::{SharedKeeper, lock};
+use crate::LabError;
+use crate::door::{Door, PodDoor};
+use crate::keeper::Keeper;
+use crate::local::LocalOptions;
+
+/// How the pods of a run get their addresses, and why so.
+pub(crate) struct Network {
+    pub(crate) kind: Kind,
+    /// In words, for the record.
+    pub(crate) reason: String,
+}
+
+/// Where pods live.
+pub(crate) enum Kind {
+    /// On the host's loopback device.
+    Loopback(Addresses),
+    /// Each in a network namespace.
+    Namespaces,
+}
+
+impl Network {
+    /// Starts the keeper for the addressing that was asked for, or the best that can be had.
+    pub(crate) fn start(options: &LocalOptions) -> Result<(Keeper, Network), LabError> {
+        let base = options.base.as_deref();
+        let asked = |addressing| match addressing {
+            Addressing::Auto => String::from("the default, possible here"),
+            _ => String::from("asked for"),
+        };
+        let refused = match options.addressing {
+            Addressing::Loopback => asked(options.addressing),
+            Addressing::Namespaces | Addressing::Auto => {
+                match Keeper::start_in_namespaces(&options.tare, base) {
+                    Ok(keeper) => {
+                        let network = Network {
+                            kind: Kind::Namespaces,
+                            reason: asked(options.addressing),
+                        };
+                        return Ok((keeper, network));
+                    }
+                    Err(error) if options.addressing == Addressing::Auto => {
+                        format!("namespaces are not possible here: {error}")
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        let keeper = Keeper::start(&options.tare, base)?;
+        let network = Network {
+            kind: Kind::Loopback(Addresses::reserve()?),
+            reason: refused,
+        };
+        Ok((keeper, network))
+    }
+
+    /// Word of the record.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.kind {
+            Kind::Loopback(_) => "loopback",
+            Kind::Namespaces => "namespaces",
+        }
+    }
+
+    /// Gives every pod of a bed its address and, with namespaces, its network.
+    pub(crate) fn pods(
+        &mut self,
+        topology: &Topology,
+        bed: &str,
+        folder: &Path,
+        keeper: &SharedKeeper,
+    ) -> Result<Pods, LabError> {
+        let mut pods = Pods {
+            keeper: Arc::clone(keeper),
+            bed: bed.to_owned(),
+            folder: folder.to_owned(),
+            addresses: BTreeMap::new(),
+            plugged: BTreeSet::new(),
+        };
+        for (number, pod) in (0_u16..).zip(&topology.pods) {
+            let address = match &mut self.kind {
+                Kind::Loopback(addresses) => addresses.next(),
+                Kind::Namespaces => {
+                    let address = Switch::pod_address(number).ok_or_else(|| {
+                        LabError::Plan(format!("{} pods are too many", topology.pods.len()))
+                    })?;
+                    lock(keeper).plug(&pods.kept(&pod.name), address)?;
+                    pods.plugged.insert(pod.name.clone());
+                    address
+                }
+            };
+            pods.addresses
+                .insert(pod.name.clone(), IpAddr::from(address));
+        }
+        Ok(pods)
+    }
+
+    /// A port of a pod that is not among the given ones, which it joins.
+    pub(crate) fn port(
+        &self,
+        address: IpAddr,
+        given: &mut BTreeSet<SocketAddr>,
+    ) -> Result<u16, LabError> {
+        match self.kind {
+            Kind::Loopback(_) => addresses::free_port(address, given),
+            // Nobody else is in there.
+            Kind::Namespaces => addresses::next_port(address, given),
+        }
+    }
+}
+
+/// The pods of one bed. Dropping it lets go of their networks, which end with the last process in them.
+pub(crate) struct Pods {
+    keeper: SharedKeeper,
+    bed: String,
+    folder: PathBuf,
+    pub(crate) addresses: BTreeMap<String, IpAddr>,
+    plugged: BTreeSet<String>,
+}
+
+impl Pods {
+    fn kept(&self, pod: &str) -> String {
+        format!("{}/{pod}", self.bed)
+    }
+
+    /// The pod as the keeper knows it, if it has a network of its own.
+    pub(crate) fn network(&self, pod: &str) -> Option<String> {
+        self.plugged.contains(pod).then(|| self.kept(pod))
+    }
+
+    /// Whether a stranger may have taken a pod's port.
+    pub(crate) fn are_open_to_strangers(&self) -> bool {
+        self.plugged.is_empty()
+    }
+
+    /// How the conductor gets at what runs in a pod.
+    pub(crate) fn door(&self, pod: &str) -> Door {
+        match self.network(pod) {
+            None => Door::Host,
+            Some(pod) => Door::Pod(PodDoor {
+                keeper: Arc::clone(&self.keeper),
+                pod,
+                folder: self.folder.clone(),
+            }),
+        }
+    }
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        for pod in &self.plugged {
+            // If the keeper is gone, so are the pods.
+            let _ = lock(&self.keeper).unplug(&self.kept(pod));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The keeper in namespaces: pods meet on its switch and nowhere else, and the kernel ends all of it with the keeper.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tare_lab::keeper::{Keeper, Spawn};
+
+const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
+const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 0);
+const FAR: Ipv4Addr = Ipv4Addr::new(10, 77, 1, 1);
+/// A user without rights: `nobody`.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn nothing_survives_an_owner_of_pods_killed_at_any_moment() {
+    let base = Base::new("pods-owner");
+    let before = devices();
+    for round in 0..20u64 {
+        let mut owner = base.owner(round, rustix::process::geteuid().as_raw());
+        std::thread::sleep(Duration::from_millis((round * round * 37) % 211));
+        let networks = base.networks();
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        base.assert_gone(round, &networks);
+    }
+    assert_eq!(devices(), before);
+}
+
+#[test]
+fn nothing_but_a_folder_survives_a_keeper_of_pods_killed_at_any_moment() {
+    for which in [Which::Guardian, Which::Inside] {
+        let base = Base::new(which.word());
+        for round in 0..10u64 {
+            let mut owner = base.owner(round, rustix::process::geteuid().as_raw());
+            let mut found = None;
+            assert!(within(Duration::from_secs(5), || {
+                found = base.keeper(which);
+                found.is_some()
+            }));
+            std::thread::sleep(Duration::from_millis((round * round * 37) % 101));
+            let networks = base.networks();
+            kill(found.unwrap());
+            // A guardian that lives, or an owner that notices, removes the folder.
+            let cleared = || which == Which::Guardian || base.entries().is_empty();
+            assert!(within(Duration::from_secs(2), || {
+                base.keepers().is_empty() && cleared()
+            }));
+            owner.kill().unwrap();
+            owner.wait().unwrap();
+            // With the guardian and its owner dead, nobody is left to remove the folder but the next keeper.
+            if which == Which::Guardian {
+                drop(Keeper::start_in_namespaces(RIG.as_ref(), Some(&base.0)).unwrap());
+            }
+            base.assert_gone(round, &networks);
+        }
+    }
+}
+
+#[test]
+fn without_root_a_user_namespace_serves_and_leaves_nothing_either() {
+    let base = Base::new("pods-nobody");
+    std::fs::set_permissions(&base.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    for round in 0..4u64 {
+        let mut owner = base.owner(round, NOBODY);
+        assert!(
+            within(Duration::from_secs(10), || base.carrying(round).len() >= 28),
+            "all four trees stand, each in its pod"
+        );
+        let networks = base.networks();
+        // The host's, the switch's and the four pods'.
+        assert_eq!(networks.len(), 6, "{networks:?}");
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        base.assert_gone(round, &networks);
+    }
+}
+
+#[test]
+fn where_namespaces_are_not_to_be_had_loopback_remains_and_the_reason_is_told() {
+    let base = Base::new("pods-none");
+    // A user namespace in which no PID namespace may be made.
+    let hidden = Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c"])
+        .arg("echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$0\" describe \"$1\"")
+        .args([RIG, &base.text()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&hidden.stdout).into_owned();
+    assert!(
+        text.starts_with("loopback: namespaces are not possible here")
+            && text.contains("limit of namespaces")
+            && text.contains("root"),
+        "{text}{}",
+        String::from_utf8_lossy(&hidden.stderr)
+    );
+    let open = Command::new(RIG).args(["describe", &base.text()]).output();
+    let text = String::from_utf8_lossy(&open.unwrap().stdout).into_owned();
+    assert_eq!(text.trim(), "namespaces: the default, possible here");
+    assert!(base.entries().is_empty());
+}
+
+#[test]
+fn a_pod_is_reached_through_the_switch_by_sockets_that_the_keeper_opens_in_pods() {
+    let base = Base::new("pods-reach");
+    let mut keeper = keeper(&base);
+    serve(&mut keeper, "near", NEAR);
+    let at = (NEAR, 80);
+    for pod in ["near", "far"] {
+        let socket = keeper.socket(pod).unwrap();
+        rustix::net::connect(&socket, &std::net::SocketAddr::from(at)).unwrap();
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(b"hello").unwrap();
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"hello");
+        let from = stream.local_addr().unwrap().ip();
+        assert_eq!(from, if pod == "near" { NEAR } else { FAR });
+    }
+}
+
+#[test]
+fn two_keepers_have_the_same_addresses_and_never_meet() {
+    let (one, two) = (Base::new("pods-one"), Base::new("pods-two"));
+    let (mut one, mut two) = (keeper(&one), keeper(&two));
+    serve(&mut one, "near", NEAR);
+    let socket = two.socket("far").unwrap();
+    let at = std::net::SocketAddr::from((NEAR, 80));
+    let refused = rustix::net::connect(&socket, &at).unwrap_err();
+    assert_eq!(refused, rustix::io::Errno::CONNREFUSED);
+}
+
+#[test]
+fn process_ids_are_told_as_the_host_sees_them() {
+    let base = Base::new("pods-ids");
+    let mut keeper = keeper(&base);
+    let pid = serve(&mut keeper, "near", NEAR);
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+    assert!(String::from_utf8_lossy(&line).contains("serve"));
+    assert_eq!(keeper.pids().len(), 2);
+    let inside = tare_lab::process::stat(pid).unwrap().parent;
+    assert!(keeper.pids().contains(&inside) && inside != keeper.pid());
+}
+
+#[test]
+fn a_pod_that_is_unknown_or_known_twice_is_refused() {
+    let base = Base::new("pods-wrong");
+    let mut keeper = keeper(&base);
+    for error in [
+        keeper.plug("near", FAR).unwrap_err(),
+        keeper.socket("nowhere").unwrap_err(),
+        keeper.unplug("nowhere").unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("pod named"), "{error}");
+    }
+    keeper.unplug("near").unwrap();
+    keeper.plug("near", NEAR).unwrap();
+    let host = Base::new("pods-host");
+    let mut plain = Keeper::start(RIG.as_ref(), Some(&host.0)).unwrap();
+    let error = plain.plug("near", NEAR).unwrap_err().to_string();
+    assert!(error.contains("no namespaces"), "{error}");
+}
+
+/// A keeper with the pods `near` and `far`.
+fn keeper(base: &Base) -> Keeper {
+    let mut keeper = Keeper::start_in_namespaces(RIG.as_ref(), Some(&base.0)).unwrap();
+    keeper.plug("near", NEAR).unwrap();
+    keeper.plug("far", FAR).unwrap();
+    keeper
+}
+
+/// Starts an echo server on port 80 of a pod and waits until it listens.
+fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
+    let spawn = Spawn {
+        name: String::from("server"),
+        argv: [RIG, "serve", &format!("{address}:80")]
+            .map(String::from)
+            .to_vec(),
+        env: Vec::new(),
+        cwd: PathBuf::from("/"),
+        cpus: Vec::new(),
+        output: keeper.folder().join("server.log"),
+        output_bytes_max: 4096,
+        nofile: None,
+        pod: Some(String::from(pod)),
+    };
+    let pid = keeper.spawn(&spawn).unwrap();
+    assert!(within(Duration::from_secs(10), || {
+        !keeper.tail("server").unwrap().is_empty()
+    }));
+    pid
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Guardian,
+    Inside,
+}
+
+impl Which {
+    fn word(self) -> &'static str {
+        match self {
+            Which::Guardian => "pods-guardian",
+            Which::Inside => "pods-inside",
+        }
+    }
+}
+
+/// A folder for private folders that goes with the test.
+struct Base(PathBuf);
+
+impl Base {
+    fn new(name: &str) -> Base {
+        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Base(path)
+    }
+
+    fn text(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn token(&self, round: u64) -> String {
+        let name = self.0.file_name().unwrap().to_string_lossy().into_owned();
+        format!("token-{name}-{round}")
+    }
+
+    fn owner(&self, round: u64, user: u32) -> std::process::Child {
+        let mut command = Command::new(RIG);
+        command
+            .args(["owner-of-pods", &self.text(), &self.token(round)])
+            .current_dir("/")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        if rustix::process::geteuid().is_root() {
+            command.uid(user).gid(user);
+        }
+        command.spawn().unwrap()
+    }
+
+    /// Living processes of a round's trees.
+    fn carrying(&self, round: u64) -> Vec<u32> {
+        let token = self.token(round);
+        processes(|words| words.contains(&token) && !words.contains(&"owner-of-pods".into()))
+    }
+
+    /// Keepers and guardians below this folder.
+    fn keepers(&self) -> Vec<u32> {
+        processes(|words| words.get(1).is_some_and(|w| w == "keeper") && self.names(words))
+    }
+
+    fn keeper(&self, which: Which) -> Option<u32> {
+        let flag = match which {
+            Which::Guardian => "--namespaces",
+            Which::Inside => "--inside",
+        };
+        let found = processes(|words| words.iter().any(|w| w == flag) && self.names(words));
+        found.first().copied()
+    }
+
+    fn names(&self, words: &[String]) -> bool {
+        words.iter().any(|word| word.starts_with(&self.text()))
+    }
+
+    /// The network namespaces that processes of this test are in, the host's among them.
+    fn networks(&self) -> BTreeSet<PathBuf> {
+        let name = self.0.file_name().unwrap().to_string_lossy().into_owned();
+        processes(|words| words.iter().any(|word| word.contains(&name)))
+            .into_iter()
+            .filter_map(|pid| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok())
+            .collect()
+    }
+
+    /// Private folders of keepers.
+    fn entries(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let entries = entries.map(|entry| entry.unwrap());
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("tare-"))
+            .map(|entry| entry.path())
+            .collect()
+    }
+
+    /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's.
+    fn assert_gone(&self, round: u64, networks: &BTreeSet<PathBuf>) {
+        let host = std::fs::read_link("/proc/self/ns/net").unwrap();
+        let held = || {
+            processes(|_| true)
+                .into_iter()
+                .filter_map(|pid| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok())
+                .any(|network| network != host && networks.contains(&network))
+        };
+        let gone = within(Duration::from_secs(2), || {
+            self.carrying(round).is_empty()
+                && self.keepers().is_empty()
+                && self.entries().is_empty()
+                && !held()
+        });
+        assert!(
+            gone,
+            "round {round}: left {:?}, {:?} and {:?}",
+            self.carrying(round),
+            self.keepers(),
+            self.entries()
+        );
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        assert!(!mounts.contains("nsfs"), "a namespace is mounted: {mounts}");
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Names of the host's network devices.
+fn devices() -> BTreeSet<String> {
+    let text = std::fs::read_to_string("/proc/self/net/dev").unwrap();
+    let lines = text.lines().skip(2);
+    lines
+        .map(|line| line.split(':').next().unwrap().trim().to_owned())
+        .collect()
+}
+
+/// Living processes whose command line is like this.
+fn processes(like: impl Fn(&[String]) -> bool) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    let pids = entries.filter_map(|e| e.unwrap().file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
+        let words: Vec<String> = line
+            .unwrap_or_default()
+            .split(|b| *b == 0)
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect();
+        words.len() > 1 && *pid != std::process::id() && like(&words)
+    })
+    .collect()
+}
+
+/// Polls until the condition holds or the limit has passed.
+fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if holds() {
+            return true;
+        }
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+}

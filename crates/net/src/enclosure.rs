@@ -1,0 +1,77 @@
+//! New namespaces for a process and all it starts: network, mounts, process ids, and users where it has to be.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::thread::UnshareFlags;
+
+use crate::NetError;
+
+/// By what right a process has its namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// It has the capabilities itself (root).
+    Privileged,
+    /// It is root of a user namespace that maps only its own user.
+    OwnUser,
+}
+
+/// Leaves the network, the mounts and, for the children that come, the process ids of the host.
+///
+/// The next child is process 1 of its namespace: with it all die. The caller must have one thread only.
+///
+/// # Errors
+/// When the kernel lets neither root nor this user do it.
+pub fn leave_host() -> Result<Right, NetError> {
+    let wanted = UnshareFlags::NEWNET | UnshareFlags::NEWNS | UnshareFlags::NEWPID;
+    match crate::sys::unshare(wanted) {
+        Ok(()) => return Ok(Right::Privileged),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        Err(error) => return Err(why_not(error)),
+    }
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    crate::sys::unshare(wanted | UnshareFlags::NEWUSER).map_err(why_not)?;
+    // `user_namespaces(7)`: without this an unprivileged process may not map its group.
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("0 {user} 1"))?;
+    write("/proc/self/gid_map", &format!("0 {group} 1"))?;
+    Ok(Right::OwnUser)
+}
+
+/// `unshare(2)` says "no space" when a limit of namespaces is reached.
+fn why_not(error: io::Error) -> NetError {
+    NetError::NoNamespace(match error.kind() {
+        io::ErrorKind::StorageFull => {
+            io::Error::other("the limit of namespaces is reached (/proc/sys/user/max_*_namespaces)")
+        }
+        _ => error,
+    })
+}
+
+fn write(path: &str, text: &str) -> Result<(), NetError> {
+    fs::write(path, text).map_err(NetError::refused(format!("write {path}")))
+}
+
+/// Mounts a `/proc` that shows the processes of this namespace, and returns the host's.
+///
+/// To be called by process 1 of a namespace made by [`leave_host`].
+///
+/// # Errors
+/// When the kernel refuses, as it does without root in a container that hides parts of its own `/proc`.
+pub fn mount_own_proc() -> Result<OwnedFd, NetError> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let hosts = rustix::fs::open("/proc", flags, Mode::empty())
+        .map_err(NetError::refused("open the host's /proc"))?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private)
+        .map_err(NetError::refused("keep its mounts to itself"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    rustix::mount::mount("proc", "/proc", "proc", flags, None).map_err(NetError::refused(
+        "mount a /proc of its own (in an unprivileged container use `--addressing loopback`)",
+    ))?;
+    Ok(hosts)
+}
