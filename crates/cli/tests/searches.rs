@@ -256,3 +256,25 @@ fn ctrl_c_ends_what_still_opens_its_connections() {
         assert!(printed.is_object(), "{mode:?}: {printed}");
     }
 }
+
+#[test]
+fn a_search_never_tries_a_rate_that_cannot_show_its_percentile() {
+    let _turn = turn();
+    let (_origin, address) = origin(&[]);
+    let url = format!("http://{address}/");
+    // Fifteen beyond the percentile in the two minutes of the longest try: 150,000 answers.
+    let search = ["--search", "p99.99 < 1s", "--search-time", "1s"];
+    let (found, code) = load(&url, &search);
+    assert_eq!(code, Some(1), "{found:#}");
+    let words = found["sentence"].as_str().unwrap();
+    assert!(words.contains("120 s at 1250/s"), "{words}");
+
+    let mut low = tare(&["load", &url, "--search-to", "1000"]);
+    let output = finish(low.args(search), LIMIT);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--search-to"),
+        "{}",
+        stderr(&output)
+    );
+}

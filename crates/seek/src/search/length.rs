@@ -24,9 +24,32 @@ pub fn probe_length(
     needed.clamp(least, most.max(least))
 }
 
+/// The lowest rate at which a try of the longest length shows such a share: below it nothing can be said of the objective, and too
+/// few answers would pass for a server's failure.
+#[must_use]
+pub fn least_rate_per_s(share: Option<f64>, most: Duration) -> f64 {
+    let share = share.filter(|&share| share > 0.0);
+    share.map_or(0.0, |share| {
+        RESERVE * BEYOND_MIN as f64 / share / most.as_secs_f64()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lowest_rate_is_the_one_that_needs_the_longest_try() {
+        let (least, most) = (Duration::from_secs(3), Duration::from_secs(120));
+        for share in [0.5, 0.01, 0.0001] {
+            let rate = least_rate_per_s(Some(share), most);
+            let length = |rate| probe_length(rate, Some(share), least, Duration::MAX);
+            assert!(length(rate * 0.99) > most, "{share}");
+            assert!(length(rate * 1.01) < most, "{share}");
+        }
+        assert_eq!(least_rate_per_s(None, most), 0.0);
+        assert_eq!(least_rate_per_s(Some(0.0), most), 0.0);
+    }
 
     #[test]
     fn a_try_is_long_enough_for_its_quantile_and_within_its_limits() {

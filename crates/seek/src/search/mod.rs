@@ -9,7 +9,7 @@ mod length;
 mod tests;
 
 pub use backlog::{Backlog, Hope};
-pub use length::probe_length;
+pub use length::{least_rate_per_s, probe_length};
 
 /// What a search may do.
 #[derive(Debug, Clone, Copy, PartialEq)]

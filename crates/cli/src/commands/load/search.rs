@@ -10,7 +10,8 @@ use tare_schema::FORMAT_VERSION;
 use tare_schema::seek_report::{SearchReport, TryReport, TryVerdict};
 use tare_seek::objective::{ErrorsShown, Objective};
 use tare_seek::search::{
-    Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, next, probe_length,
+    Answer, Limit, Probe, Rules, Step, Sure, Verdict, Why, conclude, least_rate_per_s, next,
+    probe_length,
 };
 
 use super::args::{Args, SearchArgs};
@@ -44,7 +45,7 @@ pub fn run(
     wanted: &Wanted,
     stop: &StopHandle,
 ) -> anyhow::Result<ExitCode> {
-    let rules = rules(&args.search).map_err(bad_input)?;
+    let rules = rules(&args.search, objective).map_err(bad_input)?;
     if !args.output.json {
         screen::print(&format!(
             "{}\nsearch for the highest rate with {objective}\n\n",
@@ -139,7 +140,7 @@ fn length(args: &Args, objective: &Objective, rate_per_s: f64, why: Why) -> Dura
     probe_length(rate_per_s, share, args.search.probe.0, PROBE_MAX)
 }
 
-fn rules(args: &SearchArgs) -> anyhow::Result<Rules> {
+fn rules(args: &SearchArgs, objective: &Objective) -> anyhow::Result<Rules> {
     let is_range = args.search_from > 0.0 && args.search_to >= args.search_from;
     anyhow::ensure!(
         is_range && args.search_to.is_finite(),
@@ -152,9 +153,17 @@ fn rules(args: &SearchArgs) -> anyhow::Result<Rules> {
         "--tolerance {} is not between 0.1 % and 100 %",
         args.tolerance
     );
+    let shown_per_s = least_rate_per_s(objective.share(ErrorsShown::No), PROBE_MAX);
+    anyhow::ensure!(
+        args.search_to >= shown_per_s,
+        "below {shown_per_s}/s a try of {} s has too few answers for {objective}: raise --search-to {}, or ask for a lower percentile",
+        PROBE_MAX.as_secs(),
+        args.search_to
+    );
+    let first_per_s = args.search_from.max(shown_per_s);
     Ok(Rules {
-        first_per_s: args.search_from,
-        least_per_s: LEAST_PER_S.min(args.search_from),
+        first_per_s,
+        least_per_s: LEAST_PER_S.max(shown_per_s).min(first_per_s),
         most_per_s: args.search_to,
         tolerance: args.tolerance.0,
         confirmations: args.confirm,

@@ -62,7 +62,7 @@ pub struct SearchArgs {
     /// Draw the curve into this file.
     #[arg(long, value_name = "FILE", requires = "curve")]
     pub svg: Option<PathBuf>,
-    /// Rate of the first try.
+    /// Rate of the first try; a higher one where the objective's percentile needs more answers.
     #[arg(
         long,
         value_name = "PER_SECOND",
