@@ -83,7 +83,7 @@ fn one_way_is_twice_for_the_round_trip_and_the_queue_holds_one_round_trip() {
 fn without_sites_a_plan_says_nothing_of_them() {
     let text = &GOOD[..GOOD.find("sites:").unwrap()];
     let plan = resolved(text);
-    assert_eq!(plan.addressing, Addressing::Loopback);
+    assert_eq!(plan.addressing, Addressing::Auto);
     assert!(plan.site_links.is_empty());
     let written = serde_json::to_string(&plan).unwrap();
     assert!(!written.contains("site_links"));
