@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { readView } from "./data";
 import { layoutOf } from "./layout";
 import { Consumption } from "./part/Consumption";
-import { Machine, Plan, Published, Trials } from "./part/Evidence";
+import { AsPublished, Machine, Plan, Published, Trials } from "./part/Evidence";
 import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
@@ -23,6 +23,7 @@ const CONTENTS: readonly (readonly [string, string])[] = [
   ["parts", "CPU and memory"],
   ["instrument", "Instrument"],
   ["published", "Published"],
+  ["as-published", "As published"],
   ["noise", "Noise"],
   ["trials", "Trials"],
   ["machine", "Machine"],
@@ -31,7 +32,9 @@ const CONTENTS: readonly (readonly [string, string])[] = [
 
 function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
-  const contents = CONTENTS.filter(([id]) => id !== "published" || view.published.length > 0);
+  const there = (id: string): boolean =>
+    (id !== "published" || view.published.length > 0) && (id !== "as-published" || view.as_published != null);
+  const contents = CONTENTS.filter(([id]) => there(id));
   const source = `${view.run.experiment} · run ${view.run.id} · Tare ${view.run.tare}`;
   return (
     <Source.Provider value={source}>
@@ -49,6 +52,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <Consumption layout={layout} />
         <Instrument layout={layout} />
         <Published view={view} />
+        <AsPublished view={view} />
         <NoiseFloor view={view} />
         <Trials view={view} />
         <Machine view={view} />

@@ -36,7 +36,9 @@ export type Metric =
   | "throughput"
   | "cpu"
   | "cpu-total"
-  | "memory";
+  | "memory"
+  | "proxy-cpu"
+  | "proxy-memory";
 /**
  * Unit of a metric's value.
  */
@@ -123,6 +125,10 @@ export interface View {
    * What others published.
    */
   published: PublishedView[];
+  /**
+   * Mean ± standard deviation by a published study's rule, if the experiment asks for it.
+   */
+  as_published?: AsPublished | null;
   /**
    * Noise of the machine per level and metric, from the baseline against itself.
    */
@@ -619,6 +625,65 @@ export interface PublishedView {
    * What is not alike.
    */
   caveat?: string | null;
+}
+/**
+ * Figures as a published study prints them, beside ours of the same blocks.
+ */
+export interface AsPublished {
+  /**
+   * The rule, in words.
+   */
+  rule: string;
+  /**
+   * Blocks left out, by level.
+   */
+  dropped: [string, string][];
+  /**
+   * Figures, by level, arm and metric.
+   */
+  rows: AsPublishedRow[];
+}
+/**
+ * One such figure.
+ */
+export interface AsPublishedRow {
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Arm.
+   */
+  arm: string;
+  metric: Metric;
+  /**
+   * Blocks kept.
+   */
+  blocks: number;
+  /**
+   * Mean over them.
+   */
+  mean?: number | null;
+  /**
+   * Standard deviation (n − 1).
+   */
+  deviation?: number | null;
+  /**
+   * The two as people read them: `0.312 ± 0.004 ms`, `–`.
+   */
+  text: string;
+  /**
+   * All blocks.
+   */
+  blocks_all: number;
+  /**
+   * Mean over all blocks with its 95 % interval.
+   */
+  ours?: Interval | null;
+  /**
+   * The same as people read it: `0.314 ms (0.310–0.318)`, `–`.
+   */
+  ours_text: string;
 }
 /**
  * Noise of the machine for one metric.

@@ -15,6 +15,7 @@ pub mod proof;
 pub mod samples;
 mod status;
 mod tail;
+pub mod traffic;
 mod trial;
 
 pub use conductor::{Options, Outcome, resume, run};

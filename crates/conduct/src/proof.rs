@@ -6,20 +6,9 @@ use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security, Topology};
 
-mod asked;
+use crate::traffic::{self, Sent, Traffic};
 
-/// What the agents sent over one edge, from first to last byte.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// Edge.
-    pub edge: String,
-    /// Requests.
-    pub requests: u64,
-    /// Connections opened.
-    pub connections: u64,
-    /// Request bytes.
-    pub bytes: u64,
-}
+mod asked;
 
 /// The evidence of one trial, whether it holds or not.
 #[must_use]
@@ -35,24 +24,38 @@ pub fn prove(
     };
     let growth = Growth { before, after };
     let mut proofs = Vec::new();
-    for route in &arm.topology.routes {
-        let over: Vec<&Sent> = sent.iter().filter(|sent| sent.edge == route.edge).collect();
-        if over.is_empty() {
+    for (edge, routes) in by_edge(&arm.topology) {
+        // What instances ask is no call of the workload.
+        if arm.topology.asked.iter().any(|asked| asked.edge == edge) {
             continue;
         }
-        let total = Sent {
-            edge: route.edge.clone(),
-            requests: over.iter().map(|sent| sent.requests).sum(),
-            connections: over.iter().map(|sent| sent.connections).sum(),
-            bytes: over.iter().map(|sent| sent.bytes).sum(),
+        let Some(traffic) = traffic::over(cell, sent, edge) else {
+            continue;
         };
-        proofs.extend(prove_traffic(&arm.topology, route, &total, &growth));
-        proofs.extend(prove_links(arm, cell, route, &growth));
+        proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));
+        // Over a link that nothing passed nothing need have been negotiated.
+        if traffic.requests_max > 0 {
+            for route in routes {
+                proofs.extend(prove_links(arm, cell, route, &growth));
+            }
+        }
     }
     for asked in &arm.topology.asked {
         proofs.extend(asked::prove(arm, cell, asked, sent, &growth));
     }
     proofs
+}
+
+/// The routes of each edge, edges in the order of the topology.
+fn by_edge(topology: &Topology) -> Vec<(&str, Vec<&Route>)> {
+    let mut edges: Vec<(&str, Vec<&Route>)> = Vec::new();
+    for route in &topology.routes {
+        match edges.iter_mut().find(|(edge, _)| *edge == route.edge) {
+            Some((_, routes)) => routes.push(route),
+            None => edges.push((&route.edge, vec![route])),
+        }
+    }
+    edges
 }
 
 /// Counters before and after.
@@ -113,52 +116,149 @@ impl Growth<'_> {
     }
 }
 
-/// Requests (or connections and bytes) at every stop and at the end of the route.
+/// Requests (or connections and bytes) at every stop and at both ends of an edge's routes.
 fn prove_traffic(
     topology: &Topology,
-    route: &Route,
-    sent: &Sent,
+    routes: &[&Route],
+    traffic: &Traffic,
     growth: &Growth<'_>,
 ) -> Vec<Proof> {
+    let Some(first) = routes.first() else {
+        return Vec::new();
+    };
+    let edge = first.edge.as_str();
+    let counts = counted(&first.protocol);
     let mut proofs = Vec::new();
-    let counts = counted(&route.protocol);
-    for stop in &route.stops {
+    for position in 0..first.stops.len() {
+        // Several routes of an edge share its traffic; what each of them has is not known.
+        let stops: Option<Vec<&str>> = routes
+            .iter()
+            .map(|route| route.stops.get(position).map(String::as_str))
+            .collect();
+        let Some(stops) = stops.map(|stops| Group::of(stops, growth, edge)) else {
+            continue;
+        };
         if counts == Counted::Requests {
-            let grown = growth.of(stop, "requests", &route.edge);
-            proofs.push(exactly(stop, "requests", sent.requests, grown));
-            if let Some(retries) = growth.of(stop, "retries", &route.edge) {
-                proofs.push(exactly(stop, "retries", 0, Some(retries)));
+            proofs.push(stops.between("requests", traffic.requests()));
+            if stops.grown("retries").is_some() {
+                proofs.push(stops.between("retries", (0, 0)));
             }
-        } else {
-            let grown = growth.of(stop, "connections", &route.edge);
-            proofs.push(exactly(stop, "connections", sent.connections, grown));
-            if let Some(bytes) = growth.of(stop, "bytes-received", &route.edge) {
+        } else if let Some(connections) = traffic.connections {
+            proofs.push(stops.between("connections", (connections, connections)));
+            if let (Some(sent), Some(bytes)) = (traffic.bytes, stops.grown("bytes-received")) {
                 proofs.push(Proof {
-                    instance: stop.clone(),
+                    instance: stops.name(),
                     what: "bytes-received".into(),
-                    expected: format!("at least {}", sent.bytes),
+                    expected: format!("at least {sent}"),
                     found: format!("{bytes:.0}"),
-                    holds: bytes >= sent.bytes as f64,
+                    holds: bytes >= sent as f64,
                 });
             }
         }
     }
-    if counts == Counted::Requests && growth.has_counters(&route.to) {
-        let grown = growth.of(&route.to, "requests", &route.edge);
-        if grown.is_some() {
-            proofs.push(exactly(&route.to, "requests", sent.requests, grown));
-        }
+    if counts == Counted::Requests {
+        proofs.extend(prove_ends(topology, routes, traffic, growth));
     }
     // A proxy of the arm that is not on the way must not have seen the traffic.
     for instance in &topology.instances {
-        let idle = instance.role.is_proxy() && !route.stops.contains(&instance.name);
+        let idle = instance.role.is_proxy() && !first.stops.contains(&instance.name);
         let only = topology.routes.len() - topology.asked.len() == 1;
         if idle && only && growth.has_counters(&instance.name) {
-            let grown = growth.of(&instance.name, "requests", &route.edge);
+            let grown = growth.of(&instance.name, "requests", edge);
             proofs.push(exactly(&instance.name, "requests", 0, grown));
         }
     }
     proofs
+}
+
+/// Requests as the calling and the called parts count them, where they do.
+fn prove_ends(
+    topology: &Topology,
+    routes: &[&Route],
+    traffic: &Traffic,
+    growth: &Growth<'_>,
+) -> Vec<Proof> {
+    let edge = routes.first().map_or("", |route| &route.edge);
+    let mut proofs = Vec::new();
+    let from = routes.iter().map(|route| route.from.as_str()).collect();
+    let to = routes.iter().map(|route| route.to.as_str()).collect();
+    for (group, what) in [
+        (Group::of(from, growth, edge), "upstream-requests"),
+        (Group::of(to, growth, edge), "requests"),
+    ] {
+        // A count that does not tell edges apart says nothing where several lead to one part.
+        let others = topology.routes.iter().filter(|route| route.edge != edge);
+        let alone = others
+            .filter(|route| {
+                group.has(if what == "requests" {
+                    &route.to
+                } else {
+                    &route.from
+                })
+            })
+            .count()
+            == 0;
+        if group.grown(what).is_some() && (alone || group.tells_edges(what)) {
+            proofs.push(group.between(what, traffic.requests()));
+        }
+    }
+    proofs
+}
+
+/// Instances that share an edge's traffic at one point of its way.
+struct Group<'a> {
+    instances: Vec<&'a str>,
+    growth: &'a Growth<'a>,
+    edge: &'a str,
+}
+
+impl<'a> Group<'a> {
+    fn of(mut instances: Vec<&'a str>, growth: &'a Growth<'a>, edge: &'a str) -> Group<'a> {
+        instances.sort_unstable();
+        instances.dedup();
+        Group {
+            instances,
+            growth,
+            edge,
+        }
+    }
+
+    fn name(&self) -> String {
+        self.instances.join(" + ")
+    }
+
+    fn has(&self, instance: &str) -> bool {
+        self.instances.contains(&instance)
+    }
+
+    /// How much a counter has grown at all of them together; `None` when one has no such counter.
+    fn grown(&self, what: &str) -> Option<f64> {
+        let each = self.instances.iter();
+        each.map(|instance| self.growth.of(instance, what, self.edge))
+            .sum()
+    }
+
+    fn tells_edges(&self, what: &str) -> bool {
+        let counters = self.growth.after.iter();
+        let mut readings = counters
+            .filter(|counters| self.has(&counters.instance))
+            .flat_map(|counters| &counters.readings)
+            .filter(|reading| reading.name == what);
+        readings.all(|reading| reading.edge.is_some())
+    }
+
+    /// That a counter has grown by at least `least` and at most `most`, mostly the same.
+    fn between(&self, what: &str, (least, most): (u64, u64)) -> Proof {
+        let grown = self.grown(what);
+        if least == most {
+            return exactly(&self.name(), what, least, grown);
+        }
+        Proof {
+            expected: format!("{least} to {most}"),
+            holds: grown.is_some_and(|grown| (least as f64..=most as f64).contains(&grown)),
+            ..exactly(&self.name(), what, least, grown)
+        }
+    }
 }
 
 /// What was negotiated on every stretch that a proxy can tell of.
@@ -330,3 +430,6 @@ fn words(labels: Option<Vec<String>>) -> String {
         Some(labels) => labels.join(", "),
     }
 }
+
+#[cfg(test)]
+mod tests;

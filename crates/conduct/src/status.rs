@@ -114,6 +114,7 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         overflow: result.overflow,
         outcomes: result.outcomes,
         requests_sent_total: result.requests_sent_total,
+        by_request: result.by_request,
         connections: result.connections,
         bytes_sent: result.bytes_sent,
         bytes_received: result.bytes_received,

@@ -14,6 +14,7 @@ use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::folder::write_synced;
 use crate::status::judge;
+use crate::traffic::Sent;
 use crate::{proof, samples};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
@@ -346,13 +347,15 @@ fn died(death: Death) -> Trial {
 }
 
 /// Requests written per edge, over the whole life of the agents.
-fn agents_sent(agents: &[RunningAgent]) -> Vec<proof::Sent> {
+fn agents_sent(agents: &[RunningAgent]) -> Vec<Sent> {
     agents
         .iter()
         .filter_map(|agent| {
-            agent.result.as_ref().map(|result| proof::Sent {
+            agent.result.as_ref().map(|result| Sent {
                 edge: agent.role.edge.clone(),
+                role: agent.role.role.clone(),
                 requests: result.requests_sent_total,
+                by_request: result.by_request.clone(),
                 connections: result.connections.opened,
                 bytes: result.bytes_sent,
             })

@@ -1,5 +1,6 @@
 //! Gets the software of a target: the first of its alternatives that can be had, with its version.
 
+mod cargo;
 mod debian;
 mod pip;
 
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use tare_schema::record::TargetVersion;
-use tare_schema::target::Get;
+use tare_schema::target::{CargoDef, Get};
 
 use crate::LabError;
 use crate::catalogue::Target;
@@ -158,7 +159,12 @@ impl Fetcher {
             }),
             Get::Debian(package) => debian::present(package),
             Get::Pip(wheel) => pip::present(wheel, &self.cache, &target.def.target),
+            Get::Cargo(package) => self.package(target, package).present(),
         }
+    }
+
+    fn package<'a>(&self, target: &Target, package: &'a CargoDef) -> cargo::Package<'a> {
+        cargo::Package::of(package, &target.folder, &self.own, &self.cache)
     }
 
     /// Makes it be there.
@@ -173,6 +179,7 @@ impl Fetcher {
             Get::Path(program) => Err(format!("no program `{program}` in PATH: install it")),
             Get::Debian(package) => debian::install(package, say),
             Get::Pip(wheel) => pip::download(wheel, &self.cache, &target.def.target, say),
+            Get::Cargo(package) => self.package(target, package).build(say),
         }
     }
 

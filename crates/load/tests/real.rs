@@ -60,6 +60,8 @@ fn workers_together_send_every_request_once_and_their_histograms_add_up() {
         let result = &outcome.result;
         assert_eq!((result.intended, result.right), (301, 301));
         assert_eq!(result.requests_sent_total, 351, "50 of them in the warm-up");
+        let by_request = &result.by_request["root"];
+        assert_eq!((by_request.sent, by_request.right), (351, 351));
         assert_eq!(server.requests(), 351);
         assert_eq!(server.connections.load(Ordering::SeqCst), 5);
         assert_eq!(outcome.totals["client.root.felt"].count(), 301);

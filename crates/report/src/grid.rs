@@ -300,6 +300,54 @@ pub fn published(view: &View) -> Grid {
     grid
 }
 
+/// Mean ± standard deviation by a published study's rule, beside our mean over all blocks; empty when nobody asked.
+pub fn as_published(view: &View) -> Grid {
+    let heads = [
+        "level",
+        "arm",
+        "metric",
+        "mean ± sd",
+        "blocks",
+        "all blocks (95 %)",
+    ];
+    let mut grid = Grid::new(&heads, 3);
+    let mut before = ("", "");
+    for row in view.as_published.iter().flat_map(|all| &all.rows) {
+        let name = (row.level.as_str(), row.arm.as_str());
+        let (level, arm) = match before {
+            same if same == name => ("", ""),
+            (level, _) if level == name.0 => ("", name.1),
+            _ => name,
+        };
+        before = name;
+        grid.rows.push(vec![
+            level.into(),
+            arm.into(),
+            row.metric.label().into(),
+            row.text.clone(),
+            format!("{} of {}", row.blocks, row.blocks_all),
+            row.ours_text.clone(),
+        ]);
+    }
+    grid
+}
+
+/// The rule of [`as_published`] with the blocks it left out, in words.
+pub fn as_published_rule(view: &View) -> Option<String> {
+    let all = view.as_published.as_ref()?;
+    let dropped: Vec<String> = all
+        .dropped
+        .iter()
+        .map(|(level, blocks)| format!("{level}: {blocks}"))
+        .collect();
+    let left_out = if dropped.is_empty() {
+        "none was left out".to_string()
+    } else {
+        format!("left out: blocks {}", dropped.join("; "))
+    };
+    Some(format!("{} ({left_out})", all.rule))
+}
+
 /// Rows of [`left_out`]; the page and the records have all of them.
 const LEFT_OUT_MAX: usize = 12;
 

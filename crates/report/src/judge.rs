@@ -174,6 +174,10 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn add_to(&self, judged: &mut Judged) {
+        // What the baseline has none of (proxies) cannot be compared with it; asked for, that is said.
+        if !self.is_primary && self.base_is_missing() {
+            return;
+        }
         let Some(table) = self.table() else { return };
         let went: Vec<Went> = std::iter::once(&self.group.base)
             .chain(&self.group.others)
@@ -257,6 +261,16 @@ impl Judge<'_> {
             .get(&self.metric)?;
         (!figured.at_least && figured.value > 0.0 && figured.value.is_finite())
             .then_some(figured.value)
+    }
+
+    fn base_is_missing(&self) -> bool {
+        let base = self.trials.cells.get(&self.group.base);
+        base.is_some_and(|trials| {
+            !trials.is_empty()
+                && trials
+                    .values()
+                    .all(|trial| !trial.values.contains_key(&self.metric))
+        }) && matches!(self.metric, Metric::ProxyCpu | Metric::ProxyMemory)
     }
 
     fn is_bounded(&self, cell: &CellName) -> bool {

@@ -3,6 +3,7 @@
 //! Everything here is a pure function of a run's folder: [`read()`] takes what is there (a killed or damaged run
 //! too), [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
 
+mod as_published;
 mod cells;
 pub mod compare;
 pub mod csv;

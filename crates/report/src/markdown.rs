@@ -55,6 +55,10 @@ pub fn markdown(view: &View) -> String {
         "Published, beside what was measured here",
         &grid::published(view),
     );
+    if let Some(rule) = grid::as_published_rule(view) {
+        let title = format!("As the published study prints it: {rule}");
+        section(&mut text, &title, &grid::as_published(view));
+    }
     section(&mut text, "Trials that do not count", &grid::left_out(view));
     footer(&mut text, view);
     text

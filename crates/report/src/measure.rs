@@ -77,7 +77,12 @@ fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
         Metric::Max => Figured::quantile(felt?.max()?),
         Metric::ServiceMedian => quantile(service, 0.5),
         Metric::ServiceP99 => quantile(service, 0.99),
-        Metric::Throughput | Metric::Cpu | Metric::CpuTotal | Metric::Memory => None,
+        Metric::Throughput
+        | Metric::Cpu
+        | Metric::CpuTotal
+        | Metric::Memory
+        | Metric::ProxyCpu
+        | Metric::ProxyMemory => None,
     }
 }
 
@@ -95,6 +100,13 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
         Metric::Memory => observed(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
+        Metric::ProxyCpu => {
+            let cpu_ns = most(proxies(record).map(|part| part.cpu_ns));
+            per_1000(record, cpu_ns? as f64 / 1e9)
+        }
+        Metric::ProxyMemory => {
+            most(proxies(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
+        }
         _ => None,
     }
     .map(Figured::exact)
@@ -103,6 +115,17 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
 /// Whether an instance belongs to what is measured, not to what measures.
 pub fn is_under_test(part: &PartUsage) -> bool {
     part.role != "agent" && part.role != "conductor"
+}
+
+/// What stands between the parts: neither an app nor what measures.
+fn proxies(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
+    under_test(record).filter(|part| part.role != "app")
+}
+
+/// The largest of several amounts; `None` when one of them was not observed, or there is none.
+fn most(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    let all: Option<Vec<u64>> = amounts.collect();
+    all?.into_iter().max().filter(|most| *most > 0)
 }
 
 fn under_test(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {

@@ -118,6 +118,16 @@ pub fn difference(unit: Unit, interval: &Interval, sign: Sign) -> String {
     spread(interval, scale.size, scale.word, sign)
 }
 
+/// A mean with its standard deviation: `0.312 ± 0.004 ms`, in as many decimals as tell the deviation.
+#[must_use]
+pub fn mean_and_deviation(unit: Unit, mean: f64, deviation: f64) -> String {
+    let scale = scale(unit, mean.abs().max(deviation));
+    let (mean, deviation) = (mean / scale.size, deviation / scale.size);
+    let decimals = decimals(mean, DIGITS).max(decimals(deviation, 1)).min(6);
+    let (mean, deviation) = (number(mean, decimals), number(deviation, decimals));
+    format!("{mean} ± {deviation}{}", scale.word)
+}
+
 /// CPU-seconds per 1000 exchanges as cores at 1000 exchanges a second, which is the same number: `0.42 cores (0.41–0.43)`.
 #[must_use]
 pub fn cores(interval: &Interval, sign: Sign) -> String {

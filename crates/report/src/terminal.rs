@@ -50,6 +50,11 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         let narrow = published.without(&["against"]);
         page.grid(&[published, narrow]);
     }
+    if let Some(rule) = grid::as_published_rule(view) {
+        page.title("as the published study prints it");
+        page.wrapped(&rule);
+        page.grid(&[grid::as_published(view)]);
+    }
     let left_out = grid::left_out(view);
     if !left_out.rows.is_empty() {
         page.title("trials that do not count");

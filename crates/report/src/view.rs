@@ -14,7 +14,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{cells, facts, judge, verdict};
+use crate::{as_published, cells, facts, judge, verdict};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -41,6 +41,7 @@ pub fn view(run: &Run) -> View {
         levels,
         overheads: judged.overheads,
         published: Vec::new(),
+        as_published: None,
         noise: judged.noise,
         trials: trials.rows,
         skipped,
@@ -53,6 +54,7 @@ pub fn view(run: &Run) -> View {
         plan_text: plan_text(plan),
     };
     view.published = published::published(plan, &view);
+    view.as_published = as_published::as_published(plan, &view.levels);
     view.verdict = verdict::verdict(run, &view);
     view
 }

@@ -106,6 +106,9 @@ pub struct LoadResult {
     pub connection_faults: Vec<OutcomeCount>,
     /// Requests written to the kernel from first to last byte of the load, warm-up and drain included: what a proxy must have seen.
     pub requests_sent_total: u64,
+    /// The same by name of the request, and how many of them were answered rightly: what the calls behind them are counted against.
+    #[serde(default)]
+    pub by_request: BTreeMap<String, RequestCount>,
     /// Connections opened from first to last byte of the load.
     pub connections: ConnectionCounts,
     /// What the protocol counts of its own on all connections from first to last byte of the load, by name: frames of a kind, resets,
@@ -129,6 +132,15 @@ pub struct LoadResult {
     /// `lateness`, `lag` and `wait` as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lateness_hlog: String,
+}
+
+/// Exchanges with one request, from first to last byte of the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RequestCount {
+    /// Written to the kernel.
+    pub sent: u64,
+    /// Of those, answered rightly.
+    pub right: u64,
 }
 
 /// Answers by when they arrived, not by when their exchange was intended: rates and costs of a window are per what was done

@@ -34,6 +34,10 @@ pub enum Metric {
     CpuTotal,
     /// Peak resident memory of all parts but the agent and the conductor, added up.
     Memory,
+    /// CPU-seconds per 1000 completed exchanges of the proxy that takes most.
+    ProxyCpu,
+    /// Peak resident memory of the largest proxy.
+    ProxyMemory,
 }
 
 /// Unit of a metric's value.
@@ -52,7 +56,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Metric; 12] = [
+    pub const ALL: [Metric; 14] = [
         Metric::Mean,
         Metric::Median,
         Metric::P90,
@@ -65,6 +69,8 @@ impl Metric {
         Metric::Cpu,
         Metric::CpuTotal,
         Metric::Memory,
+        Metric::ProxyCpu,
+        Metric::ProxyMemory,
     ];
 
     /// Unit of its values.
@@ -72,8 +78,8 @@ impl Metric {
     pub fn unit(self) -> Unit {
         match self {
             Metric::Throughput => Unit::PerSecond,
-            Metric::Cpu | Metric::CpuTotal => Unit::CpuSecondsPer1000,
-            Metric::Memory => Unit::Bytes,
+            Metric::Cpu | Metric::CpuTotal | Metric::ProxyCpu => Unit::CpuSecondsPer1000,
+            Metric::Memory | Metric::ProxyMemory => Unit::Bytes,
             _ => Unit::Nanoseconds,
         }
     }
@@ -94,6 +100,8 @@ impl Metric {
             Metric::Cpu => "CPU per 1000",
             Metric::CpuTotal => "CPU per 1000, all parts",
             Metric::Memory => "peak memory",
+            Metric::ProxyCpu => "CPU per 1000, busiest proxy",
+            Metric::ProxyMemory => "peak memory, largest proxy",
         }
     }
 }

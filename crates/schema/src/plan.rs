@@ -62,6 +62,27 @@ pub struct Plan {
     pub fitness: Fitness,
     /// Figures others published, shown beside ours.
     pub published: Vec<Published>,
+    /// The rule by which mean ± standard deviation are shown as in a published study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outliers: Option<Outliers>,
+}
+
+/// How a published study leaves out blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Outliers {
+    /// Its rule.
+    pub rule: OutlierRuleName,
+    /// Blocks that are kept.
+    pub keep: u32,
+}
+
+/// Rules of published studies, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutlierRuleName {
+    /// The blocks in which the baseline's maximum was largest go, in all arms.
+    DropWorstByBaselineMaximum,
 }
 
 /// Full or quick form of an experiment.
@@ -214,6 +235,9 @@ pub struct RoleLoad {
     pub agents: u32,
     /// What it looks like.
     pub load: LoadSpec,
+    /// Calls that each request makes further on: request → edge → calls. Empty: not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
 /// Repetition.

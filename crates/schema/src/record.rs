@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, WaitCount};
+use crate::agent::{
+    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RequestCount, WaitCount,
+};
 use crate::calibration::Calibration;
 use crate::load::Endpoint;
 
@@ -116,6 +118,9 @@ pub struct RoleResult {
     pub outcomes: Vec<OutcomeCount>,
     /// Requests written over the whole life of the load.
     pub requests_sent_total: u64,
+    /// The same by name of the request; empty in records from before it was counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_request: BTreeMap<String, RequestCount>,
     /// Connections over the whole life of the load.
     pub connections: ConnectionCounts,
     /// Request bytes written.

@@ -104,6 +104,8 @@ pub enum Get {
     Debian(DebianDef),
     /// A wheel from the Python package index, by the ordinary pip client.
     Pip(PipDef),
+    /// A package built from source beside the target folder, by the ordinary cargo client.
+    Cargo(CargoDef),
 }
 
 /// A Debian package.
@@ -131,6 +133,16 @@ pub struct PipDef {
     pub member: String,
     /// Machine (`x86_64`, `aarch64`) → SHA-256 of its wheel, hexadecimal.
     pub sha256: BTreeMap<String, String>,
+}
+
+/// A Rust package whose program has the package's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CargoDef {
+    /// Name of the package.
+    pub package: String,
+    /// Its folder, seen from the target folder.
+    pub folder: String,
 }
 
 /// How the software tells its version.

@@ -8,6 +8,10 @@ use crate::metric::{Metric, Unit};
 use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
+mod as_published;
+
+pub use as_published::{AsPublished, AsPublishedRow};
+
 /// Everything that a report shows. No renderer computes a statistic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct View {
@@ -29,6 +33,9 @@ pub struct View {
     pub overheads: Vec<Overhead>,
     /// What others published.
     pub published: Vec<PublishedView>,
+    /// Mean ± standard deviation by a published study's rule, if the experiment asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_published: Option<AsPublished>,
     /// Noise of the machine per level and metric, from the baseline against itself.
     pub noise: Vec<Noise>,
     /// Every trial.

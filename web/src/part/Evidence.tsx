@@ -31,6 +31,39 @@ export function Published({ view }: { view: View }): JSX.Element | null {
   );
 }
 
+/** Mean ± standard deviation by the rule of a published study, beside our mean over all blocks. */
+export function AsPublished({ view }: { view: View }): JSX.Element | null {
+  const all = view.as_published;
+  if (all == null) return null;
+  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
+  const left = all.dropped.map(([level, blocks]) => `${level}: ${blocks}`).join("; ");
+  const starts = (index: number): boolean => {
+    const [before, row] = [all.rows[index - 1], all.rows[index]];
+    return before?.level !== row?.level || before?.arm !== row?.arm;
+  };
+  return (
+    <Section id="as-published" title="As the published study prints it" lead={`${all.rule}. ${left === "" ? "None was left out." : `Left out: blocks ${left}.`}`}>
+      <Table label="Mean and standard deviation by the rule of the published study">
+        <thead>
+          <tr><th scope="col">Level</th><th scope="col">Arm</th><th scope="col">Metric</th><th scope="col" class="n">Mean ± sd</th><th scope="col" class="n">Blocks</th><th scope="col" class="n">All blocks (95 %)</th></tr>
+        </thead>
+        <tbody>
+          {all.rows.map((row, index) => (
+            <tr key={index}>
+              <td>{starts(index) && row.level}</td>
+              <td>{starts(index) && row.arm}</td>
+              <td>{labels.get(row.metric) ?? row.metric}</td>
+              <td class="n">{row.text}</td>
+              <td class="n">{row.blocks} of {row.blocks_all}</td>
+              <td class="n">{row.ours_text}</td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </Section>
+  );
+}
+
 function TrialLine({ trial }: { trial: TrialRow }): JSX.Element {
   const flags = [...(trial.saturated ? ["saturated"] : []), ...trial.why];
   return (

@@ -121,6 +121,7 @@ fn source(get: &Get) -> String {
         Get::Path(program) => format!("{program} in PATH"),
         Get::Debian(package) => format!("Debian {}", package.packages.join(" ")),
         Get::Pip(wheel) => format!("pip {}=={}", wheel.package, wheel.version),
+        Get::Cargo(package) => format!("built by cargo from {}", package.folder),
     }
 }
 

@@ -270,6 +270,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         outcomes: Vec::new(),
         connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,
+        by_request: Default::default(),
         connections: ConnectionCounts::default(),
         protocol_counts: Default::default(),
         tls: Vec::new(),
@@ -394,6 +395,7 @@ pub fn plan() -> Plan {
             instance: "client".into(),
             edge: "client->server".into(),
             agents: 1,
+            calls: BTreeMap::new(),
             load: load.clone(),
         }],
     };
@@ -451,6 +453,7 @@ fn sample_plan() -> Plan {
             saturated_busy: 0.8,
         },
         published: Vec::new(),
+        outliers: None,
     }
 }
 

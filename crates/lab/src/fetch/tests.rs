@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
-use tare_schema::target::{DebianDef, PipDef};
+use tare_schema::target::{CargoDef, DebianDef, PipDef};
 
 use super::*;
 
@@ -207,4 +207,97 @@ fn two_runs_do_not_fetch_at_the_same_time() {
         said[0].contains("another run is getting my-proxy"),
         "{said:?}"
     );
+}
+
+/// A package beside a target folder, and a program of it that was built beside Tare's own.
+fn built(place: &Place) -> (Fetcher, Target, PathBuf) {
+    let top = place.0.path();
+    for folder in ["out/release", "apps/my-app/src", "targets/my-app"] {
+        fs::create_dir_all(top.join(folder)).unwrap();
+    }
+    fs::write(top.join("out/CACHEDIR.TAG"), "").unwrap();
+    let program = place.program("out/release/my-app", "echo version 0.3.0");
+    let mut target = target(vec![Get::Cargo(CargoDef {
+        package: "my-app".into(),
+        folder: "../../apps/my-app".into(),
+    })]);
+    target.folder = top.join("targets/my-app");
+    let fetcher = Fetcher {
+        own: top.join("out/release/tare"),
+        ..place.fetcher()
+    };
+    (fetcher, target, program)
+}
+
+#[test]
+fn a_built_program_is_used_until_its_sources_change() {
+    let place = Place::new();
+    let (fetcher, target, program) = built(&place);
+    let source = place.0.path().join("apps/my-app/src/main.rs");
+    fs::write(&source, "fn main() {}").unwrap();
+    let built = fs::metadata(&program).unwrap().modified().unwrap();
+    let change = |at| {
+        let file = File::options().append(true).open(&source).unwrap();
+        file.set_modified(at).unwrap();
+    };
+    change(built - Duration::from_secs(5));
+    let software = fetcher.find(&target).unwrap().unwrap();
+    assert_eq!(
+        software.bin.canonicalize().unwrap(),
+        program.canonicalize().unwrap()
+    );
+    assert_eq!(software.version.version, "0.3.0");
+    assert_eq!(software.version.source, "cargo my-app");
+    change(built + Duration::from_secs(5));
+    assert_eq!(fetcher.find(&target).unwrap(), None);
+}
+
+#[test]
+fn a_package_that_is_not_there_says_what_to_do() {
+    let place = Place::new();
+    let (fetcher, target, program) = built(&place);
+    fs::remove_file(program).unwrap();
+    let said = fetcher
+        .provide(&target, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("Cargo.toml") && said.contains("TARE_BINARY_MY_APP"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_package_that_does_not_compile_is_told_in_the_compilers_words() {
+    let place = Place::new();
+    let (fetcher, target, program) = built(&place);
+    fs::remove_file(program).unwrap();
+    let package = place.0.path().join("apps/my-app");
+    let manifest =
+        "[package]\nname = \"my-app\"\nversion = \"0.3.0\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    fs::write(package.join("src/main.rs"), "fn main() { nonsense }").unwrap();
+    let lock = "version = 4\n[[package]]\nname = \"my-app\"\nversion = \"0.3.0\"\n";
+    fs::write(package.join("Cargo.lock"), lock).unwrap();
+    let said = fetcher
+        .provide(&target, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("nonsense"), "{said}");
+    fs::write(
+        package.join("src/main.rs"),
+        "fn main() { println!(\"version 0.3.0\") }",
+    )
+    .unwrap();
+    let mut told = Vec::new();
+    let software = fetcher
+        .provide(&target, &mut |what| told.push(what.to_owned()))
+        .unwrap();
+    assert_eq!(software.version.version, "0.3.0");
+    assert!(
+        told.iter().any(|what| what.contains("building my-app")),
+        "{told:?}"
+    );
+    // Built once, it is there.
+    assert!(fetcher.find(&target).unwrap().is_some());
 }

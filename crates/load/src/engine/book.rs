@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tare_schema::agent::RequestCount;
 use tare_stats::random::Random;
 
 use super::counts::Counts;
@@ -121,6 +122,7 @@ impl Book {
             full: Vec::with_capacity(SPARE_MAX),
             counts: Counts {
                 faults: Vec::with_capacity(16),
+                by_request: Vec::with_capacity(16),
                 ..Counts::default()
             },
             start_ns: 0,
@@ -322,6 +324,7 @@ impl Book {
                 Outcome::Unfinished => stages.unfinished += 1,
             }
         });
+        self.count_request(exchange.request, done);
         self.count_arrival(done);
         self.observe(&exchange, done, class, in_window);
         self.arrivals.ended(done.ended.seen_ns);
@@ -358,6 +361,16 @@ impl Book {
         if in_window {
             each(&mut self.counts.window);
         }
+    }
+
+    /// Counts an exchange by its request.
+    #[inline]
+    pub(super) fn count_request(&mut self, request: u16, done: &Done<'_>) {
+        let count = RequestCount {
+            sent: u64::from(done.sent_ns.is_some()),
+            right: u64::from(matches!(done.outcome, Outcome::Right(_))),
+        };
+        self.counts.add_exchanges(usize::from(request), count);
     }
 
     /// Counts an answer by when it arrived: CPU and rates are observed over the window, so they are per what was answered in it.

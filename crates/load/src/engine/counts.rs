@@ -1,6 +1,6 @@
 //! What a worker counts beside its histograms.
 
-use tare_schema::agent::{Answered, ConnectionCounts, StatusCount};
+use tare_schema::agent::{Answered, ConnectionCounts, RequestCount, StatusCount};
 
 use crate::client::{Status, WaitCause};
 
@@ -144,6 +144,8 @@ pub struct Counts {
     pub last_done_ns: u64,
     /// Faults of connections that no exchange is blamed with, by class number.
     pub faults: Vec<(u8, u64)>,
+    /// Exchanges of the whole load by number of their request.
+    pub by_request: Vec<RequestCount>,
 }
 
 impl Counts {
@@ -193,6 +195,20 @@ impl Counts {
         for &(class, count) in &other.faults {
             self.add_faults(class, count);
         }
+        for (request, count) in other.by_request.iter().enumerate() {
+            self.add_exchanges(request, *count);
+        }
+    }
+
+    /// Counts exchanges with a request. Room is made when a number is seen first, which is in the warm-up.
+    #[inline]
+    pub fn add_exchanges(&mut self, request: usize, count: RequestCount) {
+        if request >= self.by_request.len() {
+            self.by_request.resize(request + 1, RequestCount::default());
+        }
+        let sum = &mut self.by_request[request];
+        sum.sent += count.sent;
+        sum.right += count.right;
     }
 
     /// Counts faults of a class.

@@ -66,6 +66,7 @@ impl Book {
         if in_window {
             enter(&mut counts.window);
         }
+        self.count_request(within.request, done);
         self.count_arrival(done);
         self.observe(&exchange, done, class, in_window);
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
-    Ended, Fault, Instrument, LoadResult, OutcomeCount, SessionCounts, Spread, TlsCount, WaitCount,
+    Ended, Fault, Instrument, LoadResult, OutcomeCount, RequestCount, SessionCounts, Spread,
+    TlsCount, WaitCount,
 };
 use tare_schema::load::LoadPlan;
 use tare_schema::load::session::SESSION_NAME;
@@ -72,6 +73,7 @@ pub(crate) fn assemble(
         outcomes: outcomes(gathered),
         connection_faults: connection_faults(&counts, &gathered.names),
         requests_sent_total: counts.exchanges().sent,
+        by_request: by_request(&counts, &gathered.names),
         sessions: sessions(&counts),
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
@@ -143,6 +145,20 @@ fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
         }
     }
     outcomes
+}
+
+fn by_request(counts: &Counts, names: &Names) -> BTreeMap<String, RequestCount> {
+    let mut all: BTreeMap<String, RequestCount> = BTreeMap::new();
+    for (request, count) in counts.by_request.iter().enumerate() {
+        // Two requests of one name are one to whoever reads the result.
+        let sum = all
+            .entry(names.request(request as u16).to_owned())
+            .or_default();
+        sum.sent += count.sent;
+        sum.right += count.right;
+    }
+    all.retain(|_, count| count.sent > 0);
+    all
 }
 
 fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {

@@ -89,6 +89,8 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::Cpu => "CPU",
         Metric::CpuTotal => "CPU of all parts",
         Metric::Memory => "memory",
+        Metric::ProxyCpu => "CPU of the busiest proxy",
+        Metric::ProxyMemory => "memory of the largest proxy",
         Metric::P90 | Metric::P99 | Metric::P999 => metric.label(),
     }
 }
@@ -115,7 +117,11 @@ impl Clauses {
                     text.push_str(&format!(" (less than the margin of {margin})"));
                 }
                 match overhead.metric {
-                    Metric::Cpu | Metric::CpuTotal | Metric::Memory => self.cost.push(text),
+                    Metric::Cpu
+                    | Metric::CpuTotal
+                    | Metric::Memory
+                    | Metric::ProxyCpu
+                    | Metric::ProxyMemory => self.cost.push(text),
                     _ => self.latency.push(text),
                 }
             }

@@ -11,7 +11,7 @@ use super::load::LoadSection;
 use super::sites::SitesDef;
 use crate::metric::Metric;
 use crate::name::Name;
-use crate::plan::{Addressing, Compare, NoiseFloor, Restart};
+use crate::plan::{Addressing, Compare, NoiseFloor, OutlierRuleName, Restart};
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
@@ -79,9 +79,25 @@ pub struct ExperimentDef {
     /// Figures that others published, printed beside ours.
     #[serde(default)]
     pub published: Vec<PublishedDef>,
+    /// The rule of a published study by which blocks are left out of its kind of figure (mean ± standard deviation), shown beside
+    /// ours. Default: none is shown. Intervals and verdict always use every block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outliers: Option<OutliersDef>,
     /// What is different in the quick form (`--quick`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<QuickDef>,
+}
+
+/// A rule that leaves out blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "outliers"))]
+pub struct OutliersDef {
+    /// Its name.
+    pub rule: OutlierRuleName,
+    /// Blocks that are kept; with no more than these none is left out.
+    #[schemars(range(min = 2, max = 1000))]
+    pub keep: u32,
 }
 
 /// A workload, with or without settings.

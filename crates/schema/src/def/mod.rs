@@ -14,12 +14,12 @@ pub use arm::{
     SidecarsDef,
 };
 pub use experiment::{
-    BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, PlacementDef,
-    PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
+    BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
+    PlacementDef, PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
 };
 pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use workload::{
-    BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PrepareDef, PrepareWhen, RequestDef,
-    SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+    BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
+    RequestDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
 };

@@ -163,9 +163,28 @@ pub struct RequestDef {
     /// What is sent. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyDef>,
+    /// How path, headers and body are read: `random` fills `{uuid}`, `{int:1..9}`, `{choice:a,b}` anew for every exchange.
+    /// Default: literal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<PartsDef>,
     /// What a right answer is. Default: any 2xx or 3xx, any body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectDef>,
+    /// Calls that the called part makes further on for one such request, by edge; every other edge between parts sees none.
+    /// The path proof counts them. Left out: not known, and not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("propertyNames" = {"format": "edge"}))]
+    pub calls: Option<BTreeMap<EdgePattern, u32>>,
+}
+
+/// How the text of a request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartsDef {
+    /// As it stands.
+    Literal,
+    /// Places in it are filled anew for every exchange.
+    Random,
 }
 
 /// A request body: `text` or `filler`.

@@ -1,8 +1,8 @@
 //! What a workload file says beyond its structure: that parts, edges, settings and loads fit together.
 
 use super::workload::{edges, setting_value, unknown_edge};
-use crate::def::{CountDef, SettingKind, WorkloadDef};
-use crate::plan::PartKind;
+use crate::def::{CountDef, RequestDef, SettingKind, WorkloadDef};
+use crate::plan::{Edge, PartKind};
 use crate::problem::{Problems, hint};
 use crate::protocol;
 use crate::yaml::Node;
@@ -107,6 +107,40 @@ impl Check<'_> {
             }
             if let Some(protocol) = &load.protocol {
                 self.protocol(protocol, &["loads", name, "protocol"]);
+            }
+            self.calls(name, &load.requests, &edges);
+        }
+    }
+
+    /// Calls behind requests: over edges that no client begins, and known of all requests of a load or of none.
+    fn calls(&mut self, load: &str, requests: &[RequestDef], edges: &[Edge]) {
+        let told = requests.iter().any(|request| request.calls.is_some());
+        for (index, request) in requests.iter().enumerate() {
+            let index = index.to_string();
+            let place = ["loads", load, "requests", &index];
+            let Some(calls) = &request.calls else {
+                if told {
+                    let said = format!(
+                        "request \"{}\" does not say which calls it makes, but others do: write calls: {{}} if it makes none",
+                        request.name
+                    );
+                    self.wrong(&place, said);
+                }
+                continue;
+            };
+            for edge in calls.keys() {
+                let place = [&place[..], &["calls", edge]].concat();
+                let mark = self.root.key_place(&place);
+                let (from, _) = edge.sides();
+                let client = self.def.parts.get(from);
+                if !edges.iter().any(|known| known.name() == edge.0) {
+                    let said = unknown_edge(edge, edges);
+                    self.problems.add(self.file, mark, said);
+                } else if client.is_some_and(|part| part.kind == PartKind::Client) {
+                    let said =
+                        format!("edge \"{edge}\" begins at a client: that is the request itself");
+                    self.problems.add(self.file, mark, said);
+                }
             }
         }
     }

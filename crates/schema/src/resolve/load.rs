@@ -1,12 +1,14 @@
 //! The load of every role, complete.
 
+use std::collections::BTreeMap;
+
 use super::workload::Used;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
-use crate::def::{BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadSection, RequestDef};
+use crate::def::{BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadSection, PartsDef, RequestDef};
 use crate::load::{
-    Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, RequestSpec, Spin,
-    Transport,
+    Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, Parts, RequestSpec,
+    Spin, Transport,
 };
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind, RoleLoad};
@@ -104,9 +106,20 @@ pub(super) fn roles(
             edge: edge.name(),
             agents: role.def.count.unwrap_or(1),
             load,
+            calls: calls(kind),
         });
     }
     loads
+}
+
+/// Calls behind each request; that all of them say so or none is checked with the workload.
+fn calls(kind: &LoadKindDef) -> BTreeMap<String, BTreeMap<String, u32>> {
+    let known = kind.requests.iter().filter_map(|request| {
+        let calls = request.calls.as_ref()?;
+        let by_edge = calls.iter().map(|(edge, calls)| (edge.0.clone(), *calls));
+        Some((request.name.0.clone(), by_edge.collect()))
+    });
+    known.collect()
 }
 
 pub(super) fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
@@ -302,6 +315,9 @@ fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String>
         headers,
         body,
         expect,
-        parts: Default::default(),
+        parts: match def.parts {
+            Some(PartsDef::Random) => Parts::Random,
+            Some(PartsDef::Literal) | None => Parts::Literal,
+        },
     })
 }

@@ -27,7 +27,9 @@ use crate::FORMAT_VERSION;
 use crate::catalog::{Catalog, WorkloadFolder};
 use crate::def::ExperimentDef;
 use crate::document;
-use crate::plan::{Addressing, Arm, Cell, Compare, Form, NoiseFloor, Plan, Restart, WorkloadPlan};
+use crate::plan::{
+    Addressing, Arm, Cell, Compare, Form, NoiseFloor, Outliers, Plan, Restart, WorkloadPlan,
+};
 use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
 use crate::yaml::{self, Entry, Mark, Node, Value};
@@ -256,6 +258,10 @@ fn plan(
         primary: run::primary(scope, root, def),
         margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
         fitness: run::fitness(def),
+        outliers: def.outliers.map(|written| Outliers {
+            rule: written.rule,
+            keep: written.keep,
+        }),
         published,
         arms,
         levels,

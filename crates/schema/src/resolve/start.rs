@@ -33,6 +33,7 @@ pub(super) fn in_start_order(cast: &Cast, routes: &[Route]) -> Vec<Instance> {
             next.entry(pair[0]).or_default().push(pair[1]);
         }
     }
+    sidecars_first(cast, &mut next);
     let mut order: Vec<&str> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for actor in &cast.actors {
@@ -49,6 +50,23 @@ pub(super) fn in_start_order(cast: &Cast, routes: &[Route]) -> Vec<Instance> {
             settings: actor.settings.clone(),
         })
         .collect()
+}
+
+/// An app that calls through its own sidecar needs it up, as in a mesh that holds apps back until their proxy serves; so
+/// where the two call each other, the way in does not count.
+fn sidecars_first<'a>(cast: &Cast, next: &mut BTreeMap<&'a str, Vec<&'a str>>) {
+    let proxies = cast.actors.iter().filter(|actor| actor.role.is_proxy());
+    for proxy in proxies.map(|actor| actor.name.as_str()) {
+        let called = next.get(proxy).cloned().unwrap_or_default();
+        let calls_back = |app: &&str| {
+            let apps = cast.get(app).is_some_and(|actor| !actor.role.is_proxy());
+            apps && next.get(app).is_some_and(|calls| calls.contains(&proxy))
+        };
+        let kept: Vec<&str> = called.into_iter().filter(|app| !calls_back(app)).collect();
+        if let Some(calls) = next.get_mut(proxy) {
+            *calls = kept;
+        }
+    }
 }
 
 /// Depth first: everything an instance calls comes before it. Chains are as long as a route, so recursion is shallow.

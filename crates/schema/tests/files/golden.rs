@@ -72,3 +72,58 @@ fn a_p99_of_the_slow_level_has_ten_answers_beyond_it() {
         assert!(window_ns as f64 / 1e9 * rate_per_s / 100.0 >= 10.0);
     }
 }
+
+fn rates(form: Form) -> Plan {
+    let library = Library::in_directory(&repository());
+    let mut source = library.find("linkerd-vs-istio/rates").unwrap();
+    source.file = String::from("experiments/linkerd-vs-istio/rates.yaml");
+    resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
+}
+
+#[test]
+fn an_experiment_with_calls_behind_requests_resolves_to_the_committed_plan() {
+    let text = format!("{:#}\n", serde_json::to_value(rates(Form::Quick)).unwrap());
+    let path = here()
+        .join("golden")
+        .join("linkerd-vs-istio-rates-quick.json");
+    check_golden(&path, &text);
+}
+
+#[test]
+fn calls_behind_requests_stand_in_every_cell() {
+    let plan = rates(Form::Full);
+    assert_eq!(plan.cells.len(), 4 * 3);
+    for cell in &plan.cells {
+        let calls = &cell.load[0].calls;
+        let of = |request: &str| -> Vec<(&str, u32)> {
+            let edges = calls[request].iter();
+            edges.map(|(edge, calls)| (edge.as_str(), *calls)).collect()
+        };
+        assert_eq!(of("list"), [("web->emoji", 1)]);
+        assert_eq!(of("vote"), [("web->emoji", 1), ("web->voting", 1)]);
+    }
+    let needs: Vec<Option<&str>> = plan.arms.iter().map(|arm| arm.needs.as_deref()).collect();
+    assert_eq!(needs, [None, None, None, Some("kubernetes")]);
+}
+
+#[test]
+fn an_app_that_calls_through_its_sidecar_starts_after_it() {
+    let plan = rates(Form::Full);
+    let instances = &plan.arms[1].topology.instances;
+    let place = |name: &str| instances.iter().position(|i| i.name == name).unwrap();
+    for (first, then) in [
+        ("emoji", "emoji-sidecar"),
+        ("emoji-sidecar", "web-sidecar"),
+        ("voting-sidecar", "web-sidecar"),
+        ("web-sidecar", "web"),
+    ] {
+        assert!(place(first) < place(then), "{first} before {then}");
+    }
+}
+
+#[test]
+fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
+    let quick = estimate(&rates(Form::Quick));
+    let total = quick.total.unwrap().1;
+    assert!(total <= Duration::from_secs(360), "{quick:?}");
+}

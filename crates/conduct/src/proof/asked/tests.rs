@@ -27,6 +27,8 @@ fn a_server_that_counts_nothing_proves_nothing() {
 fn what_passed_is_known_only_when_every_edge_was_the_agents() {
     let over = |edge: &str, requests| Sent {
         edge: edge.into(),
+        role: "client".to_owned(),
+        by_request: Default::default(),
         requests,
         connections: 1,
         bytes: 1,

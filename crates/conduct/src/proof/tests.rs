@@ -1,0 +1,205 @@
+//! Tests of the proof on edges behind the first: calls are counted against what the workload says of each request.
+
+use std::collections::BTreeMap;
+
+use tare_schema::agent::RequestCount;
+use tare_schema::plan::RoleLoad;
+use tare_schema::topology::{Interception, Link};
+
+use super::*;
+
+fn route(edge: &str, stops: &[&str]) -> Route {
+    let (from, to) = edge.split_once("->").unwrap();
+    let plain = Link {
+        security: Security::Plaintext,
+        interception: Interception::Explicit,
+    };
+    Route {
+        edge: edge.to_owned(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        protocol: "grpc".to_owned(),
+        own: Security::Plaintext,
+        stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
+        links: vec![plain; stops.len() + 1],
+    }
+}
+
+fn reading(name: &str, edge: Option<&str>, value: f64) -> Reading {
+    Reading {
+        name: name.to_owned(),
+        edge: edge.map(str::to_owned),
+        label: None,
+        value,
+    }
+}
+
+fn counters(instance: &str, readings: Vec<Reading>) -> InstanceCounters {
+    InstanceCounters {
+        instance: instance.to_owned(),
+        readings,
+    }
+}
+
+/// A vote calls both services once, a list one of them.
+fn cell() -> Cell {
+    let calls = |edges: &[&str]| -> BTreeMap<String, u32> {
+        edges.iter().map(|edge| ((*edge).to_owned(), 1)).collect()
+    };
+    let load: RoleLoad = serde_json::from_value(serde_json::json!({
+        "role": "client", "instance": "client", "edge": "client->web", "agents": 1,
+        "load": {
+            "pacing": {"model": "max"}, "stop": {"stop": "count", "exchanges": 1},
+            "warmup_ns": 0, "timeout_ns": 1, "workers": 1, "spin": "off", "sample_every_ns": 1,
+            "transport": {"transport": "tcp"}, "client": {"protocol": "http1", "connections": 1},
+            "requests": [],
+        },
+        "calls": {"vote": calls(&["web->emoji", "web->voting"]), "list": calls(&["web->emoji"])},
+    }))
+    .unwrap();
+    Cell {
+        arm: "a".into(),
+        level: "l".into(),
+        workload: BTreeMap::new(),
+        targets: BTreeMap::new(),
+        load: vec![load],
+    }
+}
+
+fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<Sent> {
+    let count = |(sent, right)| RequestCount { sent, right };
+    vec![Sent {
+        edge: "client->web".into(),
+        role: "client".into(),
+        requests: votes.0 + lists.0,
+        by_request: [("vote", count(votes)), ("list", count(lists))]
+            .map(|(name, count)| (name.to_owned(), count))
+            .into(),
+        connections: 1,
+        bytes: 1,
+    }]
+}
+
+fn proofs_of(
+    routes: Vec<Route>,
+    cell: &Cell,
+    sent: &[Sent],
+    after: Vec<InstanceCounters>,
+) -> Vec<Proof> {
+    let topology = Topology {
+        pods: Vec::new(),
+        instances: Vec::new(),
+        routes,
+        asked: Vec::new(),
+    };
+    let growth = Growth {
+        before: &[],
+        after: &after,
+    };
+    by_edge(&topology)
+        .into_iter()
+        .filter_map(|(edge, routes)| {
+            let traffic = traffic::over(cell, sent, edge)?;
+            Some(prove_traffic(&topology, &routes, &traffic, &growth))
+        })
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn an_inner_edge_must_have_seen_exactly_the_calls_behind_the_requests() {
+    let routes = || {
+        vec![
+            route("web->emoji", &["web-sidecar", "emoji-sidecar"]),
+            route("web->voting", &["web-sidecar"]),
+        ]
+    };
+    let after = |emoji: f64| {
+        let to_emoji = || vec![reading("requests", Some("web->emoji"), 13.0)];
+        let mut sidecar = to_emoji();
+        sidecar.push(reading("requests", Some("web->voting"), 10.0));
+        vec![
+            counters("web-sidecar", sidecar),
+            counters("emoji-sidecar", to_emoji()),
+            counters("emoji", vec![reading("requests", None, emoji)]),
+            counters(
+                "web",
+                vec![
+                    reading("requests", None, 13.0),
+                    reading("upstream-requests", Some("web->emoji"), 13.0),
+                    reading("upstream-requests", Some("web->voting"), 10.0),
+                ],
+            ),
+        ]
+    };
+    let all = sent((10, 10), (3, 3));
+    let proofs = proofs_of(routes(), &cell(), &all, after(13.0));
+    let told: Vec<String> = proofs
+        .iter()
+        .map(|proof| format!("{} {} {}", proof.instance, proof.what, proof.expected))
+        .collect();
+    let expected = [
+        "web-sidecar requests 13",
+        "emoji-sidecar requests 13",
+        "web upstream-requests 13",
+        "emoji requests 13",
+        "web-sidecar requests 10",
+        "web upstream-requests 10",
+    ];
+    assert_eq!(told, expected);
+    assert!(proofs.iter().all(|proof| proof.holds), "{proofs:?}");
+    // One call too many at the called part, one too few, and the trial is not valid.
+    for wrong in [12.0, 14.0] {
+        let proofs = proofs_of(routes(), &cell(), &all, after(wrong));
+        let broken: Vec<&Proof> = proofs.iter().filter(|proof| !proof.holds).collect();
+        assert_eq!(broken.len(), 1, "{broken:?}");
+        assert_eq!(broken[0].instance, "emoji");
+    }
+}
+
+#[test]
+fn a_request_that_was_not_answered_rightly_may_have_made_its_calls_or_not() {
+    let routes = vec![route("web->voting", &["web-sidecar"])];
+    let holds = |calls: f64| {
+        let after = vec![counters(
+            "web-sidecar",
+            vec![reading("requests", Some("web->voting"), calls)],
+        )];
+        let proofs = proofs_of(routes.clone(), &cell(), &sent((10, 8), (3, 3)), after);
+        assert_eq!(proofs[0].expected, "8 to 10");
+        proofs[0].holds
+    };
+    assert_eq!(
+        [7.0, 8.0, 10.0, 11.0].map(holds),
+        [false, true, true, false]
+    );
+}
+
+#[test]
+fn replicas_share_the_calls_of_an_edge_between_them() {
+    let mut routes = vec![
+        route("web->emoji", &["web-1-sidecar"]),
+        route("web->emoji", &["web-2-sidecar"]),
+    ];
+    routes[0].from = "web-1".into();
+    routes[1].from = "web-2".into();
+    let of = |instance: &str, value| {
+        counters(
+            instance,
+            vec![reading("requests", Some("web->emoji"), value)],
+        )
+    };
+    let after = vec![of("web-1-sidecar", 6.0), of("web-2-sidecar", 7.0)];
+    let proofs = proofs_of(routes, &cell(), &sent((10, 10), (3, 3)), after);
+    assert_eq!(proofs[0].instance, "web-1-sidecar + web-2-sidecar");
+    assert_eq!((proofs[0].found.as_str(), proofs[0].holds), ("13", true));
+}
+
+#[test]
+fn nothing_is_claimed_of_calls_that_the_workload_does_not_know() {
+    let mut cell = cell();
+    cell.load[0].calls.remove("list");
+    let routes = vec![route("web->emoji", &["web-sidecar"])];
+    let proofs = proofs_of(routes, &cell, &sent((10, 10), (3, 3)), Vec::new());
+    assert!(proofs.is_empty(), "{proofs:?}");
+}

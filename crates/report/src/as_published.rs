@@ -1,0 +1,141 @@
+//! Mean ± standard deviation under the outlier rule of a published study, beside our own mean over all blocks.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{OutlierRuleName, Plan};
+use tare_schema::view::{AsPublished, AsPublishedRow, Interval, LevelView};
+use tare_stats::distribution::student_quantile;
+use tare_stats::outcome::BLOCKS_MIN;
+use tare_stats::outliers::{OutlierRule, mean_and_deviation};
+
+use crate::quantity::{self, MISSING, Sign};
+
+/// What such studies print: their charts have these percentiles, and their tables memory and CPU.
+const METRICS: [Metric; 9] = [
+    Metric::Median,
+    Metric::P90,
+    Metric::P99,
+    Metric::P999,
+    Metric::Max,
+    Metric::Cpu,
+    Metric::Memory,
+    Metric::ProxyMemory,
+    Metric::ProxyCpu,
+];
+
+/// The figures by the rule that the experiment asks for by name; `None` when it asks for none.
+pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
+    let asked = plan.outliers?;
+    let mut rows = Vec::new();
+    let mut dropped_at = Vec::new();
+    for level in levels {
+        let maxima = by_block(
+            level,
+            plan.arms.first().map(|arm| arm.name.as_str()),
+            Metric::Max,
+        );
+        let known = maxima.iter().flatten().count();
+        let rule = match asked.rule {
+            OutlierRuleName::DropWorstByBaselineMaximum => {
+                OutlierRule::DropWorstByBaselineMaximum(known.saturating_sub(asked.keep as usize))
+            }
+        };
+        let dropped = rule.dropped(&maxima);
+        if !dropped.is_empty() {
+            let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
+            dropped_at.push((level.name.clone(), blocks.join(", ")));
+        }
+        for cell in &level.cells {
+            for metric in METRICS {
+                let all = by_block(level, Some(&cell.arm), metric);
+                rows.extend(row(level, &cell.arm, metric, &all, &dropped));
+            }
+        }
+    }
+    Some(AsPublished {
+        rule: words(asked.keep),
+        dropped: dropped_at,
+        rows,
+    })
+}
+
+fn words(keep: u32) -> String {
+    format!(
+        "of more than {keep} blocks those with the largest maximum of the baseline are left out, in all arms, until {keep} are left; \
+         mean ± standard deviation of the rest. A rule of the published study, shown on request: our intervals and the verdict use every block"
+    )
+}
+
+fn by_block(level: &LevelView, arm: Option<&str>, metric: Metric) -> Vec<Option<f64>> {
+    let mut cells = level.cells.iter();
+    let cell = cells.find(|cell| Some(cell.arm.as_str()) == arm);
+    let figure = cell.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
+    figure.map_or_else(Vec::new, |figure| figure.by_block.clone())
+}
+
+/// One figure; `None` where nothing was measured.
+fn row(
+    level: &LevelView,
+    arm: &str,
+    metric: Metric,
+    all: &[Option<f64>],
+    dropped: &[usize],
+) -> Option<AsPublishedRow> {
+    let kept: Vec<f64> = all
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !dropped.contains(at))
+        .filter_map(|(_, value)| *value)
+        .collect();
+    let every: Vec<f64> = all.iter().flatten().copied().collect();
+    if every.is_empty() {
+        return None;
+    }
+    let spread = mean_and_deviation(&kept);
+    let ours = interval(&every);
+    Some(AsPublishedRow {
+        level: level.name.clone(),
+        arm: arm.to_owned(),
+        metric,
+        blocks: kept.len() as u32,
+        mean: spread.map(|(mean, _)| mean),
+        deviation: spread.map(|(_, deviation)| deviation),
+        text: spread.map_or_else(
+            || MISSING.into(),
+            |(mean, deviation)| quantity::mean_and_deviation(metric.unit(), mean, deviation),
+        ),
+        blocks_all: every.len() as u32,
+        ours,
+        ours_text: ours.map_or_else(
+            || MISSING.into(),
+            |ours| quantity::difference(metric.unit(), &ours, Sign::Spoken),
+        ),
+    })
+}
+
+/// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.
+fn interval(values: &[f64]) -> Option<Interval> {
+    let (mean, deviation) = mean_and_deviation(values)?;
+    let n = values.len() as f64;
+    let half = (values.len() >= BLOCKS_MIN)
+        .then(|| student_quantile(0.975, n - 1.0) * deviation / n.sqrt());
+    Some(Interval {
+        estimate: mean,
+        low: half.map(|half| mean - half),
+        high: half.map(|half| mean + half),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_students_and_needs_three_blocks() {
+        let three = interval(&[2.0, 4.0, 6.0]).unwrap();
+        // 4.303 (t, 2 degrees) × 2 / √3, from a printed table.
+        assert!((three.estimate - 4.0).abs() < 1e-12);
+        assert!((three.high.unwrap() - 4.0 - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-3);
+        assert_eq!(interval(&[2.0, 4.0]).unwrap().low, None);
+        assert_eq!(interval(&[2.0]), None);
+    }
+}
