@@ -127,13 +127,6 @@ fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
             role.role, role.agents
         )));
     }
-    // A run that ignored them would pass off neighbours as distant.
-    if let Some(link) = plan.site_links.first() {
-        return Err(ConductError::Plan(format!(
-            "the experiment has sites ({}), between which no environment here can put a distance yet: leave out `sites`",
-            link.in_words()
-        )));
-    }
     if plan.arms.iter().all(|arm| arm.needs.is_some()) {
         return Err(ConductError::Plan(
             "no arm of this experiment can run in this environment: see `tare plan`".into(),

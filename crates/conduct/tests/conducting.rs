@@ -63,33 +63,6 @@ fn every_block_measures_every_cell_and_the_baseline_twice() {
 }
 
 #[test]
-fn a_plan_with_sites_is_refused_before_anything_is_placed() {
-    let bench = bench(&[]);
-    let mut plan = plan();
-    plan.site_links = vec![tare_schema::sites::SiteLink {
-        between: ["east".into(), "west".into()],
-        one_way_ns: 12_000_000,
-        jitter_ns: 0,
-        rate_bits_per_s: None,
-        queue_bytes: 0,
-        loss: 0.0,
-    }];
-    let options = Options {
-        out: bench.out.path().to_owned(),
-        name: "test".into(),
-        command: vec!["tare".into()],
-    };
-    let mut lab = bench.lab.clone();
-    let error = run(&plan, &mut lab, &options, &mut Memory::default()).unwrap_err();
-    let said = error.to_string();
-    assert!(
-        said.contains("(east–west 24ms)") && said.ends_with("leave out `sites`"),
-        "{said}"
-    );
-    assert_eq!(std::fs::read_dir(bench.out.path()).unwrap().count(), 0);
-}
-
-#[test]
 fn the_order_differs_between_blocks_and_repeats_with_the_seed() {
     let mut plan = plan();
     let orders: Vec<_> = (1..=20).map(|block| block_order(&plan, block)).collect();

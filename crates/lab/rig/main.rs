@@ -92,6 +92,8 @@ fn describe(base: &str) {
             chosen: Vec::new(),
         },
         out: base.clone(),
+        site_links: Vec::new(),
+        seed: 1,
         base: Some(base),
     })
     .unwrap();

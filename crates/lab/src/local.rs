@@ -5,6 +5,7 @@ mod addresses;
 mod agent;
 mod bed;
 mod collect;
+mod distances;
 mod layout;
 mod pods;
 
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tare_schema::plan::{Addressing, Limits};
 use tare_schema::record::EnvironmentRecord;
+use tare_schema::sites::SiteLink;
 
 use crate::LabError;
 use crate::calibrate;
@@ -46,6 +48,10 @@ pub struct LocalOptions {
     pub fetcher: Fetcher,
     /// Folder in which runs are written: its disk is examined.
     pub out: PathBuf,
+    /// What is between the sites of the experiment; none: it has one.
+    pub site_links: Vec<SiteLink>,
+    /// Seed of what is random on these.
+    pub seed: u64,
     /// Folder for the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
 }
@@ -136,6 +142,7 @@ impl Environment for Local {
         record.calibration = calibration.ok();
         let reason = self.network.reason.clone();
         record.facts.insert(String::from("addressing"), reason);
+        record.facts.extend(self.network.distances.clone());
         Ok(record)
     }
 

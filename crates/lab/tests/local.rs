@@ -484,6 +484,8 @@ impl Rig {
                 chosen: Vec::new(),
             },
             out: self.path("runs"),
+            site_links: Vec::new(),
+            seed: 1,
             base: Some(self.path("base")),
         }
     }

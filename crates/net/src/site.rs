@@ -30,6 +30,21 @@ pub enum SiteError {
     Link(#[from] LinkError),
 }
 
+/// The address of a pod of a site, if there are so many of both.
+#[must_use]
+pub fn pod_address(site: u8, number: u16) -> Option<Ipv4Addr> {
+    if site >= SITES_MAX {
+        return None;
+    }
+    Switch::pod_address_at(site, number)
+}
+
+/// The site to which an address belongs.
+#[must_use]
+pub fn number_of(address: Ipv4Addr) -> Option<u8> {
+    Switch::site_of(address).filter(|site| *site < SITES_MAX)
+}
+
 impl Site {
     /// The site of this number, from 0.
     ///

@@ -80,6 +80,14 @@ impl Switch {
         Some(Ipv4Addr::new(NETWORK[0], NETWORK[1] + site, third, fourth))
     }
 
+    /// The site of an address.
+    pub(crate) fn site_of(address: Ipv4Addr) -> Option<u8> {
+        let [first, second, ..] = address.octets();
+        (first == NETWORK[0])
+            .then(|| second.checked_sub(NETWORK[1]))
+            .flatten()
+    }
+
     /// Sends what is for the pods of another site through a device, which is switched on. To be called in the switch's namespace.
     pub(crate) fn lead(&self, site: u8, device: &str) -> Result<(), NetError> {
         let device = netlink::index_of(device)?;

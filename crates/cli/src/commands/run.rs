@@ -60,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (plan, addressing)
         }
     };
-    let mut environment = environment(&args.experiment, addressing)?;
+    let mut environment = environment(&args.experiment, &plan, addressing)?;
     let mut live = Live::new(&plan, audience, interrupted);
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, &mut environment, &mut live),
@@ -81,7 +81,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The test bed on this machine; a run that goes on has the addressing it began with.
-fn environment(args: &ExperimentArgs, addressing: Addressing) -> anyhow::Result<Local> {
+fn environment(
+    args: &ExperimentArgs,
+    plan: &Plan,
+    addressing: Addressing,
+) -> anyhow::Result<Local> {
     let directories = args.library()?.catalog.targets;
     let (builtin, extra) = directories
         .split_first()
@@ -92,6 +96,8 @@ fn environment(args: &ExperimentArgs, addressing: Addressing) -> anyhow::Result<
         catalogue: Catalogue::load(builtin, extra).map_err(bad_input)?,
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),
+        site_links: plan.site_links.clone(),
+        seed: plan.seed,
         base: None,
     })?)
 }

@@ -13,6 +13,8 @@ use super::folder;
 use super::lines::Lines;
 use super::passing::Inlet;
 use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
+use tare_net::link::{LinkPlan, RoundTrips};
+
 use crate::LabError;
 use crate::process;
 
@@ -196,6 +198,19 @@ impl Keeper {
         self.ask(Order::Plug { pod, address }, ANSWER_LIMIT)?
             .map(drop)
             .map_err(LabError::Keeper)
+    }
+
+    /// Joins two sites by a link; how long round trips between them are.
+    ///
+    /// # Errors
+    /// Why not; always for a keeper without namespaces.
+    pub fn join(&mut self, sites: [u8; 2], plan: &LinkPlan) -> Result<RoundTrips, LabError> {
+        let plan = plan.clone();
+        let (_, lines) = self
+            .ask(Order::Join { sites, plan }, ANSWER_LIMIT)?
+            .map_err(LabError::Keeper)?;
+        serde_json::from_str(&lines.concat())
+            .map_err(|error| LabError::Keeper(format!("no round trips were told: {error}")))
     }
 
     /// Lets go of a pod's network.

@@ -7,16 +7,23 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use tare_net::Switch;
 use tare_net::enclosure;
+use tare_net::link::{Link, LinkPlan, round_trips};
 use tare_net::namespace::Namespace;
+use tare_net::site::{self, Site};
 
 use crate::LabError;
 
+/// As many as a 99th percentile needs, and some that may get lost; a millisecond apart.
+const ECHOES: u64 = 1100;
 /// Most pods at a time.
 const PODS_MAX: usize = 500;
 
 /// The network of a run, as process 1 of its PID namespace has it.
 pub(crate) struct Pods {
     switch: Switch,
+    /// Where an experiment has sites these have the pods, and the links are what lies between.
+    links: Vec<Link>,
+    sites: BTreeMap<u8, Site>,
     by_name: BTreeMap<String, Namespace>,
     /// The `/proc` of the host.
     outer_proc: OwnedFd,
@@ -28,6 +35,8 @@ impl Pods {
         let outer_proc = enclosure::mount_own_proc()?;
         Ok(Pods {
             switch: Switch::new()?,
+            links: Vec::new(),
+            sites: BTreeMap::new(),
             by_name: BTreeMap::new(),
             outer_proc,
         })
@@ -52,10 +61,33 @@ impl Pods {
             return Err(format!("{PODS_MAX} pods are the limit"));
         }
         let network = Namespace::new().map_err(|error| error.to_string())?;
-        let plugged = self.switch.plug(&network, address);
+        let plugged = match site::number_of(address).and_then(|site| self.sites.get_mut(&site)) {
+            Some(site) => site.plug(&network, address),
+            None => self.switch.plug(&network, address).map_err(Into::into),
+        };
         plugged.map_err(|error| format!("no network for the pod {pod}: {error}"))?;
         self.by_name.insert(pod.to_owned(), network);
         Ok(())
+    }
+
+    /// Joins two sites, and says as JSON how long round trips between them are.
+    pub(crate) fn join(&mut self, pair: [u8; 2], plan: &LinkPlan) -> Result<String, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("no link between two sites: {error}");
+        for number in pair {
+            if !self.sites.contains_key(&number) {
+                let site = Site::new(number).map_err(|error| wrong(&error))?;
+                self.sites.insert(number, site);
+            }
+        }
+        let [one, other] = pair.map(|number| self.sites.get(&number));
+        let (Some(one), Some(other)) = (one, other) else {
+            return Err(wrong(&"a site is missing"));
+        };
+        let link = site::join(one, other, plan).map_err(|error| wrong(&error))?;
+        let trips = round_trips(site::way(one, other), ECHOES);
+        self.links.push(link);
+        let trips = trips.map_err(|error| wrong(&error))?;
+        serde_json::to_string(&trips).map_err(|error| wrong(&error))
     }
 
     pub(crate) fn unplug(&mut self, pod: &str) -> Result<(), String> {

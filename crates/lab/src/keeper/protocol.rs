@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tare_net::link::LinkPlan;
 
 /// Longest line either side accepts.
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
@@ -60,6 +61,8 @@ pub(crate) enum Order {
     Pin { cpus: Vec<u32> },
     /// Make a network namespace and plug it into the switch.
     Plug { pod: String, address: Ipv4Addr },
+    /// Join two sites by a link, make those that are not there, and say how long round trips are.
+    Join { sites: [u8; 2], plan: LinkPlan },
     /// Let go of a pod's network: it ends with the last process in it.
     Unplug { pod: String },
     /// Open a socket inside a pod's network; it comes with the answer.

@@ -267,6 +267,9 @@ impl<'a> Server<'a> {
             Order::Plug { pod, address } => self
                 .with_pods(|pods| pods.plug(&pod, address))
                 .map(nothing_to_tell),
+            Order::Join { sites, plan } => self
+                .with_pods(|pods| pods.join(sites, &plan))
+                .map(|trips| (None, vec![trips])),
             Order::Unplug { pod } => self
                 .with_pods(|pods| pods.unplug(&pod))
                 .map(nothing_to_tell),

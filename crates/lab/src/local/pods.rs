@@ -1,7 +1,7 @@
 //! The pods of one bed: an address each and, with namespaces, a network each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tare_schema::plan::Addressing;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};
-use super::{SharedKeeper, lock};
+use super::{SharedKeeper, distances, lock};
 use crate::LabError;
 use crate::door::{Door, PodDoor};
 use crate::keeper::Keeper;
@@ -21,6 +21,10 @@ pub(crate) struct Network {
     pub(crate) kind: Kind,
     /// In words, for the record.
     pub(crate) reason: String,
+    /// Names of the sites in the order of their numbers; none: everything is at one place.
+    sites: Vec<String>,
+    /// What lies between them, as it was asked for and as it was found; for the record.
+    pub(crate) distances: BTreeMap<String, String>,
 }
 
 /// Where pods live.
@@ -43,10 +47,13 @@ impl Network {
             Addressing::Loopback => asked(options.addressing),
             Addressing::Namespaces | Addressing::Auto => {
                 match Keeper::start_in_namespaces(&options.tare, base) {
-                    Ok(keeper) => {
+                    Ok(mut keeper) => {
+                        let (sites, distances) = distances::join(&mut keeper, options)?;
                         let network = Network {
                             kind: Kind::Namespaces,
                             reason: asked(options.addressing),
+                            sites,
+                            distances,
                         };
                         return Ok((keeper, network));
                     }
@@ -61,6 +68,8 @@ impl Network {
         let network = Network {
             kind: Kind::Loopback(Addresses::reserve()?),
             reason: refused,
+            sites: Vec::new(),
+            distances: BTreeMap::new(),
         };
         Ok((keeper, network))
     }
@@ -88,11 +97,12 @@ impl Network {
             addresses: BTreeMap::new(),
             plugged: BTreeSet::new(),
         };
+        let sites = &self.sites;
         for (number, pod) in (0_u16..).zip(&topology.pods) {
             let address = match &mut self.kind {
                 Kind::Loopback(addresses) => addresses.next(),
                 Kind::Namespaces => {
-                    let address = Switch::pod_address(number).ok_or_else(|| {
+                    let address = site_address(sites, &pod.site, number).ok_or_else(|| {
                         LabError::Plan(format!("{} pods are too many", topology.pods.len()))
                     })?;
                     lock(keeper).plug(&pods.kept(&pod.name), address)?;
@@ -118,6 +128,15 @@ impl Network {
             Kind::Namespaces => addresses::next_port(address, given),
         }
     }
+}
+
+/// Numbers go on from site to site: it does not matter that some are left out.
+fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
+    if sites.is_empty() {
+        return Switch::pod_address(number);
+    }
+    let place = sites.iter().position(|name| name == site)?;
+    tare_net::site::pod_address(u8::try_from(place).ok()?, number)
 }
 
 /// The pods of one bed. Dropping it lets go of their networks, which end with the last process in them.
