@@ -52,6 +52,7 @@ need_build_packages() {
 # The clients that the tests drive the origin with.
 need_test_packages() {
     need 'command -v curl|curl' \
+        'command -v nft || test -x /usr/sbin/nft|nftables' \
         'command -v h2load|nghttp2-client'
 }
 

@@ -63,6 +63,7 @@ impl Beds {
                     targets: stay.cell.targets.clone(),
                     placement: plan.placement.clone(),
                     limits: plan.limits.clone(),
+                    excluded: stay.arm.excluded.clone(),
                 })?;
                 if let Err(error) = bed.start() {
                     // What it wrote before it gave up is the best explanation there is.

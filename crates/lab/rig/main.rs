@@ -118,6 +118,7 @@ fn own(mut keeper: Keeper, token: &str) {
                     output_bytes_max: 1000,
                     nofile: None,
                     pod: pods.then(|| format!("pod-{number}")),
+                    group: None,
                 })
                 .unwrap();
             println!("{number}");

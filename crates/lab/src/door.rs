@@ -104,6 +104,7 @@ impl PodDoor {
             output_bytes_max: OUTPUT_BYTES_MAX,
             nofile: None,
             pod: Some(self.pod.clone()),
+            group: None,
         };
         lock(&self.keeper).spawn(&spawn)?;
         let deadline = Instant::now() + within;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Limits, Placement};
+use tare_schema::plan::{Exclusion, Limits, Placement};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
 use tare_schema::topology::{Settings, Topology};
 
@@ -30,6 +30,8 @@ pub struct BedPlan {
     pub placement: Placement,
     /// Limits per instance.
     pub limits: BTreeMap<String, Limits>,
+    /// Traffic that never enters a sidecar, by port or address range.
+    pub excluded: Vec<Exclusion>,
 }
 
 /// Where targets live.

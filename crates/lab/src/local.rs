@@ -8,6 +8,7 @@ mod collect;
 mod distances;
 mod layout;
 mod pods;
+mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -166,8 +167,12 @@ impl Environment for Local {
             programs: &programs,
             folder: &folder,
             run: &self.run,
+            redirect: network.redirect(),
         };
         let mut layout = layout::lay_out(plan, &mut ground)?;
+        for (pod, capture) in &layout.captures {
+            pods.capture(pod, capture)?;
+        }
         let mut rendered = Vec::new();
         for context in &mut layout.contexts {
             make_folder(&context.dir)?;

@@ -8,6 +8,7 @@
 //! the window without being waited for by a process of its part is not seen.
 
 mod machine;
+mod pods;
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +20,8 @@ use crate::LabError;
 use crate::environment::Observation;
 use crate::process::{self, ProcessStat};
 pub(crate) use machine::MachineReading;
+pub use pods::WatchedPod;
+use pods::{PodCounts, PodReading};
 use reading::ProcessReading;
 pub(crate) use reading::{field, queued};
 
@@ -92,6 +95,7 @@ impl Watched {
 /// An observation of processes of this host.
 pub struct LocalObservation {
     parts: Vec<PartObservation>,
+    pods: Vec<(WatchedPod, PodCounts, PodReading)>,
     machine: Option<MachineReading>,
     started: Instant,
 }
@@ -112,7 +116,10 @@ impl LocalObservation {
     ///
     /// # Errors
     /// When a part to be watched is not there.
-    pub fn start(watched: Vec<Watched>) -> Result<LocalObservation, LabError> {
+    pub fn start(
+        watched: Vec<Watched>,
+        pods: Vec<WatchedPod>,
+    ) -> Result<LocalObservation, LabError> {
         let all = process::snapshot();
         let mut parts = Vec::new();
         for watched in watched {
@@ -139,9 +146,16 @@ impl LocalObservation {
                 });
             }
         }
+        let pods = pods.into_iter().map(|pod| {
+            let counts = PodCounts::open(pod.pid);
+            let first = counts.read();
+            (pod, counts, first)
+        });
+        let pods = pods.collect();
         let machine = MachineReading::take();
         Ok(LocalObservation {
             parts,
+            pods,
             machine,
             started: Instant::now(),
         })
@@ -171,8 +185,18 @@ impl Observation for LocalObservation {
     fn finish(mut self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
         self.tick();
         let all = process::snapshot();
-        let usages: Vec<PartUsage> = self.parts.iter().map(|part| part.finish(&all)).collect();
-        let machine = self.machine_usage(&usages);
+        let mut usages: Vec<PartUsage> = self.parts.iter().map(|part| part.finish(&all)).collect();
+        let mut machine = self.machine_usage(&usages);
+        for (pod, counts, first) in &self.pods {
+            let usage = counts.read().since(first, &pod.pod);
+            if let [alone] = pod.instances.as_slice()
+                && let Some(part) = usages.iter_mut().find(|part| part.instance == *alone)
+            {
+                let both = usage.packets_in.zip(usage.packets_out);
+                part.packets = both.map(|(packets_in, packets_out)| packets_in + packets_out);
+            }
+            machine.pods.push(usage);
+        }
         Ok((usages, machine))
     }
 }

@@ -203,6 +203,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
         output_bytes_max: 4096,
         nofile: None,
         pod: None,
+        group: None,
     }
 }
 

@@ -409,6 +409,7 @@ fn plan(target: &str, stops: &[&str]) -> BedPlan {
             part_cpus: Vec::new(),
         },
         limits: BTreeMap::new(),
+        excluded: Vec::new(),
     }
 }
 

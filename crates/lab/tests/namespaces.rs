@@ -193,6 +193,7 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         output_bytes_max: 4096,
         nofile: None,
         pod: Some(String::from(pod)),
+        group: None,
     };
     let pid = keeper.spawn(&spawn).unwrap();
     assert!(within(Duration::from_secs(10), || {

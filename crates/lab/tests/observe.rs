@@ -48,11 +48,12 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
             output_bytes_max: 1000,
             nofile: None,
             pod: None,
+            group: None,
         })
         .unwrap();
     let mark = "TARE_INSTANCE=work";
     let watched = Watched::tree("work", "app", "rig 1", pid, mark);
-    let mut observation = Box::new(LocalObservation::start(vec![watched]).unwrap());
+    let mut observation = Box::new(LocalObservation::start(vec![watched], Vec::new()).unwrap());
     std::fs::write(&go, "").unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let parents_word = if work == "burn" { 1 } else { 2 };

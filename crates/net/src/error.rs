@@ -8,6 +8,11 @@ pub enum NetError {
     /// The kernel gives no namespace.
     #[error("no network namespace could be made: {0}; run as root, or use `--addressing loopback`")]
     NoNamespace(io::Error),
+    /// Traffic cannot be captured without the program that sets rules.
+    #[error(
+        "nft cannot be run ({0}): install it (apt-get install nftables), or use `interception: explicit`"
+    )]
+    NoNft(io::Error),
     /// The kernel refused something about links, addresses, routes or rules.
     #[error("cannot {what}: {source}")]
     Refused {

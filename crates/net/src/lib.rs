@@ -1,5 +1,6 @@
 //! The network of one machine's test beds: network namespaces, the way between them, what captures their traffic.
 
+pub mod capture;
 pub mod enclosure;
 mod error;
 pub mod link;

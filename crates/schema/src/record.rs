@@ -162,7 +162,8 @@ pub struct PartUsage {
     pub disk_read_bytes: Option<u64>,
     /// Bytes written to disk.
     pub disk_write_bytes: Option<u64>,
-    /// Packets in and out (pods with a network of their own only).
+    /// Packets in and out: of a part that is alone in a pod with a network of its own. What passed through a pod of several
+    /// stands in [`MachineUsage::pods`].
     pub packets: Option<u64>,
     /// Time throttled by a limit.
     pub throttled_ns: Option<u64>,
@@ -189,6 +190,32 @@ pub struct MachineUsage {
     pub foreign_cpu_ns: Option<u64>,
     /// Load average over a minute, at the end.
     pub load_average: Option<f64>,
+    /// What passed through each pod that has a network of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<PodUsage>,
+}
+
+/// What passed through the network of a pod within the window, from or to other pods.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PodUsage {
+    /// Pod.
+    pub pod: String,
+    /// Packets that came in. (A packet of the kernel may be larger than one of a wire.)
+    pub packets_in: Option<u64>,
+    /// Packets that went out.
+    pub packets_out: Option<u64>,
+    /// Bytes that came in, headers included.
+    pub bytes_in: Option<u64>,
+    /// Bytes that went out, headers included.
+    pub bytes_out: Option<u64>,
+    /// Connections opened by the pod, those within it included.
+    pub tcp_opened: Option<u64>,
+    /// Connections accepted by the pod, those within it included.
+    pub tcp_accepted: Option<u64>,
+    /// TCP segments sent, those within it included.
+    pub tcp_segments_sent: Option<u64>,
+    /// TCP segments sent again.
+    pub tcp_retransmits: Option<u64>,
 }
 
 /// One piece of evidence.

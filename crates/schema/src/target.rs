@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::topology::{InstanceRole, Security, Settings};
+use crate::topology::{InstanceRole, Interception, Security, Settings};
 
 mod asks;
 mod check;
@@ -43,6 +43,10 @@ pub struct TargetDef {
     /// Links it can make; `plaintext` only when left out.
     #[serde(default = "plaintext_only")]
     pub links: Vec<Security>,
+    /// How traffic may reach it as a sidecar; `explicit` only when left out. `redirect`: it reads where a connection was going
+    /// before the kernel sent it here.
+    #[serde(default = "explicit_only")]
+    pub interceptions: Vec<Interception>,
     /// What an experiment may set, with defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -78,6 +82,10 @@ pub struct TargetDef {
 
 fn plaintext_only() -> Vec<Security> {
     vec![Security::Plaintext]
+}
+
+fn explicit_only() -> Vec<Interception> {
+    vec![Interception::Explicit]
 }
 
 /// How a target comes to run.

@@ -133,6 +133,8 @@ pub fn kept_by(keeper: u32) -> Vec<(u32, String)> {
         .filter(|(pid, words)| {
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             (*pid == keeper && words.contains(" keeper"))
+                // The one in namespaces, whose folder has its guardian's name.
+                || words.contains(&format!("--inside {}/tare-{keeper}-", base().display()))
                 || environ
                     .split(|byte| *byte == 0)
                     .any(|entry| entry.starts_with(mark.as_bytes()))
@@ -140,10 +142,14 @@ pub fn kept_by(keeper: u32) -> Vec<(u32, String)> {
         .collect()
 }
 
+/// Where keepers make their private folders.
+fn base() -> PathBuf {
+    std::env::var_os("XDG_RUNTIME_DIR").map_or_else(|| "/tmp".into(), PathBuf::from)
+}
+
 /// Private folders that a keeper has left.
 pub fn keeper_folders(keeper: u32) -> Vec<PathBuf> {
-    let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(|| "/tmp".into(), PathBuf::from);
-    let entries = fs::read_dir(base).unwrap().filter_map(Result::ok);
+    let entries = fs::read_dir(base()).unwrap().filter_map(Result::ok);
     entries
         .map(|entry| entry.path())
         .filter(|path| {

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
@@ -158,6 +159,10 @@ fn start(spawn: &Spawn, place: &Place<'_>) -> Result<Child, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::from(write))
         .stderr(Stdio::from(again));
+    if let Some(group) = spawn.group {
+        // Set before all else: the kernel forgets the signal of the parent's death when it changes.
+        command.gid(group);
+    }
     sys::prepare_child(
         &mut command,
         ChildSetup {

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tare_net::capture::Capture;
+
 use super::folder;
 use super::lines::Lines;
 use super::passing::Inlet;
@@ -42,6 +44,8 @@ pub struct Keeper {
     /// Sockets that came with answers.
     sockets: VecDeque<OwnedFd>,
     folder: PathBuf,
+    /// Where that folder is made.
+    base: PathBuf,
     /// Process id of the keeper itself, which may have a guardian before it.
     keeper_pid: u32,
     last_id: u64,
@@ -92,6 +96,7 @@ impl Keeper {
             lines: Lines::new(LINE_BYTES_MAX),
             sockets: VecDeque::new(),
             folder: PathBuf::new(),
+            base: base.map_or_else(folder::default_base, Path::to_owned),
             keeper_pid: 0,
             last_id: 0,
             answers: BTreeMap::new(),
@@ -224,6 +229,17 @@ impl Keeper {
             .map_err(LabError::Keeper)
     }
 
+    /// Sends a pod's traffic to its sidecar.
+    ///
+    /// # Errors
+    /// When there is no such pod, no nft, or no group for the sidecars.
+    pub fn capture(&mut self, pod: &str, capture: &Capture) -> Result<(), LabError> {
+        let (pod, capture) = (pod.to_owned(), capture.clone());
+        self.ask(Order::Capture { pod, capture }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
+    }
+
     /// A TCP socket inside a pod's network, not yet connected.
     ///
     /// # Errors
@@ -352,7 +368,10 @@ impl Keeper {
     fn buried(&mut self, why: String) -> LabError {
         let _ = self.process.kill();
         let _ = self.process.wait();
-        if !self.folder.as_os_str().is_empty() {
+        if self.folder.as_os_str().is_empty() {
+            // It may have made one before it could say so.
+            folder::sweep(&self.base);
+        } else {
             folder::clear(&self.folder);
         }
         self.dead = Some(why.clone());

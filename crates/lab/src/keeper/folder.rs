@@ -116,7 +116,7 @@ fn is_stale(path: &Path) -> bool {
 }
 
 /// The process id in a name of our making.
-fn owner_of(name: &str) -> Option<u32> {
+pub(crate) fn owner_of(name: &str) -> Option<u32> {
     let (pid, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let hexadecimal = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
     hexadecimal.then(|| pid.parse().ok()).flatten()

@@ -16,6 +16,7 @@ use tare_net::enclosure;
 use super::folder::{self, PrivateFolder};
 use super::server::tell_failure;
 use crate::LabError;
+use crate::process;
 use crate::sys::{self, ChildSetup, Session};
 
 /// The argument that makes a keeper the one inside.
@@ -82,6 +83,21 @@ fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Chil
     command
         .spawn()
         .map_err(LabError::io("start the keeper in namespaces of its own"))
+}
+
+/// Makes sure that the guardian lives, while `/proc` is still the host's: had it died before its death became a signal
+/// to us, nobody would ever send that.
+pub(crate) fn is_there(folder: &Path) -> Result<(), LabError> {
+    let own = std::fs::read_to_string("/proc/self/stat").ok();
+    let parent = own
+        .and_then(|line| process::parse_stat(&line))
+        .map(|own| own.parent);
+    match (parent, folder::owner_of(&folder::name_of(folder))) {
+        (Some(parent), Some(guardian)) if parent == guardian => Ok(()),
+        _ => Err(LabError::Keeper(String::from(
+            "the keeper's guardian ended while the keeper started",
+        ))),
+    }
 }
 
 /// Replaces standard input by nothing: the socket must be in one place only.

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use tare_net::Switch;
+use tare_net::capture::{self, Capture};
 use tare_net::enclosure;
 use tare_net::link::{Link, LinkPlan, round_trips};
 use tare_net::namespace::Namespace;
@@ -95,6 +96,19 @@ impl Pods {
             Some(_) => Ok(()),
             None => Err(format!("there is no pod named {pod}")),
         }
+    }
+
+    /// Sends a pod's traffic to its sidecar.
+    pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), String> {
+        if !capture::has_sidecar_group() {
+            return Err(String::from(
+                "traffic cannot be redirected without root (a user namespace of one user has no second group for the \
+                 sidecars): run as root, or use `interception: explicit`",
+            ));
+        }
+        let network = self.by_name.get(pod);
+        let network = network.ok_or_else(|| format!("there is no pod named {pod}"))?;
+        capture.set(network).map_err(|error| error.to_string())
     }
 
     pub(crate) fn network(&self, pod: &str) -> Result<BorrowedFd<'_>, String> {

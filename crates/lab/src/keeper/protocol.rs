@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tare_net::capture::Capture;
 use tare_net::link::LinkPlan;
 
 /// Longest line either side accepts.
@@ -30,6 +31,8 @@ pub struct Spawn {
     pub nofile: Option<u64>,
     /// Pod whose network it has; `None`: the keeper's.
     pub pod: Option<String>,
+    /// Group it belongs to; `None`: as the keeper.
+    pub group: Option<u32>,
 }
 
 /// What the conductor asks for.
@@ -65,6 +68,8 @@ pub(crate) enum Order {
     Join { sites: [u8; 2], plan: LinkPlan },
     /// Let go of a pod's network: it ends with the last process in it.
     Unplug { pod: String },
+    /// Send a pod's traffic to its sidecar.
+    Capture { pod: String, capture: Capture },
     /// Open a socket inside a pod's network; it comes with the answer.
     Socket { pod: String },
     /// Kill everything, remove the folder, end.

@@ -67,9 +67,9 @@ pub fn keeper_main(ground: Ground) -> Result<(), LabError> {
             PrivateFolder::make(&base)
                 .and_then(|folder| Server::start(&stream, Home::Ours(folder), None))
         }
-        Ground::Inside(folder) => {
-            Pods::new().and_then(|pods| Server::start(&stream, Home::Guardians(folder), Some(pods)))
-        }
+        Ground::Inside(folder) => guardian::is_there(&folder)
+            .and_then(|()| Pods::new())
+            .and_then(|pods| Server::start(&stream, Home::Guardians(folder), Some(pods))),
     };
     match server {
         Ok(server) => server.run(),
@@ -272,6 +272,9 @@ impl<'a> Server<'a> {
                 .map(|trips| (None, vec![trips])),
             Order::Unplug { pod } => self
                 .with_pods(|pods| pods.unplug(&pod))
+                .map(nothing_to_tell),
+            Order::Capture { pod, capture } => self
+                .with_pods(|pods| pods.capture(&pod, &capture))
                 .map(nothing_to_tell),
             Order::Socket { pod } => self.with_pods(|pods| pods.socket(&pod)).map(|socket| {
                 self.outbound.push_socket(socket);

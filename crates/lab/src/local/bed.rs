@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
@@ -19,7 +20,7 @@ use crate::counters::CounterReader;
 use crate::door::Door;
 use crate::environment::{Agent, Bed, BedPlan, Death, InstanceCounters, Observation};
 use crate::keeper::{Exit, Spawn};
-use crate::observe::{LocalObservation, Watched};
+use crate::observe::LocalObservation;
 use crate::probe::{Life, Waited};
 use crate::process;
 use crate::render::{Rendered, Step};
@@ -49,12 +50,12 @@ pub(crate) struct Placed {
 
 /// A running (or not yet running) arm.
 pub(crate) struct LocalBed {
-    placed: Placed,
+    pub(super) placed: Placed,
     readers: Vec<CounterReader>,
     /// Instances that were started, with their process ids, in that order.
     started: Vec<(String, u32)>,
     /// The agent process of each agent instance that was started last.
-    agents: BTreeMap<String, (String, u32)>,
+    pub(super) agents: BTreeMap<String, (String, u32)>,
     agents_started: u32,
     reported_dead: BTreeSet<String>,
 }
@@ -79,7 +80,7 @@ impl LocalBed {
     }
 
     /// Name under which the keeper knows a process of this bed.
-    fn kept_name(&self, what: &str) -> String {
+    pub(super) fn kept_name(&self, what: &str) -> String {
         format!("{}/{what}", self.placed.name)
     }
 
@@ -94,6 +95,7 @@ impl LocalBed {
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),
             pod: self.placed.pods.network(pod),
+            group: None,
         }
     }
 
@@ -106,6 +108,8 @@ impl LocalBed {
         let pod = self.placed.layout.contexts[index].pod.clone();
         let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
         spawn.env.extend(rendered.env.clone());
+        let takes_redirected = self.placed.layout.capturing.contains(name);
+        spawn.group = takes_redirected.then_some(SIDECAR_GROUP);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.door(index));
@@ -224,7 +228,7 @@ impl LocalBed {
         self.placed.pods.door(pod)
     }
 
-    fn pid_of(&self, instance: &str) -> Option<u32> {
+    pub(super) fn pid_of(&self, instance: &str) -> Option<u32> {
         let found = self.started.iter().find(|(name, _)| name == instance);
         found.map(|(_, pid)| *pid)
     }
@@ -241,41 +245,6 @@ impl LocalBed {
             (signal, rendered.stop.grace)
         });
         lock(&self.placed.keeper).stop(&self.kept_name(name), signal, grace)
-    }
-
-    fn watched(&self) -> Vec<Watched> {
-        let instances = &self.placed.plan.topology.instances;
-        let mut all = Vec::new();
-        for instance in instances {
-            let agent = self.agents.get(&instance.name);
-            let (kept, pid, software) = match (agent, self.pid_of(&instance.name)) {
-                (Some((kept, pid)), _) => (
-                    kept.clone(),
-                    *pid,
-                    format!("tare {}", env!("CARGO_PKG_VERSION")),
-                ),
-                (None, Some(pid)) => (
-                    self.kept_name(&instance.name),
-                    pid,
-                    self.placed
-                        .software
-                        .get(&instance.target)
-                        .cloned()
-                        .unwrap_or_default(),
-                ),
-                (None, None) => continue,
-            };
-            all.push(Watched::tree(
-                &instance.name,
-                role_word(instance.role),
-                &software,
-                pid,
-                &format!("{}={kept}", crate::keeper::INSTANCE_MARK),
-            ));
-        }
-        let keeper = lock(&self.placed.keeper).pids();
-        all.push(Watched::conductor(keeper));
-        all
     }
 }
 
@@ -365,7 +334,10 @@ impl Bed for LocalBed {
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
-        Ok(Box::new(LocalObservation::start(self.watched())?))
+        Ok(Box::new(LocalObservation::start(
+            self.watched(),
+            self.watched_pods(),
+        )?))
     }
 
     fn deaths(&mut self) -> Vec<Death> {
@@ -452,15 +424,4 @@ fn base_environment(dir: &Path) -> Vec<(String, String)> {
         (String::from("HOME"), dir.display().to_string()),
         (String::from("LANG"), String::from("C.UTF-8")),
     ]
-}
-
-fn role_word(role: InstanceRole) -> &'static str {
-    match role {
-        InstanceRole::App => "app",
-        InstanceRole::Agent => "agent",
-        InstanceRole::Sidecar => "sidecar",
-        InstanceRole::Gateway => "gateway",
-        InstanceRole::Sni => "sni",
-        InstanceRole::Ingress => "ingress",
-    }
 }

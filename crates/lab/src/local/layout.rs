@@ -1,9 +1,12 @@
 //! Turns an arm's topology into places: who listens where, whom each one calls, who needs a certificate.
 
+mod captured;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use tare_net::capture::Capture;
 use tare_schema::load::Endpoint;
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
@@ -24,6 +27,17 @@ pub(crate) struct Ground<'a> {
     pub folder: &'a Path,
     /// Name of the run in identities.
     pub run: &'a str,
+    /// Whether the kernel can be told to redirect a pod's traffic.
+    pub redirect: Redirect,
+}
+
+/// Whether traffic can be redirected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Redirect {
+    /// Each pod has a network of its own.
+    Possible,
+    /// All pods share one.
+    Impossible,
 }
 
 /// An arm in its places.
@@ -35,12 +49,16 @@ pub(crate) struct Layout {
     pub identified: BTreeSet<String>,
     /// Edge → where its caller sends the first byte.
     pub endpoints: BTreeMap<String, Endpoint>,
+    /// Pod → what the kernel sends to its sidecar.
+    pub captures: BTreeMap<String, Capture>,
+    /// Instances to which the kernel sends traffic.
+    pub capturing: BTreeSet<String>,
 }
 
 /// Gives every instance its place.
 pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout, LabError> {
     let topology = &plan.topology;
-    check(topology)?;
+    check(topology, ground.redirect)?;
     let mut listens = Listens::default();
     for route in &topology.routes {
         listens.add(topology, route, ground)?;
@@ -67,10 +85,13 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
         .filter(|instance| needs_identity(topology, &instance.name))
         .map(|instance| instance.name.clone())
         .collect();
+    let captured = captured::captured(plan, &contexts)?;
     Ok(Layout {
         contexts,
         identified,
         endpoints,
+        captures: captured.pods,
+        capturing: captured.instances,
     })
 }
 
@@ -95,7 +116,7 @@ fn find<'a>(topology: &'a Topology, name: &str) -> Result<&'a Instance, LabError
 }
 
 /// What must hold before anything is placed.
-fn check(topology: &Topology) -> Result<(), LabError> {
+fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
     for instance in &topology.instances {
         if !topology.pods.iter().any(|pod| pod.name == instance.pod) {
             let (name, pod) = (&instance.name, &instance.pod);
@@ -116,11 +137,7 @@ fn check(topology: &Topology) -> Result<(), LabError> {
         for name in chain(route) {
             find(topology, name)?;
         }
-        if route
-            .links
-            .iter()
-            .any(|l| l.interception == Interception::Redirect)
-        {
+        if is_redirected(route) && redirect == Redirect::Impossible {
             return Err(LabError::Unsupported {
                 what: format!("redirected traffic on the edge {}", route.edge),
                 environment: String::from("local with loopback addressing"),
@@ -171,41 +188,75 @@ impl Listens {
         route: &Route,
         ground: &mut Ground<'_>,
     ) -> Result<(), LabError> {
-        let chain = chain(route);
-        for (position, name) in chain.iter().enumerate().skip(1) {
-            let instance = find(topology, name)?;
-            let security = route.links[position - 1].security;
-            let caller = chain[position - 1];
-            let sharing = Sharing {
-                instance: (*name).to_owned(),
-                protocol: route.protocol.clone(),
-                own: route.own,
-                link: security,
-                peer: (security == Security::Mtls).then(|| spiffe(ground.run, caller)),
-            };
-            let ends_here = position + 1 == chain.len();
-            let known = self.shared.iter().find(|(s, _)| ends_here && *s == sharing);
-            let listen = match known {
-                Some((_, listen)) => listen.clone(),
-                None => {
-                    let address = address_of(ground, &instance.pod)?;
-                    let port = (ground.port)(address)?;
-                    let listen = Listen {
-                        address,
-                        port,
-                        security,
-                        peer: sharing.peer.clone(),
-                    };
-                    if ends_here {
-                        self.shared.push((sharing, listen.clone()));
-                    }
-                    listen
-                }
-            };
+        for position in 1..=route.links.len() {
+            let listen = self.place(topology, route, position, ground)?;
             self.places.insert((route.edge.clone(), position), listen);
         }
         Ok(())
     }
+
+    /// Where a route comes in at one position of its chain.
+    fn place(
+        &mut self,
+        topology: &Topology,
+        route: &Route,
+        position: usize,
+        ground: &mut Ground<'_>,
+    ) -> Result<Listen, LabError> {
+        if let Some(known) = self.at(route, position) {
+            return Ok(known.clone());
+        }
+        let chain = chain(route);
+        let (caller, name) = (chain[position - 1], chain[position]);
+        let instance = find(topology, name)?;
+        let security = route.links[position - 1].security;
+        let peer = (security == Security::Mtls).then(|| spiffe(ground.run, caller));
+        let captured = captured::direction(topology, route, position)?;
+        if captured.is_some() {
+            // The caller is told where the called part is: there the kernel catches it.
+            let end = chain.len() - 1;
+            let called = self.place(topology, route, end, ground)?;
+            self.places
+                .insert((route.edge.clone(), end), called.clone());
+            return Ok(Listen {
+                security,
+                peer,
+                captured,
+                ..called
+            });
+        }
+        // A sidecar tells redirected edges apart by where they were going.
+        let may_share = position + 1 == chain.len() && !is_redirected(route);
+        let sharing = Sharing {
+            instance: name.to_owned(),
+            protocol: route.protocol.clone(),
+            own: route.own,
+            link: security,
+            peer,
+        };
+        let known = self.shared.iter().find(|(s, _)| may_share && *s == sharing);
+        if let Some((_, listen)) = known {
+            return Ok(listen.clone());
+        }
+        let address = address_of(ground, &instance.pod)?;
+        let listen = Listen {
+            address,
+            port: (ground.port)(address)?,
+            security,
+            peer: sharing.peer.clone(),
+            captured: None,
+        };
+        if may_share {
+            self.shared.push((sharing, listen.clone()));
+        }
+        Ok(listen)
+    }
+}
+
+/// Whether the kernel takes the edge to one of its proxies.
+fn is_redirected(route: &Route) -> bool {
+    let mut links = route.links.iter();
+    links.any(|link| link.interception == Interception::Redirect)
 }
 
 fn address_of(ground: &Ground<'_>, pod: &str) -> Result<IpAddr, LabError> {

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tare_net::Switch;
+use tare_net::capture::Capture;
 use tare_schema::plan::Addressing;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};
+use super::layout::Redirect;
 use super::{SharedKeeper, distances, lock};
 use crate::LabError;
 use crate::door::{Door, PodDoor};
@@ -116,6 +118,14 @@ impl Network {
         Ok(pods)
     }
 
+    /// Whether a pod's traffic can be redirected.
+    pub(crate) fn redirect(&self) -> Redirect {
+        match self.kind {
+            Kind::Loopback(_) => Redirect::Impossible,
+            Kind::Namespaces => Redirect::Possible,
+        }
+    }
+
     /// A port of a pod that is not among the given ones, which it joins.
     pub(crate) fn port(
         &self,
@@ -156,6 +166,11 @@ impl Pods {
     /// The pod as the keeper knows it, if it has a network of its own.
     pub(crate) fn network(&self, pod: &str) -> Option<String> {
         self.plugged.contains(pod).then(|| self.kept(pod))
+    }
+
+    /// Sends a pod's traffic to its sidecar.
+    pub(crate) fn capture(&self, pod: &str, capture: &Capture) -> Result<(), LabError> {
+        lock(&self.keeper).capture(&self.kept(pod), capture)
     }
 
     /// Whether a stranger may have taken a pod's port.

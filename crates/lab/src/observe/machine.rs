@@ -99,6 +99,7 @@ impl MachineReading {
                 .map(|(last, first)| last.saturating_sub(first)),
             foreign_cpu_ns: ours.map(|ours| (all.busy * tick_ns).saturating_sub(ours)),
             load_average: self.load_average,
+            pods: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use serde::Serialize;
+use tare_net::capture::Direction;
 use tare_schema::topology::{InstanceRole, Security, Settings};
 
 /// One instance in its place. An environment fills it in; a template reads it.
@@ -89,6 +90,9 @@ pub struct Listen {
     pub security: Security,
     /// SPIFFE identity that the caller must show (mtls).
     pub peer: Option<String>,
+    /// `outbound` or `inbound`: address and port are where the connection was going, and the kernel sends it to port
+    /// 15001 or 15006 of any address instead; `None`: it comes here by itself.
+    pub captured: Option<Direction>,
 }
 
 /// Where an edge goes out.

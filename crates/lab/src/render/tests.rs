@@ -72,6 +72,7 @@ fn context() -> Context {
                 port: 8080,
                 security: Security::Plaintext,
                 peer: None,
+                captured: None,
             }),
             upstream: None,
         }],

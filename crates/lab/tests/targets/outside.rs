@@ -4,7 +4,7 @@ use std::fs;
 
 use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::render::render;
-use tare_schema::topology::{InstanceRole, Security};
+use tare_schema::topology::{InstanceRole, Interception, Security};
 
 use crate::place::{Case, fixed, software};
 
@@ -33,6 +33,7 @@ fn a_new_proxy_is_added_by_one_folder_outside_the_repository() {
         protocol: "http1".to_owned(),
         link: Security::Plaintext,
         settings: None,
+        interception: Interception::Explicit,
     };
     let ours = render(target, &fixed(target, &case)).unwrap();
     let builtin = catalogue.get("haproxy").unwrap();

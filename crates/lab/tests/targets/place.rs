@@ -7,8 +7,9 @@ use serde_json::Value;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{Context, Identity, Listen, RouteContext, Upstream, edge_id};
+use tare_net::capture::Direction;
 use tare_schema::target::{SettingDef, TargetDef};
-use tare_schema::topology::{InstanceRole, Security, Settings};
+use tare_schema::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn catalogue() -> Catalogue {
     Catalogue::load(&builtin_folder().unwrap(), &[]).unwrap()
@@ -32,6 +33,7 @@ pub struct Case {
     pub link: Security,
     /// Settings that are not the default, with a word for the case's name.
     pub settings: Option<(&'static str, Settings)>,
+    pub interception: Interception,
 }
 
 impl Case {
@@ -39,9 +41,13 @@ impl Case {
         let word = |value: serde_json::Value| value.as_str().unwrap().to_owned();
         let role = word(serde_json::to_value(self.role).unwrap());
         let link = word(serde_json::to_value(self.link).unwrap());
+        let redirected = match self.interception {
+            Interception::Explicit => "",
+            Interception::Redirect => "-redirect",
+        };
         let other = self.settings.as_ref().map(|(word, _)| format!("-{word}"));
         format!(
-            "{role}-{}-{link}{}",
+            "{role}-{}-{link}{redirected}{}",
             self.protocol,
             other.unwrap_or_default()
         )
@@ -73,6 +79,7 @@ pub fn cases(target: &Target) -> Vec<Case> {
         protocol: protocol.to_owned(),
         link,
         settings: None,
+        interception: Interception::Explicit,
     };
     let mut cases = Vec::new();
     let first = &def.speaks[0];
@@ -92,6 +99,12 @@ pub fn cases(target: &Target) -> Vec<Case> {
                     cases.push(Case {
                         settings: Some(("otherwise", otherwise(def))),
                         ..case(role, protocol, last_link)
+                    });
+                }
+                if def.interceptions.contains(&Interception::Redirect) {
+                    cases.push(Case {
+                        interception: Interception::Redirect,
+                        ..case(role, first, last_link)
                     });
                 }
             }
@@ -123,6 +136,11 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             security: case.link,
             peer: (case.link == Security::Mtls)
                 .then(|| format!("spiffe://tare/ns/run/sa/{from}-sidecar")),
+            captured: match (case.interception, port) {
+                (Interception::Explicit, _) => None,
+                (Interception::Redirect, 8080) => Some(Direction::Outbound),
+                (Interception::Redirect, _) => Some(Direction::Inbound),
+            },
         }),
         upstream: (!app).then(|| Upstream {
             address: next,

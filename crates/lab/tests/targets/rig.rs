@@ -145,6 +145,7 @@ pub fn start_with(
                 port: entry.port(),
                 security: stand.listen,
                 peer: (stand.listen == Security::Mtls).then(|| uri("client-sidecar")),
+                captured: None,
             }),
             upstream: Some(Upstream {
                 address: stand.to.ip(),

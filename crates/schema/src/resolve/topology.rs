@@ -221,6 +221,7 @@ impl Bed<'_, '_> {
             return;
         };
         ways::check_proxy(self.scope, &target, InstanceRole::Sidecar, def.link, mark);
+        ways::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
         let written = self.node_at(path).get("settings").cloned();
         let settings = written.map_or_else(Settings::new, |written| {

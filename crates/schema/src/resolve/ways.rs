@@ -170,6 +170,23 @@ pub(super) fn check_proxy(
     }
 }
 
+/// Whether the proxy can take traffic that reaches it so.
+pub(super) fn check_interception(
+    scope: &mut Scope<'_>,
+    target: &TargetDef,
+    wanted: Option<InterceptionDef>,
+    mark: Mark,
+) {
+    let redirect = wanted == Some(InterceptionDef::Redirect);
+    if redirect && !target.interceptions.contains(&Interception::Redirect) {
+        let said = format!(
+            "target \"{}\" cannot take redirected traffic (it does not read where a connection was going): use interception: explicit",
+            target.target
+        );
+        scope.problem(mark, said);
+    }
+}
+
 /// What an edge carries itself in this arm.
 fn own(arm: &ArmDef, edge: &Edge) -> Security {
     match &arm.own {

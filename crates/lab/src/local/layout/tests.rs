@@ -1,6 +1,7 @@
 //! Places, worked out without touching the machine.
 
 use serde_json::json;
+use tare_net::capture::Direction;
 
 use super::*;
 
@@ -42,10 +43,15 @@ fn plan() -> BedPlan {
             part_cpus: vec![0],
         },
         limits: BTreeMap::new(),
+        excluded: Vec::new(),
     }
 }
 
 fn placed(plan: &BedPlan) -> Result<Layout, LabError> {
+    placed_where(plan, Redirect::Impossible)
+}
+
+fn placed_where(plan: &BedPlan, redirect: Redirect) -> Result<Layout, LabError> {
     let pods = plan.topology.pods.iter().zip(1..);
     let addresses = pods
         .map(|(pod, n)| (pod.name.clone(), IpAddr::from([127, 9, 0, n])))
@@ -56,6 +62,7 @@ fn placed(plan: &BedPlan) -> Result<Layout, LabError> {
         plan,
         &mut Ground {
             addresses: &addresses,
+            redirect,
             port: &mut |address| {
                 let port = next.entry(address).or_insert(20_000);
                 *port += 1;
@@ -185,6 +192,53 @@ fn redirection_is_refused_with_the_way_to_have_it() {
         error.contains("client->server") && error.contains("namespaces"),
         "{error}"
     );
+}
+
+#[test]
+fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_rest() {
+    let mut plan = plan();
+    for link in &mut plan.topology.routes[0].links[..2] {
+        link.interception = Interception::Redirect;
+    }
+    plan.excluded = vec![
+        tare_schema::plan::Exclusion::Port(9092),
+        tare_schema::plan::Exclusion::Range(String::from("192.168.0.0/16")),
+    ];
+    let layout = placed_where(&plan, Redirect::Possible).unwrap();
+    let listen = |name: &str, edge: usize| of(&layout, name).routes[edge].listen.clone().unwrap();
+    let server = listen("server", 0);
+    let told = layout.endpoints["client->server"].addresses[0];
+    assert_eq!(told, SocketAddr::from((server.address, server.port)));
+    for (name, direction) in [
+        ("client-sidecar", Direction::Outbound),
+        ("server-sidecar", Direction::Inbound),
+    ] {
+        let listen = listen(name, 0);
+        assert_eq!(listen.captured, Some(direction));
+        assert_eq!((listen.address, listen.port), (server.address, server.port));
+        assert!(layout.capturing.contains(name));
+        let upstream = of(&layout, name).routes[0].upstream.clone().unwrap();
+        assert_eq!(upstream.port, server.port);
+    }
+    assert_eq!(listen("server-sidecar", 0).security, Security::Mtls);
+    // metrics calls the server past its sidecar: at a port of its own, which is left alone.
+    let metrics = listen("server", 1);
+    assert_ne!(metrics.port, server.port);
+    let inbound = &layout.captures["server"];
+    assert_eq!(inbound.directions, BTreeSet::from([Direction::Inbound]));
+    assert_eq!(
+        inbound
+            .servers
+            .iter()
+            .map(|at| at.port())
+            .collect::<Vec<_>>(),
+        [metrics.port]
+    );
+    let outbound = &layout.captures["client"];
+    assert_eq!(outbound.directions, BTreeSet::from([Direction::Outbound]));
+    assert!(outbound.servers.is_empty());
+    assert!(outbound.ports.contains(&9092) && outbound.ranges.contains("192.168.0.0/16"));
+    assert!(!layout.captures.contains_key("metrics"));
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! Runs in network namespaces with the real Envoy: captured traffic, what is observed, and nothing left by a kill.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rig::{
+    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, tare, turn,
+    wait_for,
+};
+use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus};
+
+/// Longest that a small run may take here before the test gives up.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// An experiment with these arms beside the bare one.
+fn experiment(folder: &Path, arms: &str) -> PathBuf {
+    let path = folder.join("small.yaml");
+    let text = format!(
+        "question: What does it cost, in short?\n\
+         workload: {{use: echo}}\n\
+         arms:\n  - {{name: direct}}\n{arms}\
+         load: {{model: constant, rate: 200, duration: 400ms, warmup: 100ms, connections: 4, timeout: 2s}}\n\
+         blocks: 1\n\
+         seed: 11\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+const TOLD: &str = "  - {name: told, sidecars: {on: [client, server], proxy: envoy, link: mtls}}\n";
+const CAPTURED: &str = "  - {name: captured, sidecars: {on: [client, server], proxy: envoy, link: mtls, interception: redirect}}\n";
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn environment(run: &Path) -> EnvironmentRecord {
+    let text = fs::read_to_string(run.join("environment.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Packets that left a pod.
+fn sent_by(record: &TrialRecord, pod: &str) -> u64 {
+    let machine = record.machine.as_ref().unwrap();
+    let found = machine.pods.iter().find(|found| found.pod == pod);
+    let found = found.unwrap_or_else(|| panic!("{} has no counts of {pod}", record.arm));
+    found.packets_out.unwrap()
+}
+
+#[test]
+fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_proven() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), &format!("{TOLD}{CAPTURED}"));
+    let out = folder.path().join("runs");
+    let words = [
+        "run",
+        text(&file),
+        "--out",
+        text(&out),
+        "--addressing",
+        "namespaces",
+    ];
+    let output = finish(&mut tare(&words), LIMIT);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    let run = only_run(&out).unwrap();
+    let environment = environment(&run);
+    assert_eq!(environment.addressing, "namespaces");
+    assert_eq!(environment.facts["addressing"], "asked for");
+    let records = records(&run);
+    for arm in ["direct", "told", "captured"] {
+        let record = records.iter().find(|record| record.arm == arm).unwrap();
+        assert!(
+            matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
+            "{arm}: {:?} {:?}",
+            record.status,
+            record.proofs
+        );
+        assert!(record.proofs.iter().all(|proof| proof.holds), "{arm}");
+        // Each request leaves the client's pod in a packet at least; the two windows differ a little at their ends.
+        let right = record.load[0].right;
+        assert!(right > 0);
+        assert!(2 * sent_by(record, "client") >= right, "{arm}");
+        assert!(2 * sent_by(record, "server") >= right, "{arm}");
+        if arm != "direct" {
+            let proof = record
+                .proofs
+                .iter()
+                .find(|proof| proof.instance == "server-sidecar" && proof.what == "requests");
+            assert!(proof.is_some(), "{arm} has no proof of its server sidecar");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anything_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let arms =
+        "  - {name: sidecar, sidecars: {on: [client], proxy: nginx, interception: redirect}}\n";
+    let file = experiment(folder.path(), arms);
+    let out = folder.path().join("runs");
+    let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("nginx") && said.contains("interception: explicit"),
+        "{said}"
+    );
+    let file = experiment(folder.path(), CAPTURED);
+    let words = [
+        "run",
+        text(&file),
+        "--out",
+        text(&out),
+        "--addressing",
+        "loopback",
+    ];
+    let output = finish(&mut tare(&words), LIMIT);
+    let said = stderr(&output);
+    assert!(
+        said.contains("redirected traffic") && said.contains("addressing: namespaces"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device() {
+    let _turn = turn();
+    let devices = || {
+        fs::read_to_string("/proc/self/net/dev")
+            .unwrap()
+            .lines()
+            .count()
+    };
+    let before = devices();
+    for round in 0..20_u64 {
+        let folder = tempfile::tempdir().unwrap();
+        let file = experiment(folder.path(), CAPTURED);
+        let out = folder.path().join("runs");
+        let words = [
+            "run",
+            text(&file),
+            "--out",
+            text(&out),
+            "--addressing",
+            "namespaces",
+        ];
+        let mut run = tare(&words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let keeper = wait_for(LIMIT, "a keeper", || keeper_of(run.id()));
+        // A fixed spread of moments over the start of the beds and the first trials.
+        std::thread::sleep(Duration::from_millis((round * round * 373) % 2503));
+        // Every third time the keeper goes first, and Tare sees to the rest.
+        if round % 3 == 2 {
+            kill(keeper, "KILL");
+            wait_for(LIMIT, "tare to give up", || run.try_wait().unwrap());
+        } else {
+            kill(run.id(), "KILL");
+            run.wait().unwrap();
+        }
+        let gone = || {
+            let nothing = kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty();
+            nothing.then_some(())
+        };
+        wait_for(Duration::from_secs(2), "all of it to be gone", gone);
+    }
+    assert_eq!(devices(), before);
+}

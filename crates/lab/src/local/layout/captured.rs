@@ -1,0 +1,111 @@
+//! Which traffic of which pods the kernel sends to a sidecar, and which it leaves alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{SocketAddr, SocketAddrV4};
+
+use tare_net::capture::{Capture, Direction};
+use tare_schema::plan::Exclusion;
+use tare_schema::topology::{Interception, Route, Topology};
+
+use super::{chain, find};
+use crate::LabError;
+use crate::environment::BedPlan;
+use crate::render::Context;
+
+/// What an arm captures.
+#[derive(Debug, Default)]
+pub(super) struct Captured {
+    /// Pod → what is sent to its sidecar.
+    pub pods: BTreeMap<String, Capture>,
+    /// The sidecars that get it.
+    pub instances: BTreeSet<String>,
+}
+
+/// How a route is captured on its way to the instance at this position of its chain; `None`: not at all.
+pub(super) fn direction(
+    topology: &Topology,
+    route: &Route,
+    position: usize,
+) -> Result<Option<Direction>, LabError> {
+    if route.links[position - 1].interception == Interception::Explicit {
+        return Ok(None);
+    }
+    let name = chain(route)[position];
+    let pod = &find(topology, name)?.pod;
+    if *pod == find(topology, &route.from)?.pod {
+        return Ok(Some(Direction::Outbound));
+    }
+    if *pod == find(topology, &route.to)?.pod {
+        return Ok(Some(Direction::Inbound));
+    }
+    Err(LabError::Plan(format!(
+        "the edge {} is to be redirected to `{name}`, which stands beside neither of its ends",
+        route.edge
+    )))
+}
+
+/// What all routes together have captured.
+pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured, LabError> {
+    let mut captured = Captured::default();
+    for context in contexts {
+        let listens = context
+            .routes
+            .iter()
+            .filter_map(|route| route.listen.as_ref());
+        for direction in listens.filter_map(|listen| listen.captured) {
+            captured.instances.insert(context.name.clone());
+            let pod = captured.pods.entry(context.pod.clone()).or_default();
+            pod.directions.insert(direction);
+        }
+    }
+    for (pod, capture) in &mut captured.pods {
+        for route in &plan.topology.routes {
+            capture
+                .servers
+                .extend(left_alone(&plan.topology, route, pod, contexts)?);
+        }
+        for exclusion in &plan.excluded {
+            match exclusion {
+                Exclusion::Port(port) => {
+                    capture.ports.insert(*port);
+                }
+                Exclusion::Range(range) => {
+                    capture.ranges.insert(range.clone());
+                }
+            }
+        }
+    }
+    Ok(captured)
+}
+
+/// Servers that a route reaches from or in this pod without being captured on that stretch.
+fn left_alone(
+    topology: &Topology,
+    route: &Route,
+    pod: &str,
+    contexts: &[Context],
+) -> Result<Vec<SocketAddrV4>, LabError> {
+    let chain = chain(route);
+    let mut found = Vec::new();
+    for position in 1..chain.len() {
+        let near = &find(topology, chain[position - 1])?.pod;
+        let far = &find(topology, chain[position])?.pod;
+        // What the sidecar itself sends is exempt by its group; what stays within a pod is never captured.
+        let leaves = position == 1 && near == pod;
+        let crosses = near != far && (leaves || far == pod);
+        if !crosses || direction(topology, route, position)?.is_some() {
+            continue;
+        }
+        let context = contexts.iter().find(|c| c.name == chain[position]);
+        let mut routes = context.into_iter().flat_map(|context| &context.routes);
+        let listen = routes
+            .find(|known| known.edge == route.edge)
+            .and_then(|known| known.listen.as_ref());
+        if let Some(listen) = listen
+            && let SocketAddr::V4(at) = SocketAddr::from((listen.address, listen.port))
+        {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}

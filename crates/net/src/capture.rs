@@ -1,0 +1,228 @@
+//! Captured traffic, as Istio's pods have it: nftables sends what the app sends and what is sent to it to the sidecar.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write as _};
+use std::net::SocketAddrV4;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::NetError;
+use crate::namespace::Namespace;
+
+/// Port of a sidecar to which the kernel sends what leaves the pod. (Istio's number)
+pub const OUTBOUND_PORT: u16 = 15001;
+/// Port of a sidecar to which the kernel sends what enters the pod. (Istio's number)
+pub const INBOUND_PORT: u16 = 15006;
+/// Group of a sidecar's process: what it sends itself is not captured. (Istio's number)
+pub const SIDECAR_GROUP: u32 = 1337;
+/// The program, where an ordinary user's `PATH` may not lead to.
+const PROGRAMS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
+/// A few rules take milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Between looks at the program.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Which traffic of a pod a sidecar takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// What the pod sends.
+    Outbound,
+    /// What is sent to it.
+    Inbound,
+}
+
+/// What is captured in a pod, and what is not.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Capture {
+    /// Captured; the rest is left alone.
+    pub directions: BTreeSet<Direction>,
+    /// Ports, of either direction, that are left alone.
+    pub ports: BTreeSet<u16>,
+    /// Ranges of called addresses that are left alone: `10.0.0.0/8`.
+    pub ranges: BTreeSet<String>,
+    /// Called servers that are left alone.
+    pub servers: BTreeSet<SocketAddrV4>,
+}
+
+impl Capture {
+    /// The rules, in nftables' own language.
+    #[must_use]
+    pub fn rules(&self) -> String {
+        let mut text = String::from("table ip tare {\n");
+        for direction in &self.directions {
+            let (chain, hook, device, port) = match direction {
+                Direction::Outbound => ("outbound", "output", "oifname", OUTBOUND_PORT),
+                Direction::Inbound => ("inbound", "prerouting", "iifname", INBOUND_PORT),
+            };
+            // Writing to a string cannot fail.
+            let mut rule = |text_of: std::fmt::Arguments<'_>| {
+                let _ = writeln!(text, "    {text_of}");
+            };
+            rule(format_args!("chain {chain} {{"));
+            rule(format_args!(
+                "  type nat hook {hook} priority -100; policy accept;"
+            ));
+            if *direction == Direction::Outbound {
+                rule(format_args!("  meta skgid {SIDECAR_GROUP} return"));
+            }
+            // Within the pod nothing is captured: the app's own calls, the sidecar's to the app, probes.
+            rule(format_args!("  {device} \"lo\" return"));
+            for port in &self.ports {
+                rule(format_args!("  tcp dport {port} return"));
+            }
+            for server in &self.servers {
+                let (address, port) = (server.ip(), server.port());
+                rule(format_args!("  ip daddr {address} tcp dport {port} return"));
+            }
+            if *direction == Direction::Outbound {
+                for range in &self.ranges {
+                    rule(format_args!("  ip daddr {range} return"));
+                }
+            }
+            rule(format_args!("  meta l4proto tcp redirect to :{port}"));
+            rule(format_args!("}}"));
+        }
+        text.push_str("}\n");
+        text
+    }
+
+    /// Sets the rules in a pod's network, all of them or none.
+    ///
+    /// # Errors
+    /// When `nft` is missing, or does not take the rules: its own words.
+    pub fn set(&self, pod: &Namespace) -> Result<(), NetError> {
+        let rules = self.rules();
+        pod.run(|| {
+            let mut missing = io::Error::from(io::ErrorKind::NotFound);
+            for program in PROGRAMS {
+                match feed(program, &rules) {
+                    Err(Fed::NoProgram(error)) => missing = error,
+                    Err(Fed::Refused(source)) => {
+                        let what = String::from("set the rules that capture a pod's traffic");
+                        return Err(NetError::Refused { what, source });
+                    }
+                    Ok(()) => return Ok(()),
+                }
+            }
+            Err(NetError::NoNft(missing))
+        })?
+    }
+}
+
+/// Why the rules are not set.
+enum Fed {
+    NoProgram(io::Error),
+    Refused(io::Error),
+}
+
+fn feed(program: &str, rules: &str) -> Result<(), Fed> {
+    let mut child = Command::new(program)
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(Fed::NoProgram)?;
+    if let Some(mut input) = child.stdin.take() {
+        // A program that ends without reading says itself why.
+        let _ = input.write_all(rules.as_bytes());
+    }
+    let success = wait(&mut child).map_err(Fed::Refused)?;
+    if success {
+        return Ok(());
+    }
+    let mut words = String::new();
+    if let Some(errors) = child.stderr.take() {
+        // What cannot be read is left out of the message.
+        let _ = errors.take(4096).read_to_string(&mut words);
+    }
+    Err(Fed::Refused(io::Error::other(words.trim().to_owned())))
+}
+
+fn wait(child: &mut Child) -> io::Result<bool> {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process of this user namespace can take the group of a sidecar: one that maps a single user cannot.
+#[must_use]
+pub fn has_sidecar_group() -> bool {
+    let map = std::fs::read_to_string("/proc/self/gid_map").unwrap_or_default();
+    covers(&map, SIDECAR_GROUP)
+}
+
+/// Whether a group lies in a map of lines `inside outside count`. (`user_namespaces(7)`)
+fn covers(map: &str, group: u32) -> bool {
+    map.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);
+        match (fields.next(), fields.next(), fields.next()) {
+            (Some(Ok(first)), Some(_), Some(Ok(count))) => {
+                (first..first + count).contains(&u64::from(group))
+            }
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_alone_comes_before_what_is_captured() {
+        let capture = Capture {
+            directions: BTreeSet::from([Direction::Outbound, Direction::Inbound]),
+            ports: BTreeSet::from([27017]),
+            ranges: BTreeSet::from([String::from("192.168.0.0/16")]),
+            servers: BTreeSet::from(["10.77.1.2:20000".parse().unwrap()]),
+        };
+        let rules = capture.rules();
+        let (outbound, inbound) = rules.split_once("chain inbound").unwrap();
+        for rule in [
+            "meta skgid 1337 return",
+            "oifname \"lo\" return",
+            "tcp dport 27017 return",
+            "ip daddr 10.77.1.2 tcp dport 20000 return",
+            "ip daddr 192.168.0.0/16 return",
+        ] {
+            let redirect = outbound.find("redirect to :15001").unwrap();
+            assert!(outbound.find(rule).unwrap() < redirect, "{rules}");
+        }
+        assert!(inbound.contains("iifname \"lo\" return"));
+        assert!(inbound.contains("tcp dport 27017 return"));
+        assert!(inbound.contains("redirect to :15006"));
+        // Ranges are of called addresses; a sidecar's own group calls, it is not called.
+        assert!(!inbound.contains("192.168") && !inbound.contains("skgid"));
+    }
+
+    #[test]
+    fn a_direction_that_is_not_captured_has_no_rules() {
+        let capture = Capture {
+            directions: BTreeSet::from([Direction::Inbound]),
+            ..Capture::default()
+        };
+        assert!(!capture.rules().contains("outbound"));
+    }
+
+    #[test]
+    fn a_map_of_one_user_has_no_sidecar_group() {
+        assert!(covers("         0          0 4294967295\n", SIDECAR_GROUP));
+        assert!(!covers("         0       1000          1\n", SIDECAR_GROUP));
+        assert!(covers("0 1000 1\n1 100000 65536\n", SIDECAR_GROUP));
+        assert!(!covers("", SIDECAR_GROUP));
+    }
+}
