@@ -56,15 +56,7 @@ impl Beds {
                 }
                 let name = format!("b{}-{}-{}", stay.block, stay.slot.arm, stay.trial);
                 let begun = Instant::now();
-                let mut bed = environment.place(&BedPlan {
-                    name: name.clone(),
-                    topology: stay.arm.topology.clone(),
-                    workload: stay.cell.workload.clone(),
-                    targets: stay.cell.targets.clone(),
-                    placement: plan.placement.clone(),
-                    limits: plan.limits.clone(),
-                    excluded: stay.arm.excluded.clone(),
-                })?;
+                let mut bed = environment.place(&bed_plan(plan, stay.arm, stay.cell, &name))?;
                 if let Err(error) = bed.start() {
                     // What it wrote before it gave up is the best explanation there is.
                     let _ = bed.collect(&logs.join(&name));
@@ -92,6 +84,20 @@ impl Beds {
             // Dropping the bed ends what would not stop by itself.
             let _ = bed.stop();
         }
+    }
+}
+
+/// What a bed for a cell is made from.
+#[must_use]
+pub fn bed_plan(plan: &Plan, arm: &Arm, cell: &Cell, name: &str) -> BedPlan {
+    BedPlan {
+        name: name.to_owned(),
+        topology: arm.topology.clone(),
+        workload: cell.workload.clone(),
+        targets: cell.targets.clone(),
+        placement: plan.placement.clone(),
+        limits: plan.limits.clone(),
+        excluded: arm.excluded.clone(),
     }
 }
 

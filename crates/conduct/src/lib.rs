@@ -18,6 +18,7 @@ mod tail;
 pub mod traffic;
 mod trial;
 
+pub use beds::bed_plan;
 pub use conductor::{Options, Outcome, resume, run};
 pub use error::ConductError;
 pub use event::{Enough, Event, Progress, Watcher};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Exclusion, Limits, Placement};
@@ -91,6 +92,12 @@ pub trait Bed: Send {
     /// What could not be read.
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError>;
 
+    /// What is in it. A pod in which nothing runs yet gets a process that waits, so that it can be entered.
+    ///
+    /// # Errors
+    /// When such a process cannot be started.
+    fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError>;
+
     /// Instances that have died since the start.
     fn deaths(&mut self) -> Vec<Death>;
 
@@ -135,6 +142,25 @@ pub trait Observation: Send {
     /// # Errors
     /// What could not be read.
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError>;
+}
+
+/// An instance in its pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inhabitant {
+    /// Pod.
+    pub pod: String,
+    /// Address of the pod.
+    pub address: String,
+    /// Instance.
+    pub instance: String,
+    /// `app`, `sidecar`, `agent` …
+    pub role: String,
+    /// What it is, with its version; none for an agent that has not started.
+    pub software: Option<String>,
+    /// A process that is in the pod.
+    pub pid: Option<u32>,
+    /// Where its output goes.
+    pub log: Option<PathBuf>,
 }
 
 /// Counters of one instance at one moment.

@@ -23,7 +23,7 @@ mod server;
 
 pub(crate) use children::cpu_set;
 pub use client::{Exit, Keeper};
-pub(crate) use folder::INSTANCE_MARK;
+pub(crate) use folder::{INSTANCE_MARK, default_base, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{Ending, Spawn};
 pub use server::{Ground, keeper_main};

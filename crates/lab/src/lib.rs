@@ -16,6 +16,7 @@ mod page;
 pub mod probe;
 pub mod process;
 pub mod render;
+pub mod standing;
 mod sys;
 mod tool;
 

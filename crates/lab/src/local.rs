@@ -95,6 +95,18 @@ impl Local {
         })
     }
 
+    /// How pods get their addresses: `namespaces` or `loopback`.
+    #[must_use]
+    pub fn addressing(&self) -> &'static str {
+        self.network.word()
+    }
+
+    /// The private folder of its keeper: it is removed with everything else.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Process id of the keeper.
     #[must_use]
     pub fn keeper_pid(&self) -> u32 {

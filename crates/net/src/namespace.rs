@@ -63,6 +63,30 @@ impl Namespace {
     }
 }
 
+/// Moves the calling thread, which must be the only one of its process, into the network of another process; first
+/// into its user namespace, where that is another one (a test bed made without root).
+///
+/// # Errors
+/// When the process is gone, or the kernel does not let us in.
+pub fn enter(pid: u32) -> Result<(), NetError> {
+    let open = |what: &str| {
+        let path = format!("/proc/{pid}/ns/{what}");
+        File::open(&path).map_err(NetError::refused(format!("open {path}")))
+    };
+    let same = |what: &str| {
+        let read = |of: &str| std::fs::read_link(format!("/proc/{of}/ns/{what}"));
+        matches!((read("self"), read(&pid.to_string())), (Ok(own), Ok(other)) if own == other)
+    };
+    let network = open("net")?;
+    if !same("user") {
+        let user = open("user")?;
+        rustix::thread::move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))
+            .map_err(NetError::refused("enter the user namespace of a test bed"))?;
+    }
+    rustix::thread::move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(NetError::refused("enter the network of a pod"))
+}
+
 impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()

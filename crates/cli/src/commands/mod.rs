@@ -5,6 +5,7 @@ pub mod compare;
 pub mod completions;
 pub mod doctor;
 pub mod keeper;
+pub mod lab;
 pub mod link;
 pub mod load;
 pub mod origin;
@@ -33,6 +34,8 @@ pub enum Command {
     Report(report::Args),
     /// Compare two runs.
     Compare(compare::Args),
+    /// Keep one arm of an experiment up, to look around in it.
+    Lab(lab::Args),
     /// Say what limits a measurement on this machine.
     Doctor(doctor::Args),
     /// Print the JSON Schema of a file format.
@@ -62,6 +65,7 @@ impl Command {
             Command::Origin(args) => origin::run(args),
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
+            Command::Lab(args) => lab::run(args),
             Command::Doctor(args) => doctor::run(args),
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),

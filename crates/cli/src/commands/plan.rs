@@ -10,7 +10,7 @@ mod way;
 
 use std::process::ExitCode;
 
-pub use choose::ExperimentArgs;
+pub use choose::{AddressingArg, ExperimentArgs};
 
 use crate::exit::Exit;
 use crate::screen::print;

@@ -81,7 +81,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The test bed on this machine; a run that goes on has the addressing it began with.
-fn environment(
+pub(super) fn environment(
     args: &ExperimentArgs,
     plan: &Plan,
     addressing: Addressing,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
 use tare_lab::environment::{
-    Agent, Bed, BedPlan, Death, Environment, InstanceCounters, Observation, Reading,
+    Agent, Bed, BedPlan, Death, Environment, Inhabitant, InstanceCounters, Observation, Reading,
 };
 use tare_schema::agent::{AgentMessage, ConnectionCounts, Ended, Instrument, LoadResult, Spread};
 use tare_schema::load::{
@@ -173,6 +173,10 @@ impl Bed for ScriptedBed {
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
         Ok(Box::new(Nothing))
+    }
+
+    fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {
+        Ok(Vec::new())
     }
 
     fn deaths(&mut self) -> Vec<Death> {

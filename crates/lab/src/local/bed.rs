@@ -14,11 +14,12 @@ use tare_schema::topology::InstanceRole;
 use super::agent::LocalAgent;
 use super::layout::Layout;
 use super::pods::Pods;
+use super::watched::role_word;
 use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock};
 use crate::LabError;
 use crate::counters::CounterReader;
 use crate::door::Door;
-use crate::environment::{Agent, Bed, BedPlan, Death, InstanceCounters, Observation};
+use crate::environment::{Agent, Bed, BedPlan, Death, Inhabitant, InstanceCounters, Observation};
 use crate::keeper::{Exit, Spawn};
 use crate::observe::LocalObservation;
 use crate::probe::{Life, Waited};
@@ -114,6 +115,19 @@ impl LocalBed {
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.door(index));
         Ok(())
+    }
+
+    /// Starts a process that does nothing in a pod, so that the pod can be entered.
+    fn rest_in(&self, pod: &str) -> Result<u32, LabError> {
+        let argv = [String::from("sleep"), String::from("infinity")];
+        let log = format!("{pod}-rest.log");
+        let spawn = self.spawn(
+            &format!("{pod} at rest"),
+            pod,
+            &argv,
+            (&self.placed.folder, &log),
+        );
+        lock(&self.placed.keeper).spawn(&spawn)
     }
 
     /// Runs a command before the start to its good end.
@@ -338,6 +352,31 @@ impl Bed for LocalBed {
             self.watched(),
             self.watched_pods(),
         )?))
+    }
+
+    fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {
+        let instances = self.placed.plan.topology.instances.clone();
+        let mut all = Vec::new();
+        for instance in instances {
+            let mut rendered = self.placed.rendered.iter();
+            let dir = rendered.find(|one| one.instance == instance.name);
+            let log = dir.map(|one| one.dir.join(LOG));
+            let pid = match self.pid_of(&instance.name) {
+                None if log.is_none() => Some(self.rest_in(&instance.pod)?),
+                pid => pid,
+            };
+            let address = self.placed.pods.addresses.get(&instance.pod);
+            all.push(Inhabitant {
+                address: address.map(ToString::to_string).unwrap_or_default(),
+                role: role_word(instance.role).to_owned(),
+                software: self.placed.software.get(&instance.target).cloned(),
+                pod: instance.pod,
+                instance: instance.name,
+                pid,
+                log,
+            });
+        }
+        Ok(all)
     }
 
     fn deaths(&mut self) -> Vec<Death> {

@@ -64,7 +64,7 @@ impl LocalBed {
     }
 }
 
-fn role_word(role: InstanceRole) -> &'static str {
+pub(super) fn role_word(role: InstanceRole) -> &'static str {
     match role {
         InstanceRole::App => "app",
         InstanceRole::Agent => "agent",

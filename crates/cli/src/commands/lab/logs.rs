@@ -1,0 +1,89 @@
+//! `tare lab logs`: what the processes of a pod have written.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::choose::{Which, in_pod};
+use crate::exit::Exit;
+use crate::screen::print;
+use crate::signals;
+
+/// Between looks at files that may have grown.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Bytes read at once.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Arguments of `tare lab logs`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// Pod, or an instance in it.
+    pod: String,
+    /// Go on printing what is written, until Ctrl-C or until the bed is gone.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Prints the logs.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let interrupted = signals::interrupted_flag()?;
+    let standing = args.which.one()?;
+    let inhabitants = in_pod(&standing, &args.pod)?;
+    let mut logs = Vec::new();
+    for one in &inhabitants {
+        if let Some(path) = &one.log {
+            let file =
+                File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+            logs.push((one.instance.as_str(), path.as_path(), file));
+        }
+    }
+    if logs.is_empty() {
+        eprintln!("nothing in {} writes a log", args.pod);
+    }
+    let is_one = logs.len() < 2;
+    loop {
+        let mut grown = false;
+        for (instance, _, file) in &mut logs {
+            let text = more(file)?;
+            grown |= !text.is_empty();
+            for line in text.lines() {
+                match is_one {
+                    true => print(&format!("{line}\n"))?,
+                    false => print(&format!("{instance} | {line}\n"))?,
+                }
+            }
+        }
+        let is_over = !args.follow || interrupted.load(Ordering::Relaxed) || gone(&logs);
+        match (grown, is_over) {
+            (true, _) => {}
+            (false, true) => return Ok(Exit::Done.into()),
+            (false, false) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn gone(logs: &[(&str, &Path, File)]) -> bool {
+    logs.iter().all(|(_, path, _)| !path.exists())
+}
+
+/// The next whole lines; a last one without its end only when nothing follows it.
+fn more(file: &mut File) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    file.by_ref().take(PIECE_BYTES).read_to_end(&mut bytes)?;
+    if let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n')
+        && end + 1 < bytes.len()
+    {
+        let back = (bytes.len() - end - 1) as i64;
+        file.seek(SeekFrom::Current(-back))?;
+        bytes.truncate(end + 1);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,65 @@
+//! `tare lab ps`: what is up.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use comfy_table::{Table, presets};
+use tare_lab::standing::{self, Standing};
+
+use crate::exit::Exit;
+use crate::screen::print;
+
+/// What is shown where there is nothing.
+const MISSING: &str = "–";
+
+/// Arguments of `tare lab ps`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows every bed that is up.
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let all = standing::all(None);
+    if args.json {
+        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        return Ok(Exit::Done.into());
+    }
+    if all.is_empty() {
+        eprintln!(
+            "nothing is up; `tare lab up ARM` puts an arm of the experiment `sidecar` up, --of NAME one of another"
+        );
+    }
+    let texts: Vec<String> = all.iter().map(text).collect();
+    print(&texts.join("\n"))?;
+    Ok(Exit::Done.into())
+}
+
+/// One bed.
+pub fn text(standing: &Standing) -> String {
+    let mut page = format!(
+        "{} · {} · {} · {} · held by process {}\n\n",
+        standing.experiment, standing.arm, standing.level, standing.addressing, standing.holder_pid
+    );
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["pod", "address", "instance", "role", "what", "pid"]);
+    for one in &standing.inhabitants {
+        table.add_row([
+            one.pod.clone(),
+            one.address.clone(),
+            one.instance.clone(),
+            one.role.clone(),
+            one.software.clone().unwrap_or_else(|| MISSING.to_owned()),
+            one.pid
+                .map_or_else(|| MISSING.to_owned(), |pid| pid.to_string()),
+        ]);
+    }
+    let _ = writeln!(page, "{}\n", table.trim_fmt());
+    for (edge, addresses) in &standing.endpoints {
+        let _ = writeln!(page, "{edge} begins at {}", addresses.join(", "));
+    }
+    page
+}

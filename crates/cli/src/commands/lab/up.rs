@@ -1,0 +1,136 @@
+//! `tare lab up`: puts one arm up and holds it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tare_lab::environment::{Bed, Environment};
+use tare_lab::standing::Standing;
+use tare_schema::plan::{Arm, Cell, Plan};
+
+use super::ps;
+use crate::commands::plan::{AddressingArg, ExperimentArgs};
+use crate::commands::run::environment;
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+use crate::signals;
+
+/// Between looks at what may have ended.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Arguments of `tare lab up`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Arm.
+    #[arg(value_name = "ARM")]
+    arm: String,
+    /// Experiment that the arm is of.
+    #[arg(long, value_name = "NAME|FILE", default_value = "sidecar")]
+    of: String,
+    /// Level whose settings it has; the first one when left out.
+    #[arg(long, value_name = "LEVEL")]
+    level: Option<String>,
+    /// How pods get their addresses.
+    #[arg(long, value_enum)]
+    addressing: Option<AddressingArg>,
+    /// Further directory of target folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    targets: Vec<PathBuf>,
+    /// Further directory of workload folders; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    workloads: Vec<PathBuf>,
+}
+
+/// Puts it up, shows it, holds it.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = signals::interrupted_flag()?;
+    let experiment = ExperimentArgs {
+        name: Some(args.of.clone()),
+        quick: false,
+        no_aa: true,
+        blocks: None,
+        seed: None,
+        addressing: args.addressing,
+        targets: args.targets.clone(),
+        workloads: args.workloads.clone(),
+        out: std::env::temp_dir(),
+    };
+    let plan = experiment.plan()?;
+    let (arm, cell) = choose(&plan, &args)?;
+    let mut local = environment(&experiment, &plan, plan.addressing)?;
+    let instances = arm.topology.instances.iter();
+    let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
+    local.provide(&targets, &mut |words| eprintln!("{words}"))?;
+    let mut bed = local.place(&tare_conduct::bed_plan(&plan, arm, cell, "lab"))?;
+    bed.start()?;
+    let standing = Standing {
+        holder_pid: std::process::id(),
+        experiment: plan.experiment.clone(),
+        arm: arm.name.clone(),
+        level: cell.level.clone(),
+        addressing: local.addressing().to_owned(),
+        inhabitants: bed.inhabitants()?,
+        endpoints: endpoints(arm, &*bed)?,
+    };
+    standing.publish(local.folder())?;
+    print(&ps::text(&standing))?;
+    eprintln!(
+        "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod"
+    );
+    while !interrupted.load(Ordering::Relaxed) {
+        for death in bed.deaths() {
+            eprintln!("{} ended: {}", death.instance, death.how);
+            death.log_tail.iter().for_each(|line| eprintln!("  {line}"));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    bed.stop()?;
+    Ok(Exit::Done.into())
+}
+
+fn choose<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)> {
+    let Some(arm) = plan.arms.iter().find(|arm| arm.name == args.arm) else {
+        let known: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+        return Err(bad_input(format!(
+            "{} has no arm `{}`; it has {} (another experiment: --of NAME)",
+            plan.experiment,
+            args.arm,
+            known.join(", ")
+        )));
+    };
+    if let Some(needs) = &arm.needs {
+        return Err(bad_input(format!(
+            "the arm {} needs {needs}, which this environment is not",
+            arm.name
+        )));
+    }
+    let mut cells = plan.cells.iter().filter(|cell| cell.arm == arm.name);
+    let cell = match &args.level {
+        None => cells.next(),
+        Some(level) => cells.find(|cell| cell.level == *level),
+    };
+    let Some(cell) = cell else {
+        let known: Vec<&str> = plan
+            .levels
+            .iter()
+            .map(|level| level.name.as_str())
+            .collect();
+        return Err(bad_input(format!(
+            "there is no such level; there are {}",
+            known.join(", ")
+        )));
+    };
+    Ok((arm, cell))
+}
+
+fn endpoints(arm: &Arm, bed: &dyn Bed) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let mut all = BTreeMap::new();
+    for route in &arm.topology.routes {
+        let endpoint = bed.endpoint(&route.edge)?;
+        let addresses = endpoint.addresses.iter().map(ToString::to_string);
+        all.insert(route.edge.clone(), addresses.collect());
+    }
+    Ok(all)
+}

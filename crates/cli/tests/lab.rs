@@ -1,0 +1,137 @@
+//! `tare lab` with the real binary: an arm is put up, looked around in, taken down, and nothing is left.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rig::{finish, keeper_of, kept_by, kill, stderr, stdout, tare, turn, wait_for};
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A holder that dies with the test.
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Puts an arm up; the holder and what `ps` says of it.
+fn up(arguments: &[&str]) -> (Holder, Value) {
+    let words: Vec<&str> = ["lab", "up"].iter().chain(arguments).copied().collect();
+    let child = tare(&words)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let holder = Holder(child);
+    let standing = wait_for(LIMIT, "bed that is up", || of(holder.0.id()));
+    (holder, standing)
+}
+
+/// What `ps` says of a holder.
+fn of(pid: u32) -> Option<Value> {
+    let output = finish(&mut tare(&["lab", "ps", "--json"]), LIMIT);
+    let all: Vec<Value> = serde_json::from_str(&stdout(&output)).unwrap();
+    all.into_iter().find(|one| one["holder_pid"] == pid)
+}
+
+fn lab(pid: u32, words: &[&str]) -> std::process::Output {
+    let pid = pid.to_string();
+    let (verb, rest) = words.split_first().unwrap();
+    let words: Vec<&str> = ["lab", verb, "--lab", &pid]
+        .iter()
+        .chain(rest)
+        .copied()
+        .collect();
+    finish(&mut tare(&words), LIMIT)
+}
+
+#[test]
+fn an_arm_is_kept_up_entered_read_and_taken_down() {
+    let _turn = turn();
+    let (mut holder, standing) = up(&["direct"]);
+    let pid = holder.0.id();
+    let kept = kept_by(keeper_of(pid).unwrap());
+    assert!(!kept.is_empty());
+    let at = standing["endpoints"]["client->server"][0].as_str().unwrap();
+    let url = format!("http://{at}/");
+    let asked = lab(
+        pid,
+        &[
+            "exec",
+            "client",
+            "curl",
+            "-sS",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            &url,
+        ],
+    );
+    assert_eq!(stdout(&asked), "200", "{}", stderr(&asked));
+    let failed = lab(pid, &["exec", "client", "sh", "-c", "exit 7"]);
+    assert_eq!(failed.status.code(), Some(7), "the command's own exit code");
+    let logs = lab(pid, &["logs", "server"]);
+    assert!(stdout(&logs).contains("listens on"), "{}", stdout(&logs));
+    let nobody = lab(pid, &["exec", "nobody", "true"]);
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(stderr(&nobody).contains("there are server, client"));
+    let down = lab(pid, &["down"]);
+    assert!(down.status.success(), "{}", stderr(&down));
+    assert!(wait_for(LIMIT, "end of the holder", || holder.0.try_wait().unwrap()).success());
+    assert_eq!(of(pid), None);
+    let left: Vec<_> = kept.iter().filter(|(pid, _)| lives(*pid)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_pod_of_a_namespace_sees_its_own_devices_only_and_a_killed_holder_leaves_nothing() {
+    let _turn = turn();
+    let (mut holder, standing) = up(&["direct", "--addressing", "namespaces"]);
+    let pid = holder.0.id();
+    let kept = kept_by(keeper_of(pid).unwrap());
+    let inhabitants = standing["inhabitants"].as_array().unwrap();
+    let address = |pod: &str| {
+        let mut of_pod = inhabitants.iter().filter(|one| one["pod"] == pod);
+        of_pod.next().unwrap()["address"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let own = lab(pid, &["exec", "client", "cat", "/proc/net/fib_trie"]);
+    assert!(stdout(&own).contains(&address("client")));
+    assert!(!stdout(&own).contains(&format!("{}\n", address("server"))));
+    kill(pid, "KILL");
+    let _ = holder.0.wait();
+    wait_for(Duration::from_secs(2), "end of everything", || {
+        kept.iter().all(|(pid, _)| !lives(*pid)).then_some(())
+    });
+    wait_for(
+        Duration::from_secs(2),
+        "bed that is no longer listed",
+        || of(pid).is_none().then_some(()),
+    );
+}
+
+fn lives(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.is_empty() && !stat.contains(") Z "))
+}
+
+#[test]
+fn an_arm_that_is_not_there_is_told_with_those_that_are() {
+    let output = finish(&mut tare(&["lab", "up", "dirct"]), LIMIT);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("direct, client-sidecar, both-sidecars"));
+}
