@@ -50,7 +50,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
         "--tolerance",
         "10%",
         "--confirm",
-        "1",
+        "3",
     ];
     let (found, code) = load(
         &format!("http://{address}/"),
@@ -62,7 +62,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
     assert_shape::<SearchReport>(&found);
     assert!(kept < missed, "{found:#}");
     // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
-    assert!((150.0..=204.0).contains(&kept), "{found:#}");
+    assert!((80.0..=204.0).contains(&kept), "{found:#}");
     assert!(missed / kept < 1.06, "{found:#}");
     assert_eq!(found["settled"], true);
 }
