@@ -338,12 +338,12 @@ pub fn as_published_rule(view: &View) -> Option<String> {
     let dropped: Vec<String> = all
         .dropped
         .iter()
-        .map(|(level, blocks)| format!("{level}: {blocks}"))
+        .map(|(level, blocks)| format!("block {blocks} at {level}"))
         .collect();
     let left_out = if dropped.is_empty() {
         "none was left out".to_string()
     } else {
-        format!("left out: blocks {}", dropped.join("; "))
+        format!("left out: {}", dropped.join("; "))
     };
     Some(format!("{} ({left_out})", all.rule))
 }
