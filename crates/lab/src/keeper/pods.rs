@@ -1,6 +1,7 @@
 //! The pods of a keeper that has namespaces: the switch, and the network of each pod.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -75,9 +76,8 @@ impl Pods {
     pub(crate) fn join(&mut self, pair: [u8; 2], plan: &LinkPlan) -> Result<String, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("no link between two sites: {error}");
         for number in pair {
-            if !self.sites.contains_key(&number) {
-                let site = Site::new(number).map_err(|error| wrong(&error))?;
-                self.sites.insert(number, site);
+            if let Entry::Vacant(place) = self.sites.entry(number) {
+                place.insert(Site::new(number).map_err(|error| wrong(&error))?);
             }
         }
         let [one, other] = pair.map(|number| self.sites.get(&number));
