@@ -133,3 +133,48 @@ fn rules_that_nft_does_not_take_are_refused_in_its_own_words() {
     let left = left.unwrap().unwrap().stdout;
     assert!(left.is_empty(), "{}", String::from_utf8_lossy(&left));
 }
+
+/// Set in the copy of this test from which nft is hidden.
+const HIDDEN: &str = "TARE_TEST_NFT_HIDDEN";
+
+#[test]
+fn without_nft_the_message_says_how_to_get_it_and_nothing_is_half_made() {
+    if std::env::var_os(HIDDEN).is_some() {
+        let pod = Namespace::new().unwrap();
+        let capture = Capture {
+            directions: BTreeSet::from([Direction::Outbound]),
+            ..Capture::default()
+        };
+        let error = capture.set(&pod).unwrap_err().to_string();
+        assert!(
+            error.contains("apt-get install nftables") && error.contains("interception: explicit"),
+            "{error}"
+        );
+        return;
+    }
+    // In a mount namespace of its own, nft is a file that cannot be executed.
+    let hide = "for file in /usr/sbin/nft /sbin/nft /usr/bin/nft; do \
+                if [ -e $file ]; then mount --bind /dev/null $file; fi; done; exec \"$@\"";
+    let name = "without_nft_the_message_says_how_to_get_it_and_nothing_is_half_made";
+    let output = Command::new("unshare")
+        .args([
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            hide,
+            "sh",
+        ])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env(HIDDEN, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
