@@ -11,6 +11,7 @@ import { Instrument, NoiseFloor } from "./part/Instrument";
 import { Latency, OverTime } from "./part/Latency";
 import { Overheads } from "./part/Overheads";
 import { Source } from "./part/Picture";
+import { Waterfalls } from "./part/Waterfall";
 import "./style.css";
 import { follow, themeOf } from "./theme";
 import type { View } from "./view";
@@ -18,6 +19,7 @@ import type { View } from "./view";
 const CONTENTS: readonly (readonly [string, string])[] = [
   ["latency", "Latency"],
   ["overhead", "What it adds"],
+  ["waterfall", "Part by part"],
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
@@ -33,7 +35,9 @@ const CONTENTS: readonly (readonly [string, string])[] = [
 function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
   const there = (id: string): boolean =>
-    (id !== "published" || view.published.length > 0) && (id !== "as-published" || view.as_published != null);
+    (id !== "published" || view.published.length > 0) &&
+    (id !== "as-published" || view.as_published != null) &&
+    (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
   const contents = CONTENTS.filter(([id]) => there(id));
   const source = `${view.run.experiment} · run ${view.run.id} · Tare ${view.run.tare}`;
   return (
@@ -47,6 +51,7 @@ function Report({ view }: { view: View }): JSX.Element {
         </nav>
         <Latency layout={layout} />
         <Overheads view={view} layout={layout} />
+        <Waterfalls view={view} />
         <Figures view={view} />
         <OverTime layout={layout} />
         <Consumption layout={layout} />

@@ -122,6 +122,10 @@ export interface View {
    */
   overheads: Overhead[];
   /**
+   * What each thing adds to the sum, per level and metric.
+   */
+  waterfalls?: WaterfallView[];
+  /**
    * What others published.
    */
   published: PublishedView[];
@@ -591,6 +595,136 @@ export interface Interval {
    * Upper end.
    */
   high?: number | null;
+}
+/**
+ * One metric at one level, taken apart. Only metrics that add up: means and amounts, no quantiles.
+ */
+export interface WaterfallView {
+  /**
+   * Level.
+   */
+  level: string;
+  metric: Metric;
+  /**
+   * Its short name for people.
+   */
+  label: string;
+  unit: Unit;
+  /**
+   * The orders, the one to be read first; the others check it.
+   */
+  sequences: WaterfallSequence[];
+  /**
+   * Things that more than one order adds alone, with their part in each.
+   */
+  parts: WaterfallPart[];
+  /**
+   * What the other orders say of the first one, in sentences.
+   */
+  checks: string[];
+}
+/**
+ * One order of arms.
+ */
+export interface WaterfallSequence {
+  /**
+   * Its name.
+   */
+  name: string;
+  /**
+   * The arms in words: `direct → client-sidecar → both-sidecars`.
+   */
+  order: string;
+  /**
+   * Blocks in which every arm of it was measured; all figures are of these.
+   */
+  blocks: number;
+  /**
+   * Why there is nothing to show, if there is nothing.
+   */
+  missing?: string | null;
+  /**
+   * First arm.
+   */
+  first: string;
+  /**
+   * Mean of the first arm.
+   */
+  start?: number | null;
+  /**
+   * The same as people read it.
+   */
+  start_text: string;
+  /**
+   * Mean of the last arm.
+   */
+  end?: number | null;
+  /**
+   * The same as people read it.
+   */
+  end_text: string;
+  /**
+   * The steps; their differences add up to `total`.
+   */
+  steps: WaterfallStep[];
+  /**
+   * Last arm minus first, with its plain 95 % interval.
+   */
+  total?: Interval | null;
+  /**
+   * The same as people read it.
+   */
+  total_text: string;
+}
+/**
+ * From one arm to the next.
+ */
+export interface WaterfallStep {
+  /**
+   * The larger arm.
+   */
+  arm: string;
+  /**
+   * The arm before it.
+   */
+  against: string;
+  /**
+   * What it has more, in words.
+   */
+  what: string;
+  /**
+   * Mean of the arm before it: where the bar begins.
+   */
+  from?: number | null;
+  /**
+   * Mean of the arm: where the bar ends.
+   */
+  to?: number | null;
+  /**
+   * Difference with its plain 95 % interval; none of it is corrected for the number of steps.
+   */
+  added?: Interval | null;
+  /**
+   * The same as people read it.
+   */
+  added_text: string;
+  /**
+   * Its part of the total, as people read it.
+   */
+  share_text: string;
+}
+/**
+ * A thing that several orders add alone.
+ */
+export interface WaterfallPart {
+  /**
+   * What it is.
+   */
+  what: string;
+  /**
+   * What it adds, one per sequence in their order; `–` where it is not added alone.
+   */
+  added_texts: string[];
 }
 /**
  * A published figure beside ours.

@@ -1,10 +1,10 @@
 //! A view as CSV in long form: one value a line, for spreadsheets and statistics programs.
 
 use tare_schema::metric::Unit;
-use tare_schema::view::View;
+use tare_schema::view::{View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded.
+/// line; values are in the unit named, unrounded. What each step of a waterfall adds follows, over all blocks, so without one.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -27,7 +27,41 @@ pub fn csv(view: &View) -> String {
             }
         }
     }
+    for waterfall in &view.waterfalls {
+        for sequence in &waterfall.sequences {
+            taken_apart(&mut text, waterfall, sequence);
+        }
+    }
     text
+}
+
+/// What each step of an order adds, and the total, each with its interval.
+fn taken_apart(text: &mut String, view: &WaterfallView, sequence: &WaterfallSequence) {
+    let steps = sequence.steps.iter();
+    let added = steps.map(|step| (step.what.as_str(), step.arm.as_str(), step.added));
+    let last = sequence.steps.last().map(|step| step.arm.as_str());
+    let total = ("all", last.unwrap_or_default(), sequence.total);
+    for (what, arm, interval) in added.chain([total]) {
+        let Some(interval) = interval else { continue };
+        for (end, value) in [
+            ("", Some(interval.estimate)),
+            (", low", interval.low),
+            (", high", interval.high),
+        ] {
+            let Some(value) = value else { continue };
+            let metric = format!("{}: {what} adds{end} ({})", view.label, sequence.name);
+            let fields = [
+                quoted(&view.level),
+                quoted(arm),
+                String::new(),
+                quoted(&metric),
+                value.to_string(),
+                unit(view.unit).to_string(),
+            ];
+            text.push_str(&fields.join(","));
+            text.push('\n');
+        }
+    }
 }
 
 fn unit(unit: Unit) -> &'static str {

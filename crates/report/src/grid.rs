@@ -6,6 +6,8 @@ use tare_schema::view::{CellView, Family, LevelView, Outcome, Overhead, PartView
 use crate::latency::Figured;
 use crate::quantity::{self, MISSING};
 
+pub mod waterfall;
+
 /// A table of text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grid {

@@ -22,6 +22,7 @@ pub mod terminal;
 mod trials;
 mod verdict;
 pub mod view;
+mod waterfall;
 
 pub use read::{ReadError, Run, read};
 pub use view::view;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tare_schema::view::{Family, SentenceKind, View, ViewState};
+use tare_schema::view::{Family, SentenceKind, View, ViewState, WaterfallView};
 
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
@@ -50,6 +50,9 @@ pub fn markdown(view: &View) -> String {
             section(&mut text, &format!("{}: {title}", level.name), &grid);
         }
     }
+    for waterfall in &view.waterfalls {
+        taken_apart(&mut text, waterfall);
+    }
     section(
         &mut text,
         "Published, beside what was measured here",
@@ -70,6 +73,29 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
     }
     text.push_str(&format!("\n### {}\n\n", escape(title)));
     text.push_str(&table(grid));
+}
+
+fn taken_apart(text: &mut String, view: &WaterfallView) {
+    let (level, label) = (&view.level, &view.label);
+    for sequence in &view.sequences {
+        let title = format!(
+            "{level}: what adds up to the {label}, order {}",
+            sequence.name
+        );
+        match &sequence.missing {
+            Some(why) => text.push_str(&format!("\n### {}\n\n{}\n", escape(&title), escape(why))),
+            None => {
+                let grid = grid::waterfall::steps(view, sequence).without(&["bar"]);
+                section(text, &title, &grid);
+                text.push_str(&format!("\nOrder: {}\n", escape(&sequence.order)));
+            }
+        }
+    }
+    let title = format!("{level}: parts of the {label} by order");
+    section(text, &title, &grid::waterfall::parts(view));
+    for check in &view.checks {
+        text.push_str(&format!("\n{}\n", escape(check)));
+    }
 }
 
 /// A grid as a Markdown table.

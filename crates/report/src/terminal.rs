@@ -3,7 +3,7 @@
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
 };
-use tare_schema::view::{Family, LevelView, SentenceKind, View, ViewState};
+use tare_schema::view::{Family, LevelView, SentenceKind, View, ViewState, WaterfallView};
 
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
@@ -43,6 +43,9 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     page.head(view);
     for level in &view.levels {
         page.level(view, level);
+    }
+    for waterfall in &view.waterfalls {
+        page.waterfall(waterfall);
     }
     let published = grid::published(view);
     if !published.rows.is_empty() {
@@ -117,7 +120,7 @@ fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<Str
 
 /// A column of short figures stands to the right; sentences do not.
 fn is_figures(grid: &Grid, place: usize) -> bool {
-    !["outcome", "source", "why"].contains(&grid.header[place].as_str())
+    !["outcome", "source", "why", "bar"].contains(&grid.header[place].as_str())
 }
 
 /// Characters of a line without escape sequences; everything printed here is one column wide.
@@ -291,6 +294,35 @@ impl Page {
             level.name
         ));
         self.grid(&[grid::costs_long(level)]);
+    }
+
+    /// What each thing adds, in the first order whole, and beside it what the others say.
+    fn waterfall(&mut self, view: &WaterfallView) {
+        for sequence in &view.sequences {
+            let blocks = quantity::counted(u64::from(sequence.blocks), "block", "blocks");
+            self.title(&format!(
+                "{}: what adds up to the {}, order {} ({blocks})",
+                view.level, view.label, sequence.name
+            ));
+            if let Some(missing) = &sequence.missing {
+                self.wrapped(missing);
+                continue;
+            }
+            let steps = grid::waterfall::steps(view, sequence);
+            let narrow = steps.without(&["then"]);
+            self.grid(&[steps, narrow.clone(), narrow.without(&["bar"])]);
+        }
+        let parts = grid::waterfall::parts(view);
+        if !parts.rows.is_empty() {
+            self.title(&format!(
+                "{}: parts of the {} by order",
+                view.level, view.label
+            ));
+            self.grid(&[parts]);
+        }
+        for check in &view.checks {
+            self.wrapped(check);
+        }
     }
 
     fn fits(&self, form: &Grid) -> bool {

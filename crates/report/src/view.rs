@@ -14,7 +14,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{as_published, cells, facts, judge, verdict};
+use crate::{as_published, cells, facts, judge, verdict, waterfall};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -40,6 +40,7 @@ pub fn view(run: &Run) -> View {
         arms: arms(run, trials.whole),
         levels,
         overheads: judged.overheads,
+        waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
         as_published: None,
         noise: judged.noise,

@@ -4,6 +4,7 @@
 //! - damage: killed, resumed, half-written and foreign runs
 //! - shown: golden files of every renderer
 //! - two: two runs compared
+//! - waterfalls: sums taken apart
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
@@ -18,6 +19,8 @@ mod shown;
 mod truth;
 #[path = "report/two.rs"]
 mod two;
+#[path = "report/waterfalls.rs"]
+mod waterfalls;
 
 use std::sync::LazyLock;
 

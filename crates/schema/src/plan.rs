@@ -60,6 +60,9 @@ pub struct Plan {
     pub margin: f64,
     /// What a trial must not exceed to be fit.
     pub fitness: Fitness,
+    /// Orders of arms whose steps are shown as parts of a sum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waterfall: Vec<Sequence>,
     /// Figures others published, shown beside ours.
     pub published: Vec<Published>,
     /// The rule by which mean ± standard deviation are shown as in a published study.
@@ -366,6 +369,16 @@ impl Fitness {
         let share = service_p50_ns.unwrap_or(0) as f64 * self.lateness_share;
         self.lateness_p99_ns.max(share as u64)
     }
+}
+
+/// Arms in an order in which each is one thing more than the one before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sequence {
+    /// Name of the order.
+    pub name: String,
+    /// At least two arms, each once, from the least to the most.
+    pub arms: Vec<String>,
 }
 
 /// A figure that somebody published.

@@ -9,8 +9,10 @@ use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
 mod as_published;
+mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
+pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. No renderer computes a statistic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -31,6 +33,9 @@ pub struct View {
     pub levels: Vec<LevelView>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
+    /// What each thing adds to the sum, per level and metric.
+    #[serde(default)]
+    pub waterfalls: Vec<WaterfallView>,
     /// What others published.
     pub published: Vec<PublishedView>,
     /// Mean ± standard deviation by a published study's rule, if the experiment asks for it.

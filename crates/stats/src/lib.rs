@@ -8,6 +8,7 @@
 //! - [`power`]: what a planned run can detect; [`enough`]: when a run may stop.
 //! - [`random`]: the seeded generator that orders the blocks.
 //! - [`outliers`], [`knee`]: a published rule for reproducing studies, and where a level of load lies.
+//! - [`telescope`]: a sum taken apart into the steps of a sequence of arms.
 //! - [`distribution`]: the functions underneath, tested against SciPy.
 
 pub mod distribution;
@@ -21,6 +22,7 @@ pub mod outliers;
 pub mod paired;
 pub mod power;
 pub mod random;
+pub mod telescope;
 pub mod unpaired;
 
 pub use interval::{Difference, Interval};

@@ -456,6 +456,7 @@ fn sample_plan() -> Plan {
             released_share: 0.99,
             saturated_busy: 0.8,
         },
+        waterfall: Vec::new(),
         published: Vec::new(),
         outliers: None,
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::arm::ArmDef;
 use super::load::LoadSection;
 use super::sites::SitesDef;
+use super::waterfall::WaterfallDef;
 use crate::metric::Metric;
 use crate::name::Name;
 use crate::plan::{Addressing, Compare, NoiseFloor, OutlierRuleName, Restart};
@@ -76,6 +77,9 @@ pub struct ExperimentDef {
     /// What makes a trial unfit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<FitnessDef>,
+    /// Orders of arms, each one thing more than the one before: what each adds to mean latency and CPU is shown as a part of the sum.
+    #[serde(default)]
+    pub waterfall: Vec<WaterfallDef>,
     /// Figures that others published, printed beside ours.
     #[serde(default)]
     pub published: Vec<PublishedDef>,

@@ -7,6 +7,7 @@ mod arm;
 mod experiment;
 mod load;
 mod sites;
+mod waterfall;
 mod workload;
 
 pub use arm::{
@@ -19,6 +20,7 @@ pub use experiment::{
 };
 pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
+pub use waterfall::WaterfallDef;
 pub use workload::{
     BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
     RequestDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,

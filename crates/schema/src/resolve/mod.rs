@@ -15,6 +15,7 @@ mod sites;
 mod start;
 mod template;
 mod topology;
+mod waterfall;
 mod ways;
 mod workload;
 
@@ -227,6 +228,7 @@ fn plan(
     }
     let used = workload::used(scope, root, folder);
     let published = published::published(scope, root, def, &arms, &levels, compare);
+    let waterfall = waterfall::sequences(scope, root, def, &arms, compare);
     let digest = digest(&source.text);
     Plan {
         version: FORMAT_VERSION,
@@ -262,6 +264,7 @@ fn plan(
             rule: written.rule,
             keep: written.keep,
         }),
+        waterfall,
         published,
         arms,
         levels,

@@ -8,6 +8,7 @@
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
 //! | `mutations` | pure: no file, however broken, makes a panic or a problem without a place |
+//! | `waterfall` | pure: orders of arms
 //! | `names` | pure: experiments by path, study and stem |
 //! | `schemas` | pure: committed schemas are fresh, and real files follow them |
 
@@ -25,3 +26,4 @@ mod names;
 mod schemas;
 mod sites;
 mod sketches;
+mod waterfall;

@@ -1,0 +1,227 @@
+//! Means of a sequence of arms → what each of its steps adds, for metrics that add up.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Arm, Level, Plan, Sequence};
+use tare_schema::view::{Interval, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
+use tare_stats::telescope::{Part, Telescope, telescope};
+
+use crate::quantity::{self, MISSING, Sign};
+use crate::trials::Trials;
+
+mod what;
+
+/// Means and amounts. The parts of a quantile do not add up.
+const METRICS: [Metric; 2] = [Metric::Mean, Metric::Cpu];
+
+/// Every level and metric, taken apart in every order of the plan.
+pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
+    if plan.waterfall.is_empty() {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for level in &plan.levels {
+        for metric in METRICS {
+            let sequences: Vec<WaterfallSequence> = plan
+                .waterfall
+                .iter()
+                .map(|sequence| of_sequence(plan, trials, level, metric, sequence))
+                .collect();
+            all.push(WaterfallView {
+                level: level.name.clone(),
+                metric,
+                label: metric.label().into(),
+                unit: metric.unit(),
+                parts: parts(&sequences),
+                checks: checks(&sequences),
+                sequences,
+            });
+        }
+    }
+    all
+}
+
+fn of_sequence(
+    plan: &Plan,
+    trials: &Trials<'_>,
+    level: &Level,
+    metric: Metric,
+    sequence: &Sequence,
+) -> WaterfallSequence {
+    let rows: Vec<Vec<Option<f64>>> = trials
+        .blocks
+        .iter()
+        .map(|block| {
+            let value = |arm: &String| value(trials, (arm, &level.name), *block, metric);
+            sequence.arms.iter().map(value).collect()
+        })
+        .collect();
+    let found = telescope(&rows);
+    let unit = metric.unit();
+    let shown = |mean: Option<f64>| mean.map_or_else(missing, |mean| quantity::value(unit, mean));
+    let ends = found.as_ref().map(|found| &found.means);
+    let start = ends.and_then(|means| means.first().copied());
+    let end = ends.and_then(|means| means.last().copied());
+    let total = found.as_ref().map(|found| interval(found.total));
+    WaterfallSequence {
+        name: sequence.name.clone(),
+        order: sequence.arms.join(" → "),
+        blocks: found.as_ref().map_or(0, |found| found.blocks as u32),
+        missing: found
+            .is_none()
+            .then(|| "no block has a value of every arm of this order".to_owned()),
+        first: sequence.arms.first().cloned().unwrap_or_default(),
+        start,
+        start_text: shown(start),
+        end,
+        end_text: shown(end),
+        steps: steps(plan, sequence, found.as_ref(), metric),
+        total,
+        total_text: total.map_or_else(missing, |total| {
+            quantity::difference(unit, &total, Sign::Shown)
+        }),
+    }
+}
+
+fn steps(
+    plan: &Plan,
+    sequence: &Sequence,
+    found: Option<&Telescope>,
+    metric: Metric,
+) -> Vec<WaterfallStep> {
+    let arm = |name: &str| -> Option<&Arm> { plan.arms.iter().find(|arm| arm.name == name) };
+    let total = found.map(|found| found.total.estimate);
+    sequence
+        .arms
+        .windows(2)
+        .enumerate()
+        .map(|(place, pair)| {
+            let added = found.and_then(|found| found.steps.get(place).copied());
+            let mean = |at: usize| found.and_then(|found| found.means.get(at).copied());
+            let share = match (added, total) {
+                (Some(added), Some(total)) if total > 0.0 => {
+                    quantity::percent(added.estimate / total)
+                }
+                _ => missing(),
+            };
+            let added = added.map(interval);
+            let what = match (arm(&pair[0]), arm(&pair[1])) {
+                (Some(small), Some(large)) => what::added(small, large),
+                _ => None,
+            };
+            WaterfallStep {
+                arm: pair[1].clone(),
+                against: pair[0].clone(),
+                what: what.unwrap_or_else(|| pair[1].clone()),
+                from: mean(place),
+                to: mean(place + 1),
+                added,
+                added_text: added.map_or_else(missing, |added| {
+                    quantity::difference(metric.unit(), &added, Sign::Shown)
+                }),
+                share_text: share,
+            }
+        })
+        .collect()
+}
+
+/// The mean over the copies of a cell in a block (the baseline runs twice); a lower bound is no value.
+fn value(trials: &Trials<'_>, cell: (&String, &String), block: u32, metric: Metric) -> Option<f64> {
+    let cell = trials.cells.get(&(cell.0.clone(), cell.1.clone()))?;
+    let values: Vec<f64> = cell
+        .range((block, 0)..=(block, u32::MAX))
+        .filter_map(|(_, measured)| measured.values.get(&metric))
+        .filter(|figured| !figured.at_least && figured.value.is_finite())
+        .map(|figured| figured.value)
+        .collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn interval(part: Part) -> Interval {
+    Interval {
+        estimate: part.estimate,
+        low: part.interval.map(|(low, _)| low),
+        high: part.interval.map(|(_, high)| high),
+    }
+}
+
+fn missing() -> String {
+    MISSING.into()
+}
+
+/// Steps of the first order that another order takes too, in the first order's order.
+fn parts(sequences: &[WaterfallSequence]) -> Vec<WaterfallPart> {
+    let Some((first, others)) = sequences.split_first() else {
+        return Vec::new();
+    };
+    let of = |sequence: &WaterfallSequence, what: &str| -> Option<String> {
+        let step = sequence.steps.iter().find(|step| step.what == what)?;
+        Some(step.added_text.clone())
+    };
+    first
+        .steps
+        .iter()
+        .filter(|step| others.iter().any(|other| of(other, &step.what).is_some()))
+        .map(|step| WaterfallPart {
+            what: step.what.clone(),
+            added_texts: sequences
+                .iter()
+                .map(|sequence| of(sequence, &step.what).unwrap_or_else(missing))
+                .collect(),
+        })
+        .collect()
+}
+
+/// Whether the order matters: parts whose intervals in two orders do not meet.
+fn checks(sequences: &[WaterfallSequence]) -> Vec<String> {
+    let Some((first, others)) = sequences.split_first() else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    for other in others {
+        let mut compared = 0;
+        let mut apart = Vec::new();
+        for step in &first.steps {
+            let there = other.steps.iter().find(|there| there.what == step.what);
+            let Some((here, there)) = step.added.zip(there.and_then(|there| there.added)) else {
+                continue;
+            };
+            let Some(meet) = meet(&here, &there) else {
+                continue;
+            };
+            compared += 1;
+            if meet == Meet::Apart {
+                let there = other.steps.iter().find(|there| there.what == step.what);
+                let there = there.map_or(MISSING, |there| there.added_text.as_str());
+                apart.push(format!(
+                    "the order changes the part of {} from {} ({}) to {there} ({})",
+                    step.what, step.added_text, first.name, other.name
+                ));
+            }
+        }
+        if compared > 0 && apart.is_empty() {
+            let all = quantity::counted(compared, "part", "parts");
+            said.push(format!(
+                "{all} compared with the order {}: none is told apart from its part in the order {}",
+                other.name, first.name
+            ));
+        }
+        said.extend(apart);
+    }
+    said
+}
+
+/// Whether two intervals have a value in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meet {
+    Common,
+    Apart,
+}
+
+fn meet(a: &Interval, b: &Interval) -> Option<Meet> {
+    let (a, b) = ((a.low?, a.high?), (b.low?, b.high?));
+    Some(if a.0 <= b.1 && b.0 <= a.1 {
+        Meet::Common
+    } else {
+        Meet::Apart
+    })
+}

@@ -1,0 +1,89 @@
+//! What one arm has more than another, in words: instances, TLS, another protocol, settings.
+
+use tare_schema::plan::Arm;
+use tare_schema::topology::{Instance, Route, Security};
+
+/// What `large` has over `small`; `None` when nothing that a plan knows of.
+pub fn added(small: &Arm, large: &Arm) -> Option<String> {
+    let mut what: Vec<String> = new_instances(small, large);
+    let of = |arm: &Arm, edge: &str| -> Option<Route> {
+        let routes = &arm.topology.routes;
+        routes.iter().find(|route| route.edge == edge).cloned()
+    };
+    for route in &large.topology.routes {
+        let Some(before) = of(small, &route.edge) else {
+            continue;
+        };
+        for (security, name) in [(Security::Tls, "TLS"), (Security::Mtls, "mTLS")] {
+            let count = |route: &Route| {
+                let links = route.links.iter().filter(|link| link.security == security);
+                links.count() + usize::from(route.own == security)
+            };
+            if count(route) > count(&before) {
+                what.push(name.to_owned());
+            }
+        }
+        // Without a proxy nobody sees the protocol.
+        if route.protocol != before.protocol && !before.stops.is_empty() {
+            what.push(format!("{} instead of {}", route.protocol, before.protocol));
+        }
+        let redirected = |route: &Route| {
+            let explicit = tare_schema::topology::Interception::Explicit;
+            let links = route.links.iter();
+            links.filter(|link| link.interception != explicit).count()
+        };
+        if redirected(route) > redirected(&before) {
+            what.push("capture".to_owned());
+        }
+    }
+    what.extend(new_settings(small, large));
+    // One setting at several instances is one thing.
+    let mut once: Vec<String> = Vec::new();
+    for word in what {
+        if !once.contains(&word) {
+            once.push(word);
+        }
+    }
+    (!once.is_empty()).then(|| once.join(", "))
+}
+
+/// Instances that others ask come with the setting that puts them there.
+fn new_instances(small: &Arm, large: &Arm) -> Vec<String> {
+    let topology = &large.topology;
+    let is_asked = |name: &str| {
+        let mut routes = topology.routes.iter();
+        routes.any(|route| route.to == name && topology.asked.iter().any(|a| a.edge == route.edge))
+    };
+    // Instances stand in start order, called first: a call meets them the other way round.
+    let instances = topology.instances.iter().rev();
+    instances
+        .filter(|instance| counterpart(small, instance).is_none() && !is_asked(&instance.name))
+        .map(|instance| instance.name.clone())
+        .collect()
+}
+
+fn counterpart<'a>(arm: &'a Arm, instance: &Instance) -> Option<&'a Instance> {
+    let mut others = arm.topology.instances.iter();
+    others.find(|other| other.name == instance.name)
+}
+
+fn new_settings(small: &Arm, large: &Arm) -> Vec<String> {
+    let mut what = Vec::new();
+    for instance in &large.topology.instances {
+        let Some(before) = counterpart(small, instance) else {
+            continue;
+        };
+        for (name, value) in &instance.settings {
+            if before.settings.get(name) == Some(value) {
+                continue;
+            }
+            what.push(match value {
+                serde_json::Value::Bool(true) => name.clone(),
+                serde_json::Value::Bool(false) => format!("no {name}"),
+                serde_json::Value::String(text) => format!("{name} {text}"),
+                other => format!("{name} {other}"),
+            });
+        }
+    }
+    what
+}

@@ -1,0 +1,52 @@
+//! Sequences of arms for a waterfall: that the arms are there, each once, and at least two.
+
+use super::Scope;
+use crate::def::ExperimentDef;
+use crate::plan::{Arm, Compare, Form, Sequence};
+use crate::problem::hint;
+use crate::yaml::Node;
+
+/// All sequences; in the quick form without the arms that it leaves out.
+pub(super) fn sequences(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    arms: &[Arm],
+    compare: Compare,
+) -> Vec<Sequence> {
+    let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    // That an arm exists in the full form is checked when that is resolved, which always happens.
+    let quick = scope.form == Form::Quick;
+    if compare == Compare::Levels && !def.waterfall.is_empty() {
+        let said = "a waterfall shows arms, but levels are compared: leave one of the two out";
+        scope.problem(root.key_place(&["waterfall"]), said);
+    }
+    let mut all: Vec<Sequence> = Vec::new();
+    for (index, sequence) in def.waterfall.iter().enumerate() {
+        let index = index.to_string();
+        if all.iter().any(|other| other.name == sequence.name.0) {
+            let said = format!("two sequences are called \"{}\"", sequence.name);
+            scope.problem(root.place(&["waterfall", &index, "name"]), said);
+        }
+        let mut kept: Vec<String> = Vec::new();
+        for (place, arm) in sequence.arms.iter().enumerate() {
+            let at = root.place(&["waterfall", &index, "arms", &place.to_string()]);
+            if kept.contains(&arm.0) {
+                let said = format!("arm \"{arm}\" stands twice in this sequence");
+                scope.problem(at, said);
+            } else if known.contains(&arm.0.as_str()) {
+                kept.push(arm.0.clone());
+            } else if !quick {
+                let said = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));
+                scope.problem(at, said);
+            }
+        }
+        if kept.len() > 1 {
+            all.push(Sequence {
+                name: sequence.name.0.clone(),
+                arms: kept,
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,80 @@
+// What each thing adds to the mean and to the CPU: a waterfall for each order, and each part in every order.
+import type { JSX } from "preact";
+import { useCallback } from "preact/hooks";
+import type { Key } from "../legend";
+import { BARS, waterfallPicture, type Bar } from "../plot/waterfall";
+import type { Unit, View, WaterfallSequence, WaterfallView } from "../view";
+import { Picture } from "./Picture";
+import { Section, Table } from "./Section";
+
+const HOW = "How to read: each bar begins where the one before it ends; the dark line under it: 95 % interval of what the step adds.";
+
+function capital(label: string): string {
+  return label.charAt(0).toUpperCase() + label.slice(1);
+}
+
+function Fall(props: { title: string; sequence: WaterfallSequence; unit: Unit }): JSX.Element {
+  const { title, sequence, unit } = props;
+  const draw = useCallback((width: number) => waterfallPicture(sequence, unit, width), [sequence, unit]);
+  const takes = sequence.steps.some((step) => (step.added?.estimate ?? 0) < 0);
+  const shown: Bar[] = takes ? ["whole", "adds", "takes"] : ["whole", "adds"];
+  const keys: Key[] = shown.map((bar) => ({ label: BARS[bar].label, color: BARS[bar].color, shape: "swatch" }));
+  const notes = sequence.missing == null ? [] : [sequence.missing];
+  return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={draw} />;
+}
+
+function Parts({ item }: { item: WaterfallView }): JSX.Element | null {
+  if (item.parts.length === 0) return null;
+  const title = `${capital(item.label)}, ${item.level}: parts by order`;
+  return (
+    <Table label={title}>
+      <thead>
+        <tr>
+          <th scope="col">{title}</th>
+          {item.sequences.map((sequence) => <th scope="col" key={sequence.name}>{sequence.name}</th>)}
+        </tr>
+      </thead>
+      <tbody>
+        {item.parts.map((part) => (
+          <tr key={part.what}>
+            <th scope="row">{part.what}</th>
+            {part.added_texts.map((text, index) => <td class="figure" key={index}>{text}</td>)}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+/** The section of sums taken apart; nothing where the experiment asks for none. */
+export function Waterfalls({ view }: { view: View }): JSX.Element | null {
+  const all = view.waterfalls ?? [];
+  if (all.length === 0) return null;
+  const orders = all[0]?.sequences ?? [];
+  return (
+    <Section
+      id="waterfall"
+      title="Part by part"
+      lead="Means over the blocks in which every arm of an order was measured, so that the steps add up. Intervals are plain, each step by itself; quantiles are not shown, because they do not add up."
+    >
+      {all.map((item) => (
+        <div key={`${item.level}-${item.metric}`}>
+          <h3 class="sub">{capital(item.label)}, {item.level}</h3>
+          <div class="grid wide">
+            {item.sequences.map((sequence) => (
+              <Fall
+                key={sequence.name}
+                title={`${capital(item.label)}, ${item.level}, order ${sequence.name}`}
+                sequence={sequence}
+                unit={item.unit}
+              />
+            ))}
+          </div>
+          <Parts item={item} />
+          {item.checks.map((check) => <p class="how" key={check}>{capital(check)}.</p>)}
+        </div>
+      ))}
+      {orders.map((order) => <p class="how" key={order.name}>Order {order.name}: {order.order}</p>)}
+    </Section>
+  );
+}
