@@ -25,7 +25,7 @@ use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Bed, BedPlan, Environment};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::{Keeper, cpu_set};
+use crate::keeper::Keeper;
 use crate::process;
 use crate::render;
 use bed::LocalBed;
@@ -163,7 +163,10 @@ impl Environment for Local {
         no_limits(&plan.limits)?;
         let programs = self.programs(plan)?;
         lock(&self.keeper).pin(&plan.placement.part_cpus)?;
-        pin_this_process(&plan.placement.part_cpus)?;
+        process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
+            "run on the cores {:?} (see `placement:`)",
+            plan.placement.part_cpus
+        )))?;
         self.beds += 1;
         let name = format!("{}-{}", self.beds, plan.name);
         let folder = self.folder.join(&name);
@@ -229,27 +232,6 @@ fn no_limits(limits: &BTreeMap<String, Limits>) -> Result<(), LabError> {
             next: String::from("remove `limits`, or bound the cores of all parts by `placement`"),
         }),
     }
-}
-
-/// Puts all threads of this process on these cores; later ones inherit it.
-fn pin_this_process(cpus: &[u32]) -> Result<(), LabError> {
-    let Some(set) = cpu_set(cpus) else {
-        return Ok(());
-    };
-    let threads = std::fs::read_dir("/proc/self/task")
-        .map_err(LabError::io("list the threads of Tare itself"))?;
-    for thread in threads.flatten() {
-        let id = thread
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok());
-        if let Some(id) = id.and_then(process::raw_pid) {
-            rustix::thread::sched_setaffinity(Some(id), &set).map_err(LabError::io(format!(
-                "run on the cores {cpus:?} (see `placement:`)"
-            )))?;
-        }
-    }
-    Ok(())
 }
 
 fn make_folder(path: &Path) -> Result<(), LabError> {

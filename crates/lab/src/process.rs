@@ -139,6 +139,25 @@ pub(crate) fn raw_pid(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
+/// Puts all threads of this process on these cores, everything where none are named; later ones inherit it.
+pub(crate) fn pin_own_threads(cpus: &[u32]) -> std::io::Result<()> {
+    let Some(set) = crate::keeper::cpu_set(cpus) else {
+        return Ok(());
+    };
+    for thread in std::fs::read_dir("/proc/self/task")?.flatten() {
+        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+        let Some(id) = id.and_then(raw_pid) else {
+            continue;
+        };
+        match rustix::thread::sched_setaffinity(Some(id), &set) {
+            // It has ended meanwhile.
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// A short sleep within a bounded loop of polling.
 pub(crate) fn pause(length: Duration) {
     std::thread::sleep(length);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Signal;
 
-use super::children::{self, Children, cpu_set};
+use super::children::{self, Children};
 use super::folder::{self, PrivateFolder};
 use super::guardian;
 use super::lines::Lines;
@@ -428,11 +428,9 @@ fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
 }
 
 fn pin(cpus: &[u32]) -> Result<(Option<u32>, Vec<String>), String> {
-    let Some(set) = cpu_set(cpus) else {
-        return Ok((None, Vec::new()));
-    };
-    rustix::thread::sched_setaffinity(None, &set)
-        .map(|()| (None, Vec::new()))
+    // The threads of links between sites are among them: they must leave the agents' core.
+    process::pin_own_threads(cpus)
+        .map(nothing_to_tell)
         .map_err(|error| format!("cannot run the keeper on cores {cpus:?}: {error}"))
 }
 
