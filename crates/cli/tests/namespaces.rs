@@ -21,6 +21,18 @@ use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus};
 /// Longest that a small run may take here before the test gives up.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// A run of an experiment with this addressing.
+fn run_in(addressing: &str, file: &Path, out: &Path) -> std::process::Command {
+    tare(&[
+        "run",
+        text(file),
+        "--out",
+        text(out),
+        "--addressing",
+        addressing,
+    ])
+}
+
 /// An experiment with these arms beside the bare one.
 fn experiment(folder: &Path, arms: &str) -> PathBuf {
     let path = folder.join("small.yaml");
@@ -62,15 +74,7 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), &format!("{TOLD}{CAPTURED}"));
     let out = folder.path().join("runs");
-    let words = [
-        "run",
-        text(&file),
-        "--out",
-        text(&out),
-        "--addressing",
-        "namespaces",
-    ];
-    let output = finish(&mut tare(&words), LIMIT);
+    let output = finish(&mut run_in("namespaces", &file, &out), LIMIT);
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     let run = only_run(&out).unwrap();
@@ -117,15 +121,7 @@ fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anythin
         "{said}"
     );
     let file = experiment(folder.path(), CAPTURED);
-    let words = [
-        "run",
-        text(&file),
-        "--out",
-        text(&out),
-        "--addressing",
-        "loopback",
-    ];
-    let output = finish(&mut tare(&words), LIMIT);
+    let output = finish(&mut run_in("loopback", &file, &out), LIMIT);
     let said = stderr(&output);
     assert!(
         said.contains("redirected traffic") && said.contains("addressing: namespaces"),
@@ -147,15 +143,7 @@ fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device(
         let folder = tempfile::tempdir().unwrap();
         let file = experiment(folder.path(), CAPTURED);
         let out = folder.path().join("runs");
-        let words = [
-            "run",
-            text(&file),
-            "--out",
-            text(&out),
-            "--addressing",
-            "namespaces",
-        ];
-        let mut run = tare(&words)
+        let mut run = run_in("namespaces", &file, &out)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

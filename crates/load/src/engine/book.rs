@@ -15,6 +15,9 @@ use crate::tally::{Part, Quantity, Series, Tally};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Numbers that requests can have. The counts of those that are never seen take address space and no memory.
+const REQUESTS_MAX: usize = u16::MAX as usize + 1;
+
 /// Tables kept ready for the hand-over.
 const SPARE_MAX: usize = 4;
 
@@ -122,7 +125,7 @@ impl Book {
             full: Vec::with_capacity(SPARE_MAX),
             counts: Counts {
                 faults: Vec::with_capacity(16),
-                by_request: Vec::with_capacity(16),
+                by_request: Vec::with_capacity(REQUESTS_MAX),
                 ..Counts::default()
             },
             start_ns: 0,

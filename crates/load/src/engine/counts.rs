@@ -200,7 +200,7 @@ impl Counts {
         }
     }
 
-    /// Counts exchanges with a request. Room is made when a number is seen first, which is in the warm-up.
+    /// Counts exchanges with a request. Room for every number is reserved, so nothing is allocated when one is seen first.
     #[inline]
     pub fn add_exchanges(&mut self, request: usize, count: RequestCount) {
         if request >= self.by_request.len() {
