@@ -1,0 +1,181 @@
+//! Requests to bytes, bytes to answers: length, header, body.
+
+use bytes::{Buf, Bytes, BytesMut};
+use kafka_protocol::messages::{RequestHeader, ResponseHeader};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
+
+/// The longest answer that is taken: what a broker sends for one fetch is bounded by what was asked for, all else is small.
+pub const ANSWER_MAX_BYTES: usize = 128 << 20;
+
+/// Why bytes are not a frame, or a request cannot be written.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FrameError {
+    /// The length in front is not possible.
+    #[error("a frame of {length} bytes: this is not the Kafka protocol (a TLS or HTTP port?)")]
+    Length {
+        /// What was read.
+        length: i64,
+    },
+    /// The message does not fit the version.
+    #[error("cannot write the request in version {version}: {reason}")]
+    Encode {
+        /// The version asked for.
+        version: i16,
+        /// The codec's words.
+        reason: String,
+    },
+    /// The answer cannot be read.
+    #[error("the broker's answer cannot be read as version {version}: {reason}")]
+    Decode {
+        /// The version asked for.
+        version: i16,
+        /// The codec's words.
+        reason: String,
+    },
+    /// Bytes are left behind the answer.
+    #[error("{count} bytes too many behind the broker's answer of version {version}")]
+    Trailing {
+        /// How many.
+        count: usize,
+        /// The version asked for.
+        version: i16,
+    },
+}
+
+/// Appends a whole request: length, header, body.
+///
+/// # Errors
+/// If the message has fields that this version does not know.
+pub fn write<R: Request>(
+    out: &mut BytesMut,
+    request: &R,
+    version: i16,
+    correlation: i32,
+    client: &StrBytes,
+) -> Result<(), FrameError> {
+    let fail = |error: &dyn std::fmt::Display| FrameError::Encode {
+        version,
+        reason: format!("{error:#}"),
+    };
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    RequestHeader::default()
+        .with_request_api_key(R::KEY)
+        .with_request_api_version(version)
+        .with_correlation_id(correlation)
+        .with_client_id(Some(client.clone()))
+        .encode(out, R::header_version(version))
+        .map_err(|error| fail(&error))?;
+    request.encode(out, version).map_err(|error| fail(&error))?;
+    let length = out.len() - start - 4;
+    let length = i32::try_from(length).map_err(|error| fail(&error))?;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// The length of the frame that begins here, without its own four bytes; `None` until they are all there.
+///
+/// # Errors
+/// If no answer has such a length.
+pub fn length(input: &[u8], max_bytes: usize) -> Result<Option<usize>, FrameError> {
+    let Some(head) = input.first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let length = i32::from_be_bytes(*head);
+    match usize::try_from(length) {
+        Ok(length) if (4..=max_bytes).contains(&length) => Ok(Some(length)),
+        _ => Err(FrameError::Length {
+            length: length.into(),
+        }),
+    }
+}
+
+/// Which request an answer belongs to: the first word of a frame behind its length.
+#[must_use]
+pub fn correlation(frame: &[u8]) -> Option<i32> {
+    frame
+        .first_chunk::<4>()
+        .map(|head| i32::from_be_bytes(*head))
+}
+
+/// Reads an answer: the frame behind its length.
+///
+/// # Errors
+/// If it is not what this version says, to the last byte.
+pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, FrameError> {
+    let mut rest = frame;
+    let fail = |error: &dyn std::fmt::Display| FrameError::Decode {
+        version,
+        reason: format!("{error:#}"),
+    };
+    ResponseHeader::decode(&mut rest, R::Response::header_version(version))
+        .map_err(|error| fail(&error))?;
+    let answer = R::Response::decode(&mut rest, version).map_err(|error| fail(&error))?;
+    match rest.remaining() {
+        0 => Ok(answer),
+        count => Err(FrameError::Trailing { count, version }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kafka_protocol::messages::{
+        ApiKey, ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
+    };
+
+    fn answer<T: Encodable + HeaderVersion>(body: &T, version: i16) -> Bytes {
+        let mut out = BytesMut::new();
+        ResponseHeader::default()
+            .with_correlation_id(7)
+            .encode(&mut out, T::header_version(version))
+            .unwrap();
+        body.encode(&mut out, version).unwrap();
+        out.freeze()
+    }
+
+    #[test]
+    fn a_request_has_its_length_key_version_and_correlation_in_front() {
+        let mut out = BytesMut::from(&b"before"[..]);
+        let client = StrBytes::from_static_str("tare");
+        write(&mut out, &MetadataRequest::default(), 12, 99, &client).unwrap();
+        let frame = &out[6..];
+        assert_eq!(length(frame, 1000), Ok(Some(frame.len() - 4)));
+        assert_eq!(&frame[4..6], (ApiKey::Metadata as i16).to_be_bytes());
+        assert_eq!(&frame[6..8], 12_i16.to_be_bytes());
+        assert_eq!(correlation(&frame[8..]), Some(99));
+    }
+
+    #[test]
+    fn an_answer_is_read_to_its_last_byte() {
+        let body = MetadataResponse::default().with_throttle_time_ms(5);
+        let frame = answer(&body, 12);
+        assert_eq!(correlation(&frame), Some(7));
+        assert_eq!(read::<MetadataRequest>(frame.clone(), 12), Ok(body));
+        let mut longer = BytesMut::from(&frame[..]);
+        longer.extend_from_slice(&[0, 0]);
+        assert_eq!(
+            read::<MetadataRequest>(longer.freeze(), 12),
+            Err(FrameError::Trailing {
+                count: 2,
+                version: 12
+            })
+        );
+        let cut = frame.slice(..frame.len() - 1);
+        assert!(read::<MetadataRequest>(cut, 12).is_err());
+    }
+
+    #[test]
+    fn the_answer_about_versions_has_the_old_header() {
+        let body = ApiVersionsResponse::default();
+        assert_eq!(read::<ApiVersionsRequest>(answer(&body, 3), 3), Ok(body));
+    }
+
+    #[test]
+    fn what_a_tls_or_http_port_says_is_no_length() {
+        assert!(length(b"HTTP/1.1 400", ANSWER_MAX_BYTES).is_err());
+        assert!(length(b"\x15\x03\x03\x00\x02\x02\x46", ANSWER_MAX_BYTES).is_err());
+        assert!(length(&[0xff; 4], ANSWER_MAX_BYTES).is_err());
+        assert_eq!(length(&[0, 0], ANSWER_MAX_BYTES), Ok(None));
+    }
+}

@@ -1,0 +1,6 @@
+//! What clients of Kafka share: frames, record batches, compression, administration.
+
+pub mod frame;
+
+pub use bytes;
+pub use kafka_protocol;
