@@ -1,6 +1,7 @@
 //! What clients of Kafka share: frames, record batches, compression, administration.
 
 pub mod frame;
+pub mod records;
 
 pub use bytes;
 pub use kafka_protocol;

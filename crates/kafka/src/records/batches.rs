@@ -1,0 +1,96 @@
+//! The batches of one partition in an answer, one behind the other.
+
+use super::error::BatchError;
+use super::header::{BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
+
+/// A batch in place.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    /// Its header.
+    pub header: BatchHeader,
+    bytes: &'a [u8],
+}
+
+impl<'a> Batch<'a> {
+    /// Everything behind the header: records, compressed as the attributes say.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+
+    /// The whole batch.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Compares its checksum with its bytes.
+    ///
+    /// # Errors
+    /// When they differ.
+    pub fn check(&self) -> Result<(), BatchError> {
+        let found = crc32c::crc32c(&self.bytes[CRC_FROM..]);
+        if found == self.header.crc {
+            return Ok(());
+        }
+        Err(BatchError::Crc {
+            offset: self.header.base_offset,
+            said: self.header.crc,
+            found,
+        })
+    }
+}
+
+/// The batches of a partition, as an answer to a fetch has them: the last one may be cut, since a broker fills what it was asked
+/// for without looking where batches end. Behind an error there is nothing more.
+#[derive(Debug, Clone)]
+pub struct Batches<'a> {
+    rest: &'a [u8],
+    cut_bytes: usize,
+}
+
+impl<'a> Batches<'a> {
+    /// Reads them from the bytes of a partition.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            cut_bytes: 0,
+        }
+    }
+
+    /// Bytes of a batch that was cut at the end; known when the iteration is over.
+    #[must_use]
+    pub fn cut_bytes(&self) -> usize {
+        self.cut_bytes
+    }
+
+    fn cut(&mut self) -> Option<Result<Batch<'a>, BatchError>> {
+        self.cut_bytes = self.rest.len();
+        self.rest = &[];
+        None
+    }
+}
+
+impl<'a> Iterator for Batches<'a> {
+    type Item = Result<Batch<'a>, BatchError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(front) = self.rest.first_chunk::<PREFIX_BYTES>() else {
+            return self.cut();
+        };
+        let whole_bytes = match Prefix::read(front) {
+            Ok(prefix) => prefix.batch_bytes,
+            Err(error) => {
+                self.rest = &[];
+                return Some(Err(error));
+            }
+        };
+        let Some((bytes, rest)) = self.rest.split_at_checked(whole_bytes) else {
+            return self.cut();
+        };
+        let header = BatchHeader::read(bytes.first_chunk::<HEADER_BYTES>()?);
+        self.rest = if header.is_ok() { rest } else { &[] };
+        Some(header.map(|header| Batch { header, bytes }))
+    }
+}

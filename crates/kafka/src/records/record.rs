@@ -1,0 +1,125 @@
+//! A record in place: its key, value, headers, time and offset.
+
+use super::varint::{take_int, take_unsigned};
+
+/// A record; its parts are where they arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Its offset in the partition.
+    pub offset: i64,
+    /// When it was created or appended, in milliseconds since 1970.
+    pub timestamp_ms: i64,
+    /// Its key.
+    pub key: Option<&'a [u8]>,
+    /// Its value; without one it is a tombstone.
+    pub value: Option<&'a [u8]>,
+    pub(super) header_count: u32,
+    pub(super) header_bytes: &'a [u8],
+}
+
+/// A header of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// Its name: UTF-8 as Kafka says, unchecked.
+    pub name: &'a [u8],
+    /// What it says.
+    pub value: Option<&'a [u8]>,
+}
+
+/// What a mark at the end of a transaction says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// What was written does not count.
+    Abort,
+    /// It counts.
+    Commit,
+    /// A mark of another kind: leader change, snapshot.
+    Other(i16),
+}
+
+impl<'a> Record<'a> {
+    /// Its headers, read as they are asked for.
+    #[must_use]
+    pub fn headers(&self) -> Headers<'a> {
+        Headers {
+            left: self.header_count,
+            rest: self.header_bytes,
+        }
+    }
+
+    /// How many headers it says it has.
+    #[must_use]
+    pub fn header_count(&self) -> u32 {
+        self.header_count
+    }
+
+    /// The value of the first header of this name.
+    #[must_use]
+    pub fn header(&self, name: &[u8]) -> Option<&'a [u8]> {
+        let mut headers = self.headers().filter_map(Result::ok);
+        headers.find(|header| header.name == name)?.value
+    }
+
+    /// What it says, as a record of a control batch: its key has version and kind.
+    #[must_use]
+    pub fn control(&self) -> Option<Control> {
+        let kind = self.key?.get(2..4)?;
+        Some(match i16::from_be_bytes([kind[0], kind[1]]) {
+            0 => Control::Abort,
+            1 => Control::Commit,
+            kind => Control::Other(kind),
+        })
+    }
+}
+
+/// The headers of a record were cut or overlong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the headers of a record do not fit into it")]
+pub struct HeaderError;
+
+/// The headers of a record. Behind an error there is nothing more.
+#[derive(Debug, Clone)]
+pub struct Headers<'a> {
+    left: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Headers<'a> {
+    fn read(&mut self) -> Option<Header<'a>> {
+        let name_bytes = usize::try_from(take_int(&mut self.rest)?).ok()?;
+        let (name, rest) = self.rest.split_at_checked(name_bytes)?;
+        self.rest = rest;
+        let value = take_bytes(&mut self.rest)?;
+        Some(Header { name, value })
+    }
+}
+
+impl<'a> Iterator for Headers<'a> {
+    type Item = Result<Header<'a>, HeaderError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let read = self.read();
+        if read.is_none() {
+            self.left = 0;
+        }
+        Some(read.ok_or(HeaderError))
+    }
+}
+
+/// Takes bytes with their length in front: −1 is none at all. The outer `None` is an impossible length.
+#[inline]
+#[expect(
+    clippy::option_option,
+    reason = "one says that it could be read, the other what it is"
+)]
+pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    // Zigzag: −1 is 1, and every other odd number is a length below −1.
+    let raw = take_unsigned(rest)?;
+    if raw & 1 == 1 {
+        return (raw == 1).then_some(None);
+    }
+    let (bytes, behind) = rest.split_at_checked(usize::try_from(raw >> 1).ok()?)?;
+    *rest = behind;
+    Some(Some(bytes))
+}
