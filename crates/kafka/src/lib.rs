@@ -1,5 +1,7 @@
 //! What clients of Kafka share: frames, record batches, compression, administration.
 
+pub mod batch;
+pub mod compress;
 pub mod frame;
 pub mod records;
 
