@@ -168,7 +168,7 @@ fn the_architecture_page_shows_the_arrows_that_are_there() {
 #[test]
 fn crate_arrows_never_turn_back() {
     let order = [
-        "schema", "stats", "wire", "kafka", "load", "seek", "proto", "origin", "net", "lab", "conduct",
+        "schema", "stats", "wire", "kafka", "mongo", "load", "seek", "proto", "origin", "net", "lab", "conduct",
         "report", "cli",
     ];
     let rank = |name: &str| order.iter().position(|known| *known == name);

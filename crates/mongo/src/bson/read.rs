@@ -1,0 +1,426 @@
+//! Documents as they lie in a buffer, and the walk through their elements.
+
+use std::str;
+
+use thiserror::Error;
+
+use super::{DEPTH_MAX, kind};
+
+/// What is wrong with bytes that should be a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BsonError {
+    /// A length or an element reaches beyond the bytes there are.
+    #[error("the document ends within an element; send it whole")]
+    Truncated,
+    /// The length at its start is not the length it has.
+    #[error(
+        "a length of {bytes} bytes does not fit; send documents and strings with their own length"
+    )]
+    Length {
+        /// As written.
+        bytes: i64,
+    },
+    /// No such type.
+    #[error("{kind:#04x} is no type of BSON; send types of version 1.1")]
+    Kind {
+        /// The type byte.
+        kind: u8,
+    },
+    /// A string or a key is no UTF-8.
+    #[error("a string is not UTF-8; send it as binary")]
+    Utf8,
+    /// A boolean is neither 0 nor 1.
+    #[error("a boolean is {byte}; send 0 or 1")]
+    Bool {
+        /// As written.
+        byte: u8,
+    },
+    /// The zero byte at the end of a string or document is missing.
+    #[error(
+        "a zero byte is missing at the end of a string or document; send it with its terminator"
+    )]
+    Terminator,
+    /// Too many levels.
+    #[error("documents lie more than {DEPTH_MAX} levels deep; send fewer")]
+    Deep,
+}
+
+/// The value of an element, in place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "the names are those of the specification")]
+pub enum Value<'a> {
+    Double(f64),
+    String(&'a str),
+    Document(Doc<'a>),
+    /// The keys do not count.
+    Array(Doc<'a>),
+    Binary {
+        subtype: u8,
+        bytes: &'a [u8],
+    },
+    Undefined,
+    ObjectId([u8; 12]),
+    Bool(bool),
+    /// Milliseconds since 1970.
+    Date(i64),
+    Null,
+    Regex {
+        pattern: &'a str,
+        options: &'a str,
+    },
+    Code(&'a str),
+    Symbol(&'a str),
+    Int32(i32),
+    /// Seconds in the upper half, a counter in the lower.
+    Timestamp(u64),
+    Int64(i64),
+    /// Its 16 bytes, little endian.
+    Decimal128([u8; 16]),
+    MinKey,
+    MaxKey,
+    /// What nobody makes any more (DBPointer, code with scope): carried, compared by its bytes, never looked into.
+    Opaque {
+        kind: u8,
+        bytes: &'a [u8],
+    },
+}
+
+impl<'a> Value<'a> {
+    /// The type byte.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        match self {
+            Self::Double(_) => kind::DOUBLE,
+            Self::String(_) => kind::STRING,
+            Self::Document(_) => kind::DOCUMENT,
+            Self::Array(_) => kind::ARRAY,
+            Self::Binary { .. } => kind::BINARY,
+            Self::Undefined => kind::UNDEFINED,
+            Self::ObjectId(_) => kind::OBJECT_ID,
+            Self::Bool(_) => kind::BOOL,
+            Self::Date(_) => kind::DATE,
+            Self::Null => kind::NULL,
+            Self::Regex { .. } => kind::REGEX,
+            Self::Code(_) => kind::CODE,
+            Self::Symbol(_) => kind::SYMBOL,
+            Self::Int32(_) => kind::INT32,
+            Self::Timestamp(_) => kind::TIMESTAMP,
+            Self::Int64(_) => kind::INT64,
+            Self::Decimal128(_) => kind::DECIMAL128,
+            Self::MinKey => kind::MIN_KEY,
+            Self::MaxKey => kind::MAX_KEY,
+            Self::Opaque { kind, .. } => *kind,
+        }
+    }
+
+    /// A whole number, whatever type carries it: drivers send 1, 1L and 1.0 for the same.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match *self {
+            Self::Int32(value) => Some(i64::from(value)),
+            Self::Int64(value) => Some(value),
+            // Both bounds are exact as doubles; the upper one is the first that is out.
+            Self::Double(value)
+                if value.fract() == 0.0
+                    && (-(2.0_f64.powi(63))..2.0_f64.powi(63)).contains(&value) =>
+            {
+                Some(value as i64)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it stands for yes: a boolean, or a number that is not 0.
+    #[must_use]
+    pub fn is_true(&self) -> bool {
+        match *self {
+            Self::Bool(value) => value,
+            Self::Int32(value) => value != 0,
+            Self::Int64(value) => value != 0,
+            Self::Double(value) => value != 0.0,
+            _ => false,
+        }
+    }
+
+    /// A string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&'a str> {
+        match *self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A document, not an array.
+    #[must_use]
+    pub fn as_doc(&self) -> Option<Doc<'a>> {
+        match *self {
+            Self::Document(doc) => Some(doc),
+            _ => None,
+        }
+    }
+
+    /// An array.
+    #[must_use]
+    pub fn as_array(&self) -> Option<Doc<'a>> {
+        match *self {
+            Self::Array(doc) => Some(doc),
+            _ => None,
+        }
+    }
+}
+
+/// A document in a buffer: its bytes with length and terminator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doc<'a>(&'a [u8]);
+
+/// A document that owns its bytes.
+pub type OwnedDoc = Box<[u8]>;
+
+impl<'a> Doc<'a> {
+    /// `{}`.
+    pub const EMPTY: Doc<'static> = Doc(&[5, 0, 0, 0, 0]);
+
+    /// The document that these bytes are, checked to the last level.
+    ///
+    /// # Errors
+    /// Bytes that are no document, or more or less than one.
+    pub fn check(bytes: &'a [u8]) -> Result<Self, BsonError> {
+        match Self::check_first(bytes)? {
+            (doc, []) => Ok(doc),
+            (_, rest) => Err(BsonError::Length {
+                bytes: rest.len() as i64,
+            }),
+        }
+    }
+
+    /// The document at the front of these bytes, checked, and what is behind it.
+    ///
+    /// # Errors
+    /// Bytes that do not start with a document.
+    pub fn check_first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), BsonError> {
+        let (doc, rest) = take_doc(bytes)?;
+        check_elements(doc.body(), 1)?;
+        Ok((doc, rest))
+    }
+
+    /// Bytes that were checked before. Wrong ones end the walk early; they do no other harm.
+    #[must_use]
+    pub fn trusted(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, with length and terminator.
+    #[must_use]
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    fn body(self) -> &'a [u8] {
+        let end = self.0.len().saturating_sub(1);
+        self.0.get(4..end).unwrap_or_default()
+    }
+
+    /// Whether it has no element.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.body().is_empty()
+    }
+
+    /// Its elements in order.
+    #[must_use]
+    pub fn iter(self) -> Elements<'a> {
+        Elements { rest: self.body() }
+    }
+
+    /// Its values in order: what counts in an array.
+    pub fn values(self) -> impl Iterator<Item = Value<'a>> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// The first element of this name.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<Value<'a>> {
+        self.iter()
+            .find_map(|(key, value)| (key == name).then_some(value))
+    }
+
+    /// The first element: the name of a command, or of an operator.
+    #[must_use]
+    pub fn first(self) -> Option<(&'a str, Value<'a>)> {
+        self.iter().next()
+    }
+}
+
+impl<'a> IntoIterator for Doc<'a> {
+    type Item = (&'a str, Value<'a>);
+    type IntoIter = Elements<'a>;
+
+    fn into_iter(self) -> Elements<'a> {
+        self.iter()
+    }
+}
+
+/// Walks the elements of a document.
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (&'a str, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value, rest) = take_element(self.rest).ok().flatten()?;
+        self.rest = rest;
+        Some((key, value))
+    }
+}
+
+type Element<'a> = (&'a str, Value<'a>, &'a [u8]);
+
+/// The first element and what is behind it; nothing of nothing.
+fn take_element(bytes: &[u8]) -> Result<Option<Element<'_>>, BsonError> {
+    let Some((&kind, rest)) = bytes.split_first() else {
+        return Ok(None);
+    };
+    let (key, rest) = take_cstring(rest)?;
+    let (value, rest) = take_value(kind, rest)?;
+    Ok(Some((key, value, rest)))
+}
+
+fn check_elements(mut rest: &[u8], depth: usize) -> Result<(), BsonError> {
+    if depth > DEPTH_MAX {
+        return Err(BsonError::Deep);
+    }
+    while let Some((_, value, behind)) = take_element(rest)? {
+        match value {
+            Value::Document(doc) | Value::Array(doc) => check_elements(doc.body(), depth + 1)?,
+            Value::Opaque {
+                kind: kind::CODE_WITH_SCOPE,
+                bytes,
+            } => check_code_with_scope(bytes, depth)?,
+            _ => {}
+        }
+        rest = behind;
+    }
+    Ok(())
+}
+
+fn check_code_with_scope(bytes: &[u8], depth: usize) -> Result<(), BsonError> {
+    let (_, rest) = take_i32(bytes)?;
+    let (_, rest) = take_string(rest)?;
+    match take_doc(rest)? {
+        (scope, []) => check_elements(scope.body(), depth + 1),
+        (_, rest) => Err(BsonError::Length {
+            bytes: rest.len() as i64,
+        }),
+    }
+}
+
+fn take_value(kind: u8, bytes: &[u8]) -> Result<(Value<'_>, &[u8]), BsonError> {
+    Ok(match kind {
+        kind::DOUBLE => {
+            let (raw, rest) = take::<8>(bytes)?;
+            (Value::Double(f64::from_le_bytes(raw)), rest)
+        }
+        kind::STRING => map(take_string(bytes)?, Value::String),
+        kind::DOCUMENT => map(take_doc(bytes)?, Value::Document),
+        kind::ARRAY => map(take_doc(bytes)?, Value::Array),
+        kind::BINARY => {
+            let (length, rest) = take_length(bytes)?;
+            let ([subtype], rest) = take::<1>(rest)?;
+            let (bytes, rest) = rest.split_at_checked(length).ok_or(BsonError::Truncated)?;
+            (Value::Binary { subtype, bytes }, rest)
+        }
+        kind::UNDEFINED => (Value::Undefined, bytes),
+        kind::OBJECT_ID => map(take(bytes)?, Value::ObjectId),
+        kind::BOOL => match take::<1>(bytes)? {
+            ([byte @ 0..=1], rest) => (Value::Bool(byte == 1), rest),
+            ([byte], _) => return Err(BsonError::Bool { byte }),
+        },
+        kind::DATE => map(take(bytes)?, |raw| Value::Date(i64::from_le_bytes(raw))),
+        kind::NULL => (Value::Null, bytes),
+        kind::REGEX => {
+            let (pattern, rest) = take_cstring(bytes)?;
+            let (options, rest) = take_cstring(rest)?;
+            (Value::Regex { pattern, options }, rest)
+        }
+        kind::DB_POINTER => {
+            let (text, _) = take_string(bytes)?;
+            opaque(kind, bytes, 4 + text.len() + 1 + 12)?
+        }
+        kind::CODE => map(take_string(bytes)?, Value::Code),
+        kind::SYMBOL => map(take_string(bytes)?, Value::Symbol),
+        kind::CODE_WITH_SCOPE => opaque(kind, bytes, take_length(bytes)?.0)?,
+        kind::INT32 => map(take_i32(bytes)?, Value::Int32),
+        kind::TIMESTAMP => map(take(bytes)?, |raw| {
+            Value::Timestamp(u64::from_le_bytes(raw))
+        }),
+        kind::INT64 => map(take(bytes)?, |raw| Value::Int64(i64::from_le_bytes(raw))),
+        kind::DECIMAL128 => map(take(bytes)?, Value::Decimal128),
+        kind::MIN_KEY => (Value::MinKey, bytes),
+        kind::MAX_KEY => (Value::MaxKey, bytes),
+        kind => return Err(BsonError::Kind { kind }),
+    })
+}
+
+fn map<T, U>((value, rest): (T, &[u8]), make: impl FnOnce(T) -> U) -> (U, &[u8]) {
+    (make(value), rest)
+}
+
+fn opaque(kind: u8, bytes: &[u8], length: usize) -> Result<(Value<'_>, &[u8]), BsonError> {
+    let (bytes, rest) = bytes.split_at_checked(length).ok_or(BsonError::Truncated)?;
+    Ok((Value::Opaque { kind, bytes }, rest))
+}
+
+fn take<const N: usize>(bytes: &[u8]) -> Result<([u8; N], &[u8]), BsonError> {
+    let (&raw, rest) = bytes.split_first_chunk().ok_or(BsonError::Truncated)?;
+    Ok((raw, rest))
+}
+
+fn take_i32(bytes: &[u8]) -> Result<(i32, &[u8]), BsonError> {
+    let (raw, rest) = take(bytes)?;
+    Ok((i32::from_le_bytes(raw), rest))
+}
+
+/// A length, which must not be negative.
+fn take_length(bytes: &[u8]) -> Result<(usize, &[u8]), BsonError> {
+    let (length, rest) = take_i32(bytes)?;
+    let unfit = |_| BsonError::Length {
+        bytes: i64::from(length),
+    };
+    Ok((usize::try_from(length).map_err(unfit)?, rest))
+}
+
+fn take_cstring(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .ok_or(BsonError::Terminator)?;
+    let text = str::from_utf8(&bytes[..end]).map_err(|_| BsonError::Utf8)?;
+    Ok((text, &bytes[end + 1..]))
+}
+
+fn take_string(bytes: &[u8]) -> Result<(&str, &[u8]), BsonError> {
+    let (length, rest) = take_length(bytes)?;
+    let (text, rest) = rest.split_at_checked(length).ok_or(BsonError::Truncated)?;
+    let (&0, text) = text.split_last().ok_or(BsonError::Length { bytes: 0 })? else {
+        return Err(BsonError::Terminator);
+    };
+    Ok((str::from_utf8(text).map_err(|_| BsonError::Utf8)?, rest))
+}
+
+fn take_doc(bytes: &[u8]) -> Result<(Doc<'_>, &[u8]), BsonError> {
+    let (length, _) = take_length(bytes)?;
+    if length < 5 {
+        return Err(BsonError::Length {
+            bytes: length as i64,
+        });
+    }
+    let (doc, rest) = bytes.split_at_checked(length).ok_or(BsonError::Truncated)?;
+    if doc.last() != Some(&0) {
+        return Err(BsonError::Terminator);
+    }
+    Ok((Doc(doc), rest))
+}

@@ -1,0 +1,165 @@
+//! Messages as they go over a connection: where one ends, what is in it, and how an answer is written.
+//!
+//! Since MongoDB 5.1 there are two: OP_MSG for everything, and OP_QUERY for the one hello with which older drivers begin.
+
+mod legacy;
+mod op_msg;
+
+#[cfg(test)]
+mod tests;
+
+pub use legacy::{Query, read_reply, write_query, write_reply};
+pub use op_msg::{Documents, Flags, Msg, Section, write_msg, write_msg_with};
+
+use thiserror::Error;
+
+use crate::bson::BsonError;
+
+/// Bytes of a header: length, request id, the id answered, opcode; 32 bits each, little endian.
+pub const HEADER_BYTES: usize = 16;
+
+/// Bytes of a message; MongoDB's `maxMessageSizeBytes`.
+pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
+
+/// Opcodes.
+pub mod opcode {
+    /// Answer to OP_QUERY.
+    pub const REPLY: i32 = 1;
+    /// Query; today only for a first hello.
+    pub const QUERY: i32 = 2004;
+    /// A compressed message.
+    pub const COMPRESSED: i32 = 2012;
+    /// Everything else.
+    pub const MSG: i32 = 2013;
+}
+
+/// What is wrong with a message. After any of these the connection cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum MessageError {
+    /// A length that no message has.
+    #[error("a message of {bytes} bytes; send 16 to {bytes_max}")]
+    Length {
+        /// As written.
+        bytes: i64,
+        /// The most that is taken.
+        bytes_max: usize,
+    },
+    /// An opcode that is not served.
+    #[error("opcode {opcode} is not served; use OP_MSG (2013), uncompressed")]
+    Opcode {
+        /// As written.
+        opcode: i32,
+    },
+    /// A flag that must be understood and is not.
+    #[error("flags {flags:#010x} of an OP_MSG are not known; leave them 0")]
+    Flags {
+        /// As written.
+        flags: u32,
+    },
+    /// The message ends within itself, or something is behind its end.
+    #[error("the parts of a message do not fill it; send its own length")]
+    Parts,
+    /// Not one section of kind 0, or a section of another kind than 0 and 1.
+    #[error("an OP_MSG has one section of kind 0 and may have some of kind 1; send it so")]
+    Sections,
+    /// The checksum is not that of the bytes.
+    #[error("the checksum of a message is wrong; look for what changes bytes on the way")]
+    Checksum,
+    /// A document in it.
+    #[error(transparent)]
+    Bson(#[from] BsonError),
+}
+
+/// The header of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the message, the header included.
+    pub length: usize,
+    /// Set by who sends it.
+    pub request_id: i32,
+    /// The request that it answers; 0 in requests.
+    pub response_to: i32,
+    /// What it is.
+    pub opcode: i32,
+}
+
+impl Header {
+    /// The header at the front of these bytes; `None` as long as they are too few.
+    ///
+    /// # Errors
+    /// A length that no message has, or that is above the limit.
+    pub fn read(bytes: &[u8], bytes_max: usize) -> Result<Option<Self>, MessageError> {
+        let Some(raw) = bytes.first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let word = |at: usize| i32::from_le_bytes([raw[at], raw[at + 1], raw[at + 2], raw[at + 3]]);
+        let length = usize::try_from(word(0))
+            .ok()
+            .filter(|length| (HEADER_BYTES..=bytes_max).contains(length))
+            .ok_or(MessageError::Length {
+                bytes: i64::from(word(0)),
+                bytes_max,
+            })?;
+        Ok(Some(Self {
+            length,
+            request_id: word(4),
+            response_to: word(8),
+            opcode: word(12),
+        }))
+    }
+}
+
+/// A message that a server understands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Message<'a> {
+    /// OP_MSG.
+    Msg(Msg<'a>),
+    /// OP_QUERY.
+    Query(Query<'a>),
+}
+
+impl<'a> Message<'a> {
+    /// Reads a whole message, the header included, and checks every document in it.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being understood.
+    pub fn read(header: &Header, message: &'a [u8]) -> Result<Self, MessageError> {
+        let body = message.get(HEADER_BYTES..).ok_or(MessageError::Parts)?;
+        match header.opcode {
+            opcode::MSG => Msg::read(message).map(Self::Msg),
+            opcode::QUERY => Query::read(body).map(Self::Query),
+            opcode => Err(MessageError::Opcode { opcode }),
+        }
+    }
+}
+
+/// Appends a message whose body the closure writes, and sets its length.
+fn write_message(
+    out: &mut Vec<u8>,
+    request_id: i32,
+    response_to: i32,
+    opcode: i32,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    for word in [0, request_id, response_to, opcode] {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+    write(out);
+    let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+fn take_word(bytes: &[u8]) -> Result<(i32, &[u8]), MessageError> {
+    let (&raw, rest) = bytes.split_first_chunk().ok_or(MessageError::Parts)?;
+    Ok((i32::from_le_bytes(raw), rest))
+}
+
+fn take_name(bytes: &[u8]) -> Result<(&str, &[u8]), MessageError> {
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .ok_or(MessageError::Parts)?;
+    let name = std::str::from_utf8(&bytes[..end]).map_err(|_| BsonError::Utf8)?;
+    Ok((name, &bytes[end + 1..]))
+}

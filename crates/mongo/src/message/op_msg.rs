@@ -1,0 +1,206 @@
+//! OP_MSG: flags, one document, sequences of documents beside it, perhaps a checksum.
+
+use super::{HEADER_BYTES, MessageError, opcode, take_name, write_message};
+use crate::bson::{Doc, Writer, document};
+
+const CHECKSUM_PRESENT: u32 = 1;
+const MORE_TO_COME: u32 = 1 << 1;
+const EXHAUST_ALLOWED: u32 = 1 << 16;
+/// The lower half must be understood; the upper half may be ignored.
+const REQUIRED: u32 = 0xffff;
+
+/// What a sender says about its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// No answer is wanted to this request (a write with w: 0), or a further answer follows this one.
+    #[must_use]
+    pub fn more_to_come(self) -> bool {
+        self.0 & MORE_TO_COME != 0
+    }
+
+    /// Whether there is a CRC-32C at the end.
+    #[must_use]
+    pub fn has_checksum(self) -> bool {
+        self.0 & CHECKSUM_PRESENT != 0
+    }
+
+    /// The server may answer once more without being asked. It need not, and this one does not.
+    #[must_use]
+    pub fn exhaust_allowed(self) -> bool {
+        self.0 & EXHAUST_ALLOWED != 0
+    }
+}
+
+/// An OP_MSG in a buffer, checked.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Msg<'a> {
+    /// What its sender says.
+    pub flags: Flags,
+    /// The command, or its answer.
+    pub body: Doc<'a>,
+    sections: &'a [u8],
+}
+
+impl<'a> Msg<'a> {
+    /// Reads a whole message, the header included.
+    ///
+    /// # Errors
+    /// Unknown flags, a wrong checksum, sections that do not fit, documents that are none.
+    pub fn read(message: &'a [u8]) -> Result<Self, MessageError> {
+        let body = message.get(HEADER_BYTES..).ok_or(MessageError::Parts)?;
+        let (&raw, mut sections) = body.split_first_chunk().ok_or(MessageError::Parts)?;
+        let flags = u32::from_le_bytes(raw);
+        if flags & REQUIRED & !(CHECKSUM_PRESENT | MORE_TO_COME) != 0 {
+            return Err(MessageError::Flags { flags });
+        }
+        let flags = Flags(flags);
+        if flags.has_checksum() {
+            let (before, &checksum) = sections.split_last_chunk().ok_or(MessageError::Parts)?;
+            let covered = &message[..message.len() - checksum.len()];
+            if crc32c::crc32c(covered) != u32::from_le_bytes(checksum) {
+                return Err(MessageError::Checksum);
+            }
+            sections = before;
+        }
+        let mut found = None;
+        let mut rest = sections;
+        while !rest.is_empty() {
+            let (section, behind) = take_section(rest, Trust::Check)?;
+            rest = behind;
+            match section {
+                Section::Body(doc) if found.is_none() => found = Some(doc),
+                Section::Body(_) => return Err(MessageError::Sections),
+                Section::Sequence { .. } => {}
+            }
+        }
+        Ok(Self {
+            flags,
+            body: found.ok_or(MessageError::Sections)?,
+            sections,
+        })
+    }
+
+    /// The documents sent beside the body under this name.
+    #[must_use]
+    pub fn sequence(&self, name: &str) -> Option<Documents<'a>> {
+        let mut rest = self.sections;
+        while let Ok((section, behind)) = take_section(rest, Trust::Trust) {
+            rest = behind;
+            match section {
+                Section::Sequence {
+                    name: its,
+                    documents,
+                } if its == name => return Some(documents),
+                Section::Sequence { .. } | Section::Body(_) => {}
+            }
+        }
+        None
+    }
+}
+
+/// One part of an OP_MSG.
+#[derive(Debug, Clone)]
+pub enum Section<'a> {
+    /// Kind 0.
+    Body(Doc<'a>),
+    /// Kind 1.
+    Sequence {
+        /// The field of the command that the documents would be in.
+        name: &'a str,
+        /// The documents.
+        documents: Documents<'a>,
+    },
+}
+
+/// Documents one behind the other.
+#[derive(Debug, Clone)]
+pub struct Documents<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Documents<'a> {
+    type Item = Doc<'a>;
+
+    fn next(&mut self) -> Option<Doc<'a>> {
+        let length = u32::from_le_bytes(*self.rest.first_chunk()?) as usize;
+        let (doc, rest) = self.rest.split_at_checked(length.max(1))?;
+        self.rest = rest;
+        Some(Doc::trusted(doc))
+    }
+}
+
+/// Whether documents were checked before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    Check,
+    Trust,
+}
+
+fn take_section(bytes: &[u8], trust: Trust) -> Result<(Section<'_>, &[u8]), MessageError> {
+    let (&kind, rest) = bytes.split_first().ok_or(MessageError::Parts)?;
+    match (kind, trust) {
+        (0, Trust::Check) => {
+            let (doc, rest) = Doc::check_first(rest)?;
+            Ok((Section::Body(doc), rest))
+        }
+        (0, Trust::Trust) => {
+            let mut documents = Documents { rest };
+            let doc = documents.next().ok_or(MessageError::Parts)?;
+            Ok((Section::Body(doc), documents.rest))
+        }
+        (1, _) => take_sequence(rest, trust),
+        _ => Err(MessageError::Sections),
+    }
+}
+
+fn take_sequence(bytes: &[u8], trust: Trust) -> Result<(Section<'_>, &[u8]), MessageError> {
+    let raw = bytes.first_chunk().ok_or(MessageError::Parts)?;
+    let size = usize::try_from(i32::from_le_bytes(*raw)).map_err(|_| MessageError::Parts)?;
+    let (sequence, rest) = bytes.split_at_checked(size).ok_or(MessageError::Parts)?;
+    let (name, documents) = take_name(sequence.get(4..).ok_or(MessageError::Parts)?)?;
+    if trust == Trust::Check {
+        let mut unchecked = documents;
+        while !unchecked.is_empty() {
+            (_, unchecked) = Doc::check_first(unchecked)?;
+        }
+    }
+    let documents = Documents { rest: documents };
+    Ok((Section::Sequence { name, documents }, rest))
+}
+
+/// Appends an OP_MSG of one document.
+pub fn write_msg(
+    out: &mut Vec<u8>,
+    request_id: i32,
+    response_to: i32,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
+    write_message(out, request_id, response_to, opcode::MSG, |out| {
+        out.extend_from_slice(&[0; 5]);
+        document(out, write);
+    });
+}
+
+/// Appends an OP_MSG of one document and a sequence of documents beside it, which the last closure appends as they are.
+pub fn write_msg_with(
+    out: &mut Vec<u8>,
+    request_id: i32,
+    write: impl FnOnce(&mut Writer<'_>),
+    name: &str,
+    documents: impl FnOnce(&mut Vec<u8>),
+) {
+    write_message(out, request_id, 0, opcode::MSG, |out| {
+        out.extend_from_slice(&[0; 5]);
+        document(out, write);
+        out.push(1);
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(name.as_bytes());
+        out.push(0);
+        documents(out);
+        let size = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
+        out[start..start + 4].copy_from_slice(&size.to_le_bytes());
+    });
+}
