@@ -2,8 +2,10 @@
 
 pub mod batch;
 pub mod compress;
+pub mod fetch;
 pub mod frame;
 pub mod records;
+pub mod stamp;
 
 pub use bytes;
 pub use kafka_protocol;

@@ -9,6 +9,7 @@ mod header;
 mod record;
 #[cfg(test)]
 mod tests;
+mod unpack;
 mod varint;
 mod walk;
 
@@ -18,6 +19,7 @@ pub use header::{
     Attributes, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix, Timestamps,
 };
 pub use record::{Control, Header, HeaderError, Headers, Record};
+pub use unpack::{UNPACKED_MAX_BYTES, Unpacker};
 pub use walk::Records;
 
 /// Walks whatever is given as a fetch answer's records: for fuzzers; must return.
@@ -26,10 +28,14 @@ pub use walk::Records;
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let mut found = 0;
+    let mut unpacker = Unpacker::new(1 << 20);
     for batch in Batches::new(data) {
         let Ok(batch) = batch else { break };
         found += usize::from(batch.check().is_ok());
-        for record in batch.header.records(batch.body()) {
+        let Ok(body) = unpacker.unpack(&batch.header, batch.body()) else {
+            continue;
+        };
+        for record in batch.header.records(body) {
             let Ok(record) = record else { break };
             found += 1 + record.headers().filter(Result::is_ok).count();
             found += usize::from(record.control().is_some());

@@ -133,6 +133,33 @@ proptest! {
     }
 
     #[test]
+    fn a_compressed_batch_has_the_same_records_under_every_codec(
+        all in prop::collection::vec(any_record(), 1..20),
+        codec in 0..5_usize,
+    ) {
+        let plain = encoded(&theirs(0, &all));
+        let codec = crate::compress::Compression::ALL[codec];
+        let mut packed = plain[..HEADER_BYTES].to_vec();
+        crate::compress::Compressor::new(codec, None)
+            .unwrap()
+            .compress(&plain[HEADER_BYTES..], &mut packed)
+            .unwrap();
+        let length = u32::try_from(packed.len() - 12).unwrap();
+        packed[8..12].copy_from_slice(&length.to_be_bytes());
+        packed[22] |= u8::try_from(codec.attributes()).unwrap();
+        let crc = crc32c::crc32c(&packed[CRC_FROM..]);
+        packed[17..21].copy_from_slice(&crc.to_be_bytes());
+        let batch = Batches::new(&packed).next().unwrap().unwrap();
+        prop_assert_eq!(batch.check(), Ok(()));
+        let mut unpacker = Unpacker::default();
+        let body = unpacker.unpack(&batch.header, batch.body()).unwrap();
+        prop_assert_eq!(body, &plain[HEADER_BYTES..]);
+        let mut tight = Unpacker::new(body.len() - 1);
+        let refused = tight.unpack(&batch.header, batch.body());
+        prop_assert_eq!(refused.is_err(), batch.header.attributes.codec() != 0);
+    }
+
+    #[test]
     fn the_last_batch_may_be_cut_anywhere_and_those_before_are_read(
         first in prop::collection::vec(any_record(), 1..4),
         second in prop::collection::vec(any_record(), 1..4),
