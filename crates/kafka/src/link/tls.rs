@@ -1,0 +1,231 @@
+//! TLS over a blocking connection: what to believe, what to show, and what a failed handshake means.
+
+use std::io::{Error, ErrorKind};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
+    RootCertStore, SignatureScheme, StreamOwned,
+};
+
+use super::address::Address;
+use super::error::LinkError;
+use super::settings::{Tls, Trust};
+use super::stream::Timed;
+
+/// What every connection of a cluster shares.
+#[derive(Debug, Clone)]
+pub(super) struct TlsClient {
+    config: Arc<ClientConfig>,
+    server_name: Option<String>,
+}
+
+impl TlsClient {
+    /// Reads the files.
+    pub(super) fn new(tls: &Tls) -> Result<TlsClient, LinkError> {
+        let provider = Arc::new(ring::default_provider());
+        let refused = |error: rustls::Error| LinkError::File {
+            path: "this TLS".to_owned(),
+            why: error.to_string(),
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(refused)?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier(&tls.trust, &provider)?);
+        let config = match &tls.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let key = PrivateKeyDer::from_pem_file(&identity.key)
+                    .map_err(|error| unusable(&identity.key, &error))?;
+                builder
+                    .with_client_auth_cert(certificates(&identity.certificate)?, key)
+                    .map_err(|error| unusable(&identity.certificate, &error))?
+            }
+        };
+        Ok(TlsClient {
+            config: Arc::new(config),
+            server_name: tls.server_name.clone(),
+        })
+    }
+
+    /// Shakes hands.
+    pub(super) fn over(
+        &self,
+        broker: &Address,
+        mut stream: Timed,
+    ) -> Result<StreamOwned<ClientConnection, Timed>, (Error, Timed)> {
+        let name = self.server_name.as_ref().unwrap_or(&broker.host);
+        let connection = ServerName::try_from(name.clone())
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, error))
+            .and_then(|name| {
+                ClientConnection::new(Arc::clone(&self.config), name)
+                    .map_err(|error| Error::new(ErrorKind::InvalidInput, error))
+            });
+        let mut connection = match connection {
+            Ok(connection) => connection,
+            Err(error) => return Err((error, stream)),
+        };
+        while connection.is_handshaking() {
+            if let Err(error) = connection.complete_io(&mut stream) {
+                return Err((error, stream));
+            }
+        }
+        Ok(StreamOwned::new(connection, stream))
+    }
+}
+
+/// What went wrong inside TLS, if that is where it went wrong.
+pub(super) fn meaning(broker: &Address, error: &Error) -> Option<LinkError> {
+    let broker = broker.clone();
+    let why = error.to_string();
+    let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    Some(match inner {
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => LinkError::Misnamed { broker, why },
+        rustls::Error::InvalidCertificate(_) => LinkError::Untrusted { broker, why },
+        rustls::Error::InvalidMessage(_) => LinkError::NotTls { broker, why },
+        rustls::Error::AlertReceived(
+            AlertDescription::BadCertificate
+            | AlertDescription::CertificateRequired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::UnknownCA
+            | AlertDescription::UnsupportedCertificate,
+        ) => LinkError::Identity { broker, why },
+        _ => LinkError::Tls { broker, why },
+    })
+}
+
+fn unusable(path: &Path, why: &dyn std::fmt::Display) -> LinkError {
+    LinkError::File {
+        path: path.display().to_string(),
+        why: why.to_string(),
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, LinkError> {
+    let all = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| unusable(path, &error))?;
+    match all.is_empty() {
+        true => Err(unusable(path, &"no certificate in PEM form is in it")),
+        false => Ok(all),
+    }
+}
+
+fn verifier(
+    trust: &Trust,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, LinkError> {
+    let mut roots = RootCertStore::empty();
+    let mut named = Vec::new();
+    match trust {
+        Trust::Anybody => {}
+        Trust::System => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err(LinkError::NoRoots);
+            }
+        }
+        Trust::File(path) => {
+            named = certificates(path)?;
+            for one in &named {
+                roots
+                    .add(one.clone())
+                    .map_err(|error| unusable(path, &error))?;
+            }
+        }
+    }
+    let authorities = match trust {
+        Trust::Anybody => None,
+        Trust::System | Trust::File(_) => Some(
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+                .build()
+                .map_err(|error| LinkError::File {
+                    path: "the list of authorities".to_owned(),
+                    why: error.to_string(),
+                })?,
+        ),
+    };
+    Ok(Arc::new(Verifier {
+        authorities,
+        named,
+        provider: Arc::clone(provider),
+    }))
+}
+
+/// Believes authorities, or a broker that shows exactly a certificate named by the user, or (without authorities) everybody.
+#[derive(Debug)]
+struct Verifier {
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    named: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(authorities) = &self.authorities else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // What `openssl req -x509` makes is an authority by its extensions, and a broker shows it all the same. Found after
+            // its dates were checked and before its name.
+            Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
+                if self.named.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}

@@ -1,0 +1,227 @@
+//! Connections against brokers that hang, lie, close and refuse: a clear error each, and never a hang.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod fake;
+mod security;
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use fake::{Broker, all_versions, alone, frame, healthy, next};
+use tare_kafka::kafka_protocol::ResponseError;
+use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
+use tare_kafka::kafka_protocol::messages::{
+    ApiKey, ApiVersionsResponse, CreateTopicsRequest, MetadataRequest,
+};
+use tare_kafka::link::{Address, Cluster, LinkError, Settings};
+
+fn hasty() -> Settings {
+    Settings {
+        connect_within: Duration::from_millis(400),
+        answer_within: Duration::from_millis(400),
+        ..Settings::default()
+    }
+}
+
+fn connect(broker: &Broker, settings: Settings) -> Result<Cluster, LinkError> {
+    Cluster::connect(vec![broker.address.clone()], settings)
+}
+
+/// What the only broker did, without the frame round it.
+fn only(result: Result<Cluster, LinkError>) -> LinkError {
+    match result.map(drop).unwrap_err() {
+        LinkError::Nobody { last } => *last,
+        error => error,
+    }
+}
+
+/// A port that nobody listens on.
+fn nobody() -> Address {
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    Address {
+        host: "127.0.0.1".to_owned(),
+        port,
+    }
+}
+
+#[test]
+fn a_broker_that_takes_the_connection_and_says_nothing_is_given_up() {
+    let broker = Broker::start(|stream, _, _| while next(stream).is_some() {});
+    let error = only(connect(&broker, hasty()));
+    assert!(matches!(error, LinkError::Slow { .. }), "{error}");
+    assert!(error.to_string().contains(&broker.address.to_string()));
+}
+
+#[test]
+fn a_broker_that_hangs_at_a_later_request_is_given_up() {
+    let broker = Broker::start(|stream, _, _| {
+        let asked = next(stream).unwrap();
+        let versions = frame(&all_versions(), asked.version, asked.correlation);
+        stream.write_all(&versions).unwrap();
+        while next(stream).is_some() {}
+    });
+    let error = only(connect(&broker, hasty()));
+    assert!(
+        matches!(&error, LinkError::Slow { api, .. } if api == "Metadata"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_port_where_nobody_listens_is_named() {
+    let address = nobody();
+    let error = Cluster::connect(vec![address.clone()], hasty())
+        .map(drop)
+        .unwrap_err();
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
+
+#[test]
+fn the_second_address_is_asked_when_the_first_is_down() {
+    let broker = Broker::start(|stream, _, port| healthy(stream, port, 9));
+    let cluster = Cluster::connect(vec![nobody(), broker.address.clone()], hasty()).unwrap();
+    assert_eq!(cluster.brokers().get(&1), Some(&broker.address));
+}
+
+#[test]
+fn an_http_server_is_told_from_a_broker() {
+    let broker = Broker::start(|stream, _, _| {
+        let _ = next(stream);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    let error = only(connect(&broker, hasty()));
+    assert!(matches!(error, LinkError::NotPlain { .. }), "{error}");
+}
+
+#[test]
+fn an_answer_to_another_request_is_not_believed() {
+    let broker = Broker::start(|stream, _, port| {
+        let asked = next(stream).unwrap();
+        let versions = frame(&all_versions(), asked.version, asked.correlation);
+        stream.write_all(&versions).unwrap();
+        let asked = next(stream).unwrap();
+        let wrong = frame(&alone(port), asked.version, asked.correlation + 1);
+        stream.write_all(&wrong).unwrap();
+    });
+    let error = only(connect(&broker, hasty()));
+    assert!(matches!(error, LinkError::Garbage { .. }), "{error}");
+}
+
+#[test]
+fn a_body_that_is_no_answer_is_garbage_and_not_a_panic() {
+    let broker = Broker::start(|stream, _, _| {
+        let asked = next(stream).unwrap();
+        let versions = frame(&all_versions(), asked.version, asked.correlation);
+        stream.write_all(&versions).unwrap();
+        let asked = next(stream).unwrap();
+        let mut wrong = vec![0, 0, 0, 24];
+        wrong.extend_from_slice(&asked.correlation.to_be_bytes());
+        wrong.extend_from_slice(&[0xff; 20]);
+        stream.write_all(&wrong).unwrap();
+    });
+    let error = only(connect(&broker, hasty()));
+    assert!(matches!(error, LinkError::Garbage { .. }), "{error}");
+}
+
+#[test]
+fn a_broker_that_closes_in_the_middle_of_a_frame_is_asked_again() {
+    let broker = Broker::start(|stream, nth, port| match nth {
+        0 => healthy(stream, port, 1),
+        1 => {
+            let asked = next(stream).unwrap();
+            let versions = frame(&all_versions(), asked.version, asked.correlation);
+            stream.write_all(&versions).unwrap();
+            let asked = next(stream).unwrap();
+            let half = frame(&alone(port), asked.version, asked.correlation);
+            stream.write_all(&half[..half.len() / 2]).unwrap();
+        }
+        _ => healthy(stream, port, 9),
+    });
+    let settings = Settings {
+        answer_within: Duration::from_secs(10),
+        ..hasty()
+    };
+    let mut cluster = connect(&broker, settings).unwrap();
+    // The first connection is closed after one answer, the second in the middle of one.
+    cluster.refresh().unwrap();
+    assert_eq!(broker.connections(), 3);
+}
+
+#[test]
+fn what_changes_something_is_sent_at_most_once() {
+    let broker = Broker::start(|stream, _, port| {
+        healthy(stream, port, 1);
+        // The request is taken, and no answer given.
+        let _ = next(stream);
+    });
+    let mut cluster = connect(&broker, hasty()).unwrap();
+    let error = cluster.tell(&CreateTopicsRequest::default()).unwrap_err();
+    assert!(matches!(error, LinkError::Closed { .. }), "{error}");
+    assert_eq!(broker.connections(), 1);
+}
+
+#[test]
+fn an_old_broker_is_asked_for_its_versions_in_the_oldest_form() {
+    let broker = Broker::start(|stream, _, port| {
+        let asked = next(stream).unwrap();
+        assert_eq!(asked.version, 3);
+        let refused = ApiVersionsResponse::default()
+            .with_error_code(ResponseError::UnsupportedVersion.code());
+        let refused = frame(&refused, 0, asked.correlation);
+        stream.write_all(&refused).unwrap();
+        healthy(stream, port, 9);
+    });
+    assert!(connect(&broker, hasty()).is_ok());
+}
+
+#[test]
+fn a_broker_without_a_version_in_common_is_named_with_both_ranges() {
+    let broker = Broker::start(|stream, _, _| {
+        let asked = next(stream).unwrap();
+        let metadata = ApiVersion::default()
+            .with_api_key(ApiKey::Metadata as i16)
+            .with_min_version(90)
+            .with_max_version(99);
+        let foreign = ApiVersionsResponse::default().with_api_keys(vec![metadata]);
+        let foreign = frame(&foreign, asked.version, asked.correlation);
+        stream.write_all(&foreign).unwrap();
+        let _ = next(stream);
+    });
+    let error = only(connect(&broker, hasty()));
+    let words = error.to_string();
+    assert!(matches!(error, LinkError::Version { .. }), "{words}");
+    for part in [&broker.address.to_string(), "Metadata", "90 to 99"] {
+        assert!(words.contains(part), "{words}");
+    }
+}
+
+#[test]
+fn a_listener_that_wants_a_password_is_told_from_one_that_is_down() {
+    let broker = Broker::start(|stream, _, _| {
+        let asked = next(stream).unwrap();
+        let versions = frame(&all_versions(), asked.version, asked.correlation);
+        stream.write_all(&versions).unwrap();
+        let _ = next(stream);
+    });
+    let error = only(connect(&broker, hasty()));
+    assert!(matches!(error, LinkError::WantsSasl { .. }), "{error}");
+}
+
+#[test]
+fn a_broker_that_is_not_there_is_asked_for_once_and_named() {
+    let broker = Broker::start(|stream, _, port| healthy(stream, port, 99));
+    let mut cluster = connect(&broker, hasty()).unwrap();
+    let error = cluster
+        .ask_broker(7, &MetadataRequest::default(), i16::MAX)
+        .unwrap_err();
+    assert!(matches!(error, LinkError::NoBroker { id: 7 }), "{error}");
+}
