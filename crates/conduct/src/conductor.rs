@@ -18,6 +18,7 @@ use crate::clock::now_unix_us;
 use crate::event::{Enough, Event, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
+use crate::refusal;
 use crate::trial::{self, Listener, Measured, Trial};
 
 /// Where a run goes and how it was asked for.
@@ -50,7 +51,7 @@ pub fn run(
     options: &Options,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, ConductError> {
-    refuse_what_cannot_run(plan)?;
+    refusal::refuse_what_cannot_run(plan)?;
     provide(plan, environment, watcher)?;
     watcher.hear(&Event::Preparing("looking at this machine"));
     let described = environment.describe()?;
@@ -110,29 +111,6 @@ pub fn resume(
     state.state = RunProgress::Running;
     state.ended_unix_us = None;
     Conductor::new(plan, folder, environment, watcher).conduct(state)
-}
-
-fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
-    if !plan.workload.prepare.is_empty() {
-        return Err(ConductError::Plan(format!(
-            "workload {} has preparation steps ({}), which no environment here can run yet",
-            plan.workload.name,
-            plan.workload.prepare.join(", ")
-        )));
-    }
-    let crowded = plan.cells.iter().flat_map(|cell| &cell.load);
-    if let Some(role) = crowded.into_iter().find(|role| role.agents > 1) {
-        return Err(ConductError::Plan(format!(
-            "role {} asks for {} agents: one agent per role is what can be run yet, so leave out `count`",
-            role.role, role.agents
-        )));
-    }
-    if plan.arms.iter().all(|arm| arm.needs.is_some()) {
-        return Err(ConductError::Plan(
-            "no arm of this experiment can run in this environment: see `tare plan`".into(),
-        ));
-    }
-    Ok(())
 }
 
 fn provide(

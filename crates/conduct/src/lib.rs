@@ -12,6 +12,7 @@ pub mod fitness;
 mod folder;
 mod order;
 pub mod proof;
+mod refusal;
 pub mod samples;
 mod status;
 mod tail;

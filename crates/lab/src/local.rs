@@ -8,6 +8,7 @@ mod collect;
 mod distances;
 mod layout;
 mod pods;
+mod redirection;
 mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ use crate::process;
 use crate::render;
 use bed::LocalBed;
 use pods::Network;
+pub use redirection::can_redirect;
 
 /// Target that is no folder: the load agent, Tare itself.
 pub(crate) const AGENT: &str = "agent";

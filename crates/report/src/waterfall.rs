@@ -104,8 +104,9 @@ fn steps(
                 _ => missing(),
             };
             let added = added.map(interval);
-            let what = match (arm(&pair[0]), arm(&pair[1])) {
-                (Some(small), Some(large)) => what::added(small, large),
+            let what = match (sequence.adds.get(&pair[1]), arm(&pair[0]), arm(&pair[1])) {
+                (Some(said), _, _) => Some(said.clone()),
+                (None, Some(small), Some(large)) => what::added(small, large),
                 _ => None,
             };
             WaterfallStep {
@@ -171,43 +172,55 @@ fn parts(sequences: &[WaterfallSequence]) -> Vec<WaterfallPart> {
         .collect()
 }
 
-/// Whether the order matters: parts whose intervals in two orders do not meet.
+/// Whether the order matters: a sentence per further order, with the parts whose intervals in the two orders do not meet.
 fn checks(sequences: &[WaterfallSequence]) -> Vec<String> {
     let Some((first, others)) = sequences.split_first() else {
         return Vec::new();
     };
-    let mut said = Vec::new();
-    for other in others {
-        let mut compared = 0;
-        let mut apart = Vec::new();
-        for step in &first.steps {
-            let there = other.steps.iter().find(|there| there.what == step.what);
-            let Some((here, there)) = step.added.zip(there.and_then(|there| there.added)) else {
-                continue;
-            };
-            let Some(meet) = meet(&here, &there) else {
-                continue;
-            };
-            compared += 1;
-            if meet == Meet::Apart {
-                let there = other.steps.iter().find(|there| there.what == step.what);
-                let there = there.map_or(MISSING, |there| there.added_text.as_str());
-                apart.push(format!(
-                    "the order changes the part of {} from {} ({}) to {there} ({})",
-                    step.what, step.added_text, first.name, other.name
-                ));
-            }
+    others
+        .iter()
+        .filter_map(|other| check(first, other))
+        .collect()
+}
+
+fn check(first: &WaterfallSequence, other: &WaterfallSequence) -> Option<String> {
+    let mut agree = 0;
+    let mut apart = Vec::new();
+    for step in &first.steps {
+        let there = other.steps.iter().find(|there| there.what == step.what);
+        let Some(there) = there else { continue };
+        let Some((one, two)) = step.added.zip(there.added) else {
+            continue;
+        };
+        match meet(&one, &two)? {
+            Meet::Common => agree += 1,
+            Meet::Apart => apart.push(format!(
+                "{} {} instead of {}",
+                step.what, there.added_text, step.added_text
+            )),
         }
-        if compared > 0 && apart.is_empty() {
-            let all = quantity::counted(compared, "part", "parts");
-            said.push(format!(
-                "{all} compared with the order {}: none is told apart from its part in the order {}",
-                other.name, first.name
-            ));
-        }
-        said.extend(apart);
     }
-    said
+    let order = &other.name;
+    match (agree, apart.is_empty()) {
+        (0, true) => None,
+        (1, true) => Some(format!(
+            "in the order {order} the one part that both orders add alone agrees within its interval"
+        )),
+        (agree, true) => Some(format!(
+            "in the order {order} the same {agree} parts add as much, within their intervals"
+        )),
+        (agree, false) => {
+            let rest = match agree {
+                0 => String::new(),
+                1 => "; 1 other part agrees within its interval".into(),
+                agree => format!("; {agree} other parts agree within their intervals"),
+            };
+            Some(format!(
+                "in the order {order} it is {}{rest}",
+                apart.join(", ")
+            ))
+        }
+    }
 }
 
 /// Whether two intervals have a value in common.

@@ -379,6 +379,9 @@ pub struct Sequence {
     pub name: String,
     /// At least two arms, each once, from the least to the most.
     pub arms: Vec<String>,
+    /// Arm → what it adds to the one before it, in words, where the experiment says so.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adds: BTreeMap<String, String>,
 }
 
 /// A figure that somebody published.

@@ -10,7 +10,7 @@ mod way;
 
 use std::process::ExitCode;
 
-pub use choose::{AddressingArg, ExperimentArgs};
+pub use choose::{AddressingArg, ExperimentArgs, own_path};
 
 use crate::exit::Exit;
 use crate::screen::print;

@@ -13,7 +13,7 @@ use tare_schema::plan::{Addressing, Plan};
 use tare_schema::record::RunProgress;
 use tare_schema::view::{Outcome as Judged, View};
 
-use crate::commands::plan::ExperimentArgs;
+use crate::commands::plan::{ExperimentArgs, own_path};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
 use crate::screen::{print, screen};
@@ -91,7 +91,7 @@ pub(super) fn environment(
         .split_first()
         .context("no directory of target folders: start tare in its checkout")?;
     Ok(Local::new(LocalOptions {
-        tare: std::env::current_exe().context("the path of tare itself cannot be read")?,
+        tare: own_path()?,
         addressing,
         catalogue: Catalogue::load(builtin, extra).map_err(bad_input)?,
         fetcher: Fetcher::from_env()?,

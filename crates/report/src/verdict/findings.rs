@@ -5,7 +5,7 @@ use tare_schema::plan::{Compare, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{Clauses, Number, list, number, object, subject};
-use super::{at_level, level_words, sentence};
+use super::{at_level, level_words, parts, sentence};
 use crate::quantity;
 use crate::steps::steps;
 
@@ -81,12 +81,14 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
         .iter()
         .rev()
         .filter(|arm| !arm.baseline && arm.not_run.is_none())
+        .filter(|arm| !parts::is_part(plan, &arm.name))
     {
         let number = number(about(view, &arm.name));
         let overheads = primary(view, plan, Family::Primary, &arm.name, level);
         let clauses = Clauses::of(overheads, number);
         texts.extend(clauses.sentence(&subject(about(view, &arm.name)), &at, number));
     }
+    texts.extend(parts::parts(plan, view, level));
     texts.extend(of_steps(plan, view, level, &at));
     for other in view
         .levels
@@ -94,6 +96,7 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
         .filter(|l| l.name != level && l.beyond_knee.is_none())
     {
         texts.extend(other_level(plan, view, &other.name));
+        texts.extend(parts::in_short(plan, view, &other.name));
     }
     texts
 }
@@ -101,7 +104,9 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
 /// What each step adds to the arm it extends: "mTLS alone adds 6 % …".
 fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     let mut texts = Vec::new();
-    for step in steps(plan) {
+    // What a step of a sum adds is told there.
+    let alone = |arm: &str| !parts::is_part(plan, arm);
+    for step in steps(plan).iter().filter(|step| alone(&step.arm)) {
         let overheads = primary(view, plan, Family::Step, &step.arm, level);
         if overheads.is_empty() {
             continue;
@@ -136,6 +141,7 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
         .overheads
         .iter()
         .filter(|o| o.family == Family::Primary && o.level == level && o.metric == metric)
+        .filter(|o| !parts::is_part(plan, &o.arm))
         .map(|o| match &o.outcome {
             Outcome::Differs { .. } => format!("{} {}", o.arm, o.added_text),
             _ => format!("{} {}", o.arm, o.outcome_text),
@@ -204,7 +210,9 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
             .map(|l| l.name.as_str())
             .collect(),
     };
-    for arm in view.arms.iter().rev().filter(|arm| arm.not_run.is_none()) {
+    texts.extend(parts::so_far(plan, view, level));
+    let alone = view.arms.iter().rev().filter(|arm| arm.not_run.is_none());
+    for arm in alone.filter(|arm| !parts::is_part(plan, &arm.name)) {
         for level in &levels {
             let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
                 .iter()

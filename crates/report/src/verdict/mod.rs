@@ -2,6 +2,7 @@
 
 mod clauses;
 mod findings;
+mod parts;
 mod warnings;
 
 use tare_schema::plan::Plan;

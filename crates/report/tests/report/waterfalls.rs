@@ -2,7 +2,7 @@
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::Sequence;
-use tare_schema::view::{View, WaterfallView};
+use tare_schema::view::{SentenceKind, View, WaterfallView};
 
 use crate::fixture::SampleRun;
 use crate::view_of;
@@ -15,6 +15,7 @@ fn run() -> SampleRun {
         let order = |name: &str, arms| Sequence {
             name: name.into(),
             arms,
+            adds: Default::default(),
         };
         let mut short = all.clone();
         short.remove(1);
@@ -82,9 +83,7 @@ fn steps_are_named_by_what_is_more_and_compared_between_orders() {
     assert_eq!(waterfall.parts[0].added_texts[2], "–");
     assert_eq!(
         waterfall.checks,
-        [
-            "1 part compared with the order short: none is told apart from its part in the order forward"
-        ]
+        ["in the order short the one part that both orders add alone agrees within its interval"]
     );
 }
 
@@ -105,4 +104,54 @@ fn every_text_form_has_the_steps_and_only_where_there_are_any() {
     assert!(csv.contains("\"mean: mTLS adds, low (forward)\""));
     let without = tare_report::csv::csv(&view_of(&SampleRun::sidecar()));
     assert!(!without.contains("adds"));
+}
+
+#[test]
+fn the_verdict_tells_the_sum_and_then_each_step_by_its_name() {
+    let mut run = run();
+    let edit = run.plan_edit.unwrap();
+    // A plain function cannot hold the first edit: it is made again.
+    run.plan_edit = Some(|plan| {
+        let arms = plan.arms.iter().map(|arm| arm.name.clone()).collect();
+        plan.waterfall = vec![Sequence {
+            name: "forward".into(),
+            arms,
+            adds: [(
+                "client-sidecar".to_owned(),
+                "the client's sidecar".to_owned(),
+            )]
+            .into(),
+        }];
+    });
+    let findings = |run: &SampleRun| -> Vec<String> {
+        let view = view_of(run);
+        let found = view.verdict.into_iter();
+        found
+            .filter(|sentence| sentence.kind == SentenceKind::Finding)
+            .map(|sentence| sentence.text)
+            .collect()
+    };
+    let found = findings(&run);
+    assert!(
+        found[0].starts_with("All 3 steps from direct to both-sidecars-mtls together add 0.3")
+            && found[0].contains(" to the mean and cost 0.42")
+            && found[0].ends_with(" per 1000 requests/s at 2000 requests/s."),
+        "{found:?}"
+    );
+    assert!(
+        found[1].starts_with("The client's sidecar adds 0.1")
+            && found[1].contains(" to the mean and costs 0.1"),
+        "{found:?}"
+    );
+    assert!(found[3].starts_with("mTLS "), "{found:?}");
+    assert!(found[4].contains("at 400 requests/s"), "{found:?}");
+    assert_eq!(found.len(), 5, "{found:?}");
+    run.plan_edit = Some(edit);
+    let checked = findings(&run);
+    assert!(
+        checked
+            .iter()
+            .any(|text| text.starts_with("Mean: in the order short the one part")),
+        "{checked:?}"
+    );
 }

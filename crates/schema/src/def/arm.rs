@@ -122,8 +122,10 @@ pub enum LinkDef {
 pub enum InterceptionDef {
     /// The caller is told the sidecar's address.
     Explicit,
-    /// The kernel redirects it, as a mesh does in its pods.
+    /// The kernel redirects it, as a mesh does in its pods. Where it cannot, the arm is left out.
     Redirect,
+    /// As `redirect` where that is possible, else as `explicit`; the plan says which.
+    RedirectIfPossible,
 }
 
 /// A further proxy on an edge.

@@ -20,7 +20,7 @@ pub use experiment::{
 };
 pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
-pub use waterfall::WaterfallDef;
+pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{
     BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
     RequestDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,

@@ -10,6 +10,7 @@ mod levels;
 mod load;
 mod pacing;
 mod published;
+mod redirection;
 mod run;
 mod sites;
 mod start;
@@ -36,6 +37,7 @@ use crate::target::TargetDef;
 use crate::yaml::{self, Entry, Mark, Node, Value};
 
 pub use check::check_workload;
+pub use redirection::Redirection;
 
 /// An experiment file with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct Choices {
     pub noise_floor: Option<NoiseFloor>,
     /// Addressing, whatever the file says.
     pub addressing: Option<Addressing>,
+    /// Whether pods' traffic can be redirected here.
+    pub redirection: Redirection,
 }
 
 impl Choices {
@@ -76,6 +80,7 @@ impl Choices {
             seed: None,
             noise_floor: None,
             addressing: None,
+            redirection: Redirection::Possible,
         }
     }
 }
@@ -120,6 +125,7 @@ pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<
 struct Scope<'a> {
     file: &'a str,
     form: Form,
+    redirection: &'a Redirection,
     schema: &'a serde_json::Value,
     catalog: &'a Catalog,
     problems: Problems,
@@ -171,6 +177,7 @@ fn in_form(
     let mut scope = Scope {
         file: &source.file,
         form: choices.form,
+        redirection: &choices.redirection,
         schema,
         catalog,
         problems: Problems::default(),

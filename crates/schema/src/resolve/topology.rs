@@ -89,7 +89,7 @@ impl Bed<'_, '_> {
                 .about
                 .clone()
                 .unwrap_or_else(|| about::arm(self.arm, &topology, &titles)),
-            needs: self.arm.needs.clone(),
+            needs: self.scope.redirection.needs(self.arm),
             excluded: self.excluded(),
             topology,
         }

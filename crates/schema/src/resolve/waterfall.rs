@@ -1,12 +1,14 @@
 //! Sequences of arms for a waterfall: that the arms are there, each once, and at least two.
 
+use std::collections::BTreeMap;
+
 use super::Scope;
 use crate::def::ExperimentDef;
 use crate::plan::{Arm, Compare, Form, Sequence};
 use crate::problem::hint;
 use crate::yaml::Node;
 
-/// All sequences; in the quick form without the arms that it leaves out.
+/// All sequences; without the arms that the quick form leaves out or that cannot be run here.
 pub(super) fn sequences(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -15,6 +17,10 @@ pub(super) fn sequences(
     compare: Compare,
 ) -> Vec<Sequence> {
     let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    let can_run = |name: &str| {
+        arms.iter()
+            .any(|arm| arm.name == name && arm.needs.is_none())
+    };
     // That an arm exists in the full form is checked when that is resolved, which always happens.
     let quick = scope.form == Form::Quick;
     if compare == Compare::Levels && !def.waterfall.is_empty() {
@@ -29,13 +35,18 @@ pub(super) fn sequences(
             scope.problem(root.place(&["waterfall", &index, "name"]), said);
         }
         let mut kept: Vec<String> = Vec::new();
-        for (place, arm) in sequence.arms.iter().enumerate() {
+        let mut adds = BTreeMap::new();
+        for (place, written) in sequence.arms.iter().enumerate() {
             let at = root.place(&["waterfall", &index, "arms", &place.to_string()]);
+            let arm = written.arm();
             if kept.contains(&arm.0) {
                 let said = format!("arm \"{arm}\" stands twice in this sequence");
                 scope.problem(at, said);
             } else if known.contains(&arm.0.as_str()) {
-                kept.push(arm.0.clone());
+                if can_run(arm) {
+                    kept.push(arm.0.clone());
+                    adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.to_owned())));
+                }
             } else if !quick {
                 let said = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));
                 scope.problem(at, said);
@@ -45,6 +56,7 @@ pub(super) fn sequences(
             all.push(Sequence {
                 name: sequence.name.0.clone(),
                 arms: kept,
+                adds,
             });
         }
     }

@@ -177,7 +177,10 @@ pub(super) fn check_interception(
     wanted: Option<InterceptionDef>,
     mark: Mark,
 ) {
-    let redirect = wanted == Some(InterceptionDef::Redirect);
+    let redirect = matches!(
+        wanted,
+        Some(InterceptionDef::Redirect | InterceptionDef::RedirectIfPossible)
+    );
     if redirect && !target.interceptions.contains(&Interception::Redirect) {
         let said = format!(
             "target \"{}\" cannot take redirected traffic (it does not read where a connection was going): use interception: explicit",
@@ -300,6 +303,11 @@ struct Way<'w, 's> {
 }
 
 impl Way<'_, '_> {
+    fn interception(&self, sidecar: &Actor) -> Interception {
+        let wanted = sidecar.sidecar.as_ref().and_then(|def| def.interception);
+        self.scope.redirection.interception(wanted)
+    }
+
     fn route(&mut self, from: &Actor, to: &Actor) -> Route {
         let own = own(self.arm, self.edge);
         let before = self.cast.sidecar_of(&from.name, self.edge);
@@ -310,7 +318,7 @@ impl Way<'_, '_> {
         if let Some(sidecar) = before {
             stops.push(sidecar.name.clone());
             // Inside its own pod the caller speaks as it always does.
-            links.push(link(LinkDef::Plaintext, interception(sidecar)));
+            links.push(link(LinkDef::Plaintext, self.interception(sidecar)));
         }
         for (hop, mark) in &hops {
             let wanted = hop.link.unwrap_or(LinkDef::Plaintext);
@@ -334,7 +342,7 @@ impl Way<'_, '_> {
         if let Some(sidecar) = after {
             let wanted = self.last_link(before, sidecar, stops.is_empty());
             stops.push(sidecar.name.clone());
-            links.push(link(wanted, interception(sidecar)));
+            links.push(link(wanted, self.interception(sidecar)));
         }
         links.push(link(LinkDef::Plaintext, Interception::Explicit));
         let protocol = self.protocol(own, &stops);
@@ -429,13 +437,6 @@ impl Way<'_, '_> {
             }
         }
         seen
-    }
-}
-
-fn interception(sidecar: &Actor) -> Interception {
-    match sidecar.sidecar.as_ref().and_then(|def| def.interception) {
-        Some(InterceptionDef::Redirect) => Interception::Redirect,
-        Some(InterceptionDef::Explicit) | None => Interception::Explicit,
     }
 }
 

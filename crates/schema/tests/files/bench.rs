@@ -37,11 +37,11 @@ pub fn source(file: &str, text: &str) -> Source {
 }
 
 pub fn plan(text: &str, form: Form) -> Result<Plan, Problems> {
-    resolve(
-        &source("case.yaml", text),
-        &catalog(),
-        &Choices::new(form, vec![0, 1]),
-    )
+    plan_with(text, &Choices::new(form, vec![0, 1]))
+}
+
+pub fn plan_with(text: &str, choices: &Choices) -> Result<Plan, Problems> {
+    resolve(&source("case.yaml", text), &catalog(), choices)
 }
 
 pub fn sketch(name: &str) -> String {

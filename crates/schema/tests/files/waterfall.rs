@@ -2,7 +2,10 @@
 
 use tare_schema::plan::{Form, Plan, Sequence};
 
-use crate::bench::plan;
+use tare_schema::resolve::{Choices, Redirection};
+use tare_schema::topology::Interception;
+
+use crate::bench::{plan, plan_with};
 
 const GOOD: &str = "\
 question: What costs what?
@@ -28,6 +31,7 @@ fn sequence(name: &str, arms: &[&str]) -> Sequence {
     Sequence {
         name: name.into(),
         arms: arms.iter().map(ToString::to_string).collect(),
+        adds: Default::default(),
     }
 }
 
@@ -72,5 +76,47 @@ fn what_is_no_sequence_is_refused() {
         "waterfall:",
         "compare: levels\nfactors: {load.rate: [400, 500]}\nwaterfall:",
         "a waterfall shows arms",
+    );
+}
+
+#[test]
+fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
+    let text = GOOD
+        .replacen("[direct, client, both]", "[direct, {arm: told, adds: a proxy}, {arm: client, adds: capture}, both]", 1)
+        .replacen(
+            "  - name: both\n",
+            "  - {name: told, sidecars: {on: [client], proxy: envoy, interception: redirect-if-possible}}\n  - name: both\n",
+            1,
+        )
+        .replacen("{on: [client], proxy: envoy}", "{on: [client], proxy: envoy, interception: redirect}", 1);
+    let mut choices = Choices::new(Form::Full, vec![0, 1]);
+    let interceptions = |plan: &Plan, arm: &str| -> Vec<Interception> {
+        let arm = plan.arms.iter().find(|found| found.name == arm).unwrap();
+        let links = arm.topology.routes.iter().flat_map(|route| &route.links);
+        links.map(|link| link.interception).collect()
+    };
+    let possible = plan_with(&text, &choices).unwrap();
+    let adds = |plan: &Plan| plan.waterfall[0].adds.values().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        possible.waterfall[0].arms,
+        ["direct", "told", "client", "both"]
+    );
+    assert_eq!(adds(&possible), ["capture", "a proxy"]);
+    for arm in ["told", "client"] {
+        assert_eq!(interceptions(&possible, arm)[0], Interception::Redirect);
+    }
+    choices.redirection = Redirection::Impossible("no nft here".into());
+    let without = plan_with(&text, &choices).unwrap();
+    assert_eq!(without.waterfall[0].arms, ["direct", "told", "both"]);
+    assert_eq!(adds(&without), ["a proxy"]);
+    assert_eq!(interceptions(&without, "told")[0], Interception::Explicit);
+    let client = without
+        .arms
+        .iter()
+        .find(|arm| arm.name == "client")
+        .unwrap();
+    assert_eq!(
+        client.needs.as_deref(),
+        Some("redirected traffic (no nft here)")
     );
 }

@@ -6,7 +6,8 @@ use anyhow::Context;
 use clap::ValueEnum;
 use tare_schema::find::Library;
 use tare_schema::plan::{Addressing, Form, NoiseFloor, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::{Choices, Redirection, resolve};
+use tare_schema::topology::Interception;
 
 use crate::exit::bad_input;
 
@@ -92,7 +93,17 @@ impl ExperimentArgs {
             )));
         };
         let source = library.find(name).map_err(bad_input)?;
-        resolve(&source, &library.catalog, &self.choices()).map_err(bad_input)
+        let mut choices = self.choices();
+        let plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
+        if !redirects(&plan) {
+            return Ok(plan);
+        }
+        // Only now is it worth a look at the machine.
+        choices.redirection = match tare_lab::local::can_redirect(&own_path()?, plan.addressing) {
+            Ok(()) => return Ok(plan),
+            Err(why) => Redirection::Impossible(why),
+        };
+        resolve(&source, &library.catalog, &choices).map_err(bad_input)
     }
 
     fn choices(&self) -> Choices {
@@ -107,8 +118,23 @@ impl ExperimentArgs {
                 AddressingArg::Namespaces => Addressing::Namespaces,
                 AddressingArg::Auto => Addressing::Auto,
             }),
+            redirection: Redirection::Possible,
         }
     }
+}
+
+/// Path of this very program.
+pub fn own_path() -> anyhow::Result<PathBuf> {
+    std::env::current_exe().context("the path of tare itself cannot be read")
+}
+
+/// Whether any arm that is to be run has traffic redirected.
+fn redirects(plan: &Plan) -> bool {
+    let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
+    let mut links = arms
+        .flat_map(|arm| &arm.topology.routes)
+        .flat_map(|route| &route.links);
+    links.any(|link| link.interception == Interception::Redirect)
 }
 
 /// Cores that this process may use, by number; as many as there seem to be when the kernel does not list them.

@@ -1,0 +1,46 @@
+//! Plans that cannot be run here, refused before anything is started.
+
+use tare_schema::plan::{Arm, Compare, Plan};
+
+use crate::ConductError;
+
+/// Refuses what no environment here can do.
+pub(crate) fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
+    if !plan.workload.prepare.is_empty() {
+        return Err(ConductError::Plan(format!(
+            "workload {} has preparation steps ({}), which no environment here can run yet",
+            plan.workload.name,
+            plan.workload.prepare.join(", ")
+        )));
+    }
+    let crowded = plan.cells.iter().flat_map(|cell| &cell.load);
+    if let Some(role) = crowded.into_iter().find(|role| role.agents > 1) {
+        return Err(ConductError::Plan(format!(
+            "role {} asks for {} agents: one agent per role is what can be run yet, so leave out `count`",
+            role.role, role.agents
+        )));
+    }
+    refuse_what_cannot_be_compared(plan)
+}
+
+/// An arm that needs what is not there is left out; the baseline and one more must remain.
+fn refuse_what_cannot_be_compared(plan: &Plan) -> Result<(), ConductError> {
+    let can_run = plan.arms.iter().filter(|arm| arm.needs.is_none()).count();
+    let lacking = |arm: &Arm| {
+        let needs = arm.needs.as_ref()?;
+        Some(format!("{} needs {needs}", arm.name))
+    };
+    let lacking: Vec<String> = plan.arms.iter().filter_map(lacking).collect();
+    let baseline = plan.arms.first().is_none_or(|arm| arm.needs.is_none());
+    let too_few = match plan.compare {
+        Compare::Arms => can_run < 2.min(plan.arms.len()) || !baseline,
+        Compare::Levels => can_run == 0,
+    };
+    if too_few && !lacking.is_empty() {
+        return Err(ConductError::Plan(format!(
+            "there is nothing to compare in this environment: {}",
+            lacking.join("; ")
+        )));
+    }
+    Ok(())
+}

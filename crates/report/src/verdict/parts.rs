@@ -1,0 +1,176 @@
+//! Sums taken apart, in sentences: what all steps add together, what each adds, and what another order says.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
+use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
+
+use super::at_level;
+use super::clauses::{Number, list, number, subject, verb};
+use crate::quantity::{self, Sign};
+
+/// Whether an arm is told of as a part of a sum, and so not by itself.
+pub fn is_part(plan: &Plan, arm: &str) -> bool {
+    let mut sequences = plan.waterfall.iter();
+    sequences.any(|sequence| sequence.arms.iter().any(|name| name == arm))
+}
+
+/// What is told at the level of the answer: the total, each step, the checks.
+pub fn parts(plan: &Plan, view: &View, level: &str) -> Vec<String> {
+    let apart = at(view, level);
+    let mut texts: Vec<String> = total(plan, &apart, level).into_iter().collect();
+    let steps = first_order(&apart).map_or(0, |sequence| sequence.steps.len());
+    for place in 0..steps {
+        texts.extend(step(&apart, place));
+    }
+    for one in &apart {
+        let checks = one.checks.iter();
+        texts.extend(checks.map(|check| format!("{}: {check}.", heading(one))));
+    }
+    texts
+}
+
+/// The total at a level that is not that of the answer.
+pub fn in_short(plan: &Plan, view: &View, level: &str) -> Option<String> {
+    total(plan, &at(view, level), level)
+}
+
+/// Before there are intervals: what each step seems to add.
+pub fn so_far(plan: &Plan, view: &View, level: &str) -> Vec<String> {
+    let tell = |one: &&WaterfallView| {
+        let sequence = one.sequences.first()?;
+        let known = sequence.steps.iter().filter(|step| step.added.is_some());
+        let steps: Vec<String> = known
+            .map(|step| format!("{} {}", step.what, step.added_text))
+            .collect();
+        (!steps.is_empty()).then(|| {
+            format!(
+                "So far{}, parts of the {}: {}.",
+                at_level(plan, level),
+                one.label,
+                list(&steps)
+            )
+        })
+    };
+    at(view, level).iter().filter_map(tell).collect()
+}
+
+fn at<'a>(view: &'a View, level: &str) -> Vec<&'a WaterfallView> {
+    let all = view.waterfalls.iter();
+    all.filter(|one| one.level == level && !one.sequences.is_empty())
+        .collect()
+}
+
+fn first_order<'a>(apart: &[&'a WaterfallView]) -> Option<&'a WaterfallSequence> {
+    let sequence = apart.first()?.sequences.first()?;
+    sequence.missing.is_none().then_some(sequence)
+}
+
+fn heading(one: &WaterfallView) -> String {
+    subject(&one.label)
+}
+
+/// "All 10 steps from direct to ext-authz-100 together add 0.9 ms (0.8–1.0) to the mean and cost … at 1000 requests/s."
+fn total(plan: &Plan, apart: &[&WaterfallView], level: &str) -> Option<String> {
+    let sequence = first_order(apart)?;
+    let totals = apart.iter().filter_map(|one| {
+        let total = one.sequences.first()?.total?;
+        Some((one.metric, total))
+    });
+    let said = Said::of(totals, Number::Plural);
+    let steps = quantity::counted(sequence.steps.len() as u64, "step", "steps");
+    let last = sequence.steps.last()?;
+    let who = format!(
+        "All {steps} from {} to {} together",
+        sequence.first, last.arm
+    );
+    said.sentence(&who, &at_level(plan, level), Number::Plural)
+}
+
+/// "mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
+fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
+    let of = |one: &&WaterfallView| -> Option<(Metric, WaterfallStep)> {
+        let step = one.sequences.first()?.steps.get(place)?;
+        Some((one.metric, step.clone()))
+    };
+    let steps: Vec<(Metric, WaterfallStep)> = apart.iter().filter_map(of).collect();
+    let (_, first) = steps.first()?;
+    let number = number(&first.what);
+    let added = steps
+        .iter()
+        .filter_map(|(metric, step)| Some((*metric, step.added?)));
+    Said::of(added, number).sentence(&subject(&first.what), "", number)
+}
+
+/// What is said of a difference in several metrics.
+#[derive(Default)]
+struct Said {
+    /// "adds 0.08 ms (0.06–0.10) to the mean".
+    told: Vec<String>,
+    /// "the mean (−0.01 to 0.02 ms)": zero lies within the interval.
+    within_noise: Vec<String>,
+}
+
+impl Said {
+    fn of(differences: impl Iterator<Item = (Metric, Interval)>, number: Number) -> Said {
+        let mut said = Said::default();
+        for (metric, added) in differences {
+            let is_apart = match (added.low, added.high) {
+                (Some(low), Some(high)) => low > 0.0 || high < 0.0,
+                _ => continue,
+            };
+            if is_apart {
+                said.told.push(clause(metric, &added, number));
+            } else {
+                let (name, amount) = match metric {
+                    Metric::Cpu => (
+                        "CPU",
+                        quantity::difference(metric.unit(), &added, Sign::Shown),
+                    ),
+                    _ => (
+                        "the mean",
+                        quantity::difference(metric.unit(), &added, Sign::Shown),
+                    ),
+                };
+                said.within_noise.push(format!("{name} {amount}"));
+            }
+        }
+        said
+    }
+
+    fn sentence(&self, who: &str, at: &str, number: Number) -> Option<String> {
+        let noise = list(&self.within_noise);
+        let is = match number {
+            Number::Singular => "is",
+            Number::Plural => "are",
+        };
+        match (self.told.is_empty(), self.within_noise.is_empty()) {
+            (true, true) => None,
+            (true, false) => Some(format!(
+                "{who} {is} not told apart from nothing{at}: {noise}."
+            )),
+            (false, true) => Some(format!("{who} {}{at}.", list(&self.told))),
+            (false, false) => Some(format!(
+                "{who} {}{at}; not told apart from nothing: {noise}.",
+                list(&self.told)
+            )),
+        }
+    }
+}
+
+fn clause(metric: Metric, added: &Interval, number: Number) -> String {
+    let grows = added.estimate > 0.0;
+    if metric == Metric::Cpu {
+        let cost = verb(number, if grows { "cost" } else { "save" });
+        let cores = quantity::cores(added, Sign::Spoken);
+        return format!("{cost} {cores} per 1000 requests/s");
+    }
+    let amount = quantity::difference(metric.unit(), added, Sign::Spoken);
+    match grows {
+        true => format!("{} {amount} to the {}", verb(number, "add"), metric.label()),
+        false => format!(
+            "{} {amount} off the {}",
+            verb(number, "take"),
+            metric.label()
+        ),
+    }
+}
