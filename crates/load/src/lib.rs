@@ -48,6 +48,7 @@ pub mod generator;
 pub mod grpc;
 pub mod http1;
 pub mod http2;
+pub mod kafka;
 mod ledger;
 mod load;
 pub mod roster;

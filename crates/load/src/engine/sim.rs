@@ -30,6 +30,10 @@ pub enum Act {
 /// The far side: what it does, and how long after, when something reaches it.
 pub trait Far {
     fn connect(&mut self, now_ns: u64, conn: ConnId) -> Vec<(u64, Act)>;
+    /// The same for a far side of several addresses.
+    fn connect_to(&mut self, now_ns: u64, conn: ConnId, _to: SocketAddr) -> Vec<(u64, Act)> {
+        self.connect(now_ns, conn)
+    }
     fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)>;
     /// Our direction has ended.
     fn end(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
@@ -53,7 +57,7 @@ impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
 /// The network between an engine and a far side.
 pub struct Net<F> {
     pub now_ns: u64,
-    far: F,
+    pub far: F,
     events: BTreeMap<(u64, u64), (ConnId, u64, Act)>,
     order: u64,
     lives: HashMap<ConnId, u64>,
@@ -116,10 +120,10 @@ impl<F: Far> Wire for Net<F> {
         self.now_ns
     }
 
-    fn connect(&mut self, conn: ConnId, _address: SocketAddr) {
+    fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         *self.lives.entry(conn).or_insert(0) += 1;
         self.attempts.push((self.now_ns, conn));
-        let acts = self.far.connect(self.now_ns, conn);
+        let acts = self.far.connect_to(self.now_ns, conn, address);
         self.plan(conn, acts);
     }
 

@@ -20,9 +20,11 @@ use std::fmt::Display;
 use crate::client::{
     Bound, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, TimerId,
 };
+pub(crate) use backoff::Backoff;
 pub(crate) use deadlines::{DEADLINE, Deadlines};
+use opener::OPEN;
 pub(crate) use opener::Opener;
-use opener::{OPEN, RETRY};
+pub(crate) use opener::RETRY;
 pub use opening::Opening;
 pub use plan::Connections;
 pub(crate) use slot::{Exchange, Kept, Slot, State};

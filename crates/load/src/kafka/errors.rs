@@ -1,0 +1,173 @@
+//! What the error codes of brokers mean for a load: their class, whose fault they are, whether to try again, and the next step.
+
+use std::fmt;
+
+use tare_kafka::kafka_protocol::ResponseError;
+use tare_schema::agent::Fault;
+
+use crate::client::ErrorClass;
+
+/// What to do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Ask who leads, then try again.
+    Refresh,
+    /// Try again.
+    Retry,
+    /// Nothing: it would fail again.
+    GiveUp,
+}
+
+/// An error code as a broker sent it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code(pub i16);
+
+impl Code {
+    /// None.
+    pub const NONE: Code = Code(0);
+
+    /// Whether it is one at all.
+    #[must_use]
+    pub fn is_error(self) -> bool {
+        self.0 != 0
+    }
+
+    /// As the codecs know it.
+    #[must_use]
+    pub fn error(self) -> Option<ResponseError> {
+        ResponseError::try_from_code(self.0)
+    }
+
+    /// Its class.
+    #[must_use]
+    pub fn class(self) -> ErrorClass {
+        use ResponseError as E;
+        let (name, fault) = match self.error() {
+            Some(E::CorruptMessage) => ("corrupt-message", Fault::Target),
+            Some(E::UnknownTopicOrPartition | E::UnknownTopicId) => {
+                ("unknown-topic", Fault::Target)
+            }
+            Some(E::LeaderNotAvailable) => ("leader-not-available", Fault::Target),
+            Some(E::NotLeaderOrFollower) => ("not-leader", Fault::Target),
+            Some(E::FencedLeaderEpoch | E::UnknownLeaderEpoch) => ("leader-epoch", Fault::Target),
+            Some(E::RequestTimedOut) => ("request-timed-out", Fault::Target),
+            Some(E::MessageTooLarge | E::RecordListTooLarge) => {
+                ("message-too-large", Fault::Client)
+            }
+            Some(E::NotEnoughReplicas) => ("not-enough-replicas", Fault::Target),
+            Some(E::NotEnoughReplicasAfterAppend) => {
+                ("not-enough-replicas-after-append", Fault::Target)
+            }
+            Some(E::TopicAuthorizationFailed) => ("topic-authorization", Fault::Client),
+            Some(E::GroupAuthorizationFailed) => ("group-authorization", Fault::Client),
+            Some(E::ClusterAuthorizationFailed) => ("cluster-authorization", Fault::Client),
+            Some(E::OutOfOrderSequenceNumber) => ("out-of-order-sequence", Fault::Target),
+            Some(E::UnknownProducerId) => ("unknown-producer", Fault::Target),
+            Some(E::InvalidProducerEpoch | E::ProducerFenced) => ("producer-fenced", Fault::Target),
+            Some(E::KafkaStorageError) => ("storage", Fault::Target),
+            Some(E::InvalidRecord) => ("invalid-record", Fault::Client),
+            Some(E::InvalidTimestamp) => ("invalid-timestamp", Fault::Client),
+            Some(E::UnsupportedCompressionType) => ("unsupported-compression", Fault::Client),
+            Some(E::UnsupportedVersion) => ("unsupported-version", Fault::Client),
+            Some(E::OffsetOutOfRange) => ("offset-out-of-range", Fault::Client),
+            Some(E::CoordinatorNotAvailable) => ("coordinator-not-available", Fault::Target),
+            Some(E::CoordinatorLoadInProgress) => ("coordinator-loading", Fault::Target),
+            Some(E::NotCoordinator) => ("not-coordinator", Fault::Target),
+            Some(E::RebalanceInProgress) => ("rebalance", Fault::Target),
+            Some(E::IllegalGeneration) => ("illegal-generation", Fault::Target),
+            Some(E::UnknownMemberId) => ("unknown-member", Fault::Target),
+            Some(E::ThrottlingQuotaExceeded) => ("throttled", Fault::Target),
+            Some(E::SaslAuthenticationFailed) => ("sasl-refused", Fault::Client),
+            _ => {
+                return ErrorClass {
+                    name: "kafka-error",
+                    code: u16::try_from(self.0).ok(),
+                    fault: Fault::Target,
+                };
+            }
+        };
+        ErrorClass::of(name, fault)
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(self) -> Remedy {
+        use ResponseError as E;
+        match self.error() {
+            Some(
+                E::NotLeaderOrFollower
+                | E::LeaderNotAvailable
+                | E::FencedLeaderEpoch
+                | E::UnknownLeaderEpoch
+                | E::UnknownTopicOrPartition
+                | E::UnknownTopicId
+                | E::InconsistentTopicId
+                | E::ReplicaNotAvailable
+                | E::ListenerNotFound
+                | E::KafkaStorageError
+                | E::NetworkException,
+            ) => Remedy::Refresh,
+            Some(error) if error.is_retriable() => Remedy::Retry,
+            _ => Remedy::GiveUp,
+        }
+    }
+
+    /// The next step of who reads of it.
+    fn advice(self) -> &'static str {
+        use ResponseError as E;
+        match self.error() {
+            Some(E::MessageTooLarge | E::RecordListTooLarge) => {
+                "use a smaller --batch-size or --payload, or raise the topic's max.message.bytes"
+            }
+            Some(E::UnknownTopicOrPartition | E::UnknownTopicId) => {
+                "create the topic first, or check its name"
+            }
+            Some(E::NotEnoughReplicas | E::NotEnoughReplicasAfterAppend) => {
+                "bring its replicas back in sync, or lower the topic's min.insync.replicas"
+            }
+            Some(
+                E::TopicAuthorizationFailed
+                | E::ClusterAuthorizationFailed
+                | E::GroupAuthorizationFailed,
+            ) => "give this user the right in the broker's ACLs, or use another user",
+            Some(E::LeaderNotAvailable | E::NotLeaderOrFollower) => {
+                "wait until the partition has a leader, and see whether its brokers run"
+            }
+            Some(E::KafkaStorageError) => "see the broker's log directory and its disk",
+            Some(E::CorruptMessage) => "see what changes bytes between here and the broker",
+            Some(E::UnsupportedCompressionType) => "use another --compression",
+            Some(E::InvalidTimestamp) => "set the clocks of this machine and the broker",
+            _ => "see the broker's log",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error() {
+            None => f.write_str("no error"),
+            Some(error) => write!(f, "{error}: {}", self.advice()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_says_its_class_its_remedy_and_the_next_step() {
+        let code = Code(6);
+        assert_eq!(code.class().to_string(), "not-leader");
+        assert_eq!(code.remedy(), Remedy::Refresh);
+        assert!(
+            code.to_string().starts_with("NotLeaderOrFollower: wait"),
+            "{code}"
+        );
+        assert_eq!(Code(10).remedy(), Remedy::GiveUp);
+        assert_eq!(Code(19).remedy(), Remedy::Retry);
+        assert_eq!(Code(99).class().to_string(), "kafka-error-99");
+        assert_eq!(Code(-1).class().to_string(), "kafka-error");
+        assert!(!Code::NONE.is_error());
+    }
+}

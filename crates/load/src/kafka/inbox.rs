@@ -1,0 +1,138 @@
+//! Frames of answers, taken from what arrives: in place when they are whole, put together when they come in parts.
+
+use std::ops::Deref;
+
+use tare_kafka::frame::{self, FrameError};
+
+/// Reserved at once for a frame in parts: a length alone is no reason to take more.
+const RESERVED_MAX_BYTES: usize = 1 << 20;
+
+/// An answer behind its length: correlation, head, body.
+#[derive(Debug)]
+pub enum Frame<'a> {
+    /// Within what arrived.
+    InPlace(&'a [u8]),
+    /// Put together.
+    Whole(Vec<u8>),
+}
+
+impl Deref for Frame<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Frame::InPlace(bytes) => bytes,
+            Frame::Whole(bytes) => bytes,
+        }
+    }
+}
+
+/// What has arrived of one connection's next frame.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    /// Its length, as far as it is there.
+    head: Vec<u8>,
+    /// What is behind.
+    body: Vec<u8>,
+    spare: Vec<u8>,
+}
+
+impl Inbox {
+    /// Takes the next frame from the input, or all of it as part of one.
+    ///
+    /// # Errors
+    /// When the length cannot be that of an answer.
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Frame<'a>>, FrameError> {
+        if self.head.is_empty() {
+            match frame::length(input, frame::ANSWER_MAX_BYTES)? {
+                Some(length) if input.len() >= 4 + length => {
+                    let (whole, rest) = input.split_at(4 + length);
+                    *input = rest;
+                    return Ok(Some(Frame::InPlace(&whole[4..])));
+                }
+                _ if input.is_empty() => return Ok(None),
+                _ => self.body = std::mem::take(&mut self.spare),
+            }
+        }
+        take(&mut self.head, 4, input);
+        let Some(length) = frame::length(&self.head, frame::ANSWER_MAX_BYTES)? else {
+            return Ok(None);
+        };
+        if self.body.is_empty() {
+            self.body.reserve(length.min(RESERVED_MAX_BYTES));
+        }
+        take(&mut self.body, length, input);
+        if self.body.len() < length {
+            return Ok(None);
+        }
+        self.head.clear();
+        Ok(Some(Frame::Whole(std::mem::take(&mut self.body))))
+    }
+
+    /// Gets the room of a frame back, once it has been read.
+    pub fn give_back(&mut self, frame: Frame<'_>) {
+        if let Frame::Whole(mut bytes) = frame {
+            bytes.clear();
+            self.spare = bytes;
+        }
+    }
+
+    /// The connection is gone.
+    pub fn reset(&mut self) {
+        self.head.clear();
+        self.body.clear();
+    }
+}
+
+/// Moves bytes to a part until it is as long as wanted.
+fn take(part: &mut Vec<u8>, wanted: usize, input: &mut &[u8]) {
+    let (taken, rest) = input.split_at(input.len().min(wanted - part.len()));
+    part.extend_from_slice(taken);
+    *input = rest;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn frames_come_out_however_they_are_cut(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 4..60), 1..8),
+            cuts in prop::collection::vec(1..40_usize, 1..80),
+        ) {
+            let mut wire = Vec::new();
+            for body in &bodies {
+                wire.extend_from_slice(&(body.len() as u32).to_be_bytes());
+                wire.extend_from_slice(body);
+            }
+            let mut inbox = Inbox::default();
+            let mut found = Vec::new();
+            let mut rest = &wire[..];
+            for cut in cuts.into_iter().chain([usize::MAX]) {
+                let (mut piece, behind) = rest.split_at(cut.min(rest.len()));
+                rest = behind;
+                while let Some(frame) = inbox.next(&mut piece).unwrap() {
+                    found.push(frame.to_vec());
+                    inbox.give_back(frame);
+                }
+                prop_assert!(piece.is_empty());
+            }
+            prop_assert_eq!(found, bodies);
+        }
+    }
+
+    #[test]
+    fn an_impossible_length_is_an_error_in_one_piece_and_in_several() {
+        assert!(
+            Inbox::default()
+                .next(&mut &b"HTTP/1.1 400 Bad Request"[..])
+                .is_err()
+        );
+        let mut inbox = Inbox::default();
+        assert!(inbox.next(&mut &b"\x15\x03"[..]).unwrap().is_none());
+        assert!(inbox.next(&mut &b"\x03\x00\x02"[..]).is_err());
+    }
+}

@@ -1,0 +1,14 @@
+//! Kafka as a protocol of the generator: connections to the brokers of a cluster, and what produces over them.
+
+pub mod cluster;
+pub mod errors;
+mod inbox;
+pub mod names;
+mod outbox;
+#[cfg(test)]
+pub(crate) mod sim;
+mod versions;
+
+pub use cluster::{Answer, Cluster, ClusterPlan, Event};
+pub use outbox::{NoSegments, Segments};
+pub use versions::Api;

@@ -1,0 +1,109 @@
+//! The addresses of brokers that a cluster names: found before the load where they are known, asked for aside where not.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is known of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Its address.
+    Address(IpAddr),
+    /// Nothing yet: ask again.
+    Asked,
+    /// It has none.
+    Nothing(String),
+}
+
+/// Finds addresses without making anybody wait.
+pub trait Resolve: fmt::Debug + Send + Sync {
+    /// Asks for a name; the first time this begins to look.
+    fn ask(&self, host: &str) -> Found;
+}
+
+/// Asks the system, in a thread for each name that is not known.
+#[derive(Debug, Default)]
+pub struct SystemNames {
+    known: Arc<Mutex<HashMap<String, Found>>>,
+}
+
+/// Names that are kept: a cluster has a few, and one that invents more is not believed.
+const NAMES_MAX: usize = 1024;
+
+impl Resolve for SystemNames {
+    fn ask(&self, host: &str) -> Found {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = known.get(host) {
+            let found = found.clone();
+            if let Found::Nothing(_) = found {
+                // Told once: the next question begins anew.
+                known.remove(host);
+            }
+            return found;
+        }
+        if known.len() >= NAMES_MAX {
+            return Found::Nothing(format!("more than {NAMES_MAX} names of brokers"));
+        }
+        known.insert(host.to_owned(), Found::Asked);
+        let (name, answers) = (host.to_owned(), Arc::clone(&self.known));
+        let looking = std::thread::Builder::new()
+            .name("names".into())
+            .spawn(move || {
+                let found = look_up(&name);
+                let mut known = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                known.insert(name, found);
+            });
+        match looking {
+            Ok(_) => Found::Asked,
+            Err(error) => {
+                known.remove(host);
+                Found::Nothing(error.to_string())
+            }
+        }
+    }
+}
+
+/// The first address; of version 4 if there is one, as listeners on a name often have only that.
+fn look_up(host: &str) -> Found {
+    use std::net::ToSocketAddrs;
+    match (host, 0).to_socket_addrs() {
+        Ok(addresses) => {
+            let all: Vec<SocketAddr> = addresses.collect();
+            let best = all.iter().find(|address| address.is_ipv4()).or(all.first());
+            best.map_or_else(
+                || Found::Nothing("the name has no address".to_owned()),
+                |address| Found::Address(address.ip()),
+            )
+        }
+        Err(error) => Found::Nothing(error.to_string()),
+    }
+}
+
+/// The address of a host that may be written as one.
+pub(super) fn resolve(names: &dyn Resolve, host: &str) -> Found {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse() {
+        Ok(address) => Found::Address(address),
+        Err(_) => names.ask(host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_known_at_once_and_a_name_after_a_while() {
+        let names = SystemNames::default();
+        let four = Found::Address(IpAddr::from([127, 0, 0, 7]));
+        assert_eq!(resolve(&names, "127.0.0.7"), four);
+        assert!(matches!(resolve(&names, "[::1]"), Found::Address(_)));
+        let mut found = resolve(&names, "localhost");
+        while found == Found::Asked {
+            std::thread::yield_now();
+            found = resolve(&names, "localhost");
+        }
+        assert_eq!(found, Found::Address(IpAddr::from([127, 0, 0, 1])));
+    }
+}
