@@ -7,6 +7,7 @@
     reason = "a test program: it fails loudly and tells its caller by standard output"
 )]
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -17,25 +18,43 @@ use std::time::Duration;
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
-use tare_lab::keeper::{Ground, Keeper, Spawn, keeper_main};
+use tare_lab::keeper::{Bounds, Ground, Keeper, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
-use tare_schema::plan::Addressing;
+use tare_schema::plan::{Addressing, Limits};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["keeper", rest @ ..] => keeper_main(ground(rest)).unwrap(),
-        ["owner", base, token] => own(Keeper::start(&me(), Some(base.as_ref())).unwrap(), token),
+        ["owner", base, token] => own(
+            Keeper::start(&me(), Some(base.as_ref())).unwrap(),
+            token,
+            None,
+        ),
         ["owner-of-pods", base, token] => {
             let mut keeper = Keeper::start_in_namespaces(&me(), Some(base.as_ref())).unwrap();
             for number in 0..4 {
                 let address = Ipv4Addr::new(10, 77, 1, number);
                 keeper.plug(&format!("pod-{number}"), address).unwrap();
             }
-            own(keeper, token);
+            // Where they can be had, limits are among what must not stay.
+            let bounds = Bounds::new(Some(0.9), Some(1 << 30)).unwrap();
+            let bounds = keeper.try_bounds(bounds).is_ok().then_some(bounds);
+            own(keeper, token, bounds);
         }
         ["describe", base] => describe(base),
+        ["limits", base] => {
+            let limits = Limits {
+                cpu: Some(0.5),
+                memory_bytes: Some(1 << 30),
+            };
+            match Local::new(options(base, BTreeMap::from([("server".into(), limits)]))) {
+                Ok(_) => println!("possible"),
+                Err(error) => println!("{error}"),
+            }
+        }
+        ["hog"] => hog(),
         ["tree", token] => tree(token),
         ["orphan", token, how] => {
             start(&["sleep", token, how]);
@@ -81,8 +100,14 @@ fn me() -> PathBuf {
 
 /// Says which addressing this process can have, and why.
 fn describe(base: &str) {
+    let mut local = Local::new(options(base, BTreeMap::new())).unwrap();
+    let record = local.describe().unwrap();
+    println!("{}: {}", record.addressing, record.facts["addressing"]);
+}
+
+fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
     let base = PathBuf::from(base);
-    let mut local = Local::new(LocalOptions {
+    LocalOptions {
         tare: me(),
         addressing: Addressing::Auto,
         catalogue: Catalogue::load(&base, &[]).unwrap(),
@@ -93,16 +118,14 @@ fn describe(base: &str) {
         },
         out: base.clone(),
         site_links: Vec::new(),
+        limits,
         seed: 1,
         base: Some(base),
-    })
-    .unwrap();
-    let record = local.describe().unwrap();
-    println!("{}: {}", record.addressing, record.facts["addressing"]);
+    }
 }
 
 /// What a conductor does: start trees under a keeper, one in each pod if there are pods, go on for ever.
-fn own(mut keeper: Keeper, token: &str) {
+fn own(mut keeper: Keeper, token: &str, bounds: Option<Bounds>) {
     let pods = keeper.pids().len() > 1;
     for number in 0.. {
         let name = format!("tree-{number}");
@@ -119,6 +142,7 @@ fn own(mut keeper: Keeper, token: &str) {
                     nofile: None,
                     pod: pods.then(|| format!("pod-{number}")),
                     group: None,
+                    bounds,
                 })
                 .unwrap();
             println!("{number}");
@@ -186,6 +210,16 @@ fn burn_at_sight(file: &str, work: impl FnOnce()) {
     let before = own_cpu_ns();
     work();
     println!("burnt {}", own_cpu_ns() - before);
+    rest();
+}
+
+/// Wants ever more memory and uses it.
+fn hog() {
+    let mut kept = Vec::new();
+    for _ in 0..64 {
+        kept.push(vec![1_u8; 8 << 20]);
+        println!("{} MiB", kept.len() * 8);
+    }
     rest();
 }
 

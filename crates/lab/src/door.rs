@@ -105,6 +105,7 @@ impl PodDoor {
             nofile: None,
             pod: Some(self.pod.clone()),
             group: None,
+            bounds: None,
         };
         lock(&self.keeper).spawn(&spawn)?;
         let deadline = Instant::now() + within;

@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod catalogue;
 pub mod certificates;
+mod cgroup;
 pub mod counters;
 pub mod doctor;
 pub mod door;

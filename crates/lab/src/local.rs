@@ -5,6 +5,7 @@ mod addresses;
 mod agent;
 mod bed;
 mod collect;
+mod deaths;
 mod distances;
 mod layout;
 mod pods;
@@ -26,7 +27,7 @@ use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Bed, BedPlan, Environment};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::Keeper;
+use crate::keeper::{Bounds, Keeper};
 use crate::process;
 use crate::render;
 use bed::LocalBed;
@@ -53,7 +54,9 @@ pub struct LocalOptions {
     pub out: PathBuf,
     /// What is between the sites of the experiment; none: it has one.
     pub site_links: Vec<SiteLink>,
-    /// Seed of what is random on these.
+    /// Limits of instances, which must be possible here.
+    pub limits: BTreeMap<String, Limits>,
+    /// Seed of what is random on the links between sites.
     pub seed: u64,
     /// Folder for the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
@@ -81,7 +84,8 @@ impl Local {
     /// # Errors
     /// What could not be started; namespaces that were asked for and are not to be had.
     pub fn new(options: LocalOptions) -> Result<Local, LabError> {
-        let (keeper, network) = Network::start(&options)?;
+        let (mut keeper, network) = Network::start(&options)?;
+        try_limits(&mut keeper, &options.limits, network.word())?;
         let folder = keeper.folder().to_owned();
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let run = name.rsplit('-').next().unwrap_or_default().to_owned();
@@ -162,7 +166,6 @@ impl Environment for Local {
     }
 
     fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
-        no_limits(&plan.limits)?;
         let programs = self.programs(plan)?;
         lock(&self.keeper).pin(&plan.placement.part_cpus)?;
         process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
@@ -223,17 +226,30 @@ impl Environment for Local {
     }
 }
 
-/// Limits per instance need cgroups of their own, which loopback beds do not have.
-fn no_limits(limits: &BTreeMap<String, Limits>) -> Result<(), LabError> {
-    let set = |limits: &Limits| limits.cpu.is_some() || limits.memory_bytes.is_some();
-    match limits.iter().find(|(_, limits)| set(limits)) {
-        None => Ok(()),
-        Some((instance, _)) => Err(LabError::Unsupported {
-            what: format!("a limit of CPU or memory for {instance}"),
-            environment: String::from("local with loopback addressing"),
-            next: String::from("remove `limits`, or bound the cores of all parts by `placement`"),
-        }),
+/// Refuses limits that this machine does not let us set, before anything is measured.
+fn try_limits(
+    keeper: &mut Keeper,
+    limits: &BTreeMap<String, Limits>,
+    addressing: &str,
+) -> Result<(), LabError> {
+    for (instance, limits) in limits {
+        let Some(bounds) = bounds(limits) else {
+            continue;
+        };
+        keeper.try_bounds(bounds).map_err(|error| match error {
+            LabError::Keeper(why) => LabError::Unsupported {
+                what: format!("`limits` of {instance}"),
+                environment: format!("the environment local ({addressing}) here"),
+                next: why,
+            },
+            other => other,
+        })?;
     }
+    Ok(())
+}
+
+fn bounds(limits: &Limits) -> Option<Bounds> {
+    Bounds::new(limits.cpu, limits.memory_bytes)
 }
 
 fn make_folder(path: &Path) -> Result<(), LabError> {

@@ -17,6 +17,7 @@ use std::time::Instant;
 use tare_schema::record::{MachineUsage, PartUsage};
 
 use crate::LabError;
+use crate::cgroup::{Controller, Group, Mounts, Throttling};
 use crate::environment::Observation;
 use crate::process::{self, ProcessStat};
 pub(crate) use machine::MachineReading;
@@ -69,6 +70,18 @@ impl Watched {
         }
     }
 
+    /// The control group by which a limit of CPU is set for this part alone. (Tare's own is nobody's.)
+    fn limited(&self) -> Option<(Group, Throttling)> {
+        let Scope::Tree { root, .. } = self.scope else {
+            return None;
+        };
+        let mounts = Mounts::read();
+        let group = mounts.group_of(Controller::Cpu, root)?;
+        let own = mounts.group_of(Controller::Cpu, std::process::id());
+        let throttling = group.throttling()?;
+        (own.as_ref() != Some(&group)).then_some((group, throttling))
+    }
+
     fn members(&self, all: &[ProcessStat]) -> BTreeSet<u32> {
         match &self.scope {
             Scope::Only(pids) => pids.iter().copied().collect(),
@@ -104,6 +117,8 @@ struct PartObservation {
     watched: Watched,
     members: BTreeSet<u32>,
     first: BTreeMap<u32, ProcessReading>,
+    /// Its control group of its own, and what its limit of CPU had done before the window.
+    limited: Option<(Group, Throttling)>,
     /// Whether the peak of every process could be set back.
     peaks_reset: bool,
     rss_sum_bytes: u128,
@@ -126,6 +141,7 @@ impl LocalObservation {
             let members = watched.members(&all);
             let peaks_reset = members.iter().all(|pid| reading::reset_peak(*pid));
             parts.push(PartObservation {
+                limited: watched.limited(),
                 watched,
                 members,
                 first: BTreeMap::new(),
@@ -236,6 +252,11 @@ impl PartObservation {
             }
             (!last.is_empty()).then_some(total)
         };
+        let now = |(group, before): &(Group, Throttling)| Some((group.throttling()?, *before));
+        let limited = self.limited.as_ref().and_then(now);
+        let throttling = |value: &dyn Fn(&Throttling) -> u64| {
+            limited.map(|(now, before)| value(&now).saturating_sub(value(&before)))
+        };
         let peak: Option<u64> = last.values().map(|reading| reading.peak_bytes).sum();
         let mean = self.rss_sum_bytes / u128::from(self.rss_readings.max(1));
         PartUsage {
@@ -253,27 +274,18 @@ impl PartObservation {
             disk_read_bytes: grown(&|r| r.disk_read_bytes),
             disk_write_bytes: grown(&|r| r.disk_write_bytes),
             packets: None,
-            throttled_ns: grown_throttling(first, &last),
+            throttled_ns: throttling(&|t| t.throttled_ns),
+            throttled_periods: throttling(&|t| t.throttled),
+            limited_periods: throttling(&|t| t.periods),
             threads: last.values().map(|reading| reading.thread_count).sum(),
             processes: u32::try_from(last.len()).unwrap_or(u32::MAX),
         }
     }
 }
 
-/// Throttling is counted per cgroup: the part's processes share one, or it cannot be told.
-fn grown_throttling(
-    first: &BTreeMap<u32, ProcessReading>,
-    last: &BTreeMap<u32, ProcessReading>,
-) -> Option<u64> {
-    let before = first.values().next()?.throttled_ns?;
-    let after = last.values().next()?.throttled_ns?;
-    Some(after.saturating_sub(before))
-}
-
 fn read_all(pids: &BTreeSet<u32>) -> BTreeMap<u32, ProcessReading> {
-    let own = reading::cgroup_of(std::process::id());
     pids.iter()
-        .filter_map(|pid| Some((*pid, ProcessReading::take(*pid, own.as_deref())?)))
+        .filter_map(|pid| Some((*pid, ProcessReading::take(*pid)?)))
         .collect()
 }
 

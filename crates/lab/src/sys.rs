@@ -15,12 +15,17 @@ use std::time::Duration;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CpuSet, LinkNameSpaceType};
 
+/// Tells the parent which of the calls between fork and exec failed: none of the others gives this number.
+pub(crate) const NO_GROUP: i32 = libc::EDQUOT;
+
 /// What a child does to itself between fork and exec.
 pub(crate) struct ChildSetup {
     /// Process that must still be the parent; `None`: one outside of the child's PID namespace.
     pub parent: Option<Pid>,
     /// Network namespace; `None`: as the parent.
     pub network: Option<OwnedFd>,
+    /// Files of control groups: who writes `0` joins.
+    pub groups: Vec<OwnedFd>,
     /// Session of its own, so that a whole session can be signalled.
     pub session: Session,
     /// Cores; `None`: as the parent.
@@ -49,6 +54,11 @@ pub(crate) fn prepare_child(command: &mut Command, setup: ChildSetup) {
 }
 
 fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
+    for group in &setup.groups {
+        if rustix::io::write(group, b"0").is_err() {
+            return Err(io::Error::from_raw_os_error(NO_GROUP));
+        }
+    }
     if let Some(network) = &setup.network {
         let kind = Some(LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(network.as_fd(), kind)?;

@@ -61,6 +61,7 @@ pub(crate) fn run(
         ChildSetup {
             parent: Some(rustix::process::getpid()),
             network: None,
+            groups: Vec::new(),
             session: Session::Parents,
             cpus: None,
             nofile: None,

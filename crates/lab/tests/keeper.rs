@@ -6,10 +6,13 @@
     reason = "the functions beside the tests fail as the tests do"
 )]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+mod base;
 
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use base::{Base, kill, within};
 use tare_lab::LabError;
 use tare_lab::keeper::{Ending, Keeper, Spawn};
 
@@ -204,6 +207,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
         nofile: None,
         pod: None,
         group: None,
+        bounds: None,
     }
 }
 
@@ -214,20 +218,6 @@ fn ending_of(keeper: &mut Keeper, name: &str) -> tare_lab::keeper::Exit {
         found.is_some()
     });
     found.expect("it ends")
-}
-
-/// Polls until the condition holds or the limit has passed.
-fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        if holds() {
-            return true;
-        }
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Living processes with this word on their command line, but for the owner's own.
@@ -244,43 +234,4 @@ fn carrying(token: &str) -> Vec<u32> {
 fn environment(pid: u32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn kill(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-}
-
-/// A folder for private folders that goes with the test.
-struct Base(PathBuf);
-
-impl Base {
-    fn new(name: &str) -> Base {
-        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Base(path)
-    }
-
-    fn token(&self) -> String {
-        format!("token-{}", name_of(&self.0))
-    }
-
-    fn text(&self) -> String {
-        self.0.display().to_string()
-    }
-
-    fn entries(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        entries.map(|entry| entry.unwrap().path()).collect()
-    }
-}
-
-impl Drop for Base {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn name_of(path: &Path) -> String {
-    path.file_name().unwrap().to_string_lossy().into_owned()
 }

@@ -5,25 +5,23 @@
     reason = "the functions beside the tests fail as the tests do"
 )]
 
-use std::collections::BTreeMap;
+mod beds;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use beds::{LIMIT, RIG, Rig, server, through_relay, until};
+use serde_json::json;
 use tare_lab::LabError;
 use tare_lab::catalogue::Catalogue;
-use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_lab::environment::{Bed, Environment};
 use tare_lab::fetch::Fetcher;
-use tare_lab::local::{Local, LocalOptions};
+use tare_lab::local::Local;
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::LoadPlan;
-use tare_schema::plan::{Addressing, Placement};
-use tare_schema::topology::Security;
-
-const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
-const LIMIT: Duration = Duration::from_secs(10);
+use tare_schema::topology::{Interception, Security};
 
 #[test]
 fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
@@ -260,14 +258,10 @@ fn an_agent_can_be_interrupted_and_a_silent_one_does_not_hold_us() {
 fn what_loopback_cannot_do_is_refused_with_the_next_step() {
     let rig = Rig::new();
     let mut plan = through_relay();
-    let limits = tare_schema::plan::Limits {
-        cpu: Some(1.0),
-        memory_bytes: None,
-    };
-    plan.limits.insert(String::from("server"), limits);
+    plan.topology.routes[0].links[1].interception = Interception::Redirect;
     let text = rig.local().place(&plan).err().unwrap().to_string();
     assert!(
-        text.contains("server") && text.contains("placement"),
+        text.contains("client->server") && text.contains("addressing: namespaces"),
         "{text}"
     );
 }
@@ -366,57 +360,6 @@ fn echo(bed: &dyn Bed) -> String {
     String::from_utf8(back.to_vec()).unwrap()
 }
 
-fn until(mut holds: impl FnMut() -> bool) {
-    let deadline = std::time::Instant::now() + LIMIT;
-    while !holds() {
-        assert!(std::time::Instant::now() < deadline, "it never came");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn through_relay() -> BedPlan {
-    plan("echo", &["server-sidecar"])
-}
-
-fn server(target: &str) -> BedPlan {
-    plan(target, &[])
-}
-
-fn plan(target: &str, stops: &[&str]) -> BedPlan {
-    let mut instances = vec![instance("server", "server", target, "app")];
-    instances.extend(
-        stops
-            .iter()
-            .map(|name| instance(name, "server", "relay", "sidecar")),
-    );
-    instances.push(instance("client", "client", "agent", "agent"));
-    let link = json!({"security": "plaintext", "interception": "explicit"});
-    BedPlan {
-        name: String::from("b1-arm"),
-        topology: serde_json::from_value(json!({
-            "pods": [{"name": "server", "site": "a"}, {"name": "client", "site": "a"}],
-            "instances": instances,
-            "routes": [{
-                "edge": "client->server", "from": "client", "to": "server", "protocol": "tcp",
-                "own": "plaintext", "stops": stops, "links": vec![link; stops.len() + 1],
-            }],
-        }))
-        .unwrap(),
-        workload: BTreeMap::new(),
-        targets: BTreeMap::new(),
-        placement: Placement {
-            agent_cpus: Vec::new(),
-            part_cpus: Vec::new(),
-        },
-        limits: BTreeMap::new(),
-        excluded: Vec::new(),
-    }
-}
-
-fn instance(name: &str, pod: &str, target: &str, role: &str) -> Value {
-    json!({"name": name, "pod": pod, "target": target, "role": role, "settings": {}})
-}
-
 fn load(role: &str) -> LoadPlan {
     serde_json::from_value(json!({
         "version": 1, "role": role, "start_at_unix_us": null, "seed": 1,
@@ -429,69 +372,4 @@ fn load(role: &str) -> LoadPlan {
         },
     }))
     .unwrap()
-}
-
-/// A folder with targets made of the rig.
-struct Rig(tempfile::TempDir);
-
-impl Rig {
-    fn new() -> Rig {
-        let rig = Rig(tempfile::tempdir().unwrap());
-        std::fs::create_dir(rig.path("base")).unwrap();
-        let serve = r#"["{{ bin }}", serve, "{{ listen }}"]"#;
-        let tcp = r#"{tcp: "{{ listen }}", within: 5s}"#;
-        rig.target("echo", "render: {note.txt: note.j2}\n", serve, tcp);
-        let upstream = "{{ routes[0].upstream.address }}:{{ routes[0].upstream.port }}";
-        let relay = format!(r#"["{{{{ bin }}}}", relay, "{{{{ listen }}}}", "{upstream}"]"#);
-        rig.target("relay", "", &relay, tcp);
-        let log = |line: &str| format!("{{log: {line}, within: 5s}}");
-        let sh = |script: &str| format!(r#"[/bin/sh, -c, "{script}"]"#);
-        rig.target(
-            "mortal",
-            "",
-            &sh("echo up; sleep 0.2; echo out of luck; exit 4"),
-            &log("up"),
-        );
-        rig.target("stillborn", "", &sh("echo bad configuration; exit 5"), tcp);
-        let soon = r#"{tcp: "{{ listen }}", within: 300ms}"#;
-        rig.target("mute", "", &sh("echo thinking; sleep 60"), soon);
-        let step = "prepare: [{name: format, command: [/bin/sh, -c, 'exit 9']}]\n";
-        rig.target("unprepared", step, serve, tcp);
-        rig
-    }
-
-    fn target(&self, name: &str, more: &str, start: &str, ready: &str) {
-        let folder = self.path("targets").join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let text = format!(
-            "target: {name}\nabout: of the rig\nget: [self]\nversion: {{command: ['{{{{ bin }}}}', --version], pattern: 'rig (\\S+)'}}\nroles: [app, sidecar]\nspeaks: [tcp]\n{more}start: {start}\nready: {ready}\n"
-        );
-        std::fs::write(folder.join("target.yaml"), text).unwrap();
-        std::fs::write(folder.join("note.j2"), "I am {{ name }}").unwrap();
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn options(&self) -> LocalOptions {
-        LocalOptions {
-            tare: PathBuf::from(RIG),
-            addressing: Addressing::Loopback,
-            catalogue: Catalogue::load(&self.path("targets"), &[]).unwrap(),
-            fetcher: Fetcher {
-                cache: self.path("cache"),
-                own: PathBuf::from(RIG),
-                chosen: Vec::new(),
-            },
-            out: self.path("runs"),
-            site_links: Vec::new(),
-            seed: 1,
-            base: Some(self.path("base")),
-        }
-    }
-
-    fn local(&self) -> Local {
-        Local::new(self.options()).unwrap()
-    }
 }

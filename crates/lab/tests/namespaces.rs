@@ -5,15 +5,18 @@
     reason = "the functions beside the tests fail as the tests do"
 )]
 
+mod base;
+
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use base::{Base, kill, processes, within};
 use tare_lab::keeper::{Keeper, Spawn};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -194,6 +197,7 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         nofile: None,
         pod: Some(String::from(pod)),
         group: None,
+        bounds: None,
     };
     let pid = keeper.spawn(&spawn).unwrap();
     assert!(within(Duration::from_secs(10), || {
@@ -217,29 +221,15 @@ impl Which {
     }
 }
 
-/// A folder for private folders that goes with the test.
-struct Base(PathBuf);
-
 impl Base {
-    fn new(name: &str) -> Base {
-        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Base(path)
-    }
-
-    fn text(&self) -> String {
-        self.0.display().to_string()
-    }
-
-    fn token(&self, round: u64) -> String {
-        let name = self.0.file_name().unwrap().to_string_lossy().into_owned();
-        format!("token-{name}-{round}")
+    fn token_of(&self, round: u64) -> String {
+        format!("{}-{round}", self.token())
     }
 
     fn owner(&self, round: u64, user: u32) -> std::process::Child {
         let mut command = Command::new(RIG);
         command
-            .args(["owner-of-pods", &self.text(), &self.token(round)])
+            .args(["owner-of-pods", &self.text(), &self.token_of(round)])
             .current_dir("/")
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -251,7 +241,7 @@ impl Base {
 
     /// Living processes of a round's trees.
     fn carrying(&self, round: u64) -> Vec<u32> {
-        let token = self.token(round);
+        let token = self.token_of(round);
         processes(|words| words.contains(&token) && !words.contains(&"owner-of-pods".into()))
     }
 
@@ -282,16 +272,6 @@ impl Base {
             .collect()
     }
 
-    /// Private folders of keepers.
-    fn entries(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        let entries = entries.map(|entry| entry.unwrap());
-        entries
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with("tare-"))
-            .map(|entry| entry.path())
-            .collect()
-    }
-
     /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's.
     fn assert_gone(&self, round: u64, networks: &BTreeSet<PathBuf>) {
         let host = std::fs::read_link("/proc/self/ns/net").unwrap();
@@ -319,12 +299,6 @@ impl Base {
     }
 }
 
-impl Drop for Base {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Names of the host's network devices.
 fn devices() -> BTreeSet<String> {
     let text = std::fs::read_to_string("/proc/self/net/dev").unwrap();
@@ -332,39 +306,4 @@ fn devices() -> BTreeSet<String> {
     lines
         .map(|line| line.split(':').next().unwrap().trim().to_owned())
         .collect()
-}
-
-/// Living processes whose command line is like this.
-fn processes(like: impl Fn(&[String]) -> bool) -> Vec<u32> {
-    let entries = std::fs::read_dir("/proc").unwrap();
-    let pids = entries.filter_map(|e| e.unwrap().file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let line = std::fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
-        let words: Vec<String> = line
-            .unwrap_or_default()
-            .split(|b| *b == 0)
-            .map(|word| String::from_utf8_lossy(word).into_owned())
-            .collect();
-        words.len() > 1 && *pid != std::process::id() && like(&words)
-    })
-    .collect()
-}
-
-/// Polls until the condition holds or the limit has passed.
-fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        if holds() {
-            return true;
-        }
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn kill(pid: u32) {
-    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }

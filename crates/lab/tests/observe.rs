@@ -49,6 +49,7 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
             nofile: None,
             pod: None,
             group: None,
+            bounds: None,
         })
         .unwrap();
     let mark = "TARE_INSTANCE=work";

@@ -165,8 +165,14 @@ pub struct PartUsage {
     /// Packets in and out: of a part that is alone in a pod with a network of its own. What passed through a pod of several
     /// stands in [`MachineUsage::pods`].
     pub packets: Option<u64>,
-    /// Time throttled by a limit.
+    /// Time throttled by a limit: runnable, but kept waiting.
     pub throttled_ns: Option<u64>,
+    /// Periods (100 ms each) in which its limit of CPU was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_periods: Option<u64>,
+    /// Periods in which it wanted to run under a limit of CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_periods: Option<u64>,
     /// Threads at the end.
     pub threads: Option<u32>,
     /// Processes at the end.

@@ -97,6 +97,7 @@ pub(super) fn environment(
         fetcher: Fetcher::from_env()?,
         out: args.out.clone(),
         site_links: plan.site_links.clone(),
+        limits: plan.limits.clone(),
         seed: plan.seed,
         base: None,
     })?)

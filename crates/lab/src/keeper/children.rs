@@ -17,7 +17,7 @@ use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
 use super::protocol::{Ending, Spawn};
 use crate::process::{self, ProcessStat};
-use crate::sys::{self, ChildSetup, Session};
+use crate::sys::{self, ChildSetup, NO_GROUP, Session};
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
@@ -30,6 +30,8 @@ pub(crate) struct Child {
     /// Becomes readable when the process ends.
     pub(crate) ended: OwnedFd,
     pub(crate) output: Output,
+    /// Most memory it may have, where that is limited.
+    pub(crate) memory_bytes_max: Option<u64>,
     pub(crate) ending: Option<Ending>,
     /// Whether the conductor has been told of the ending.
     pub(crate) told: bool,
@@ -43,7 +45,7 @@ pub(crate) struct Children {
 
 impl Children {
     /// Starts one.
-    pub(crate) fn spawn(&mut self, spawn: &Spawn, place: &Place<'_>) -> Result<u32, String> {
+    pub(crate) fn spawn(&mut self, spawn: &Spawn, place: Place<'_>) -> Result<u32, String> {
         if self.by_name.contains_key(&spawn.name) {
             return Err(format!("a process named {} is already kept", spawn.name));
         }
@@ -127,9 +129,11 @@ pub(crate) struct Place<'a> {
     pub(crate) network: Option<BorrowedFd<'a>>,
     /// The `/proc` that the conductor sees, where it is another than ours.
     pub(crate) outer_proc: Option<BorrowedFd<'a>>,
+    /// The control groups that it joins.
+    pub(crate) groups: Vec<OwnedFd>,
 }
 
-fn start(spawn: &Spawn, place: &Place<'_>) -> Result<Child, String> {
+fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
     let (program, arguments) = spawn
         .argv
         .split_first()
@@ -168,6 +172,7 @@ fn start(spawn: &Spawn, place: &Place<'_>) -> Result<Child, String> {
         ChildSetup {
             parent: Some(rustix::process::getpid()),
             network,
+            groups: place.groups,
             session: Session::Own,
             cpus: cpu_set(&spawn.cpus),
             nofile: spawn.nofile,
@@ -193,6 +198,7 @@ fn start(spawn: &Spawn, place: &Place<'_>) -> Result<Child, String> {
         outer_pid,
         ended,
         output: Output::new(read, file, spawn.output_bytes_max),
+        memory_bytes_max: spawn.bounds.and_then(|bounds| bounds.memory_bytes),
         ending: None,
         told: false,
     })
@@ -224,6 +230,9 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
         _ if error.raw_os_error() == Some(libc::EINVAL) && !spawn.cpus.is_empty() => {
             format!("{error}; are the cores {:?} there and allowed?", spawn.cpus)
         }
+        _ if error.raw_os_error() == Some(NO_GROUP) => String::from(
+            "it cannot join the control group of its limits; run as root, or remove `limits`",
+        ),
         _ => error.to_string(),
     }
 }

@@ -18,6 +18,7 @@ use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
 use tare_net::link::{LinkPlan, RoundTrips};
 
 use crate::LabError;
+use crate::cgroup::fence::Bounds;
 use crate::process;
 
 /// A keeper answers at once, but for stops.
@@ -251,6 +252,16 @@ impl Keeper {
         self.sockets.pop_front().ok_or_else(|| {
             LabError::Keeper(String::from("the keeper's answer came without its socket"))
         })
+    }
+
+    /// Tries whether processes can be bounded so.
+    ///
+    /// # Errors
+    /// Why not, with the next step.
+    pub fn try_bounds(&mut self, bounds: Bounds) -> Result<(), LabError> {
+        self.ask(Order::TryBounds { bounds }, ANSWER_LIMIT)?
+            .map(drop)
+            .map_err(LabError::Keeper)
     }
 
     /// How a process ended, if it has and was not stopped.

@@ -9,6 +9,7 @@ use rustix::fs::FlockOperation;
 use rustix::process::Signal;
 
 use crate::LabError;
+use crate::cgroup::fence;
 use crate::process;
 
 /// Environment variable that every kept process carries: the name of the keeper's folder.
@@ -53,6 +54,7 @@ impl PrivateFolder {
 
     /// Removes it with all that is in it; a file made while it is emptied is met by trying again.
     pub(crate) fn remove(&self) -> std::io::Result<()> {
+        fence::remove_all(&self.path);
         remove_tree(&self.path)
     }
 }
@@ -99,6 +101,7 @@ pub(crate) fn clear(path: &Path) -> bool {
         }
         process::pause(std::time::Duration::from_millis(10));
     }
+    fence::remove_all(path);
     remove_tree(path).is_ok()
 }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use tare_net::capture::Capture;
 use tare_net::link::LinkPlan;
 
+use crate::cgroup::fence::Bounds;
+
 /// Longest line either side accepts.
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 20;
 
@@ -33,6 +35,9 @@ pub struct Spawn {
     pub pod: Option<String>,
     /// Group it belongs to; `None`: as the keeper.
     pub group: Option<u32>,
+    /// What it and all it starts may have; `None`: as the keeper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
 }
 
 /// What the conductor asks for.
@@ -72,6 +77,8 @@ pub(crate) enum Order {
     Capture { pod: String, capture: Capture },
     /// Open a socket inside a pod's network; it comes with the answer.
     Socket { pod: String },
+    /// Try whether processes can be bounded so.
+    TryBounds { bounds: Bounds },
     /// Kill everything, remove the folder, end.
     Shutdown,
 }
@@ -115,12 +122,21 @@ pub enum Ending {
     Code(i32),
     /// This signal ended it.
     Signal(i32),
+    /// The kernel killed it since it wanted more memory than its limit.
+    Memory {
+        /// The limit.
+        limit_bytes: u64,
+    },
 }
 
 impl std::fmt::Display for Ending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Ending::Code(code) => write!(f, "exit code {code}"),
+            Ending::Memory { limit_bytes } => write!(
+                f,
+                "killed by the kernel: it wanted more memory than its limit of {limit_bytes} bytes"
+            ),
             Ending::Signal(number) => {
                 let name = match *number {
                     libc::SIGKILL => " (SIGKILL: killed, perhaps for want of memory)",

@@ -15,8 +15,9 @@ use super::guardian;
 use super::lines::Lines;
 use super::passing::{Outlet, Sent};
 use super::pods::Pods;
-use super::protocol::{Event, LINE_BYTES_MAX, Order, Request, Spawn};
+use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
 use crate::LabError;
+use crate::cgroup::fence::{Bounds, Fences};
 use crate::process;
 
 /// Answers that the conductor has not read yet: beyond this no order is taken.
@@ -109,6 +110,7 @@ struct Server<'a> {
     home: Home,
     pods: Option<Pods>,
     children: Children,
+    fences: Fences,
     lines: Lines,
     outbound: Outlet,
     stops: Vec<Stopping>,
@@ -140,12 +142,13 @@ impl<'a> Server<'a> {
         };
         let mut server = Server {
             stream,
-            home,
             pods,
             children: Children::default(),
+            fences: Fences::new(home.path()),
             lines: Lines::new(LINE_BYTES_MAX),
             outbound: Outlet::default(),
             stops: Vec::new(),
+            home,
         };
         server.say(&Event::Hello {
             pid: own_pid.ok_or_else(|| {
@@ -280,6 +283,7 @@ impl<'a> Server<'a> {
                 self.outbound.push_socket(socket);
                 nothing_to_tell(())
             }),
+            Order::TryBounds { bounds } => self.try_bounds(&bounds).map(nothing_to_tell),
             Order::Shutdown => return After::End,
         };
         let event = match answer {
@@ -296,12 +300,31 @@ impl<'a> Server<'a> {
             (Some(pod), Some(pods)) => Some(pods.network(pod)?),
             (Some(_), None) => return Err(String::from(NO_PODS)),
         };
+        let groups = match &spawn.bounds {
+            Some(bounds) if !self.children.by_name.contains_key(&spawn.name) => {
+                self.fences.make(&spawn.name, bounds)?
+            }
+            _ => Vec::new(),
+        };
         let place = children::Place {
             mark: &folder::name_of(self.home.path()),
             network,
             outer_proc: self.pods.as_ref().map(Pods::outer_proc),
+            groups,
         };
-        self.children.spawn(spawn, &place)
+        let started = self.children.spawn(spawn, place);
+        if !self.children.by_name.contains_key(&spawn.name) {
+            self.fences.remove(&spawn.name);
+        }
+        started
+    }
+
+    /// Makes the groups of a process that is not started.
+    fn try_bounds(&mut self, bounds: &Bounds) -> Result<(), String> {
+        const NOBODY: &str = "nobody";
+        let made = self.fences.make(NOBODY, bounds);
+        self.fences.remove(NOBODY);
+        made.map(drop)
     }
 
     fn with_pods<T>(
@@ -365,6 +388,7 @@ impl<'a> Server<'a> {
             let left = self.children.members(&stop.name);
             if left.is_empty() && ended {
                 self.children.by_name.remove(&stop.name);
+                self.fences.remove(&stop.name);
                 self.say(&Event::Done {
                     id: stop.id,
                     pid: None,
@@ -390,9 +414,15 @@ impl<'a> Server<'a> {
     fn tell_endings(&mut self) {
         let mut events = Vec::new();
         for (name, child) in &mut self.children.by_name {
-            let Some(how) = child.ending.filter(|_| !child.told) else {
+            let Some(mut how) = child.ending.filter(|_| !child.told) else {
                 continue;
             };
+            if let (Ending::Signal(libc::SIGKILL), Some(limit_bytes)) =
+                (how, child.memory_bytes_max)
+                && self.fences.memory_kills(name) > 0
+            {
+                how = Ending::Memory { limit_bytes };
+            }
             child.told = true;
             child.output.take();
             events.push(Event::Exited {

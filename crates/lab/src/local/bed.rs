@@ -20,7 +20,7 @@ use crate::LabError;
 use crate::counters::CounterReader;
 use crate::door::Door;
 use crate::environment::{Agent, Bed, BedPlan, Death, Inhabitant, InstanceCounters, Observation};
-use crate::keeper::{Exit, Spawn};
+use crate::keeper::{Bounds, Exit, Spawn};
 use crate::observe::LocalObservation;
 use crate::probe::{Life, Waited};
 use crate::process;
@@ -54,11 +54,11 @@ pub(crate) struct LocalBed {
     pub(super) placed: Placed,
     readers: Vec<CounterReader>,
     /// Instances that were started, with their process ids, in that order.
-    started: Vec<(String, u32)>,
+    pub(super) started: Vec<(String, u32)>,
     /// The agent process of each agent instance that was started last.
     pub(super) agents: BTreeMap<String, (String, u32)>,
     agents_started: u32,
-    reported_dead: BTreeSet<String>,
+    pub(super) reported_dead: BTreeSet<String>,
 }
 
 impl LocalBed {
@@ -97,6 +97,7 @@ impl LocalBed {
             nofile: Some(FILES_MAX),
             pod: self.placed.pods.network(pod),
             group: None,
+            bounds: None,
         }
     }
 
@@ -111,10 +112,20 @@ impl LocalBed {
         spawn.env.extend(rendered.env.clone());
         let takes_redirected = self.placed.layout.capturing.contains(name);
         spawn.group = takes_redirected.then_some(SIDECAR_GROUP);
+        spawn.bounds = self.bounds(name);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));
         self.readers[index] = CounterReader::new(&rendered, self.door(index));
         Ok(())
+    }
+
+    /// What an instance may have.
+    pub(super) fn bounds(&self, instance: &str) -> Option<Bounds> {
+        self.placed
+            .plan
+            .limits
+            .get(instance)
+            .and_then(super::bounds)
     }
 
     /// Starts a process that does nothing in a pod, so that the pod can be entered.
@@ -331,6 +342,7 @@ impl Bed for LocalBed {
         let mut spawn = self.spawn("", &pod, &argv, (&dir, &log));
         spawn.name.clone_from(&name);
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
+        spawn.bounds = self.bounds(instance);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.agents.insert(instance.to_owned(), (name, pid));
         Ok(Box::new(agent))
@@ -380,27 +392,7 @@ impl Bed for LocalBed {
     }
 
     fn deaths(&mut self) -> Vec<Death> {
-        let mut deaths = Vec::new();
-        for (name, _) in &self.started {
-            let exit = lock(&self.placed.keeper).exit_of(&format!("{}/{name}", self.placed.name));
-            let death = match exit {
-                Ok(None) => continue,
-                Ok(Some(exit)) => Death {
-                    instance: name.clone(),
-                    how: exit.how.to_string(),
-                    log_tail: exit.tail,
-                },
-                Err(error) => Death {
-                    instance: name.clone(),
-                    how: error.to_string(),
-                    log_tail: Vec::new(),
-                },
-            };
-            if self.reported_dead.insert(name.clone()) {
-                deaths.push(death);
-            }
-        }
-        deaths
+        self.new_deaths()
     }
 
     fn collect(&mut self, into: &Path) -> Result<Vec<PathBuf>, LabError> {

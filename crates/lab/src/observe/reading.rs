@@ -24,12 +24,11 @@ pub(crate) struct ProcessReading {
     pub disk_write_bytes: Option<u64>,
     pub peak_bytes: Option<u64>,
     pub thread_count: Option<u32>,
-    pub throttled_ns: Option<u64>,
 }
 
 impl ProcessReading {
-    /// Reads a process; `None` when it is gone. `own_cgroup` is Tare's: throttling there is nobody's own.
-    pub(crate) fn take(pid: u32, own_cgroup: Option<&str>) -> Option<ProcessReading> {
+    /// Reads a process; `None` when it is gone.
+    pub(crate) fn take(pid: u32) -> Option<ProcessReading> {
         let stat = process::stat(pid)?;
         let io = fs::read_to_string(format!("/proc/{pid}/io")).ok();
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok();
@@ -71,7 +70,6 @@ impl ProcessReading {
                 .and_then(|status| field(status, "VmHWM"))
                 .map(|kib| kib * 1024),
             thread_count: Some(stat.threads),
-            throttled_ns: throttled(pid, own_cgroup),
         })
     }
 
@@ -112,20 +110,6 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
-}
-
-/// The cgroup (version 2) of a process.
-pub(crate) fn cgroup_of(pid: u32) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("0::"));
-    line.map(str::to_owned)
-}
-
-fn throttled(pid: u32, own_cgroup: Option<&str>) -> Option<u64> {
-    let group = cgroup_of(pid).filter(|group| Some(group.as_str()) != own_cgroup)?;
-    let path = format!("/sys/fs/cgroup{group}/cpu.stat");
-    let text = fs::read_to_string(path).ok()?;
-    field(&text, "throttled_usec").map(|us| us * 1000)
 }
 
 fn thread_ids(pid: u32) -> Option<Vec<u32>> {

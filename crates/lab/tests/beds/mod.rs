@@ -1,0 +1,143 @@
+//! Beds of the local environment whose targets are made of the rig, for tests.
+#![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tare_lab::catalogue::Catalogue;
+use tare_lab::environment::BedPlan;
+use tare_lab::fetch::Fetcher;
+use tare_lab::local::{Local, LocalOptions};
+use tare_schema::plan::{Addressing, Placement};
+
+pub const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
+pub const LIMIT: Duration = Duration::from_secs(10);
+
+pub fn until(mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + LIMIT;
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "it never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub fn through_relay() -> BedPlan {
+    plan("echo", &["server-sidecar"])
+}
+
+pub fn server(target: &str) -> BedPlan {
+    plan(target, &[])
+}
+
+pub fn plan(target: &str, stops: &[&str]) -> BedPlan {
+    let mut instances = vec![instance("server", "server", target, "app")];
+    instances.extend(
+        stops
+            .iter()
+            .map(|name| instance(name, "server", "relay", "sidecar")),
+    );
+    instances.push(instance("client", "client", "agent", "agent"));
+    let link = json!({"security": "plaintext", "interception": "explicit"});
+    BedPlan {
+        name: String::from("b1-arm"),
+        topology: serde_json::from_value(json!({
+            "pods": [{"name": "server", "site": "a"}, {"name": "client", "site": "a"}],
+            "instances": instances,
+            "routes": [{
+                "edge": "client->server", "from": "client", "to": "server", "protocol": "tcp",
+                "own": "plaintext", "stops": stops, "links": vec![link; stops.len() + 1],
+            }],
+        }))
+        .unwrap(),
+        workload: BTreeMap::new(),
+        targets: BTreeMap::new(),
+        placement: Placement {
+            agent_cpus: Vec::new(),
+            part_cpus: Vec::new(),
+        },
+        limits: BTreeMap::new(),
+        excluded: Vec::new(),
+    }
+}
+
+pub fn instance(name: &str, pod: &str, target: &str, role: &str) -> Value {
+    json!({"name": name, "pod": pod, "target": target, "role": role, "settings": {}})
+}
+
+/// A folder with targets made of the rig.
+pub struct Rig(pub tempfile::TempDir);
+
+impl Rig {
+    pub fn new() -> Rig {
+        let rig = Rig(tempfile::tempdir().unwrap());
+        std::fs::create_dir(rig.path("base")).unwrap();
+        let serve = r#"["{{ bin }}", serve, "{{ listen }}"]"#;
+        let tcp = r#"{tcp: "{{ listen }}", within: 5s}"#;
+        rig.target("echo", "render: {note.txt: note.j2}\n", serve, tcp);
+        let upstream = "{{ routes[0].upstream.address }}:{{ routes[0].upstream.port }}";
+        let relay = format!(r#"["{{{{ bin }}}}", relay, "{{{{ listen }}}}", "{upstream}"]"#);
+        rig.target("relay", "", &relay, tcp);
+        let log = |line: &str| format!("{{log: {line}, within: 5s}}");
+        let sh = |script: &str| format!(r#"[/bin/sh, -c, "{script}"]"#);
+        rig.target(
+            "mortal",
+            "",
+            &sh("echo up; sleep 0.2; echo out of luck; exit 4"),
+            &log("up"),
+        );
+        rig.target("stillborn", "", &sh("echo bad configuration; exit 5"), tcp);
+        rig.target(
+            "greedy",
+            "",
+            r#"[/bin/sh, -c, "echo up; {{ bin }} hog; echo going on; sleep 60"]"#,
+            &log("up"),
+        );
+        let soon = r#"{tcp: "{{ listen }}", within: 300ms}"#;
+        rig.target("mute", "", &sh("echo thinking; sleep 60"), soon);
+        let step = "prepare: [{name: format, command: [/bin/sh, -c, 'exit 9']}]\n";
+        rig.target("unprepared", step, serve, tcp);
+        rig
+    }
+
+    pub fn target(&self, name: &str, more: &str, start: &str, ready: &str) {
+        let folder = self.path("targets").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            "target: {name}\nabout: of the rig\nget: [self]\nversion: {{command: ['{{{{ bin }}}}', --version], pattern: 'rig (\\S+)'}}\nroles: [app, sidecar]\nspeaks: [tcp]\n{more}start: {start}\nready: {ready}\n"
+        );
+        std::fs::write(folder.join("target.yaml"), text).unwrap();
+        std::fs::write(folder.join("note.j2"), "I am {{ name }}").unwrap();
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn options(&self) -> LocalOptions {
+        LocalOptions {
+            tare: PathBuf::from(RIG),
+            addressing: Addressing::Loopback,
+            catalogue: Catalogue::load(&self.path("targets"), &[]).unwrap(),
+            fetcher: Fetcher {
+                cache: self.path("cache"),
+                own: PathBuf::from(RIG),
+                chosen: Vec::new(),
+            },
+            out: self.path("runs"),
+            site_links: Vec::new(),
+            limits: BTreeMap::new(),
+            seed: 1,
+            base: Some(self.path("base")),
+        }
+    }
+
+    pub fn local(&self) -> Local {
+        Local::new(self.options()).unwrap()
+    }
+}
