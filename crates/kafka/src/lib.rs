@@ -4,6 +4,7 @@ pub mod batch;
 pub mod compress;
 pub mod fetch;
 pub mod frame;
+pub mod group;
 pub mod link;
 pub mod records;
 pub mod stamp;

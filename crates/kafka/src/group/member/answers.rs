@@ -1,0 +1,184 @@
+//! What the coordinator's answers mean for a member.
+
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::sync_group_request::SyncGroupRequestAssignment;
+use kafka_protocol::messages::{
+    JoinGroupResponse, OffsetCommitResponse, OffsetFetchResponse, SyncGroupResponse,
+};
+
+use super::{Assigned, GroupError, GroupEvent, Member, Step};
+use crate::group::assign::{Assignor, Subscriber};
+use crate::group::messages::{
+    GroupAnswer, GroupKind, read_assignment, read_subscription, write_assignment,
+};
+
+impl Member {
+    /// The coordinator answered. What nobody waits for any more is passed over.
+    pub fn answer(&mut self, answer: GroupAnswer, now_ns: u64) {
+        let kind = match &answer {
+            GroupAnswer::Find(_) => GroupKind::Find,
+            GroupAnswer::Join(_) => GroupKind::Join,
+            GroupAnswer::Sync(_) => GroupKind::Sync,
+            GroupAnswer::Heartbeat(_) => GroupKind::Heartbeat,
+            GroupAnswer::Offsets(_) => GroupKind::Offsets,
+            GroupAnswer::Commit(_) => GroupKind::Commit,
+            GroupAnswer::Leave(_) => GroupKind::Leave,
+        };
+        if !self.asked.contains(&kind) || self.step == Step::Over {
+            return;
+        }
+        self.answered(kind);
+        match answer {
+            GroupAnswer::Find(found) if found.error_code == 0 => {
+                self.coordinator = Some(found.node_id.0);
+            }
+            GroupAnswer::Find(found) => self.refuse(found.error_code, now_ns),
+            GroupAnswer::Join(joined) => self.joined(&joined, now_ns),
+            GroupAnswer::Sync(synced) => self.synced(&synced, now_ns),
+            GroupAnswer::Offsets(told) => self.told(told, now_ns),
+            GroupAnswer::Heartbeat(heard) => self.heard(heard.error_code, now_ns),
+            GroupAnswer::Commit(taken) => self.taken(&taken, now_ns),
+            // Whatever it says: we are gone.
+            GroupAnswer::Leave(_) => self.end(GroupEvent::Left),
+        }
+    }
+
+    fn joined(&mut self, joined: &JoinGroupResponse, now_ns: u64) {
+        if self.step != Step::Join {
+            return;
+        }
+        if joined.error_code == ResponseError::MemberIdRequired.code() {
+            // Asked again at once, by the number that was given.
+            self.member = joined.member_id.clone();
+            return;
+        }
+        if joined.error_code != 0 {
+            return self.refuse(joined.error_code, now_ns);
+        }
+        self.member = joined.member_id.clone();
+        self.generation = joined.generation_id;
+        let shares = match joined.leader == joined.member_id {
+            true => self.share_out(joined),
+            false => Some(Vec::new()),
+        };
+        match shares {
+            Some(shares) => self.step = Step::Sync(shares),
+            None => self.unreadable("what a member wants"),
+        }
+    }
+
+    /// As the leader, says who gets what.
+    fn share_out(&self, joined: &JoinGroupResponse) -> Option<Vec<SyncGroupRequestAssignment>> {
+        let members: Vec<Subscriber> = joined
+            .members
+            .iter()
+            .map(|member| read_subscription(&member.member_id, &member.metadata))
+            .collect::<Option<_>>()?;
+        let chosen = joined.protocol_name.as_ref();
+        let assignor = Assignor::ALL
+            .into_iter()
+            .find(|assignor| chosen.is_some_and(|name| **name == *assignor.name()))?;
+        let shares = assignor.assign(&members, &self.partitions);
+        let each = joined.members.iter().zip(shares);
+        each.map(|(member, share)| {
+            Some(
+                SyncGroupRequestAssignment::default()
+                    .with_member_id(member.member_id.clone())
+                    .with_assignment(write_assignment(&share)?),
+            )
+        })
+        .collect()
+    }
+
+    fn synced(&mut self, synced: &SyncGroupResponse, now_ns: u64) {
+        if !matches!(self.step, Step::Sync(_)) {
+            return;
+        }
+        if synced.error_code != 0 {
+            return self.refuse(synced.error_code, now_ns);
+        }
+        match read_assignment(&synced.assignment) {
+            Some(share) => {
+                self.share = share;
+                self.step = Step::Offsets;
+            }
+            None => self.unreadable("our share"),
+        }
+    }
+
+    fn told(&mut self, told: OffsetFetchResponse, now_ns: u64) {
+        if self.step != Step::Offsets {
+            return;
+        }
+        let partitions = told.topics.iter().flat_map(|topic| &topic.partitions);
+        let mut codes = partitions.map(|one| one.error_code);
+        let failed = (told.error_code != 0).then_some(told.error_code);
+        if let Some(code) = failed.or_else(|| codes.find(|&code| code != 0)) {
+            return self.refuse(code, now_ns);
+        }
+        let committed = |topic: &str, partition: i32| {
+            let of = told.topics.iter().find(|one| *one.name.0 == *topic)?;
+            let of = of
+                .partitions
+                .iter()
+                .find(|one| one.partition_index == partition)?;
+            (of.committed_offset >= 0).then_some(of.committed_offset)
+        };
+        let assigned = self
+            .share
+            .iter()
+            .flat_map(|one| {
+                one.partitions
+                    .iter()
+                    .map(move |&partition| (&one.topic, partition))
+            })
+            .map(|(topic, partition)| Assigned {
+                topic: topic.clone(),
+                partition,
+                committed: committed(topic, partition),
+            })
+            .collect();
+        self.step = Step::Stable;
+        self.heard_ns = now_ns;
+        self.heartbeat_ns = now_ns + u64::from(self.plan.heartbeat_every_ms) * 1_000_000;
+        self.counts.assignments += 1;
+        if let Some(since_ns) = self.without_since_ns.take() {
+            self.counts.rebalancing_ns += now_ns.saturating_sub(since_ns);
+        }
+        self.events.push_back(GroupEvent::Assigned(assigned));
+    }
+
+    fn heard(&mut self, code: i16, now_ns: u64) {
+        if self.step != Step::Stable {
+            return;
+        }
+        if code != 0 {
+            return self.refuse(code, now_ns);
+        }
+        self.counts.heartbeats += 1;
+        self.heard_ns = now_ns;
+        self.streak = 0;
+    }
+
+    fn taken(&mut self, taken: &OffsetCommitResponse, now_ns: u64) {
+        let partitions = taken.topics.iter().flat_map(|topic| &topic.partitions);
+        let failed = partitions.map(|one| one.error_code).find(|&code| code != 0);
+        match failed {
+            None => {
+                self.counts.commits += 1;
+                self.events.push_back(GroupEvent::Committed);
+            }
+            Some(code) => {
+                self.counts.commits_failed += 1;
+                if self.step == Step::Stable {
+                    self.refuse(code, now_ns);
+                }
+            }
+        }
+    }
+
+    fn unreadable(&mut self, what: &'static str) {
+        let group = self.plan.group.clone();
+        self.end(GroupEvent::Failed(GroupError::Unreadable { group, what }));
+    }
+}

@@ -1,0 +1,210 @@
+//! What a member asks for next.
+
+use bytes::Bytes;
+use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
+use kafka_protocol::messages::leave_group_request::MemberIdentity;
+use kafka_protocol::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
+use kafka_protocol::messages::{
+    FindCoordinatorRequest, GroupId, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
+    OffsetCommitRequest, OffsetFetchRequest, SyncGroupRequest,
+};
+use kafka_protocol::protocol::StrBytes;
+
+use super::{CommitOffset, GroupEvent, Member, NEVER, Revocation, Step, To};
+use crate::group::messages::{GroupKind, GroupRequest, name, write_subscription};
+
+impl Member {
+    /// What to send now, and to whom; to be asked until there is nothing.
+    pub fn poll(&mut self, now_ns: u64) -> Option<(To, GroupRequest)> {
+        if self.step == Step::Over || now_ns < self.not_before_ns {
+            return None;
+        }
+        if self.leaving
+            && self.step != Step::Leave
+            && self.commit.is_none()
+            && self.asked.is_empty()
+        {
+            if self.member.is_empty() || self.coordinator.is_none() {
+                self.end(GroupEvent::Left);
+                return None;
+            }
+            self.step = Step::Leave;
+        }
+        self.without_since_ns = match self.step {
+            Step::Stable | Step::Leave | Step::Over => None,
+            _ => self.without_since_ns.or(Some(now_ns)),
+        };
+        let Some(coordinator) = self.coordinator else {
+            if self.asked.contains(&GroupKind::Find) {
+                return None;
+            }
+            self.counts.searches += 1;
+            return Some((To::Any, self.ask(GroupRequest::Find(self.find()))));
+        };
+        let request = self.next(now_ns)?;
+        Some((To::Node(coordinator), self.ask(request)))
+    }
+
+    /// When to ask again, if nothing comes before.
+    #[must_use]
+    pub fn next_ns(&self) -> u64 {
+        let wanted_ns = match self.step {
+            Step::Over => return NEVER,
+            Step::Stable if self.coordinator.is_some() => {
+                let waits = self.commit.is_some() && !self.asked.contains(&GroupKind::Commit);
+                let leaves = self.leaving && self.asked.is_empty();
+                match waits || leaves {
+                    true => 0,
+                    false => self.heartbeat_ns,
+                }
+            }
+            _ if self.coordinator.is_none() && !self.asked.contains(&GroupKind::Find) => 0,
+            _ if self.asked.is_empty() => 0,
+            _ => NEVER,
+        };
+        match wanted_ns {
+            NEVER => NEVER,
+            wanted_ns => wanted_ns.max(self.not_before_ns),
+        }
+    }
+
+    fn ask(&mut self, request: GroupRequest) -> GroupRequest {
+        self.asked.push(request.kind());
+        request
+    }
+
+    fn next(&mut self, now_ns: u64) -> Option<GroupRequest> {
+        let is_asked = |kind| self.asked.contains(&kind);
+        match &self.step {
+            Step::Over => None,
+            Step::Join => (!is_asked(GroupKind::Join)).then(|| self.join()).flatten(),
+            Step::Sync(shares) => (!is_asked(GroupKind::Sync)).then(|| {
+                GroupRequest::Sync(
+                    SyncGroupRequest::default()
+                        .with_group_id(self.group())
+                        .with_generation_id(self.generation)
+                        .with_member_id(self.member.clone())
+                        .with_group_instance_id(self.instance())
+                        .with_assignments(shares.clone()),
+                )
+            }),
+            Step::Offsets => (!is_asked(GroupKind::Offsets)).then(|| self.offsets()),
+            Step::Leave => (!is_asked(GroupKind::Leave)).then(|| self.farewell()),
+            Step::Stable => {
+                let session_ns = self.plan.session_timeout_ms.max(0).unsigned_abs();
+                let session_ns = u64::from(session_ns) * 1_000_000;
+                if now_ns.saturating_sub(self.heard_ns) > session_ns {
+                    self.rejoin(Revocation::Silence, now_ns);
+                    return None;
+                }
+                if !self.asked.contains(&GroupKind::Commit)
+                    && let Some(offsets) = self.commit.take()
+                {
+                    return Some(self.commit_of(offsets));
+                }
+                if now_ns < self.heartbeat_ns {
+                    return None;
+                }
+                self.heartbeat_ns = now_ns + u64::from(self.plan.heartbeat_every_ms) * 1_000_000;
+                (!self.asked.contains(&GroupKind::Heartbeat)).then(|| {
+                    GroupRequest::Heartbeat(
+                        HeartbeatRequest::default()
+                            .with_group_id(self.group())
+                            .with_generation_id(self.generation)
+                            .with_member_id(self.member.clone())
+                            .with_group_instance_id(self.instance()),
+                    )
+                })
+            }
+        }
+    }
+
+    fn group(&self) -> GroupId {
+        GroupId(StrBytes::from_string(self.plan.group.clone()))
+    }
+
+    fn instance(&self) -> Option<StrBytes> {
+        self.plan.instance.clone().map(StrBytes::from_string)
+    }
+
+    fn find(&self) -> FindCoordinatorRequest {
+        // Kind 0 is a group.
+        FindCoordinatorRequest::default()
+            .with_key(StrBytes::from_string(self.plan.group.clone()))
+            .with_key_type(0)
+    }
+
+    fn join(&self) -> Option<GroupRequest> {
+        let metadata: Bytes = write_subscription(&self.plan.topics, &self.share)?;
+        let protocols = self.plan.assignors.iter().map(|assignor| {
+            JoinGroupRequestProtocol::default()
+                .with_name(StrBytes::from_static_str(assignor.name()))
+                .with_metadata(metadata.clone())
+        });
+        Some(GroupRequest::Join(
+            JoinGroupRequest::default()
+                .with_group_id(self.group())
+                .with_session_timeout_ms(self.plan.session_timeout_ms)
+                .with_rebalance_timeout_ms(self.plan.rebalance_timeout_ms)
+                .with_member_id(self.member.clone())
+                .with_group_instance_id(self.instance())
+                .with_protocol_type(StrBytes::from_static_str("consumer"))
+                .with_protocols(protocols.collect()),
+        ))
+    }
+
+    fn offsets(&self) -> GroupRequest {
+        let topics = self.share.iter().map(|one| {
+            OffsetFetchRequestTopic::default()
+                .with_name(name(&one.topic))
+                .with_partition_indexes(one.partitions.clone())
+        });
+        GroupRequest::Offsets(
+            OffsetFetchRequest::default()
+                .with_group_id(self.group())
+                .with_topics(Some(topics.collect())),
+        )
+    }
+
+    fn commit_of(&self, offsets: Vec<CommitOffset>) -> GroupRequest {
+        let mut topics: Vec<OffsetCommitRequestTopic> = Vec::new();
+        for one in offsets {
+            let partition = OffsetCommitRequestPartition::default()
+                .with_partition_index(one.partition)
+                .with_committed_offset(one.offset)
+                .with_committed_leader_epoch(-1)
+                .with_committed_metadata(Some(StrBytes::default()));
+            let known = topics.iter_mut().find(|topic| *topic.name.0 == *one.topic);
+            match known {
+                Some(topic) => topic.partitions.push(partition),
+                None => topics.push(
+                    OffsetCommitRequestTopic::default()
+                        .with_name(name(&one.topic))
+                        .with_partitions(vec![partition]),
+                ),
+            }
+        }
+        GroupRequest::Commit(
+            OffsetCommitRequest::default()
+                .with_group_id(self.group())
+                .with_generation_id_or_member_epoch(self.generation)
+                .with_member_id(self.member.clone())
+                .with_group_instance_id(self.instance())
+                .with_topics(topics),
+        )
+    }
+
+    fn farewell(&self) -> GroupRequest {
+        let identity = MemberIdentity::default()
+            .with_member_id(self.member.clone())
+            .with_group_instance_id(self.instance());
+        GroupRequest::Leave(
+            LeaveGroupRequest::default()
+                .with_group_id(self.group())
+                .with_members(vec![identity]),
+        )
+    }
+}
