@@ -1,5 +1,6 @@
 //! What clients of Kafka share: frames, record batches, compression, administration.
 
+pub mod admin;
 pub mod batch;
 pub mod compress;
 pub mod fetch;

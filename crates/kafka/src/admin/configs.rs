@@ -1,0 +1,222 @@
+//! Configuration of topics, brokers and groups: read with its source, changed key by key.
+
+use std::fmt;
+
+use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
+use kafka_protocol::messages::describe_configs_response::DescribeConfigsResult;
+use kafka_protocol::messages::incremental_alter_configs_request::{
+    AlterConfigsResource, AlterableConfig,
+};
+use kafka_protocol::messages::{DescribeConfigsRequest, IncrementalAlterConfigsRequest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::change::Mode;
+use super::error::{AdminError, Outcome, Refusal};
+use super::{Admin, words};
+
+/// What a configuration belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resource {
+    /// A topic.
+    Topic(String),
+    /// One broker.
+    Broker(i32),
+    /// What all brokers have unless they have their own.
+    Brokers,
+    /// A consumer group.
+    Group(String),
+}
+
+impl Resource {
+    fn kind(&self) -> i8 {
+        // KIP-133, KIP-848.
+        match self {
+            Resource::Topic(_) => 2,
+            Resource::Broker(_) | Resource::Brokers => 4,
+            Resource::Group(_) => 32,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Resource::Topic(name) | Resource::Group(name) => name.clone(),
+            Resource::Broker(id) => id.to_string(),
+            Resource::Brokers => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::Topic(name) => write!(f, "topic {name}"),
+            Resource::Broker(id) => write!(f, "broker {id}"),
+            Resource::Brokers => f.write_str("all brokers"),
+            Resource::Group(name) => write!(f, "group {name}"),
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfigSource {
+    /// Set on the topic.
+    Topic,
+    /// Set on this broker while it runs.
+    Broker,
+    /// Set for all brokers while they run.
+    Brokers,
+    /// The broker's file.
+    File,
+    /// Kafka's own default.
+    Default,
+    /// Set on the group.
+    Group,
+    /// Something newer than this program.
+    Other,
+}
+
+impl ConfigSource {
+    fn of(number: i8) -> ConfigSource {
+        match number {
+            1 => ConfigSource::Topic,
+            2 => ConfigSource::Broker,
+            3 => ConfigSource::Brokers,
+            4 => ConfigSource::File,
+            5 => ConfigSource::Default,
+            8 => ConfigSource::Group,
+            _ => ConfigSource::Other,
+        }
+    }
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Config {
+    /// Its name.
+    pub name: String,
+    /// Its value; none when it is not set, or a secret.
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub source: ConfigSource,
+    /// Whether it can only be changed in the broker's file.
+    pub is_read_only: bool,
+    /// Whether it is a secret.
+    pub is_sensitive: bool,
+}
+
+/// A change of one key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Give it this value.
+    Set(String, String),
+    /// Back to what it is without.
+    Unset(String),
+    /// Add to a list.
+    Append(String, String),
+    /// Take out of a list.
+    Subtract(String, String),
+}
+
+impl Change {
+    fn to_request(&self) -> AlterableConfig {
+        let (operation, name, value) = match self {
+            Change::Set(name, value) => (0, name, Some(value)),
+            Change::Unset(name) => (1, name, None),
+            Change::Append(name, value) => (2, name, Some(value)),
+            Change::Subtract(name, value) => (3, name, Some(value)),
+        };
+        AlterableConfig::default()
+            .with_name(words(name))
+            .with_config_operation(operation)
+            .with_value(value.map(|value| words(value)))
+    }
+}
+
+impl Admin {
+    /// Reads configurations, all keys or some, each resource with its keys by name.
+    ///
+    /// # Errors
+    /// When one of the resources is not there, or a broker does not answer.
+    pub fn configs(
+        &mut self,
+        resources: &[Resource],
+        keys: Option<&[&str]>,
+    ) -> Result<Vec<(Resource, Vec<Config>)>, AdminError> {
+        let mut all = Vec::new();
+        for resource in resources {
+            let asked = DescribeConfigsResource::default()
+                .with_resource_type(resource.kind())
+                .with_resource_name(words(&resource.name()))
+                .with_configuration_keys(
+                    keys.map(|keys| keys.iter().map(|key| words(key)).collect()),
+                );
+            let request = DescribeConfigsRequest::default().with_resources(vec![asked]);
+            // Only a broker itself knows what its file says.
+            let answer = match resource {
+                Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
+                _ => self.cluster.ask(&request)?,
+            };
+            for result in answer.results {
+                let said = result.error_message.as_ref();
+                if let Some(refusal) = Refusal::of(result.error_code, said) {
+                    return Err(refusal.about(resource.to_string()));
+                }
+                all.push((resource.clone(), read(&result)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Changes keys of one resource; other keys stay as they are.
+    ///
+    /// # Errors
+    /// When the cluster refuses.
+    pub fn alter_configs(
+        &mut self,
+        resource: &Resource,
+        changes: &[Change],
+        mode: Mode,
+    ) -> Result<(), AdminError> {
+        let altered = AlterConfigsResource::default()
+            .with_resource_type(resource.kind())
+            .with_resource_name(words(&resource.name()))
+            .with_configs(changes.iter().map(Change::to_request).collect());
+        let request = IncrementalAlterConfigsRequest::default()
+            .with_resources(vec![altered])
+            .with_validate_only(mode == Mode::Validate);
+        // Setting the same twice is the same.
+        let answer = self.cluster.ask(&request)?;
+        let outcomes: Vec<Outcome> = answer
+            .responses
+            .iter()
+            .map(|one| {
+                Outcome::of(
+                    resource.to_string(),
+                    one.error_code,
+                    one.error_message.as_ref(),
+                )
+            })
+            .collect();
+        Outcome::all(&outcomes)
+    }
+}
+
+fn read(result: &DescribeConfigsResult) -> Vec<Config> {
+    let mut configs: Vec<Config> = result
+        .configs
+        .iter()
+        .map(|one| Config {
+            name: one.name.to_string(),
+            value: one.value.as_ref().map(|value| value.to_string()),
+            source: ConfigSource::of(one.config_source),
+            is_read_only: one.read_only,
+            is_sensitive: one.is_sensitive,
+        })
+        .collect();
+    configs.sort_by(|a, b| a.name.cmp(&b.name));
+    configs
+}

@@ -1,0 +1,170 @@
+//! A cluster and its brokers at a glance.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
+use kafka_protocol::messages::{DescribeQuorumRequest, MetadataRequest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::configs::Resource;
+use super::error::AdminError;
+use super::{Admin, topic_name};
+
+/// A cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClusterView {
+    /// Its id.
+    pub id: Option<String>,
+    /// The node that leads the quorum of controllers; unknown where there is none, or where this user may not ask.
+    pub controller: Option<i32>,
+    /// All voters of that quorum.
+    pub voters: Vec<i32>,
+    /// Level of the cluster's metadata, which says what it can.
+    pub metadata_version: Option<i16>,
+    /// Its brokers.
+    pub brokers: Vec<BrokerView>,
+    /// Topics, those of Kafka itself included.
+    pub topics: usize,
+    /// Partitions of all topics.
+    pub partitions: usize,
+    /// Replicas of all partitions.
+    pub replicas: usize,
+    /// Partitions that nobody leads.
+    pub offline: usize,
+    /// Partitions with replicas that are missing or behind.
+    pub under_replicated: usize,
+    /// Partitions that are not led by their preferred leader.
+    pub led_by_another: usize,
+}
+
+/// A broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BrokerView {
+    /// Its number.
+    pub id: i32,
+    /// Host that it told this client.
+    pub host: String,
+    /// Port that it told this client.
+    pub port: i32,
+    /// Its rack.
+    pub rack: Option<String>,
+    /// Partitions that it leads.
+    pub leaders: usize,
+    /// Partitions that it should lead.
+    pub preferred: usize,
+    /// Replicas that it has.
+    pub replicas: usize,
+    /// Of them, those that are not in sync.
+    pub behind: usize,
+    /// Where it listens, as it is configured; unknown when it is down or this user may not ask.
+    pub listeners: Option<String>,
+    /// What it tells clients, as it is configured.
+    pub advertised: Option<String>,
+}
+
+impl Admin {
+    /// Describes cluster and brokers.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub fn describe(&mut self) -> Result<ClusterView, AdminError> {
+        let none = MetadataRequest::default()
+            .with_topics(Some(Vec::new()))
+            .with_allow_auto_topic_creation(false);
+        let about = self.cluster.metadata(&none)?;
+        let topics = self.topics()?;
+        let versions = self.cluster.versions()?;
+        let (controller, voters) = self.quorum()?;
+        let mut brokers: BTreeMap<i32, BrokerView> = BTreeMap::new();
+        for broker in &about.brokers {
+            let mut view = empty(broker.node_id.0);
+            view.host = broker.host.to_string();
+            view.port = broker.port;
+            view.rack = broker.rack.as_ref().map(|rack| rack.to_string());
+            (view.listeners, view.advertised) = self.listeners(view.id);
+            brokers.insert(view.id, view);
+        }
+        let all: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
+        for one in &all {
+            let mut note = |id: i32, count: fn(&mut BrokerView) -> &mut usize| {
+                // One that is down still has its replicas.
+                *count(brokers.entry(id).or_insert_with(|| empty(id))) += 1;
+            };
+            one.replicas
+                .iter()
+                .for_each(|id| note(*id, |broker| &mut broker.replicas));
+            let behind = one.replicas.iter().filter(|id| !one.in_sync.contains(id));
+            behind.for_each(|id| note(*id, |broker| &mut broker.behind));
+            if let Some(first) = one.replicas.first() {
+                note(*first, |broker| &mut broker.preferred);
+            }
+            if let Some(leader) = one.leader {
+                note(leader, |broker| &mut broker.leaders);
+            }
+        }
+        Ok(ClusterView {
+            id: about.cluster_id.map(|id| id.to_string()),
+            controller,
+            voters,
+            metadata_version: versions.features.get("metadata.version").copied(),
+            brokers: brokers.into_values().collect(),
+            topics: topics.len(),
+            partitions: all.len(),
+            replicas: all.iter().map(|one| one.replicas.len()).sum(),
+            offline: all.iter().filter(|one| one.leader.is_none()).count(),
+            under_replicated: all.iter().filter(|one| one.is_under_replicated()).count(),
+            led_by_another: all.iter().filter(|one| !one.is_preferred_led()).count(),
+        })
+    }
+
+    /// Who leads the controllers. The id in a broker's metadata is any live broker's where the quorum is KRaft.
+    fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>), AdminError> {
+        if !self.cluster.versions()?.knows::<DescribeQuorumRequest>() {
+            return Ok((None, Vec::new()));
+        }
+        let log = TopicData::default()
+            .with_topic_name(topic_name("__cluster_metadata"))
+            .with_partitions(vec![PartitionData::default()]);
+        let request = DescribeQuorumRequest::default().with_topics(vec![log]);
+        let answer = self.cluster.ask(&request)?;
+        let first = answer.topics.first().and_then(|log| log.partitions.first());
+        Ok(match first {
+            Some(log) if answer.error_code == 0 && log.error_code == 0 => {
+                let voters = log.current_voters.iter().map(|voter| voter.replica_id.0);
+                let leader = log.leader_id.0;
+                ((leader >= 0).then_some(leader), voters.collect())
+            }
+            _ => (None, Vec::new()),
+        })
+    }
+
+    /// What a broker is told to listen on and to tell clients; nothing when it does not say.
+    fn listeners(&mut self, id: i32) -> (Option<String>, Option<String>) {
+        let keys = ["listeners", "advertised.listeners"];
+        let Ok(mut found) = self.configs(&[Resource::Broker(id)], Some(&keys)) else {
+            return (None, None);
+        };
+        let mut value = |key: &str| {
+            let configs = found.iter_mut().flat_map(|(_, configs)| configs);
+            let mut named = configs.filter(|config| config.name == key);
+            named.next().and_then(|config| config.value.take())
+        };
+        (value(keys[0]), value(keys[1]))
+    }
+}
+
+fn empty(id: i32) -> BrokerView {
+    BrokerView {
+        id,
+        host: String::new(),
+        port: 0,
+        rack: None,
+        leaders: 0,
+        preferred: 0,
+        replicas: 0,
+        behind: 0,
+        listeners: None,
+        advertised: None,
+    }
+}

@@ -1,0 +1,52 @@
+//! Leadership given back to the preferred leaders.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::ElectLeadersRequest;
+use kafka_protocol::messages::elect_leaders_request::TopicPartitions;
+
+use super::error::{AdminError, Outcome, Refusal};
+use super::{Admin, topic_name};
+
+impl Admin {
+    /// Has the preferred leaders lead these partitions, or all; gives those where something had to change or could not.
+    ///
+    /// # Errors
+    /// When nobody answers or the whole election is refused.
+    pub fn elect_preferred(
+        &mut self,
+        partitions: Option<&BTreeMap<String, Vec<i32>>>,
+    ) -> Result<Vec<Outcome>, AdminError> {
+        let named = partitions.map(|topics| {
+            let topics = topics.iter();
+            topics
+                .map(|(topic, partitions)| {
+                    TopicPartitions::default()
+                        .with_topic(topic_name(topic))
+                        .with_partitions(partitions.clone())
+                })
+                .collect()
+        });
+        let request = ElectLeadersRequest::default()
+            .with_election_type(0)
+            .with_topic_partitions(named)
+            .with_timeout_ms(self.timeout_ms());
+        // An election that has happened is not needed a second time.
+        let answer = self.cluster.ask(&request)?;
+        if let Some(refusal) = Refusal::of(answer.error_code, None) {
+            return Err(refusal.about("the election"));
+        }
+        let mut outcomes = Vec::new();
+        for topic in &answer.replica_election_results {
+            for one in &topic.partition_result {
+                if one.error_code != ResponseError::ElectionNotNeeded.code() {
+                    let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
+                    let said = one.error_message.as_ref();
+                    outcomes.push(Outcome::of(name, one.error_code, said));
+                }
+            }
+        }
+        Ok(outcomes)
+    }
+}

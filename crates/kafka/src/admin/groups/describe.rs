@@ -1,0 +1,177 @@
+//! A group and its members, whichever way they agree.
+
+use bytes::{Buf, Bytes};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::{
+    ConsumerGroupDescribeRequest, ConsumerProtocolAssignment, DescribeGroupsRequest,
+    consumer_group_describe_response, describe_groups_response,
+};
+use kafka_protocol::protocol::{Decodable, Message};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::admin::error::{AdminError, Refusal};
+use crate::admin::{Admin, group_id};
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GroupView {
+    /// Its name.
+    pub name: String,
+    /// Its state, as the broker calls it.
+    pub state: String,
+    /// `classic` or `consumer`.
+    pub kind: String,
+    /// How partitions are given to members.
+    pub assignor: Option<String>,
+    /// The broker that keeps it.
+    pub coordinator: i32,
+    /// Who is in it.
+    pub members: Vec<GroupMember>,
+}
+
+/// Who is in a group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GroupMember {
+    /// Its number.
+    pub id: String,
+    /// Its own name, when it stays the same over restarts.
+    pub instance: Option<String>,
+    /// How the client calls itself.
+    pub client: String,
+    /// Where it connects from.
+    pub host: String,
+    /// What it reads: topic and partitions.
+    pub assigned: Vec<(String, Vec<i32>)>,
+}
+
+impl Admin {
+    /// Describes a group.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn group(&mut self, name: &str) -> Result<GroupView, AdminError> {
+        self.patiently(|admin| admin.group_once(name))
+    }
+
+    fn group_once(&mut self, name: &str) -> Result<GroupView, AdminError> {
+        let coordinator = self.coordinator(name)?;
+        if self
+            .cluster
+            .versions()?
+            .knows::<ConsumerGroupDescribeRequest>()
+        {
+            let request =
+                ConsumerGroupDescribeRequest::default().with_group_ids(vec![group_id(name)]);
+            let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+            for group in &answer.groups {
+                match ResponseError::try_from_code(group.error_code) {
+                    None => return Ok(modern(group, coordinator)),
+                    // It is a classic one, or none at all.
+                    Some(ResponseError::GroupIdNotFound | ResponseError::UnsupportedVersion) => {}
+                    Some(_) => refuse(name, group.error_code, group.error_message.as_ref())?,
+                }
+            }
+        }
+        let request = DescribeGroupsRequest::default().with_groups(vec![group_id(name)]);
+        let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+        let Some(group) = answer.groups.first() else {
+            return Err(AdminError::Input(format!(
+                "the cluster said nothing about group {name}"
+            )));
+        };
+        refuse(name, group.error_code, group.error_message.as_ref())?;
+        if group.group_state.as_str() == "Dead" {
+            // Before version 6 that is how a group that does not exist looks.
+            refuse(name, ResponseError::GroupIdNotFound.code(), None)?;
+        }
+        Ok(classic(group, coordinator))
+    }
+}
+
+fn refuse(
+    name: &str,
+    code: i16,
+    said: Option<&kafka_protocol::protocol::StrBytes>,
+) -> Result<(), AdminError> {
+    match Refusal::of(code, said) {
+        None => Ok(()),
+        Some(refusal) => Err(refusal.about(format!("group {name}"))),
+    }
+}
+
+fn modern(group: &consumer_group_describe_response::DescribedGroup, coordinator: i32) -> GroupView {
+    let member = |member: &consumer_group_describe_response::Member| GroupMember {
+        id: member.member_id.to_string(),
+        instance: member.instance_id.as_ref().map(|id| id.to_string()),
+        client: member.client_id.to_string(),
+        host: member.client_host.to_string(),
+        assigned: sorted(
+            member
+                .assignment
+                .topic_partitions
+                .iter()
+                .map(|topic| (topic.topic_name.to_string(), topic.partitions.clone())),
+        ),
+    };
+    GroupView {
+        name: group.group_id.to_string(),
+        state: group.group_state.to_string(),
+        kind: "consumer".to_owned(),
+        assignor: Some(group.assignor_name.to_string()).filter(|name| !name.is_empty()),
+        coordinator,
+        members: group.members.iter().map(member).collect(),
+    }
+}
+
+fn classic(group: &describe_groups_response::DescribedGroup, coordinator: i32) -> GroupView {
+    let is_consumers = group.protocol_type.as_str() == "consumer";
+    let member = |member: &describe_groups_response::DescribedGroupMember| GroupMember {
+        id: member.member_id.to_string(),
+        instance: member.group_instance_id.as_ref().map(|id| id.to_string()),
+        client: member.client_id.to_string(),
+        host: member.client_host.to_string(),
+        // Other kinds of group (Connect) write something else there.
+        assigned: match is_consumers {
+            true => assigned(&member.member_assignment),
+            false => Vec::new(),
+        },
+    };
+    GroupView {
+        name: group.group_id.to_string(),
+        state: group.group_state.to_string(),
+        kind: "classic".to_owned(),
+        assignor: Some(group.protocol_data.to_string()).filter(|name| !name.is_empty()),
+        coordinator,
+        members: group.members.iter().map(member).collect(),
+    }
+}
+
+/// What the leader of a classic group has written for a member: a version, then the assignment. Nothing when it cannot be read.
+fn assigned(bytes: &Bytes) -> Vec<(String, Vec<i32>)> {
+    let mut rest = bytes.clone();
+    if rest.remaining() < 2 {
+        return Vec::new();
+    }
+    let version = rest
+        .get_i16()
+        .clamp(0, ConsumerProtocolAssignment::VERSIONS.max);
+    let Ok(assignment) = ConsumerProtocolAssignment::decode(&mut rest, version) else {
+        return Vec::new();
+    };
+    sorted(
+        assignment
+            .assigned_partitions
+            .iter()
+            .map(|topic| (topic.topic.to_string(), topic.partitions.clone())),
+    )
+}
+
+fn sorted(topics: impl Iterator<Item = (String, Vec<i32>)>) -> Vec<(String, Vec<i32>)> {
+    let mut topics: Vec<(String, Vec<i32>)> = topics.collect();
+    topics
+        .iter_mut()
+        .for_each(|(_, partitions)| partitions.sort_unstable());
+    topics.sort();
+    topics
+}

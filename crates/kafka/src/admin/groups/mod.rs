@@ -1,0 +1,131 @@
+//! Consumer groups: which there are, who is in them, how far behind they are; deleted, and set to other offsets.
+
+mod describe;
+mod lag;
+mod reset;
+
+use kafka_protocol::messages::{DeleteGroupsRequest, FindCoordinatorRequest, ListGroupsRequest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::link::Patience;
+
+use super::error::{AdminError, Outcome, Refusal};
+use super::{Admin, group_id, words};
+
+pub use describe::{GroupMember, GroupView};
+pub use lag::{GroupLag, PartitionLag};
+pub use reset::{Reset, ResetTo};
+
+/// A group in a list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct GroupSummary {
+    /// Its name.
+    pub name: String,
+    /// Its state, as the broker calls it.
+    pub state: String,
+    /// How its members agree: `classic` or `consumer`, or something newer.
+    pub kind: String,
+    /// What its members speak; `consumer` for consumers.
+    pub protocol: String,
+    /// The broker that keeps it.
+    pub coordinator: i32,
+}
+
+impl Admin {
+    /// Every group of the cluster, by name.
+    ///
+    /// # Errors
+    /// When a broker does not answer.
+    pub fn groups(&mut self) -> Result<Vec<GroupSummary>, AdminError> {
+        self.cluster.refresh()?;
+        let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
+        let mut all = Vec::new();
+        for broker in brokers {
+            let answer = self.patiently(|admin| {
+                let request = ListGroupsRequest::default();
+                let answer = admin.cluster.ask_broker(broker, &request, i16::MAX)?;
+                match Refusal::of(answer.error_code, None) {
+                    None => Ok(answer),
+                    Some(refusal) => Err(refusal.about(format!("the groups of broker {broker}"))),
+                }
+            })?;
+            all.extend(answer.groups.iter().map(|group| GroupSummary {
+                name: group.group_id.to_string(),
+                state: group.group_state.to_string(),
+                kind: match group.group_type.as_str() {
+                    "" => "classic".to_owned(),
+                    kind => kind.to_lowercase(),
+                },
+                protocol: group.protocol_type.to_string(),
+                coordinator: broker,
+            }));
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    /// Deletes groups with their offsets, each by itself.
+    ///
+    /// # Errors
+    /// When nobody answers; what the cluster refuses is in the outcomes.
+    pub fn delete_groups<S: AsRef<str>>(
+        &mut self,
+        names: &[S],
+    ) -> Result<Vec<Outcome>, AdminError> {
+        let mut outcomes = Vec::new();
+        for name in names {
+            let name = name.as_ref();
+            let request = DeleteGroupsRequest::default().with_groups_names(vec![group_id(name)]);
+            let done = self.patiently(|admin| {
+                let coordinator = admin.coordinator(name)?;
+                let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+                let code = answer.results.first().map_or(0, |one| one.error_code);
+                Outcome::all(&[Outcome::of(name, code, None)])
+            });
+            outcomes.push(match done {
+                Ok(()) => Outcome::of(name, 0, None),
+                Err(AdminError::Refused { refusal, .. }) => Outcome {
+                    name: name.to_owned(),
+                    refusal: Some(refusal),
+                },
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(outcomes)
+    }
+
+    /// Tries again what passes by itself: a coordinator that moves, loads or was just made.
+    fn patiently<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
+    ) -> Result<T, AdminError> {
+        let mut patience = Patience::of(self.cluster.settings().answer_within);
+        loop {
+            match act(self) {
+                Err(AdminError::Refused { refusal, .. })
+                    if refusal.is_passing() && patience.wait() => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Who keeps a group. The first time it is asked, the cluster makes the topic of offsets, which takes a while.
+    fn coordinator(&mut self, group: &str) -> Result<i32, AdminError> {
+        let request = FindCoordinatorRequest::default()
+            .with_key_type(0)
+            .with_coordinator_keys(vec![words(group)]);
+        self.patiently(|admin| {
+            let answer = admin.cluster.ask(&request)?;
+            let Some(one) = answer.coordinators.first() else {
+                return Err(AdminError::Input(format!(
+                    "the cluster said nothing about group {group}"
+                )));
+            };
+            match Refusal::of(one.error_code, one.error_message.as_ref()) {
+                None => Ok(one.node_id.0),
+                Some(refusal) => Err(refusal.about(format!("group {group}"))),
+            }
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! A group set to other offsets, while nobody is in it.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::messages::OffsetCommitRequest;
+use kafka_protocol::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::admin::change::Mode;
+use crate::admin::error::{AdminError, Outcome};
+use crate::admin::offsets::{Key, When};
+use crate::admin::{Admin, group_id, topic_name};
+
+/// Where to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetTo {
+    /// To what is still there.
+    Earliest,
+    /// To the end: what is there now is skipped.
+    Latest,
+    /// To the first record at or after this time, the end when there is none.
+    Time {
+        /// Milliseconds since 1970.
+        time_ms: i64,
+    },
+    /// To this offset.
+    Offset(i64),
+    /// From what is committed, forward or back.
+    By(i64),
+}
+
+/// A partition's move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Reset {
+    /// Topic.
+    pub topic: String,
+    /// Number.
+    pub partition: i32,
+    /// What was committed.
+    pub from: Option<i64>,
+    /// What is now, or would be.
+    pub to: i64,
+}
+
+impl Admin {
+    /// Sets a group's offsets on these topics, or on all that it has committed to; a group that is not there is made by it.
+    ///
+    /// Offsets beyond either end are set to that end.
+    ///
+    /// # Errors
+    /// When somebody is in the group, or a topic is not there.
+    pub fn reset_group(
+        &mut self,
+        name: &str,
+        topics: &[String],
+        to: ResetTo,
+        mode: Mode,
+    ) -> Result<Vec<Reset>, AdminError> {
+        self.refuse_if_read(name)?;
+        let committed = self.committed(name)?;
+        let mut names: Vec<String> = match topics {
+            [] => committed.keys().map(|(topic, _)| topic.clone()).collect(),
+            some => some.to_vec(),
+        };
+        names.sort_unstable();
+        names.dedup();
+        if names.is_empty() {
+            return Err(AdminError::Input(format!(
+                "group {name} has committed nothing: say which topics (--topic NAME)"
+            )));
+        }
+        let mut keys: Vec<Key> = Vec::new();
+        for topic in self.topics_named(&names)? {
+            let all = topic.partitions.iter();
+            keys.extend(all.map(|one| (topic.name.clone(), one.partition)));
+        }
+        let resets = self.destinations(&keys, &committed, to)?;
+        if mode == Mode::Do {
+            self.commit(name, &resets)?;
+        }
+        Ok(resets)
+    }
+
+    /// The coordinator lets a stranger commit only when the group is empty, and then says no more than "unknown member".
+    fn refuse_if_read(&mut self, name: &str) -> Result<(), AdminError> {
+        match self.group(name) {
+            Ok(group) if group.members.is_empty() => Ok(()),
+            Ok(group) => Err(AdminError::Input(format!(
+                "group {name} has {} members, the first of them {} at {}: stop them first",
+                group.members.len(),
+                group.members[0].client,
+                group.members[0].host
+            ))),
+            // It will be made.
+            Err(AdminError::Refused { refusal, .. })
+                if refusal.error() == Some(kafka_protocol::ResponseError::GroupIdNotFound) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn destinations(
+        &mut self,
+        keys: &[Key],
+        committed: &BTreeMap<Key, i64>,
+        to: ResetTo,
+    ) -> Result<Vec<Reset>, AdminError> {
+        let first = self.offsets(keys, When::Earliest)?;
+        let last = self.offsets(keys, When::Latest)?;
+        let timed = match to {
+            ResetTo::Time { time_ms } => self.offsets(keys, When::At { time_ms })?,
+            _ => BTreeMap::new(),
+        };
+        let mut resets = Vec::new();
+        for key in keys {
+            let (Some(&first), Some(&last)) = (first.get(key), last.get(key)) else {
+                continue;
+            };
+            let from = committed.get(key).copied();
+            let wanted = match to {
+                ResetTo::Earliest => first,
+                ResetTo::Latest => last,
+                ResetTo::Time { .. } => timed.get(key).copied().unwrap_or(last),
+                ResetTo::Offset(offset) => offset,
+                // Without a commit there is nothing to go from.
+                ResetTo::By(count) => match from {
+                    Some(from) => from.saturating_add(count),
+                    None => continue,
+                },
+            };
+            resets.push(Reset {
+                topic: key.0.clone(),
+                partition: key.1,
+                from,
+                to: wanted.clamp(first, last),
+            });
+        }
+        Ok(resets)
+    }
+
+    fn commit(&mut self, name: &str, resets: &[Reset]) -> Result<(), AdminError> {
+        let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
+        for one in resets {
+            let partition = OffsetCommitRequestPartition::default()
+                .with_partition_index(one.partition)
+                .with_committed_offset(one.to)
+                .with_committed_leader_epoch(-1)
+                .with_committed_metadata(Some(Default::default()));
+            topics.entry(&one.topic).or_default().push(partition);
+        }
+        let topics = topics.into_iter().map(|(topic, partitions)| {
+            OffsetCommitRequestTopic::default()
+                .with_name(topic_name(topic))
+                .with_partitions(partitions)
+        });
+        let request = OffsetCommitRequest::default()
+            .with_group_id(group_id(name))
+            .with_generation_id_or_member_epoch(-1)
+            .with_topics(topics.collect());
+        self.patiently(|admin| {
+            let coordinator = admin.coordinator(name)?;
+            let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
+            let mut outcomes = Vec::new();
+            for topic in &answer.topics {
+                for one in &topic.partitions {
+                    let what = format!("{}-{}", topic.name.as_str(), one.partition_index);
+                    outcomes.push(Outcome::of(what, one.error_code, None));
+                }
+            }
+            Outcome::all(&outcomes)
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! What lies on the disks of the brokers.
+
+use kafka_protocol::messages::DescribeLogDirsRequest;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Admin;
+use super::error::{AdminError, Refusal};
+
+/// A folder of a broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LogDir {
+    /// Whose.
+    pub broker: i32,
+    /// Its path there.
+    pub path: String,
+    /// Why it cannot be used.
+    pub refusal: Option<Refusal>,
+    /// Size of the file system; unknown to brokers before 3.3.
+    pub total_bytes: Option<i64>,
+    /// What is free of it.
+    pub usable_bytes: Option<i64>,
+    /// The partitions in it, by topic and number.
+    pub partitions: Vec<PartitionSize>,
+}
+
+/// A replica on a disk.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct PartitionSize {
+    /// Its topic.
+    pub topic: String,
+    /// Its number.
+    pub partition: i32,
+    /// Its files together.
+    pub size_bytes: i64,
+    /// Records that it is behind the end of the partition.
+    pub lag: i64,
+    /// Whether it is on its way to this folder from another one of the same broker.
+    pub is_future: bool,
+}
+
+impl Admin {
+    /// What lies on the disks of these brokers, or of all that are there.
+    ///
+    /// # Errors
+    /// When one of them does not answer.
+    pub fn log_dirs(&mut self, brokers: Option<&[i32]>) -> Result<Vec<LogDir>, AdminError> {
+        let all: Vec<i32> = match brokers {
+            Some(some) => some.to_vec(),
+            None => {
+                self.cluster.refresh()?;
+                self.cluster.brokers().keys().copied().collect()
+            }
+        };
+        let request = DescribeLogDirsRequest::default().with_topics(None);
+        let mut found = Vec::new();
+        for broker in all {
+            let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
+            if let Some(refusal) = Refusal::of(answer.error_code, None) {
+                return Err(refusal.about(format!("the disks of broker {broker}")));
+            }
+            for dir in answer.results {
+                let mut partitions: Vec<PartitionSize> = Vec::new();
+                for topic in &dir.topics {
+                    partitions.extend(topic.partitions.iter().map(|one| PartitionSize {
+                        topic: topic.name.to_string(),
+                        partition: one.partition_index,
+                        size_bytes: one.partition_size,
+                        lag: one.offset_lag,
+                        is_future: one.is_future_key,
+                    }));
+                }
+                partitions.sort();
+                found.push(LogDir {
+                    broker,
+                    path: dir.log_dir.to_string(),
+                    refusal: Refusal::of(dir.error_code, None),
+                    total_bytes: (dir.total_bytes >= 0).then_some(dir.total_bytes),
+                    usable_bytes: (dir.usable_bytes >= 0).then_some(dir.usable_bytes),
+                    partitions,
+                });
+            }
+        }
+        Ok(found)
+    }
+}

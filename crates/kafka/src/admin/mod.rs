@@ -1,0 +1,80 @@
+//! Administration of a cluster: see it, change it, move its partitions, follow its consumers, compare its replicas.
+
+mod change;
+mod configs;
+mod describe;
+mod elect;
+mod error;
+mod groups;
+mod log_dirs;
+mod offsets;
+mod topics;
+mod verify;
+
+use std::time::Duration;
+
+use kafka_protocol::messages::{BrokerId, GroupId, TopicName};
+use kafka_protocol::protocol::StrBytes;
+
+use crate::link::{Address, Cluster, LinkError, Settings};
+
+pub use change::{Mode, NewTopic, Shape};
+pub use configs::{Change, Config, ConfigSource, Resource};
+pub use describe::{BrokerView, ClusterView};
+pub use error::{AdminError, Outcome, Refusal};
+pub use groups::{GroupLag, GroupMember, GroupSummary, GroupView, PartitionLag, Reset, ResetTo};
+pub use log_dirs::{LogDir, PartitionSize};
+pub use offsets::When;
+pub use topics::{PartitionView, TopicView};
+pub use verify::{Progress, Replica, Verdict, VerifyView};
+
+/// An administrator of one cluster.
+#[derive(Debug)]
+pub struct Admin {
+    cluster: Cluster,
+}
+
+impl Admin {
+    /// Finds the cluster.
+    ///
+    /// # Errors
+    /// When no broker can be talked to.
+    pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Admin, LinkError> {
+        let cluster = Cluster::connect(bootstrap, settings)?;
+        Ok(Admin { cluster })
+    }
+
+    /// The connections it uses.
+    pub fn cluster(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+
+    /// How long the cluster itself may take, as requests say it.
+    fn timeout_ms(&self) -> i32 {
+        millis(self.cluster.settings().answer_within)
+    }
+}
+
+fn millis(duration: Duration) -> i32 {
+    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
+}
+
+fn words(text: &str) -> StrBytes {
+    StrBytes::from_string(text.to_owned())
+}
+
+fn topic_name(text: &str) -> TopicName {
+    TopicName(words(text))
+}
+
+fn group_id(text: &str) -> GroupId {
+    GroupId(words(text))
+}
+
+fn ids(brokers: &[BrokerId]) -> Vec<i32> {
+    brokers.iter().map(|broker| broker.0).collect()
+}
+
+fn broker_ids(ids: &[i32]) -> Vec<BrokerId> {
+    ids.iter().copied().map(BrokerId).collect()
+}

@@ -1,0 +1,149 @@
+//! Offsets of partitions, asked of whoever leads them.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::messages::ListOffsetsRequest;
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+
+use crate::link::Patience;
+
+use super::error::{AdminError, Refusal};
+use super::{Admin, topic_name};
+
+/// A partition of a topic.
+pub(super) type Key = (String, i32);
+
+/// Which offset is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// The first one that is still there.
+    Earliest,
+    /// The one that the next record gets.
+    Latest,
+    /// The first one at or after this time; none when there is none.
+    At {
+        /// Milliseconds since 1970.
+        time_ms: i64,
+    },
+}
+
+impl When {
+    fn number(self) -> i64 {
+        match self {
+            When::Earliest => -2,
+            When::Latest => -1,
+            When::At { time_ms } => time_ms,
+        }
+    }
+}
+
+impl Admin {
+    /// The offsets of partitions; those without one (nothing so late) are left out.
+    ///
+    /// # Errors
+    /// When a partition is not there or has no leader for as long as an answer is waited for.
+    pub fn offsets(
+        &mut self,
+        partitions: &[(String, i32)],
+        when: When,
+    ) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
+        let mut found = BTreeMap::new();
+        let mut open: Vec<Key> = partitions.to_vec();
+        let mut patience = Patience::of(self.cluster.settings().answer_within);
+        loop {
+            let led = self.leaders(&open)?;
+            let mut last = "nobody leads it".to_owned();
+            let mut again = Vec::new();
+            for (leader, keys) in led {
+                let answer = match leader {
+                    Some(id) => self.cluster.ask_broker(id, &request(&keys, when), i16::MAX),
+                    None => {
+                        again.extend(keys);
+                        continue;
+                    }
+                };
+                let answer = match answer {
+                    Ok(answer) => answer,
+                    Err(error) if error.is_passing() => {
+                        last = error.to_string();
+                        again.extend(keys);
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                for topic in &answer.topics {
+                    for one in &topic.partitions {
+                        let key = (topic.name.to_string(), one.partition_index);
+                        match Refusal::of(one.error_code, None) {
+                            None if one.offset >= 0 => {
+                                found.insert(key, one.offset);
+                            }
+                            None => {}
+                            Some(refusal) if refusal.is_passing() => {
+                                last = refusal.to_string();
+                                again.push(key);
+                            }
+                            Some(refusal) => {
+                                return Err(refusal.about(format!("{}-{}", key.0, key.1)));
+                            }
+                        }
+                    }
+                }
+            }
+            if again.is_empty() {
+                return Ok(found);
+            }
+            if !patience.wait() {
+                let (topic, partition) = &again[0];
+                return Err(AdminError::Late {
+                    what: format!("no offset of {topic}-{partition} ({last})"),
+                    seconds: self.cluster.settings().answer_within.as_secs(),
+                });
+            }
+            open = again;
+        }
+    }
+
+    /// Partitions by who leads them now.
+    fn leaders(
+        &mut self,
+        partitions: &[Key],
+    ) -> Result<BTreeMap<Option<i32>, Vec<Key>>, AdminError> {
+        let mut names: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let topics = self.topics_named(&names)?;
+        let mut led: BTreeMap<Option<i32>, Vec<Key>> = BTreeMap::new();
+        for key in partitions {
+            let topic = topics.iter().find(|topic| topic.name == key.0);
+            let mut all = topic.iter().flat_map(|topic| &topic.partitions);
+            let Some(one) = all.find(|one| one.partition == key.1) else {
+                return Err(AdminError::Input(format!(
+                    "topic {} has no partition {}",
+                    key.0, key.1
+                )));
+            };
+            led.entry(one.leader).or_default().push(key.clone());
+        }
+        Ok(led)
+    }
+}
+
+fn request(keys: &[Key], when: When) -> ListOffsetsRequest {
+    let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
+    for (topic, partition) in keys {
+        let asked = ListOffsetsPartition::default()
+            .with_partition_index(*partition)
+            .with_current_leader_epoch(-1)
+            .with_timestamp(when.number());
+        topics.entry(topic).or_default().push(asked);
+    }
+    let topics = topics.into_iter().map(|(topic, partitions)| {
+        ListOffsetsTopic::default()
+            .with_name(topic_name(topic))
+            .with_partitions(partitions)
+    });
+    ListOffsetsRequest::default()
+        .with_replica_id((-1).into())
+        .with_topics(topics.collect())
+}

@@ -1,0 +1,188 @@
+//! Topics and partitions as the cluster has them.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::MetadataRequest;
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
+use kafka_protocol::messages::metadata_response::{
+    MetadataResponsePartition, MetadataResponseTopic,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::link::Patience;
+
+use super::error::{AdminError, Refusal};
+use super::{Admin, ids, topic_name};
+
+/// A topic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TopicView {
+    /// Its name.
+    pub name: String,
+    /// The cluster's own number for it; brokers before 2.8 have none.
+    pub id: Option<String>,
+    /// Whether it belongs to Kafka itself.
+    pub is_internal: bool,
+    /// Its partitions, by number.
+    pub partitions: Vec<PartitionView>,
+}
+
+/// A partition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PartitionView {
+    /// Its number in the topic.
+    pub partition: i32,
+    /// Who leads; nobody when none can.
+    pub leader: Option<i32>,
+    /// How often the leader has changed; −1 when the broker does not say.
+    pub leader_epoch: i32,
+    /// Brokers that have it, the preferred leader first.
+    pub replicas: Vec<i32>,
+    /// Of them, those in sync.
+    pub in_sync: Vec<i32>,
+    /// Of them, those that are not there.
+    pub offline: Vec<i32>,
+}
+
+impl PartitionView {
+    /// Whether replicas are missing or behind.
+    #[must_use]
+    pub fn is_under_replicated(&self) -> bool {
+        self.in_sync.len() < self.replicas.len()
+    }
+
+    /// Whether the first of the replicas leads, as it should.
+    #[must_use]
+    pub fn is_preferred_led(&self) -> bool {
+        self.leader.is_some() && self.leader == self.replicas.first().copied()
+    }
+}
+
+impl TopicView {
+    /// The most replicas that one of its partitions has.
+    #[must_use]
+    pub fn replication(&self) -> usize {
+        let counts = self.partitions.iter().map(|one| one.replicas.len());
+        counts.max().unwrap_or_default()
+    }
+}
+
+impl Admin {
+    /// Every topic, by name.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub fn topics(&mut self) -> Result<Vec<TopicView>, AdminError> {
+        let all = MetadataRequest::default()
+            .with_topics(None)
+            .with_allow_auto_topic_creation(false);
+        let answer = self.cluster.metadata(&all)?;
+        // One that is being deleted in this moment has an error of its own and is left out.
+        let topics = answer.topics.into_iter();
+        let mut topics: Vec<TopicView> = topics
+            .filter(|topic| topic.error_code == 0 || is_leaderless(topic.error_code))
+            .map(view)
+            .collect();
+        topics.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(topics)
+    }
+
+    /// Some topics, in the order asked for.
+    ///
+    /// # Errors
+    /// When one of them is not there.
+    pub fn topics_named<S: AsRef<str>>(
+        &mut self,
+        names: &[S],
+    ) -> Result<Vec<TopicView>, AdminError> {
+        let asked = names
+            .iter()
+            .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name.as_ref()))));
+        let request = MetadataRequest::default()
+            .with_topics(Some(asked.collect()))
+            .with_allow_auto_topic_creation(false);
+        let answer = self.cluster.metadata(&request)?;
+        let mut found = BTreeMap::new();
+        for topic in answer.topics {
+            let name = topic.name.as_ref().map(|name| name.to_string());
+            let name = name.unwrap_or_default();
+            if let Some(refusal) = Refusal::of(topic.error_code, None)
+                && !is_leaderless(topic.error_code)
+            {
+                return Err(refusal.about(format!("topic {name}")));
+            }
+            found.insert(name, view(topic));
+        }
+        names
+            .iter()
+            .map(|name| {
+                found.get(name.as_ref()).cloned().ok_or_else(|| {
+                    AdminError::Input(format!("the cluster said nothing about {}", name.as_ref()))
+                })
+            })
+            .collect()
+    }
+
+    /// Waits until these topics are there with all their partitions led and all their replicas in sync.
+    ///
+    /// # Errors
+    /// When that does not happen in time.
+    pub fn wait_until_in_sync<S: AsRef<str>>(
+        &mut self,
+        names: &[S],
+        mut patience: Patience,
+        seconds: u64,
+    ) -> Result<Vec<TopicView>, AdminError> {
+        loop {
+            let what = match self.topics_named(names) {
+                Ok(topics) => {
+                    let all = topics.iter().flat_map(|topic| &topic.partitions);
+                    let behind = all
+                        .filter(|one| one.leader.is_none() || one.is_under_replicated())
+                        .count();
+                    let is_empty = topics.iter().any(|topic| topic.partitions.is_empty());
+                    if behind == 0 && !is_empty {
+                        return Ok(topics);
+                    }
+                    format!("{behind} partitions did not come in sync")
+                }
+                // A topic that was just made is not known to every broker yet.
+                Err(AdminError::Refused { refusal, .. }) if refusal.is_passing() => {
+                    "the topics did not appear".to_owned()
+                }
+                Err(error) => return Err(error),
+            };
+            if !patience.wait() {
+                return Err(AdminError::Late { what, seconds });
+            }
+        }
+    }
+}
+
+fn is_leaderless(code: i16) -> bool {
+    code == ResponseError::LeaderNotAvailable.code()
+}
+
+fn view(topic: MetadataResponseTopic) -> TopicView {
+    let mut partitions: Vec<PartitionView> = topic.partitions.iter().map(partition).collect();
+    partitions.sort_by_key(|one| one.partition);
+    TopicView {
+        name: topic.name.map(|name| name.to_string()).unwrap_or_default(),
+        id: (!topic.topic_id.is_nil()).then(|| topic.topic_id.to_string()),
+        is_internal: topic.is_internal,
+        partitions,
+    }
+}
+
+fn partition(one: &MetadataResponsePartition) -> PartitionView {
+    PartitionView {
+        partition: one.partition_index,
+        leader: (one.leader_id.0 >= 0).then_some(one.leader_id.0),
+        leader_epoch: one.leader_epoch,
+        replicas: ids(&one.replica_nodes),
+        in_sync: ids(&one.isr_nodes),
+        offline: ids(&one.offline_replicas),
+    }
+}
