@@ -3,4 +3,5 @@
 //! Nothing here does I/O, reads a clock or draws a random number: whoever owns the connection gives bytes, the time and a seed.
 
 pub mod bson;
+pub mod database;
 pub mod message;

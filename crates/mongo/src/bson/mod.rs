@@ -4,6 +4,7 @@
 //! once, whole, by [`Doc::check`]; everything behind that walks without errors.
 
 mod decimal;
+mod order;
 mod read;
 mod write;
 
@@ -11,6 +12,7 @@ mod write;
 mod tests;
 
 pub use decimal::decimal_to_f64;
+pub use order::{class, class_of, compare, put_key};
 pub use read::{BsonError, Doc, Elements, OwnedDoc, Value};
 pub use write::{Items, Writer, document};
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{BsonError, DEPTH_MAX, Doc, Value, decimal_to_f64, document, kind};
+use std::cmp::Ordering;
+
+use super::{BsonError, DEPTH_MAX, Doc, Value, compare, decimal_to_f64, document, kind, put_key};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
@@ -194,4 +196,134 @@ fn a_double_beyond_64_bits_is_no_whole_number() {
     assert_eq!(Value::Double(0.5).as_i64(), None);
     assert_eq!(Value::String("1").as_i64(), None);
     assert_eq!(Value::Null.kind(), kind::NULL);
+}
+
+fn key(value: Value<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_key(&mut out, value);
+    out
+}
+
+/// The order that the manual gives, with numbers of all types among each other.
+#[test]
+fn values_are_ordered_as_the_manual_says() {
+    let mut inner = Vec::new();
+    document(&mut inner, |w| {
+        w.i32("a", 1);
+    });
+    let mut longer = Vec::new();
+    document(&mut longer, |w| {
+        w.i32("a", 1).i32("b", 0);
+    });
+    let big = 1_i64 << 53;
+    let ascending = [
+        Value::MinKey,
+        Value::Null,
+        Value::Double(f64::NAN),
+        Value::Double(f64::NEG_INFINITY),
+        Value::Int64(i64::MIN),
+        Value::Int32(-1),
+        Value::Double(-0.5),
+        Value::Int32(0),
+        Value::Double(0.5),
+        Value::Int64(big),
+        Value::Int64(big + 1),
+        Value::Double(big as f64 + 2.0),
+        Value::Int64(i64::MAX - 1),
+        Value::Int64(i64::MAX),
+        Value::Double(9_223_372_036_854_775_808.0),
+        Value::Double(f64::INFINITY),
+        Value::String(""),
+        Value::String("a"),
+        Value::String("a\0"),
+        Value::String("a\0b"),
+        Value::String("ab"),
+        Value::String("b"),
+        Value::Document(Doc::EMPTY),
+        Value::Document(Doc::trusted(&inner)),
+        Value::Document(Doc::trusted(&longer)),
+        Value::Array(Doc::EMPTY),
+        Value::Array(Doc::trusted(&inner)),
+        Value::Array(Doc::trusted(&longer)),
+        Value::Binary {
+            subtype: 9,
+            bytes: &[1],
+        },
+        Value::Binary {
+            subtype: 0,
+            bytes: &[0, 0],
+        },
+        Value::ObjectId([0; 12]),
+        Value::ObjectId([1; 12]),
+        Value::Bool(false),
+        Value::Bool(true),
+        Value::Date(-5),
+        Value::Date(5),
+        Value::Timestamp(1),
+        Value::Regex {
+            pattern: "a",
+            options: "",
+        },
+        Value::Code("x"),
+        Value::MaxKey,
+    ];
+    for (at, one) in ascending.iter().enumerate() {
+        for (to, other) in ascending.iter().enumerate() {
+            assert_eq!(compare(one, other), at.cmp(&to), "{one:?} and {other:?}");
+            assert_eq!(
+                key(*one).cmp(&key(*other)),
+                at.cmp(&to),
+                "keys of {one:?} and {other:?}"
+            );
+        }
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value<'static>> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<i32>().prop_map(Value::Int32),
+        (-3_i32..3).prop_map(Value::Int32),
+        any::<i64>().prop_map(Value::Int64),
+        (-3_i64..3).prop_map(Value::Int64),
+        (-3_i32..3).prop_map(|value| Value::Double(f64::from(value))),
+        any::<f64>().prop_map(Value::Double),
+        any::<i64>().prop_map(|value| Value::Double(value as f64)),
+        prop::sample::select(vec!["", "a", "a\0", "a\0\u{1}", "b", "\u{ff}"])
+            .prop_map(Value::String),
+        any::<[u8; 12]>().prop_map(Value::ObjectId),
+        any::<i64>().prop_map(Value::Date),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn keys_sort_as_values_do_also_behind_each_other(
+        left in prop::collection::vec(any_value(), 1..4),
+        right in prop::collection::vec(any_value(), 1..4),
+    ) {
+        let by_value = left
+            .iter()
+            .zip(&right)
+            .map(|(one, other)| compare(one, other))
+            .find(|order| *order != Ordering::Equal)
+            .unwrap_or(left.len().cmp(&right.len()));
+        let keys = |values: &[Value<'static>]| -> Vec<u8> {
+            values.iter().flat_map(|value| key(*value)).collect()
+        };
+        prop_assert_eq!(keys(&left).cmp(&keys(&right)), by_value);
+        let array = |values: &[Value<'static>]| {
+            let mut out = Vec::new();
+            document(&mut out, |w| {
+                for value in values {
+                    w.value("", *value);
+                }
+            });
+            out
+        };
+        let (left, right) = (array(&left), array(&right));
+        let (left, right) = (Value::Array(Doc::trusted(&left)), Value::Array(Doc::trusted(&right)));
+        prop_assert_eq!(compare(&left, &right), by_value);
+        prop_assert_eq!(key(left).cmp(&key(right)), by_value);
+    }
 }

@@ -42,6 +42,11 @@ impl Writer<'_> {
         self.out.len()
     }
 
+    /// Takes back what was written since the buffer had so many bytes.
+    pub(crate) fn rewind(&mut self, buffer_bytes: usize) {
+        self.out.truncate(buffer_bytes);
+    }
+
     /// A value of any type.
     pub fn value(&mut self, key: &str, value: Value<'_>) -> &mut Self {
         let out = self.key(value.kind(), key);

@@ -1,0 +1,156 @@
+//! Answers that do not fit one batch: what is left of them, and how batches are written.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::collection::Stored;
+use super::failure::{Code, Failure};
+use super::projection::Projection;
+use crate::bson::{DOCUMENT_BYTES_MAX, Doc, OwnedDoc, Writer};
+
+/// Documents of a first batch if the client says nothing, as in MongoDB.
+pub(crate) const FIRST_BATCH: usize = 101;
+
+/// What is left of an answer.
+#[derive(Debug)]
+struct Cursor {
+    namespace: String,
+    rows: VecDeque<Stored>,
+    projection: Option<OwnedDoc>,
+}
+
+/// The cursors that clients may ask for more. A query's answer is that of its moment, whatever changes later.
+#[derive(Debug)]
+pub(crate) struct Cursors {
+    open: BTreeMap<i64, Cursor>,
+    next: i64,
+    max: usize,
+}
+
+/// An answer of many documents.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    pub namespace: String,
+    pub rows: VecDeque<Stored>,
+    /// As it came, for later batches.
+    pub projection: Option<Doc<'a>>,
+    /// Documents of this batch at most.
+    pub batch: usize,
+    pub rest: Rest,
+}
+
+/// What becomes of what does not fit the batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Kept,
+    Dropped,
+}
+
+impl Cursors {
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            open: BTreeMap::new(),
+            next: 1,
+            max,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Writes a first batch and keeps the rest.
+    pub(crate) fn answer(
+        &mut self,
+        mut answer: Answer<'_>,
+        w: &mut Writer<'_>,
+    ) -> Result<(), Failure> {
+        let projection = answer.projection.map(Projection::read).transpose()?;
+        let mut id = 0;
+        w.doc("cursor", |w| {
+            let projection = projection.unwrap_or_default();
+            write_batch("firstBatch", &mut answer.rows, &projection, answer.batch, w);
+            if !answer.rows.is_empty() && answer.rest == Rest::Kept {
+                id = self.keep(Cursor {
+                    namespace: answer.namespace.clone(),
+                    rows: answer.rows,
+                    projection: answer.projection.map(|doc| doc.bytes().into()),
+                });
+            }
+            w.i64("id", id).str("ns", &answer.namespace);
+        });
+        Ok(())
+    }
+
+    /// Writes a further batch.
+    pub(crate) fn more(
+        &mut self,
+        id: i64,
+        namespace: &str,
+        batch: usize,
+        w: &mut Writer<'_>,
+    ) -> Result<(), Failure> {
+        let gone = || Failure::new(Code::CursorNotFound, format!("cursor id {id} not found"));
+        let cursor = self
+            .open
+            .get_mut(&id)
+            .filter(|cursor| cursor.namespace == namespace)
+            .ok_or_else(gone)?;
+        let projection = match &cursor.projection {
+            Some(doc) => Projection::read(Doc::trusted(doc))?,
+            None => Projection::default(),
+        };
+        w.doc("cursor", |w| {
+            write_batch("nextBatch", &mut cursor.rows, &projection, batch, w);
+            let left = if cursor.rows.is_empty() { 0 } else { id };
+            w.i64("id", left).str("ns", namespace);
+        });
+        if cursor.rows.is_empty() {
+            self.open.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Drops a cursor; whether there was one.
+    pub(crate) fn kill(&mut self, id: i64, namespace: &str) -> bool {
+        let its = |cursor: &Cursor| cursor.namespace == namespace;
+        self.open.get(&id).is_some_and(its) && self.open.remove(&id).is_some()
+    }
+
+    /// Keeps a cursor; the eldest makes room if there are too many.
+    fn keep(&mut self, cursor: Cursor) -> i64 {
+        while self.open.len() >= self.max.max(1) {
+            self.open.pop_first();
+        }
+        let id = self.next;
+        self.next += 1;
+        self.open.insert(id, cursor);
+        id
+    }
+}
+
+fn write_batch(
+    name: &str,
+    rows: &mut VecDeque<Stored>,
+    projection: &Projection<'_>,
+    batch: usize,
+    w: &mut Writer<'_>,
+) {
+    w.array(name, |list| {
+        let start = list.buffer_bytes();
+        while list.count() < batch
+            && let Some(row) = rows.front()
+        {
+            // One document always fits; the next only if both stay within the limit of an answer.
+            let written = list.buffer_bytes() - start;
+            if list.count() > 0 && written + row.len() > DOCUMENT_BYTES_MAX {
+                break;
+            }
+            if projection.is_all() {
+                list.value(crate::bson::Value::Document(Doc::trusted(row)));
+            } else {
+                list.doc(|w| projection.write(Doc::trusted(row), w));
+            }
+            rows.pop_front();
+        }
+    });
+}
