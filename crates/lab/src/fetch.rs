@@ -1,7 +1,9 @@
 //! Gets the software of a target: the first of its alternatives that can be had, with its version.
 
 mod cargo;
+mod checksum;
 mod debian;
+mod maven;
 mod pip;
 
 use std::fs::{self, File};
@@ -160,6 +162,7 @@ impl Fetcher {
             Get::Debian(package) => debian::present(package),
             Get::Pip(wheel) => pip::present(wheel, &self.cache, &target.def.target),
             Get::Cargo(package) => self.package(target, package).present(),
+            Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).present(),
         }
     }
 
@@ -180,6 +183,7 @@ impl Fetcher {
             Get::Debian(package) => debian::install(package, say),
             Get::Pip(wheel) => pip::download(wheel, &self.cache, &target.def.target, say),
             Get::Cargo(package) => self.package(target, package).build(say),
+            Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).fetch(say),
         }
     }
 

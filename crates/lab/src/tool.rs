@@ -1,6 +1,7 @@
 //! Runs a short helper program (pip, a version command) with a limit and bounded output.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -47,10 +48,21 @@ pub(crate) fn run(
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
+    run_in(Path::new("."), words, env, within)
+}
+
+/// The same, in this working folder.
+pub(crate) fn run_in(
+    folder: &Path,
+    words: &[String],
+    env: &[(&str, &str)],
+    within: Duration,
+) -> Result<Output, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command
         .args(arguments)
+        .current_dir(folder)
         .envs(env.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

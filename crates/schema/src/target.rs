@@ -114,6 +114,8 @@ pub enum Get {
     Pip(PipDef),
     /// A package built from source beside the target folder, by the ordinary cargo client.
     Cargo(CargoDef),
+    /// Java archives from a Maven repository, by the ordinary mvn client.
+    Maven(MavenDef),
 }
 
 /// A Debian package.
@@ -151,6 +153,26 @@ pub struct CargoDef {
     pub package: String,
     /// Its folder, seen from the target folder.
     pub folder: String,
+}
+
+/// Java archives. `bin` is then the folder that holds them: `jars/` for the class path, `agents/` for `-javaagent`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MavenDef {
+    /// Archives that come with all they need at run time, each `group:name:version` or `group:name:version:classifier`.
+    pub artifacts: Vec<String>,
+    /// Archives that come alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+    /// File in the target folder with the SHA-256 of every archive, as `sha256sum` writes it.
+    pub lock: String,
+    /// Oldest Java that runs them.
+    pub java: u32,
+    /// Debian package with such a Java, for when there is none.
+    pub runtime: String,
+    /// Steps once after the archives are there, within their folder; words see `{{ bin }}` and `{{ folder }}`, the target folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub once: Vec<StepDef>,
 }
 
 /// How the software tells its version.

