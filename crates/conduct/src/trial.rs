@@ -119,7 +119,7 @@ fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<Running
     let start_at = now_unix_us() + lead(cell).as_micros() as u64;
     let mut agents = Vec::new();
     for role in &cell.load {
-        let endpoint = bed.endpoint(&role.edge)?;
+        let endpoint = bed.endpoint(&role.edge, &role.instance)?;
         let parts = role.agents.max(1);
         for part in 0..parts {
             let orders = LoadPlan {

@@ -52,14 +52,15 @@ impl Authority {
         })
     }
 
-    /// Issues a certificate for server and client use and writes it with its key into `folder`
-    /// (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
+    /// Issues a certificate for server and client use, by its own name and perhaps that of its part, and writes it with its
+    /// key into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
     ///
     /// # Errors
     /// Why it could not be made or written.
     pub fn issue(
         &self,
         instance: &str,
+        part: &str,
         addresses: &[IpAddr],
         folder: &Path,
     ) -> Result<Identity, LabError> {
@@ -69,6 +70,9 @@ impl Authority {
                 SanType::URI(uri.as_str().try_into()?),
                 SanType::DnsName(instance.try_into()?),
             ];
+            if part != instance {
+                names.push(SanType::DnsName(part.try_into()?));
+            }
             names.extend(addresses.iter().copied().map(SanType::IpAddress));
             let mut params = params(instance, names);
             params.is_ca = IsCa::ExplicitNoCa;

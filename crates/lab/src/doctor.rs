@@ -12,6 +12,7 @@ use tare_schema::record::{Check, Grade};
 
 pub use describe::describe;
 pub(crate) use disk::existing as nearest_folder;
+pub(crate) use disk::file_system;
 
 /// A program that something needs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -68,11 +68,11 @@ pub trait Bed: Send {
     /// The instance that did not become ready, its probe, how long, its log tail.
     fn start(&mut self) -> Result<(), LabError>;
 
-    /// Where the caller of an edge sends its first byte.
+    /// Where an instance that calls over an edge sends its first bytes: an address for each instance that it calls.
     ///
     /// # Errors
-    /// When the edge is not in the topology.
-    fn endpoint(&self, edge: &str) -> Result<Endpoint, LabError>;
+    /// When the instance does not call over such an edge.
+    fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError>;
 
     /// Starts one agent process with these orders.
     ///

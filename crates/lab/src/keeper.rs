@@ -24,7 +24,7 @@ mod server;
 pub use crate::cgroup::fence::Bounds;
 pub(crate) use children::cpu_set;
 pub use client::{Exit, Keeper};
-pub(crate) use folder::{INSTANCE_MARK, default_base, name_of, sweep};
+pub(crate) use folder::{INSTANCE_MARK, default_base, in_memory, name_of, sweep};
 pub(crate) use lines::Lines;
 pub use protocol::{Ending, Spawn};
 pub use server::{Ground, keeper_main};

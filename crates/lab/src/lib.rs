@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod catalogue;
 pub mod certificates;
 mod cgroup;
+pub mod cluster;
 pub mod counters;
 pub mod doctor;
 pub mod door;

@@ -1,18 +1,20 @@
 //! The environment `local`: every instance a process of this host, every pod an address of 127.0.0.0/8 or a
 //! network namespace.
 
-mod addresses;
+pub(crate) mod addresses;
 mod agent;
 mod bed;
 mod collect;
 mod deaths;
 mod distances;
 mod layout;
+mod orders;
 mod pods;
 mod redirection;
 mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,7 +29,7 @@ use crate::certificates::Authority;
 use crate::doctor;
 use crate::environment::{Bed, BedPlan, Environment};
 use crate::fetch::{Fetcher, Software};
-use crate::keeper::{Bounds, Keeper};
+use crate::keeper::{self, Bounds, Keeper};
 use crate::process;
 use crate::render;
 use bed::LocalBed;
@@ -132,6 +134,49 @@ impl Local {
     }
 }
 
+impl Local {
+    /// What the targets of a plan need of their places.
+    fn needs(&self, plan: &BedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
+        let mut needs = BTreeMap::new();
+        for instance in layout::parts(&plan.topology) {
+            let target = self.options.catalogue.get(&instance.target)?;
+            let of_target = layout::Needs {
+                ports: target.def.ports.clone(),
+                instances: target.def.instances,
+            };
+            needs.insert(instance.target.clone(), of_target);
+        }
+        Ok(needs)
+    }
+
+    /// A certificate for everybody who needs one; who is found by others' addresses has these in it, too.
+    fn identities(
+        &self,
+        layout: &layout::Layout,
+        pods: &pods::Pods,
+        folder: &Path,
+    ) -> Result<BTreeMap<String, render::Identity>, LabError> {
+        let mut identities = BTreeMap::new();
+        for name in &layout.identified {
+            let context = layout.contexts.iter().find(|context| context.name == *name);
+            let mut addresses: Vec<IpAddr> = match context {
+                Some(context) => vec![context.address],
+                None => pods.addresses.get(name).copied().into_iter().collect(),
+            };
+            for route in context.iter().flat_map(|context| &context.routes) {
+                let told = route.advertise.as_ref().map(|at| at.address);
+                addresses.extend(told.filter(|at| !addresses.contains(at)));
+            }
+            let keys = folder.join(format!("{name}.keys"));
+            make_folder(&keys)?;
+            let part = layout::stem(name);
+            let identity = self.authority.issue(name, part, &addresses, &keys)?;
+            identities.insert(name.clone(), identity);
+        }
+        Ok(identities)
+    }
+}
+
 impl Environment for Local {
     fn provide(
         &mut self,
@@ -161,6 +206,10 @@ impl Environment for Local {
         record.calibration = calibration.ok();
         let reason = self.network.reason.clone();
         record.facts.insert(String::from("addressing"), reason);
+        let lies = doctor::file_system(&self.folder);
+        record
+            .facts
+            .insert(String::from("files of instances"), lies);
         record.facts.extend(self.network.distances.clone());
         Ok(record)
     }
@@ -181,6 +230,7 @@ impl Environment for Local {
             .pods(&plan.topology, &name, &folder, &self.keeper)?;
         let mut given = BTreeSet::new();
         let network = &self.network;
+        let needs = self.needs(plan)?;
         let mut ground = layout::Ground {
             addresses: &pods.addresses,
             port: &mut |address| network.port(address, &mut given),
@@ -188,20 +238,18 @@ impl Environment for Local {
             folder: &folder,
             run: &self.run,
             redirect: network.redirect(),
+            needs: &needs,
+            memory: &keeper::in_memory(&self.folder),
         };
         let mut layout = layout::lay_out(plan, &mut ground)?;
         for (pod, capture) in &layout.captures {
             pods.capture(pod, capture)?;
         }
         let mut rendered = Vec::new();
+        let mut identities = self.identities(&layout, &pods, &folder)?;
         for context in &mut layout.contexts {
             make_folder(&context.dir)?;
-            if layout.identified.contains(&context.name) {
-                let keys = folder.join(format!("{}.keys", context.name));
-                make_folder(&keys)?;
-                let addresses = [context.address];
-                context.identity = Some(self.authority.issue(&context.name, &addresses, &keys)?);
-            }
+            context.identity = identities.remove(&context.name);
         }
         for (context, instance) in layout.contexts.iter().zip(layout::parts(&plan.topology)) {
             let target = self.options.catalogue.get(&instance.target)?;
@@ -218,6 +266,8 @@ impl Environment for Local {
             layout,
             pods,
             rendered,
+            agents: identities,
+            memory: keeper::in_memory(&self.folder).join(&plan.name),
             software: software
                 .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
                 .collect(),

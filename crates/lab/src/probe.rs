@@ -1,6 +1,7 @@
 //! Tells whether an instance serves yet, by one question repeated until it is answered or too late.
 
 mod health;
+mod kafka;
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -33,6 +34,13 @@ pub enum Probe {
         at: String,
         /// The service; empty: the whole server.
         service: String,
+    },
+    /// A Kafka broker's metadata are complete.
+    Kafka {
+        /// `address:port`, without TLS.
+        at: String,
+        /// How many brokers there must be.
+        brokers: usize,
     },
     /// A line of the file matches.
     Log {
@@ -79,6 +87,7 @@ impl Probe {
         match self {
             Probe::Tcp(at) => open(door, at, ATTEMPT).map(drop),
             Probe::Grpc { at, service } => health::ask(door, at, service, ATTEMPT),
+            Probe::Kafka { at, brokers } => kafka::ask(door, at, *brokers, ATTEMPT),
             Probe::Http(url) => match page::get(door, url, ATTEMPT)? {
                 page::Page { status: 200, .. } => Ok(()),
                 page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),

@@ -14,7 +14,7 @@ use crate::LabError;
 use crate::catalogue::Target;
 use crate::probe::Probe;
 
-pub use context::{Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id};
+pub use context::{Advertise, Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id};
 use templates::Templates;
 
 /// An instance, ready to be started: nothing in it is a template any more.
@@ -166,6 +166,24 @@ fn probe(
             },
         },
         ReadyDef {
+            kafka: Some(at),
+            brokers,
+            ..
+        } => {
+            let brokers = match brokers {
+                Some(brokers) => templates.text(key, brokers)?,
+                None => "1".to_owned(),
+            };
+            Probe::Kafka {
+                at: templates.text(key, at)?,
+                brokers: brokers.parse().map_err(|_| LabError::Template {
+                    file: key.to_owned(),
+                    line: 1,
+                    reason: format!("`brokers` comes out as `{brokers}`, which is no number"),
+                })?,
+            }
+        }
+        ReadyDef {
             log: Some(line), ..
         } => Probe::Log {
             file: context.log.clone(),
@@ -179,7 +197,7 @@ fn probe(
             return Err(LabError::Template {
                 file: key.to_owned(),
                 line: 1,
-                reason: "needs one of tcp, http, grpc, log and command".to_owned(),
+                reason: "needs one of tcp, http, grpc, kafka, log and command".to_owned(),
             });
         }
     })

@@ -67,7 +67,7 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     assert!(commands[0].1.contains(&String::from("serve")));
     assert!(bed.deaths().is_empty());
 
-    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     bed.stop().unwrap();
     assert!(TcpStream::connect(at).is_err());
     drop(bed);
@@ -81,14 +81,14 @@ fn dropping_a_bed_stops_it() {
     let mut local = rig.local();
     let mut bed = local.place(&through_relay()).unwrap();
     bed.start().unwrap();
-    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     assert!(TcpStream::connect(at).is_ok());
     drop(bed);
     assert!(TcpStream::connect(at).is_err());
     // The next bed has addresses of its own: nothing of the first can be in its way.
     let next = local.place(&through_relay()).unwrap();
     assert_ne!(
-        next.endpoint("client->server").unwrap().addresses[0].ip(),
+        next.endpoint("client->server", "client").unwrap().addresses[0].ip(),
         at.ip()
     );
 }
@@ -171,7 +171,7 @@ fn whoever_took_a_port_meanwhile_is_named() {
     let rig = Rig::new();
     let mut local = rig.local();
     let mut bed = local.place(&server("echo")).unwrap();
-    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     let _thief = TcpListener::bind(at).unwrap();
     let text = bed.start().unwrap_err().to_string();
     let me = format!("(pid {})", std::process::id());
@@ -351,7 +351,7 @@ fn handshakes(bed: &mut dyn Bed) -> f64 {
 
 /// Sends a word along the edge and returns what comes back.
 fn echo(bed: &dyn Bed) -> String {
-    let at = bed.endpoint("client->server").unwrap().addresses[0];
+    let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream.write_all(b"hello").unwrap();

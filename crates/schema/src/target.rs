@@ -47,6 +47,10 @@ pub struct TargetDef {
     /// before the kernel sent it here.
     #[serde(default = "explicit_only")]
     pub interceptions: Vec<Interception>,
+    /// Further ports of an instance that no edge leads to (for its peers, for administration): never redirected. Templates
+    /// see `ports.NAME`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<String>,
     /// What an experiment may set, with defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -216,7 +220,7 @@ fn a_minute() -> Duration {
     Duration::from_secs(60)
 }
 
-/// How to tell that an instance serves: exactly one of `tcp`, `http`, `grpc`, `log` and `command`.
+/// How to tell that an instance serves: exactly one of `tcp`, `http`, `grpc`, `kafka`, `log` and `command`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadyDef {
@@ -232,6 +236,12 @@ pub struct ReadyDef {
     /// Of `grpc`: the service that is asked for; the whole server when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
+    /// `address:port` of a broker (plain) whose metadata are complete: a controller and all brokers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kafka: Option<String>,
+    /// Of `kafka`: how many brokers there are, a template; 1 when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brokers: Option<String>,
     /// Regular expression that a line of its output matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -295,7 +305,8 @@ pub enum Instances {
     /// Each stands alone.
     #[default]
     Single,
-    /// They know each other; templates see `peers`.
+    /// They know each other (templates see `peers`), start together, and tell each caller where to find the others
+    /// (`advertise` of a route): every way of calling has a listener of its own.
     Cluster,
 }
 

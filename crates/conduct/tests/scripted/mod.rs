@@ -132,7 +132,7 @@ impl Bed for ScriptedBed {
         Ok(())
     }
 
-    fn endpoint(&self, _: &str) -> Result<Endpoint, LabError> {
+    fn endpoint(&self, _: &str, _: &str) -> Result<Endpoint, LabError> {
         Ok(Endpoint {
             addresses: vec!["127.0.0.1:9".parse().unwrap()],
             host: "server".into(),

@@ -96,6 +96,20 @@ fn write_pieces(path: &Path) -> std::io::Result<f64> {
     Ok(written as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
 
+/// On what a folder lies: its path and the kind of its file system.
+pub(crate) fn file_system(folder: &Path) -> String {
+    // The numbers of statfs(2).
+    let kind = rustix::fs::statfs(folder).map(|found| match found.f_type {
+        0xEF53 => "ext4",
+        0x0102_1994 => "tmpfs (memory)",
+        0x5846_5342 => "xfs",
+        0x9123_683E => "btrfs",
+        0x794C_7630 => "overlay",
+        _ => "a file system of another kind",
+    });
+    format!("{} on {}", folder.display(), kind.unwrap_or("–"))
+}
+
 /// The folder, or the nearest above it that exists: runs make theirs when they start.
 pub(crate) fn existing(out: &Path) -> PathBuf {
     let absolute = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());

@@ -139,7 +139,21 @@ pub(crate) fn name_of(path: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// Where what belongs to a private folder lies in memory, for data that are not to reach a disk.
+pub(crate) fn in_memory(path: &Path) -> PathBuf {
+    Path::new("/dev/shm").join(name_of(path))
+}
+
+/// Removes a private folder and what belongs to it in memory.
 fn remove_tree(path: &Path) -> std::io::Result<()> {
+    let of_memory = in_memory(path);
+    if owner_of(&name_of(path)).is_some() && of_memory.is_dir() {
+        remove_all(&of_memory)?;
+    }
+    remove_all(path)
+}
+
+fn remove_all(path: &Path) -> std::io::Result<()> {
     let mut last = Ok(());
     for _ in 0..5 {
         last = fs::remove_dir_all(path);

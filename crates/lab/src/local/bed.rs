@@ -15,7 +15,7 @@ use super::agent::LocalAgent;
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
-use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock};
+use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock, orders};
 use crate::LabError;
 use crate::counters::CounterReader;
 use crate::door::Door;
@@ -24,7 +24,7 @@ use crate::keeper::{Bounds, Exit, Spawn};
 use crate::observe::LocalObservation;
 use crate::probe::{Life, Waited};
 use crate::process;
-use crate::render::{Rendered, Step};
+use crate::render::{Identity, Rendered, Step};
 
 /// Longest log of one process.
 const LOG_BYTES_MAX: u64 = 16 << 20;
@@ -44,6 +44,10 @@ pub(crate) struct Placed {
     pub pods: Pods,
     /// One per context, in the same order.
     pub rendered: Vec<Rendered>,
+    /// What agents show and trust: instance → files.
+    pub agents: BTreeMap<String, Identity>,
+    /// Folder in memory, if anything made it.
+    pub memory: PathBuf,
     /// Target → `envoy 1.40.0`.
     pub software: BTreeMap<String, String>,
     pub tare: PathBuf,
@@ -89,7 +93,7 @@ impl LocalBed {
         Spawn {
             name: self.kept_name(what),
             argv: argv.to_vec(),
-            env: base_environment(dir),
+            env: orders::base_environment(dir),
             cwd: dir.to_owned(),
             cpus: self.placed.plan.placement.part_cpus.clone(),
             output: dir.join(log),
@@ -279,14 +283,25 @@ impl Bed for LocalBed {
         for index in 0..self.placed.rendered.len() {
             // An app may call as soon as it starts: all that stands between must serve. Proxies do not
             // wait for each other.
-            let is_app = self.placed.layout.contexts[index].role == InstanceRole::App;
+            let context = &self.placed.layout.contexts[index];
+            let is_app = context.role == InstanceRole::App;
+            let clustered = self.placed.layout.clustered.contains(&context.name);
             if is_app {
-                for index in unready.drain(..) {
+                // Instances of a cluster are ready together: none waits for another.
+                let mates: BTreeSet<String> = match clustered {
+                    true => context.peers.iter().map(|peer| peer.name.clone()).collect(),
+                    false => BTreeSet::new(),
+                };
+                let (together, before): (Vec<usize>, Vec<usize>) = unready
+                    .into_iter()
+                    .partition(|other| mates.contains(&self.placed.rendered[*other].instance));
+                for index in before {
                     self.wait_ready(index)?;
                 }
+                unready = together;
             }
             self.start_instance(index)?;
-            if is_app {
+            if is_app && !clustered {
                 self.wait_ready(index)?;
             } else {
                 unready.push(index);
@@ -298,12 +313,16 @@ impl Bed for LocalBed {
         Ok(())
     }
 
-    fn endpoint(&self, edge: &str) -> Result<Endpoint, LabError> {
+    fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {
         let endpoints = &self.placed.layout.endpoints;
-        endpoints.get(edge).cloned().ok_or_else(|| {
-            let known: Vec<&str> = endpoints.keys().map(String::as_str).collect();
+        let wanted = (edge.to_owned(), from.to_owned());
+        endpoints.get(&wanted).cloned().ok_or_else(|| {
+            let known: Vec<String> = endpoints
+                .keys()
+                .map(|(edge, from)| format!("{edge} from {from}"))
+                .collect();
             LabError::Plan(format!(
-                "there is no edge `{edge}` in the topology (there are {})",
+                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
                 known.join(", ")
             ))
         })
@@ -319,7 +338,7 @@ impl Bed for LocalBed {
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}.plan.json"));
-        let text = serde_json::to_vec_pretty(plan)
+        let text = serde_json::to_vec_pretty(&orders::with_own_security(&self.placed, instance, plan))
             .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
         std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
         let name = self.kept_name(&format!("{instance}#{number}"));
@@ -401,7 +420,7 @@ impl Bed for LocalBed {
 
     fn commands(&self) -> Vec<(String, Vec<String>)> {
         let rendered = self.placed.rendered.iter();
-        rendered.map(|r| (r.instance.clone(), by_hand(r))).collect()
+        rendered.map(|r| (r.instance.clone(), orders::by_hand(r))).collect()
     }
 
     fn stop(&mut self) -> Result<(), LabError> {
@@ -421,6 +440,7 @@ impl Drop for LocalBed {
         // What would not stop dies with the keeper at the latest.
         let _ = self.stop();
         let _ = std::fs::remove_dir_all(&self.placed.folder);
+        let _ = std::fs::remove_dir_all(&self.placed.memory);
     }
 }
 
@@ -428,31 +448,4 @@ impl LocalBed {
     fn bed_number(&self) -> &str {
         self.placed.name.split('-').next().unwrap_or_default()
     }
-}
-
-/// A command with its environment and folder, as it can be typed into `env`.
-fn by_hand(rendered: &Rendered) -> Vec<String> {
-    let mut words = vec![
-        String::from("env"),
-        format!("--chdir={}", rendered.dir.display()),
-    ];
-    words.extend(
-        rendered
-            .env
-            .iter()
-            .map(|(name, value)| format!("{name}={value}")),
-    );
-    words.extend(rendered.start.clone());
-    words
-}
-
-/// What every process sees of our environment: enough to run, nothing that could change a result.
-fn base_environment(dir: &Path) -> Vec<(String, String)> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
-    vec![
-        (String::from("PATH"), format!("{path}:{sbin}")),
-        (String::from("HOME"), dir.display().to_string()),
-        (String::from("LANG"), String::from("C.UTF-8")),
-    ]
 }

@@ -1,6 +1,7 @@
 //! Turns an arm's topology into places: who listens where, whom each one calls, who needs a certificate.
 
 mod captured;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -8,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use tare_net::capture::Capture;
 use tare_schema::load::Endpoint;
+use tare_schema::target::Instances;
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use crate::LabError;
 use crate::certificates::spiffe;
 use crate::environment::BedPlan;
-use crate::render::{Context, Listen, Peer, RouteContext, Upstream, edge_id};
+use crate::render::{Context, Listen, Peer};
 
 /// What the environment knows that the topology does not.
 pub(crate) struct Ground<'a> {
@@ -29,6 +31,19 @@ pub(crate) struct Ground<'a> {
     pub run: &'a str,
     /// Whether the kernel can be told to redirect a pod's traffic.
     pub redirect: Redirect,
+    /// Target → what it needs of its place; those that need nothing may be left out.
+    pub needs: &'a BTreeMap<String, Needs>,
+    /// Where folders in memory can be made.
+    pub memory: &'a Path,
+}
+
+/// What a target needs of its place beyond listeners and an administration page.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Needs {
+    /// Names of further ports.
+    pub ports: Vec<String>,
+    /// Whether its instances make one system.
+    pub instances: Instances,
 }
 
 /// Whether traffic can be redirected.
@@ -45,10 +60,12 @@ pub(crate) enum Redirect {
 pub(crate) struct Layout {
     /// One context per instance but agents, in start order.
     pub contexts: Vec<Context>,
-    /// Instances that need a certificate.
+    /// Instances that need a certificate, agents among them.
     pub identified: BTreeSet<String>,
-    /// Edge → where its caller sends the first byte.
-    pub endpoints: BTreeMap<String, Endpoint>,
+    /// Instances of clusters: they are ready together or not at all.
+    pub clustered: BTreeSet<String>,
+    /// Edge and calling instance → where it sends the first byte, one address for each instance it calls.
+    pub endpoints: BTreeMap<(String, String), Endpoint>,
     /// Pod → what the kernel sends to its sidecar.
     pub captures: BTreeMap<String, Capture>,
     /// Instances to which the kernel sends traffic.
@@ -61,6 +78,7 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
     check(topology, ground.redirect)?;
     let mut listens = Listens::default();
     for route in &topology.routes {
+        check_cluster(topology, route, ground)?;
         listens.add(topology, route, ground)?;
     }
     let mut contexts = Vec::new();
@@ -71,28 +89,75 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
     for context in &mut contexts {
         context.peers = peers(topology, &context.name, &all);
     }
-    let mut endpoints = BTreeMap::new();
-    for route in &topology.routes {
-        if let Some(listen) = listens.at(route, 1) {
-            let endpoint = Endpoint {
-                addresses: vec![SocketAddr::from((listen.address, listen.port))],
-                host: route.to.clone(),
-            };
-            endpoints.insert(route.edge.clone(), endpoint);
-        }
-    }
-    let identified = parts(topology)
-        .filter(|instance| needs_identity(topology, &instance.name))
+    let endpoints = endpoints(topology, &listens);
+    let identified = topology
+        .instances
+        .iter()
+        .filter(|instance| {
+            needs_identity(topology, &instance.name) || ground.is_cluster(&instance.target)
+        })
+        .map(|instance| instance.name.clone())
+        .collect();
+    let clustered = parts(topology)
+        .filter(|instance| ground.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
     let captured = captured::captured(plan, &contexts)?;
     Ok(Layout {
         contexts,
         identified,
+        clustered,
         endpoints,
         captures: captured.pods,
         capturing: captured.instances,
     })
+}
+
+impl Ground<'_> {
+    fn is_cluster(&self, target: &str) -> bool {
+        let needs = self.needs.get(target);
+        needs.is_some_and(|needs| needs.instances == Instances::Cluster)
+    }
+}
+
+/// Instances of a cluster tell all others one address each: no caller can be told of its own sidecar instead.
+fn check_cluster(topology: &Topology, route: &Route, ground: &Ground<'_>) -> Result<(), LabError> {
+    let called = find(topology, &route.to)?;
+    let among = ground.is_cluster(&called.target) && stem(&route.from) == stem(&route.to);
+    if !among || route.stops.is_empty() || route.links[0].interception == Interception::Redirect {
+        return Ok(());
+    }
+    Err(LabError::Unsupported {
+        what: format!("sidecars that {} and its likes call by address", route.from),
+        environment: String::from("explicit interception"),
+        next: format!(
+            "use `interception: redirect`, or leave this traffic out: `exclude: [\"{}\"]`",
+            route.edge
+        ),
+    })
+}
+
+/// Where each calling instance sends its first bytes.
+fn endpoints(topology: &Topology, listens: &Listens) -> BTreeMap<(String, String), Endpoint> {
+    let mut endpoints: BTreeMap<(String, String), Endpoint> = BTreeMap::new();
+    for route in &topology.routes {
+        let Some(listen) = listens.at(route, 1) else {
+            continue;
+        };
+        let at = SocketAddr::from((listen.address, listen.port));
+        endpoints
+            .entry((route.edge.clone(), route.from.clone()))
+            .and_modify(|known| {
+                known.addresses.push(at);
+                // Several instances are called by the name of their part, which their certificates have.
+                known.host = stem(&route.to).to_owned();
+            })
+            .or_insert_with(|| Endpoint {
+                addresses: vec![at],
+                host: route.to.clone(),
+            });
+    }
+    endpoints
 }
 
 /// Everything that is started as a target.
@@ -147,12 +212,13 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
             });
         }
         let caller = find(topology, &route.from)?;
-        let bare = [route.own, route.links[0].security].map(|s| s == Security::Plaintext);
-        if caller.role == InstanceRole::Agent && bare != [true, true] {
+        if caller.role == InstanceRole::Agent && route.links[0].security != Security::Plaintext {
             return Err(LabError::Unsupported {
-                what: format!("TLS from the load agent itself on the edge {}", route.edge),
+                what: format!("a link made by the load agent on the edge {}", route.edge),
                 environment: String::from("this version's agent"),
-                next: String::from("give the client a sidecar that makes the link"),
+                next: String::from(
+                    "give the client a sidecar that makes the link, or the edge TLS of its own (`own`)",
+                ),
             });
         }
     }
@@ -162,15 +228,25 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
 /// Where each route comes in at each of its instances.
 #[derive(Default)]
 struct Listens {
-    /// (Edge, position in its chain) → place.
-    places: BTreeMap<(String, usize), Listen>,
+    /// (Way, position in its chain) → place.
+    places: BTreeMap<(Way, usize), Listen>,
     /// A part listens once for all its callers that speak alike; a proxy once for each edge.
     shared: Vec<(Sharing, Listen)>,
+}
+
+/// An edge between two instances: edge, caller, called.
+type Way = (String, String, String);
+
+fn way(route: &Route) -> Way {
+    (route.edge.clone(), route.from.clone(), route.to.clone())
 }
 
 #[derive(PartialEq, Clone)]
 struct Sharing {
     instance: String,
+    /// What must be alike besides: of a redirected edge its name, by which a sidecar tells edges apart; where callers are
+    /// told how to find the called part, the address that this caller is told.
+    apart: (Option<String>, Option<SocketAddr>),
     protocol: String,
     own: Security,
     link: Security,
@@ -179,7 +255,7 @@ struct Sharing {
 
 impl Listens {
     fn at(&self, route: &Route, position: usize) -> Option<&Listen> {
-        self.places.get(&(route.edge.clone(), position))
+        self.places.get(&(way(route), position))
     }
 
     fn add(
@@ -190,7 +266,7 @@ impl Listens {
     ) -> Result<(), LabError> {
         for position in 1..=route.links.len() {
             let listen = self.place(topology, route, position, ground)?;
-            self.places.insert((route.edge.clone(), position), listen);
+            self.places.insert((way(route), position), listen);
         }
         Ok(())
     }
@@ -216,8 +292,7 @@ impl Listens {
             // The caller is told where the called part is: there the kernel catches it.
             let end = chain.len() - 1;
             let called = self.place(topology, route, end, ground)?;
-            self.places
-                .insert((route.edge.clone(), end), called.clone());
+            self.places.insert((way(route), end), called.clone());
             return Ok(Listen {
                 security,
                 peer,
@@ -225,10 +300,16 @@ impl Listens {
                 ..called
             });
         }
-        // A sidecar tells redirected edges apart by where they were going.
-        let may_share = position + 1 == chain.len() && !is_redirected(route);
+        let may_share = position + 1 == chain.len();
+        // The first stop has its place by now, unless the kernel takes the caller there.
+        let told = self.at(route, 1).filter(|first| first.captured.is_none());
+        let told = told.map(|first| SocketAddr::from((first.address, first.port)));
         let sharing = Sharing {
             instance: name.to_owned(),
+            apart: (
+                is_redirected(route).then(|| route.edge.clone()),
+                told.filter(|_| ground.is_cluster(&instance.target)),
+            ),
             protocol: route.protocol.clone(),
             own: route.own,
             link: security,
@@ -244,6 +325,7 @@ impl Listens {
             port: (ground.port)(address)?,
             security,
             peer: sharing.peer.clone(),
+            peers: Vec::new(),
             captured: None,
         };
         if may_share {
@@ -272,6 +354,10 @@ fn context(
 ) -> Result<Context, LabError> {
     let address = address_of(ground, &instance.pod)?;
     let admin = SocketAddr::from((address, (ground.port)(address)?));
+    let mut ports = BTreeMap::new();
+    for name in ground.needs.get(&instance.target).map_or(&[][..], |needs| &needs.ports) {
+        ports.insert(name.clone(), (ground.port)(address)?);
+    }
     let program = ground.programs.get(&instance.target).ok_or_else(|| {
         let target = &instance.target;
         LabError::Plan(format!(
@@ -293,44 +379,21 @@ fn context(
         bin: program.clone(),
         log: dir.join(super::LOG),
         dir,
+        memory: ground.memory.join(&plan.name).join(&instance.name),
+        ports,
         address,
         admin,
         cpus: plan.placement.part_cpus.clone(),
         settings,
         workload: plan.workload.clone(),
         identity: None,
-        routes: routes
-            .flat_map(|route| views(route, &instance.name, listens, ground.run))
-            .collect(),
+        routes: views::merged(
+            routes
+                .flat_map(|route| views::views(route, &instance.name, listens, ground.run))
+                .collect(),
+        ),
         peers: Vec::new(),
     })
-}
-
-/// A route as an instance sees it; twice, if it passes twice.
-fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> Vec<RouteContext> {
-    let chain = chain(route);
-    let positions = (0..chain.len()).filter(|position| chain[*position] == name);
-    positions
-        .map(|position| RouteContext {
-            edge: route.edge.clone(),
-            id: edge_id(&route.edge),
-            protocol: route.protocol.clone(),
-            own: route.own,
-            host: route.to.clone(),
-            listen: listens.at(route, position).cloned(),
-            upstream: listens.at(route, position + 1).map(|next| {
-                let called = chain[position + 1];
-                let shows = next.security != Security::Plaintext;
-                Upstream {
-                    address: next.address,
-                    port: next.port,
-                    security: next.security,
-                    peer: shows.then(|| spiffe(run, called)),
-                    peer_host: shows.then(|| called.to_owned()),
-                }
-            }),
-        })
-        .collect()
 }
 
 /// Whether a link at this instance, or an edge that it begins or ends, is TLS.
@@ -371,13 +434,14 @@ fn peers(topology: &Topology, name: &str, all: &[Context]) -> Vec<Peer> {
             name: other.name.clone(),
             address: other.address,
             admin: other.admin,
+            ports: other.ports.clone(),
             routes: other.routes.clone(),
         })
         .collect()
 }
 
 /// `broker-2` → `broker`.
-fn stem(name: &str) -> &str {
+pub(super) fn stem(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((stem, number)) if number.parse::<u32>().is_ok() => stem,
         _ => name,

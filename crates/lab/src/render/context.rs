@@ -1,5 +1,6 @@
 //! What templates see: one instance in its place, with the edges that pass through it.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -29,6 +30,10 @@ pub struct Context {
     pub address: IpAddr,
     /// Where it serves its administration page; no other instance has it.
     pub admin: SocketAddr,
+    /// Its further ports, by the names that its target gives them.
+    pub ports: BTreeMap<String, u16>,
+    /// A folder of its own in memory, for data that are not to reach a disk. Not made; removed with the bed.
+    pub memory: PathBuf,
     /// Cores it may use; empty: all.
     pub cpus: Vec<u32>,
     /// Its settings, complete (defaults included).
@@ -65,18 +70,31 @@ pub struct Identity {
 pub struct RouteContext {
     /// Name of the edge: `client->server`.
     pub edge: String,
-    /// The same, fit for names in configurations and metrics; see [`edge_id`].
+    /// Its ends by instance, fit for names in configurations and metrics; see [`edge_id`].
     pub id: String,
+    /// Instance that calls.
+    pub from: String,
     /// Protocol that proxies see.
     pub protocol: String,
     /// Security that the edge carries itself, inside its links.
     pub own: Security,
-    /// Name of the called part, sent as `Host` and as server name.
+    /// Name of the called instance, sent as `Host` and as server name.
     pub host: String,
     /// Where it comes in; `None` for the caller itself.
     pub listen: Option<Listen>,
     /// Where it goes out; `None` for the called part itself.
     pub upstream: Option<Upstream>,
+    /// Where its caller sends the first byte; `None` but for the called part itself.
+    pub advertise: Option<Advertise>,
+}
+
+/// Where a caller finds the called part: behind its own sidecar, if that is how it calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advertise {
+    /// Address.
+    pub address: IpAddr,
+    /// Port.
+    pub port: u16,
 }
 
 /// Where an edge comes in.
@@ -90,6 +108,8 @@ pub struct Listen {
     pub security: Security,
     /// SPIFFE identity that the caller must show (mtls).
     pub peer: Option<String>,
+    /// The same of every caller that comes in here, if there are several.
+    pub peers: Vec<String>,
     /// `outbound` or `inbound`: address and port are where the connection was going, and the kernel sends it to port
     /// 15001 or 15006 of any address instead; `None`: it comes here by itself.
     pub captured: Option<Direction>,
@@ -121,6 +141,8 @@ pub struct Peer {
     pub address: IpAddr,
     /// Its administration page.
     pub admin: SocketAddr,
+    /// Its further ports.
+    pub ports: BTreeMap<String, u16>,
     /// Where each of its edges comes in.
     pub routes: Vec<RouteContext>,
 }

@@ -1,6 +1,7 @@
 //! Tests of rendering an instance's files and commands.
 
 use std::fs;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,8 @@ fn context() -> Context {
         log: PathBuf::from("/run/t/output.log"),
         address,
         admin: SocketAddr::new(address, 15_000),
+        ports: BTreeMap::new(),
+        memory: PathBuf::from("/memory/t"),
         cpus: vec![0],
         settings: Settings::new(),
         workload: Settings::new(),
@@ -64,6 +67,7 @@ fn context() -> Context {
         routes: vec![RouteContext {
             edge: "client->server".to_owned(),
             id: edge_id("client->server"),
+            from: "client".to_owned(),
             protocol: "http1".to_owned(),
             own: Security::Plaintext,
             host: "server".to_owned(),
@@ -72,9 +76,11 @@ fn context() -> Context {
                 port: 8080,
                 security: Security::Plaintext,
                 peer: None,
+                peers: Vec::new(),
                 captured: None,
             }),
             upstream: None,
+            advertise: None,
         }],
         peers: Vec::new(),
     }

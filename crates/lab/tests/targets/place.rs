@@ -1,14 +1,17 @@
 //! Contexts for tests: one instance in a made-up or a real place.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::fetch::{Fetcher, Software};
-use tare_lab::render::{Context, Identity, Listen, RouteContext, Upstream, edge_id};
+use tare_lab::render::{
+    Advertise, Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
+};
 use tare_net::capture::Direction;
-use tare_schema::target::{SettingDef, TargetDef};
+use tare_schema::target::{Instances, SettingDef, TargetDef};
 use tare_schema::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn catalogue() -> Catalogue {
@@ -108,6 +111,13 @@ pub fn cases(target: &Target) -> Vec<Case> {
                     });
                 }
             }
+            InstanceRole::App if def.instances == Instances::Cluster => {
+                cases.extend(def.links.iter().map(|link| case(role, first, *link)));
+                cases.push(Case {
+                    settings: Some(("otherwise", otherwise(def))),
+                    ..case(role, first, last_link)
+                });
+            }
             _ => {
                 let protocol = def.speaks.iter().find(|name| *name == "http1");
                 cases.push(case(role, protocol.unwrap_or(first), def.links[0]));
@@ -127,15 +137,17 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
     let route = |from: &str, to: &str, port: u16| RouteContext {
         edge: format!("{from}->{to}"),
         id: edge_id(&format!("{from}->{to}")),
+        from: from.to_owned(),
         protocol: case.protocol.clone(),
-        own: Security::Plaintext,
+        own: if app { case.link } else { Security::Plaintext },
         host: to.to_owned(),
         listen: Some(Listen {
             address,
             port,
-            security: case.link,
-            peer: (case.link == Security::Mtls)
+            security: if app { Security::Plaintext } else { case.link },
+            peer: (!app && case.link == Security::Mtls)
                 .then(|| format!("spiffe://tare/ns/run/sa/{from}-sidecar")),
+            peers: Vec::new(),
             captured: match (case.interception, port) {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, 8080) => Some(Direction::Outbound),
@@ -150,6 +162,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
                 .then(|| format!("spiffe://tare/ns/run/sa/{to}-sidecar")),
             peer_host: (case.link != Security::Plaintext).then(|| format!("{to}-sidecar")),
         }),
+        advertise: app.then_some(Advertise { address, port }),
     };
     let given = case.settings.as_ref().map(|(_, settings)| settings.clone());
     let settings = target
@@ -164,8 +177,27 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         route("web", "database", 8081),
     ];
     routes.extend(asked);
+    let cluster = target.def.instances == Instances::Cluster;
+    let ports: BTreeMap<String, u16> = target.def.ports.iter().cloned().zip(16_000..).collect();
+    if cluster {
+        routes.push(RouteContext {
+            edge: "middle->middle".to_owned(),
+            ..route("middle-2", "middle-1", 8082)
+        });
+    }
+    let peers = (0..if cluster { 3 } else { 0 }).map(|index: u8| {
+        let address = IpAddr::V4(Ipv4Addr::new(127, 60, 0, 2 + index));
+        Peer {
+            index: index.into(),
+            name: format!("middle-{}", index + 1),
+            address,
+            admin: SocketAddr::new(address, 15_000),
+            ports: ports.clone(),
+            routes: Vec::new(),
+        }
+    });
     Context {
-        name: "middle".to_owned(),
+        name: if cluster { "middle-1" } else { "middle" }.to_owned(),
         role: case.role,
         pod: "middle".to_owned(),
         bin: PathBuf::from(format!("/opt/{}", target.def.target)),
@@ -173,6 +205,9 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         log: PathBuf::from("/run/tare/middle/output.log"),
         address,
         admin: SocketAddr::new(address, 15_000),
+        memory: PathBuf::from("/dev/shm/tare/middle"),
+        peers: peers.collect(),
+        ports,
         cpus: vec![0],
         settings,
         workload: Settings::new(),
@@ -185,7 +220,6 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
             authority: keys.join("authority.pem"),
         }),
         routes,
-        peers: Vec::new(),
     }
 }
 
@@ -195,6 +229,7 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
     RouteContext {
         id: edge_id(&edge),
         edge,
+        from: by.to_owned(),
         protocol: "http1".to_owned(),
         own: Security::Plaintext,
         host: format!("{by}-{name}"),
@@ -206,6 +241,7 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
             peer: None,
             peer_host: None,
         }),
+        advertise: None,
     }
 }
 

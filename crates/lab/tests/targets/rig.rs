@@ -1,5 +1,6 @@
 //! What a chain is made of: the called part, started proxies, and a client that sends requests.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -130,13 +131,16 @@ pub fn start_with(
         dir: dir.clone(),
         address: stand.address,
         admin,
+        ports: BTreeMap::new(),
+        memory: dir.join("memory"),
         cpus: Vec::new(),
         settings: Settings::new(),
         workload: Settings::new(),
-        identity: Some(authority.issue(stand.shown, &[], &keys).unwrap()),
+        identity: Some(authority.issue(stand.shown, stand.shown, &[], &keys).unwrap()),
         routes: vec![RouteContext {
             edge: EDGE.to_owned(),
             id: edge_id(EDGE),
+            from: "client".to_owned(),
             protocol: protocol.to_owned(),
             own: Security::Plaintext,
             host: "server".to_owned(),
@@ -145,6 +149,7 @@ pub fn start_with(
                 port: entry.port(),
                 security: stand.listen,
                 peer: (stand.listen == Security::Mtls).then(|| uri("client-sidecar")),
+                peers: Vec::new(),
                 captured: None,
             }),
             upstream: Some(Upstream {
@@ -155,6 +160,7 @@ pub fn start_with(
                 peer_host: (stand.upstream != Security::Plaintext)
                     .then(|| "server-sidecar".to_owned()),
             }),
+            advertise: None,
         }],
         peers: Vec::new(),
     };

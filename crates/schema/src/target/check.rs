@@ -216,6 +216,7 @@ fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
         ready.tcp.is_some(),
         ready.http.is_some(),
         ready.grpc.is_some(),
+        ready.kafka.is_some(),
         ready.log.is_some(),
         ready.command.is_some(),
     ];
@@ -223,8 +224,11 @@ fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
         1 if ready.service.is_some() && ready.grpc.is_none() => {
             "`service` of `ready` belongs to `grpc`: leave it out, or ask by grpc"
         }
+        1 if ready.brokers.is_some() && ready.kafka.is_none() => {
+            "`brokers` of `ready` belongs to `kafka`: leave it out, or ask by kafka"
+        }
         1 => return Ok(()),
-        _ => "`ready` needs exactly one of tcp, http, grpc, log and command",
+        _ => "`ready` needs exactly one of tcp, http, grpc, kafka, log and command",
     };
     Err(("ready".to_owned(), problem.to_owned()))
 }

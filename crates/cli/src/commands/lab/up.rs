@@ -126,11 +126,15 @@ fn choose<'p>(plan: &'p Plan, args: &Args) -> anyhow::Result<(&'p Arm, &'p Cell)
 }
 
 fn endpoints(arm: &Arm, bed: &dyn Bed) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
-    let mut all = BTreeMap::new();
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for route in &arm.topology.routes {
-        let endpoint = bed.endpoint(&route.edge)?;
-        let addresses = endpoint.addresses.iter().map(ToString::to_string);
-        all.insert(route.edge.clone(), addresses.collect());
+        let known = all.entry(route.edge.clone()).or_default();
+        for address in bed.endpoint(&route.edge, &route.from)?.addresses {
+            let address = address.to_string();
+            if !known.contains(&address) {
+                known.push(address);
+            }
+        }
     }
     Ok(all)
 }

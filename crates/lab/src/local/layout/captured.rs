@@ -64,6 +64,7 @@ pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured,
                 .servers
                 .extend(left_alone(&plan.topology, route, pod, contexts)?);
         }
+        capture.servers.extend(contexts.iter().flat_map(apart));
         for exclusion in &plan.excluded {
             match exclusion {
                 Exclusion::Port(port) => {
@@ -76,6 +77,17 @@ pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured,
         }
     }
     Ok(captured)
+}
+
+/// The ports of an instance that no edge leads to.
+fn apart(context: &Context) -> Vec<SocketAddrV4> {
+    let ports = context.ports.values().copied();
+    let all = ports.map(|port| SocketAddr::from((context.address, port)));
+    all.filter_map(|at| match at {
+        SocketAddr::V4(at) => Some(at),
+        SocketAddr::V6(_) => None,
+    })
+    .collect()
 }
 
 /// Servers that a route reaches from or in this pod without being captured on that stretch.

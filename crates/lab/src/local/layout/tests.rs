@@ -71,6 +71,8 @@ fn placed_where(plan: &BedPlan, redirect: Redirect) -> Result<Layout, LabError> 
             programs: &programs.into(),
             folder: Path::new("/bed"),
             run: "r1",
+            needs: &BTreeMap::new(),
+            memory: Path::new("/memory"),
         },
     )
 }
@@ -83,7 +85,7 @@ fn of<'a>(layout: &'a Layout, name: &str) -> &'a Context {
 fn each_stop_calls_where_the_next_one_listens() {
     let layout = placed(&plan()).unwrap();
     let edge = |name: &str| of(&layout, name).routes[0].clone();
-    let mut way = layout.endpoints["client->server"].addresses[0];
+    let mut way = layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
     for stop in ["client-sidecar", "server-sidecar"] {
         let route = edge(stop);
         let listen = route.listen.unwrap();
@@ -99,7 +101,7 @@ fn each_stop_calls_where_the_next_one_listens() {
     let listen = last.listen.unwrap();
     assert_eq!(way, SocketAddr::from((listen.address, listen.port)));
     assert_eq!(last.upstream, None);
-    assert_eq!(layout.endpoints["client->server"].host, "server");
+    assert_eq!(layout.endpoints[&("client->server".to_owned(), "client".to_owned())].host, "server");
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
     let layout = placed_where(&plan, Redirect::Possible).unwrap();
     let listen = |name: &str, edge: usize| of(&layout, name).routes[edge].listen.clone().unwrap();
     let server = listen("server", 0);
-    let told = layout.endpoints["client->server"].addresses[0];
+    let told = layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
     assert_eq!(told, SocketAddr::from((server.address, server.port)));
     for (name, direction) in [
         ("client-sidecar", Direction::Outbound),

@@ -1,0 +1,368 @@
+//! A cluster of one target on loopback without a run: for trying clients against the real thing.
+//!
+//! A shell holds its instances: when we are gone, however, it reads the end of a pipe, kills them and removes their folder.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tare_schema::topology::{InstanceRole, Settings};
+
+use crate::LabError;
+use crate::catalogue::{Catalogue, Target, builtin_folder};
+use crate::certificates::Authority;
+use crate::door::Door;
+use crate::fetch::Fetcher;
+use crate::local::addresses::{Addresses, free_port};
+use crate::probe::{Life, Waited};
+use crate::process;
+use crate::render::{self, Context, Identity, Peer, Rendered};
+
+/// Starts instances by number, each in its folder, and tells their process ids; ends them with its input.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+numbers=
+while read -r number name; do
+  (cd "$1/$name" && exec sh ./start >>output.log 2>&1 </dev/null) &
+  echo "$!"
+  eval "pid$number=$!"
+  numbers="$numbers $number"
+done
+for number in $numbers; do eval "kill -9 \$pid$number" 2>/dev/null; done
+wait
+rm -rf "$1" "$2"
+"#;
+
+/// Clusters of this process so far: each has a folder of its own.
+static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+
+/// A running cluster. Dropping it ends it.
+#[derive(Debug)]
+pub struct Cluster {
+    members: Vec<Member>,
+    client: Identity,
+    shell: Child,
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    _addresses: Addresses,
+}
+
+/// One instance of a cluster.
+#[derive(Debug)]
+pub struct Member {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its process id; another one after it was started again.
+    pub pid: u32,
+    /// Its folder, with its output in `output.log`.
+    pub folder: PathBuf,
+    context: Context,
+    rendered: Rendered,
+}
+
+impl Cluster {
+    /// Starts so many instances of a built-in target that makes clusters, and waits until all are ready.
+    ///
+    /// # Errors
+    /// What cannot be had, rendered or started; the instance that did not become ready, with the end of its output.
+    pub fn start(target: &str, count: u32, settings: &Settings) -> Result<Cluster, LabError> {
+        let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
+        let target = catalogue.get(target)?;
+        let software = Fetcher::from_env()?.provide(target, &mut |_| ())?;
+        let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tare-cluster-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(&name);
+        let memory = Path::new("/dev/shm").join(&name);
+        make(&folder)?;
+        let mut addresses = Addresses::reserve()?;
+        let authority = Authority::new(&name)?;
+        let mut contexts = Vec::new();
+        for number in 1..=count {
+            let mut context = context(target, number, &folder, &memory, &mut addresses)?;
+            context.bin.clone_from(&software.bin);
+            context.settings.clone_from(settings);
+            make(&context.dir)?;
+            let keys = folder.join(format!("{}.keys", context.name));
+            make(&keys)?;
+            let at = [context.address];
+            let part = &target.def.target;
+            context.identity = Some(authority.issue(&context.name, part, &at, &keys)?);
+            contexts.push(context);
+        }
+        let peers: Vec<Peer> = (0..).zip(&contexts).map(peer).collect();
+        let keys = folder.join("client.keys");
+        make(&keys)?;
+        let client = authority.issue("client", "client", &[], &keys)?;
+        let (shell, orders, answers) = shell(&folder, &memory)?;
+        let mut cluster = Cluster {
+            members: Vec::new(),
+            client,
+            shell,
+            orders: Some(orders),
+            answers,
+            _addresses: addresses,
+        };
+        for (number, mut context) in (1..).zip(contexts) {
+            context.peers.clone_from(&peers);
+            let rendered = render::render(target, &context)?;
+            rendered.write()?;
+            write_start(&rendered, Begin::Anew)?;
+            cluster.members.push(Member {
+                number,
+                pid: 0,
+                folder: context.dir.clone(),
+                context,
+                rendered,
+            });
+            cluster.spawn(number)?;
+        }
+        for number in 1..=count {
+            cluster.wait_ready(number)?;
+        }
+        Ok(cluster)
+    }
+
+    /// Its instances, in order of their numbers.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Where all instances have the port that their target gives this name.
+    #[must_use]
+    pub fn at(&self, port: &str) -> Vec<SocketAddr> {
+        self.members.iter().filter_map(|m| m.at(port)).collect()
+    }
+
+    /// A certificate for clients, its key, and the authority to trust: files that are there as long as the cluster.
+    #[must_use]
+    pub fn client(&self) -> &Identity {
+        &self.client
+    }
+
+    /// Kills an instance at once; its records stay.
+    ///
+    /// # Errors
+    /// When there is no such instance, or it will not end.
+    pub fn kill(&mut self, number: u32) -> Result<(), LabError> {
+        let pid = self.member(number)?.pid;
+        let all = process::snapshot();
+        for one in all.iter().filter(|process| process.pid == pid) {
+            process::send_signal(one, rustix::process::Signal::KILL);
+        }
+        let gone = || process::stat(pid).is_none_or(|process| !process.is_alive());
+        for _ in 0..1000 {
+            if gone() {
+                return Ok(());
+            }
+            process::pause(std::time::Duration::from_millis(5));
+        }
+        Err(LabError::Plan(format!("process {pid} will not end")))
+    }
+
+    /// Starts an instance again that was killed or has ended, on the records it left, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When there is no such instance, or it did not become ready.
+    pub fn start_again(&mut self, number: u32) -> Result<(), LabError> {
+        // Steps before the start would begin anew what it left.
+        write_start(&self.member(number)?.rendered, Begin::OnWhatIsThere)?;
+        self.spawn(number)?;
+        self.wait_ready(number)
+    }
+
+    /// Waits until an instance says that it is ready.
+    ///
+    /// # Errors
+    /// When it does not within its limit, or has ended.
+    pub fn wait_ready(&self, number: u32) -> Result<(), LabError> {
+        let member = self.member(number)?;
+        let pid = member.pid;
+        let life = &mut || match process::stat(pid).is_some_and(|process| process.is_alive()) {
+            true => Life::Running,
+            false => Life::Ended,
+        };
+        let rendered = &member.rendered;
+        let instance = member.context.name.clone();
+        let waited = rendered
+            .probe
+            .wait(&Door::Host, rendered.ready_within, life);
+        match waited {
+            Waited::Ready(_) => Ok(()),
+            Waited::Gone => Err(LabError::Died {
+                instance,
+                how: "it has ended".to_owned(),
+                log_tail: member.tail(),
+            }),
+            Waited::NotReady { waited, answer } => Err(LabError::NotReady {
+                instance,
+                probe: answer,
+                waited,
+                log_tail: member.tail(),
+            }),
+        }
+    }
+
+    fn member(&self, number: u32) -> Result<&Member, LabError> {
+        let found = self.members.iter().find(|member| member.number == number);
+        found.ok_or_else(|| LabError::Plan(format!("the cluster has no instance {number}")))
+    }
+
+    fn spawn(&mut self, number: u32) -> Result<(), LabError> {
+        let what = "talk to the shell that holds a cluster";
+        let folder = &self.member(number)?.folder;
+        let word = folder.file_name().unwrap_or_default().to_string_lossy();
+        let order = format!("{number} {word}\n");
+        if let Some(orders) = &mut self.orders {
+            orders
+                .write_all(order.as_bytes())
+                .map_err(LabError::io(what))?;
+        }
+        let mut answer = String::new();
+        self.answers
+            .read_line(&mut answer)
+            .map_err(LabError::io(what))?;
+        let pid = answer.trim().parse().map_err(|_| {
+            LabError::Plan(format!("the shell answered `{}`, no process", answer.trim()))
+        })?;
+        let mut members = self.members.iter_mut();
+        if let Some(member) = members.find(|member| member.number == number) {
+            member.pid = pid;
+        }
+        Ok(())
+    }
+}
+
+impl Member {
+    /// Where it has the port that its target gives this name.
+    #[must_use]
+    pub fn at(&self, port: &str) -> Option<SocketAddr> {
+        let port = self.context.ports.get(port)?;
+        Some(SocketAddr::new(self.context.address, *port))
+    }
+
+    /// Its administration page.
+    #[must_use]
+    pub fn admin(&self) -> SocketAddr {
+        self.context.admin
+    }
+
+    /// The end of its output.
+    fn tail(&self) -> Vec<String> {
+        const LINES: usize = 20;
+        let text = fs::read(self.folder.join("output.log")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let from = lines.len().saturating_sub(LINES);
+        lines[from..].iter().map(|&line| line.to_owned()).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // The end of its input is the order to end everything.
+        self.orders = None;
+        let _ = self.shell.wait();
+    }
+}
+
+fn make(folder: &Path) -> Result<(), LabError> {
+    fs::create_dir(folder).map_err(LabError::io(format!("make {}", folder.display())))
+}
+
+fn context(
+    target: &Target,
+    number: u32,
+    folder: &Path,
+    memory: &Path,
+    addresses: &mut Addresses,
+) -> Result<Context, LabError> {
+    let name = format!("{}-{number}", target.def.target);
+    let address = IpAddr::from(addresses.next());
+    let mut given = std::collections::BTreeSet::new();
+    let mut port = || free_port(address, &mut given);
+    let admin = SocketAddr::new(address, port()?);
+    let mut ports = std::collections::BTreeMap::new();
+    for port_name in &target.def.ports {
+        ports.insert(port_name.clone(), port()?);
+    }
+    let dir = folder.join(&name);
+    Ok(Context {
+        role: InstanceRole::App,
+        pod: name.clone(),
+        bin: PathBuf::new(),
+        log: dir.join("output.log"),
+        memory: memory.join(&name),
+        dir,
+        name,
+        address,
+        admin,
+        ports,
+        cpus: Vec::new(),
+        settings: Settings::new(),
+        workload: Settings::new(),
+        identity: None,
+        routes: Vec::new(),
+        peers: Vec::new(),
+    })
+}
+
+fn peer((index, context): (u32, &Context)) -> Peer {
+    Peer {
+        index,
+        name: context.name.clone(),
+        address: context.address,
+        admin: context.admin,
+        ports: context.ports.clone(),
+        routes: Vec::new(),
+    }
+}
+
+/// Whether an instance has anything yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    Anew,
+    OnWhatIsThere,
+}
+
+/// The file that starts an instance, with the steps before it or without.
+fn write_start(rendered: &Rendered, begin: Begin) -> Result<(), LabError> {
+    let quoted = |words: &[String]| {
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
+            .collect();
+        words.join(" ")
+    };
+    let mut text = String::from("set -e\n");
+    for step in rendered.prepare.iter().filter(|_| begin == Begin::Anew) {
+        text += &format!("{}\n", quoted(&step.command));
+    }
+    for (name, value) in &rendered.env {
+        text += &format!("export {name}={}\n", quoted(std::slice::from_ref(value)));
+    }
+    text += &format!("exec {}\n", quoted(&rendered.start));
+    let path = rendered.dir.join("start");
+    fs::write(&path, text).map_err(LabError::io(format!("write {}", path.display())))
+}
+
+type Shell = (Child, ChildStdin, BufReader<ChildStdout>);
+
+fn shell(folder: &Path, memory: &Path) -> Result<Shell, LabError> {
+    let what = "start a shell";
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "cluster"])
+        .args([folder, memory])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(LabError::io(what))?;
+    let missing = || LabError::io(what)(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+    let orders = child.stdin.take().ok_or_else(missing)?;
+    let answers = child.stdout.take().ok_or_else(missing)?;
+    Ok((child, orders, BufReader::new(answers)))
+}

@@ -1,0 +1,77 @@
+//! Routes as one instance sees them.
+
+use tare_schema::topology::{Route, Security};
+
+use super::{Listens, chain};
+use crate::certificates::spiffe;
+use crate::render::{Advertise, RouteContext, Upstream, edge_id};
+
+/// A route as an instance sees it; twice, if it passes twice.
+pub(super) fn views(
+    route: &Route,
+    name: &str,
+    listens: &Listens,
+    run: &str,
+) -> Vec<RouteContext> {
+    let chain = chain(route);
+    let positions = (0..chain.len()).filter(|position| chain[*position] == name);
+    positions
+        .map(|position| RouteContext {
+            edge: route.edge.clone(),
+            id: edge_id(&format!("{}->{}", route.from, route.to)),
+            from: route.from.clone(),
+            protocol: route.protocol.clone(),
+            own: route.own,
+            host: route.to.clone(),
+            listen: listens.at(route, position).cloned(),
+            upstream: listens.at(route, position + 1).map(|next| {
+                let called = chain[position + 1];
+                let shows = next.security != Security::Plaintext;
+                Upstream {
+                    address: next.address,
+                    port: next.port,
+                    security: next.security,
+                    peer: shows.then(|| spiffe(run, called)),
+                    peer_host: shows.then(|| called.to_owned()),
+                }
+            }),
+            advertise: listens
+                .at(route, 1)
+                .filter(|_| position + 1 == chain.len())
+                .map(|first| Advertise {
+                    address: first.address,
+                    port: first.port,
+                }),
+        })
+        .collect()
+}
+
+/// Several callers that a sidecar cannot tell apart (the kernel caught them on their way to one address) are one route
+/// to it, called after their part.
+pub(super) fn merged(routes: Vec<RouteContext>) -> Vec<RouteContext> {
+    let mut all: Vec<RouteContext> = Vec::new();
+    for route in routes {
+        let same = all.iter_mut().find(|known| {
+            let place = |route: &RouteContext| {
+                let listen = route.listen.as_ref().filter(|l| l.captured.is_some())?;
+                Some((listen.address, listen.port, listen.captured))
+            };
+            place(known).is_some() && place(known) == place(&route) && known.edge == route.edge
+        });
+        let Some(known) = same else {
+            all.push(route);
+            continue;
+        };
+        if let (Some(known), Some(listen)) = (&mut known.listen, route.listen) {
+            if known.peers.is_empty() {
+                known.peers.extend(known.peer.clone());
+            }
+            known.peers.extend(listen.peer);
+        }
+        let (part, _) = known.edge.split_once("->").unwrap_or_default();
+        known.id = edge_id(&format!("{part}->{}", known.host));
+        known.from = part.to_owned();
+    }
+    all
+}
+

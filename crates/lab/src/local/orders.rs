@@ -1,0 +1,61 @@
+//! What processes of a bed are told: commands, environment, and the TLS that an agent makes itself.
+
+use std::path::Path;
+
+use tare_schema::load::{self, LoadPlan, Resumption, TlsSpec, TlsVersion, Transport, Trust};
+use tare_schema::topology::Security;
+
+use super::bed::Placed;
+use crate::render::Rendered;
+
+/// The load with the TLS that the agent's edges carry themselves: its files are known only here.
+pub(super) fn with_own_security(placed: &Placed, instance: &str, plan: &LoadPlan) -> LoadPlan {
+    let mut plan = plan.clone();
+    let mut routes = placed.plan.topology.routes.iter();
+    let own = routes.find(|route| route.from == instance).map(|r| r.own);
+    let identity = placed.agents.get(instance);
+    if let (Some(own @ (Security::Tls | Security::Mtls)), Some(identity)) = (own, identity) {
+        plan.load.transport = Transport::Tls(TlsSpec {
+            trust: Trust::File {
+                path: identity.authority.display().to_string(),
+            },
+            identity: (own == Security::Mtls).then(|| load::Identity {
+                certificate: identity.certificate.display().to_string(),
+                key: identity.key.display().to_string(),
+            }),
+            server_name: None,
+            alpn: None,
+            oldest: TlsVersion::V1_3,
+            newest: TlsVersion::V1_3,
+            resumption: Resumption::Off,
+        });
+    }
+    plan
+}
+
+/// A command with its environment and folder, as it can be typed into `env`.
+pub(super) fn by_hand(rendered: &Rendered) -> Vec<String> {
+    let mut words = vec![
+        String::from("env"),
+        format!("--chdir={}", rendered.dir.display()),
+    ];
+    words.extend(
+        rendered
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}")),
+    );
+    words.extend(rendered.start.clone());
+    words
+}
+
+/// What every process sees of our environment: enough to run, nothing that could change a result.
+pub(super) fn base_environment(dir: &Path) -> Vec<(String, String)> {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let sbin = "/usr/local/sbin:/usr/sbin:/sbin";
+    vec![
+        (String::from("PATH"), format!("{path}:{sbin}")),
+        (String::from("HOME"), dir.display().to_string()),
+        (String::from("LANG"), String::from("C.UTF-8")),
+    ]
+}

@@ -1,0 +1,144 @@
+//! Kafka's metadata question: a broker serves when it has a controller and sees every broker of its cluster.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use tare_kafka::bytes::{Bytes, BytesMut};
+use tare_kafka::frame;
+use tare_kafka::kafka_protocol::messages::{MetadataRequest, MetadataResponse};
+use tare_kafka::kafka_protocol::protocol::StrBytes;
+
+use super::open;
+use crate::door::Door;
+
+/// The version of the question: known to every broker since 2.8.
+const VERSION: i16 = 11;
+/// Metadata without topics: some hundred bytes for each broker.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// Asks the broker at an address whether its metadata are complete.
+///
+/// # Errors
+/// In words: why there is no answer, or what is missing.
+pub(super) fn ask(door: &Door, at: &str, brokers: usize, limit: Duration) -> Result<(), String> {
+    let until = Instant::now() + limit;
+    let stream = open(door, at, limit)?;
+    let told = |error: String| format!("the metadata of {at}: {error}");
+    let answer = exchange(stream, until).map_err(told)?;
+    judge(&answer, brokers).map_err(told)
+}
+
+fn exchange(mut stream: TcpStream, until: Instant) -> Result<MetadataResponse, String> {
+    let words = |error: std::io::Error| error.to_string();
+    // No topics: what exists is not asked, only who is there.
+    let question = MetadataRequest::default().with_topics(Some(Vec::new()));
+    let client = StrBytes::from_static_str("tare-probe");
+    let mut out = BytesMut::new();
+    frame::write(&mut out, &question, VERSION, 1, &client).map_err(|error| error.to_string())?;
+    stream.write_all(&out).map_err(words)?;
+    let mut bytes = Vec::new();
+    let mut chunk = [0_u8; 4096];
+    loop {
+        if let Some(length) =
+            frame::length(&bytes, ANSWER_BYTES_MAX).map_err(|error| error.to_string())?
+            && bytes.len() >= length + 4
+        {
+            let whole = Bytes::copy_from_slice(&bytes[4..length + 4]);
+            return frame::read::<MetadataRequest>(whole, VERSION).map_err(|e| e.to_string());
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err("no whole answer in time".to_owned());
+        }
+        stream.set_read_timeout(Some(left)).map_err(words)?;
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err("the broker closed the connection".to_owned()),
+            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // The read timed out: the next turn says so.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(words(error)),
+        }
+    }
+}
+
+/// Brokers that are fenced (not caught up, or leaving) are not in the metadata.
+fn judge(answer: &MetadataResponse, brokers: usize) -> Result<(), String> {
+    if answer.controller_id.0 < 0 {
+        return Err("there is no controller yet".to_owned());
+    }
+    match answer.brokers.len() {
+        found if found == brokers => Ok(()),
+        found => Err(format!("it sees {found} of {brokers} brokers")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use tare_kafka::kafka_protocol::messages::metadata_response::MetadataResponseBroker;
+    use tare_kafka::kafka_protocol::messages::{BrokerId, ResponseHeader};
+    use tare_kafka::kafka_protocol::protocol::{Encodable, HeaderVersion};
+
+    fn seen(controller: i32, brokers: i32) -> MetadataResponse {
+        let broker =
+            |id: i32| MetadataResponseBroker::default().with_node_id(BrokerId(id));
+        MetadataResponse::default()
+            .with_controller_id(BrokerId(controller))
+            .with_brokers((1..=brokers).map(broker).collect())
+    }
+
+    /// Answers one question with these bytes.
+    fn serve(bytes: Vec<u8>) -> (String, std::thread::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0_u8; 4];
+            stream.read_exact(&mut head).unwrap();
+            let mut rest = vec![0; u32::from_be_bytes(head) as usize];
+            stream.read_exact(&mut rest).unwrap();
+            stream.write_all(&bytes).unwrap();
+        });
+        (at, server)
+    }
+
+    fn frame_of(answer: &MetadataResponse) -> Vec<u8> {
+        let mut body = BytesMut::new();
+        let version = MetadataResponse::header_version(VERSION);
+        ResponseHeader::default()
+            .with_correlation_id(1)
+            .encode(&mut body, version)
+            .unwrap();
+        answer.encode(&mut body, VERSION).unwrap();
+        let mut whole = u32::try_from(body.len()).unwrap().to_be_bytes().to_vec();
+        whole.extend_from_slice(&body);
+        whole
+    }
+
+    fn asked(bytes: Vec<u8>, brokers: usize) -> Result<(), String> {
+        let (at, server) = serve(bytes);
+        let answer = ask(&Door::Host, &at, brokers, Duration::from_secs(20));
+        server.join().unwrap();
+        answer
+    }
+
+    #[test]
+    fn a_broker_serves_when_it_sees_all_brokers_and_a_controller() {
+        assert_eq!(asked(frame_of(&seen(1, 3)), 3), Ok(()));
+        let said = asked(frame_of(&seen(1, 2)), 3).unwrap_err();
+        assert!(said.contains("2 of 3 brokers"), "{said}");
+        let said = asked(frame_of(&seen(-1, 3)), 3).unwrap_err();
+        assert!(said.contains("no controller"), "{said}");
+    }
+
+    #[test]
+    fn what_is_no_broker_is_told_as_such() {
+        let said = asked(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), 1).unwrap_err();
+        assert!(said.contains("not the Kafka protocol"), "{said}");
+        let said = asked(vec![0, 0, 0, 9, 1], 1).unwrap_err();
+        assert!(said.contains("closed the connection"), "{said}");
+    }
+}
