@@ -226,7 +226,10 @@ impl Cluster {
             .read_line(&mut answer)
             .map_err(LabError::io(what))?;
         let pid = answer.trim().parse().map_err(|_| {
-            LabError::Plan(format!("the shell answered `{}`, no process", answer.trim()))
+            LabError::Plan(format!(
+                "the shell answered `{}`, no process",
+                answer.trim()
+            ))
         })?;
         let mut members = self.members.iter_mut();
         if let Some(member) = members.find(|member| member.number == number) {

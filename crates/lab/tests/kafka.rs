@@ -1,10 +1,5 @@
 //! Kafka's brokers as the laboratory starts them: a cluster is ready when every broker sees all of it.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "the functions beside the tests fail as the tests do"
-)]
-
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -22,10 +17,17 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
     ]);
     let started = std::time::Instant::now();
     let mut cluster = Cluster::start("kafka", 3, &settings).unwrap();
-    println!("three brokers after {:.1} s", started.elapsed().as_secs_f64());
+    println!(
+        "three brokers after {:.1} s",
+        started.elapsed().as_secs_f64()
+    );
     let folders: Vec<_> = cluster.members().iter().map(|m| m.folder.clone()).collect();
     let sees = |at: String, brokers: usize| Probe::Kafka { at, brokers }.ask(&Door::Host);
-    let plain: Vec<String> = cluster.at("plain").iter().map(ToString::to_string).collect();
+    let plain: Vec<String> = cluster
+        .at("plain")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     for at in &plain {
         sees(at.clone(), 3).unwrap();
     }

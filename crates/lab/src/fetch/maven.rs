@@ -209,7 +209,10 @@ impl<'a> Archives<'a> {
         if found == locked {
             return Ok(());
         }
-        let new = self.cache.join("maven").join(format!("{}.lock", self.target.def.target));
+        let new = self
+            .cache
+            .join("maven")
+            .join(format!("{}.lock", self.target.def.target));
         let lines: String = found
             .iter()
             .map(|(name, sum)| format!("{sum}  {name}\n"))

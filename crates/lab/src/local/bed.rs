@@ -338,8 +338,9 @@ impl Bed for LocalBed {
         let number = self.agents_started;
         let dir = self.placed.folder.clone();
         let file = dir.join(format!("{instance}-{number}.plan.json"));
-        let text = serde_json::to_vec_pretty(&orders::with_own_security(&self.placed, instance, plan))
-            .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
+        let text =
+            serde_json::to_vec_pretty(&orders::with_own_security(&self.placed, instance, plan))
+                .map_err(|error| LabError::Plan(format!("the load of {instance}: {error}")))?;
         std::fs::write(&file, text).map_err(LabError::io(format!("write {}", file.display())))?;
         let name = self.kept_name(&format!("{instance}#{number}"));
         // A socket's path has at most 107 bytes: directly in the keeper's folder, under a short name.
@@ -420,7 +421,9 @@ impl Bed for LocalBed {
 
     fn commands(&self) -> Vec<(String, Vec<String>)> {
         let rendered = self.placed.rendered.iter();
-        rendered.map(|r| (r.instance.clone(), orders::by_hand(r))).collect()
+        rendered
+            .map(|r| (r.instance.clone(), orders::by_hand(r)))
+            .collect()
     }
 
     fn stop(&mut self) -> Result<(), LabError> {

@@ -355,7 +355,11 @@ fn context(
     let address = address_of(ground, &instance.pod)?;
     let admin = SocketAddr::from((address, (ground.port)(address)?));
     let mut ports = BTreeMap::new();
-    for name in ground.needs.get(&instance.target).map_or(&[][..], |needs| &needs.ports) {
+    for name in ground
+        .needs
+        .get(&instance.target)
+        .map_or(&[][..], |needs| &needs.ports)
+    {
         ports.insert(name.clone(), (ground.port)(address)?);
     }
     let program = ground.programs.get(&instance.target).ok_or_else(|| {

@@ -83,8 +83,7 @@ mod tests {
     use tare_kafka::kafka_protocol::protocol::{Encodable, HeaderVersion};
 
     fn seen(controller: i32, brokers: i32) -> MetadataResponse {
-        let broker =
-            |id: i32| MetadataResponseBroker::default().with_node_id(BrokerId(id));
+        let broker = |id: i32| MetadataResponseBroker::default().with_node_id(BrokerId(id));
         MetadataResponse::default()
             .with_controller_id(BrokerId(controller))
             .with_brokers((1..=brokers).map(broker).collect())

@@ -1,7 +1,7 @@
 //! Tests of rendering an instance's files and commands.
 
-use std::fs;
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 

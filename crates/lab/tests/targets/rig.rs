@@ -136,7 +136,11 @@ pub fn start_with(
         cpus: Vec::new(),
         settings: Settings::new(),
         workload: Settings::new(),
-        identity: Some(authority.issue(stand.shown, stand.shown, &[], &keys).unwrap()),
+        identity: Some(
+            authority
+                .issue(stand.shown, stand.shown, &[], &keys)
+                .unwrap(),
+        ),
         routes: vec![RouteContext {
             edge: EDGE.to_owned(),
             id: edge_id(EDGE),

@@ -85,7 +85,8 @@ fn of<'a>(layout: &'a Layout, name: &str) -> &'a Context {
 fn each_stop_calls_where_the_next_one_listens() {
     let layout = placed(&plan()).unwrap();
     let edge = |name: &str| of(&layout, name).routes[0].clone();
-    let mut way = layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
+    let mut way =
+        layout.endpoints[&("client->server".to_owned(), "client".to_owned())].addresses[0];
     for stop in ["client-sidecar", "server-sidecar"] {
         let route = edge(stop);
         let listen = route.listen.unwrap();
@@ -101,7 +102,10 @@ fn each_stop_calls_where_the_next_one_listens() {
     let listen = last.listen.unwrap();
     assert_eq!(way, SocketAddr::from((listen.address, listen.port)));
     assert_eq!(last.upstream, None);
-    assert_eq!(layout.endpoints[&("client->server".to_owned(), "client".to_owned())].host, "server");
+    assert_eq!(
+        layout.endpoints[&("client->server".to_owned(), "client".to_owned())].host,
+        "server"
+    );
 }
 
 #[test]

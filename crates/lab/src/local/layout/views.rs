@@ -7,12 +7,7 @@ use crate::certificates::spiffe;
 use crate::render::{Advertise, RouteContext, Upstream, edge_id};
 
 /// A route as an instance sees it; twice, if it passes twice.
-pub(super) fn views(
-    route: &Route,
-    name: &str,
-    listens: &Listens,
-    run: &str,
-) -> Vec<RouteContext> {
+pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> Vec<RouteContext> {
     let chain = chain(route);
     let positions = (0..chain.len()).filter(|position| chain[*position] == name);
     positions
@@ -74,4 +69,3 @@ pub(super) fn merged(routes: Vec<RouteContext>) -> Vec<RouteContext> {
     }
     all
 }
-
