@@ -1,6 +1,7 @@
 //! What clients of Kafka share: frames, record batches, compression, administration.
 
 pub mod admin;
+pub mod assign;
 pub mod batch;
 pub mod compress;
 pub mod fetch;

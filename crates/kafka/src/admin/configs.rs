@@ -1,5 +1,6 @@
 //! Configuration of topics, brokers and groups: read with its source, changed key by key.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
@@ -14,6 +15,9 @@ use serde::Serialize;
 use super::change::Mode;
 use super::error::{AdminError, Outcome, Refusal};
 use super::{Admin, words};
+
+/// Resources in one request.
+const AT_ONCE: usize = 500;
 
 /// What a configuration belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -137,7 +141,7 @@ impl Change {
 }
 
 impl Admin {
-    /// Reads configurations, all keys or some, each resource with its keys by name.
+    /// Reads configurations, all keys or some: by resource, each with its keys by name.
     ///
     /// # Errors
     /// When one of the resources is not there, or a broker does not answer.
@@ -146,29 +150,23 @@ impl Admin {
         resources: &[Resource],
         keys: Option<&[&str]>,
     ) -> Result<Vec<(Resource, Vec<Config>)>, AdminError> {
-        let mut all = Vec::new();
-        for resource in resources {
-            let asked = DescribeConfigsResource::default()
-                .with_resource_type(resource.kind())
-                .with_resource_name(words(&resource.name()))
-                .with_configuration_keys(
-                    keys.map(|keys| keys.iter().map(|key| words(key)).collect()),
-                );
-            let request = DescribeConfigsRequest::default().with_resources(vec![asked]);
-            // Only a broker itself knows what its file says.
-            let answer = match resource {
-                Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
-                _ => self.cluster.ask(&request)?,
-            };
-            for result in answer.results {
-                let said = result.error_message.as_ref();
-                if let Some(refusal) = Refusal::of(result.error_code, said) {
-                    return Err(refusal.about(resource.to_string()));
-                }
-                all.push((resource.clone(), read(&result)));
+        // Only a broker itself knows what its file says; all else is asked at once.
+        let (brokers, others): (Vec<&Resource>, Vec<&Resource>) = resources
+            .iter()
+            .partition(|resource| matches!(resource, Resource::Broker(_)));
+        let mut found = BTreeMap::new();
+        for one in brokers {
+            let request = describe(&[one], keys);
+            if let Resource::Broker(id) = one {
+                let answer = self.cluster.ask_broker(*id, &request, i16::MAX)?;
+                note(&[one], &answer.results, &mut found)?;
             }
         }
-        Ok(all)
+        for some in others.chunks(AT_ONCE) {
+            let answer = self.cluster.ask(&describe(some, keys))?;
+            note(some, &answer.results, &mut found)?;
+        }
+        Ok(found.into_iter().collect())
     }
 
     /// Changes keys of one resource; other keys stay as they are.
@@ -203,6 +201,36 @@ impl Admin {
             .collect();
         Outcome::all(&outcomes)
     }
+}
+
+fn describe(resources: &[&Resource], keys: Option<&[&str]>) -> DescribeConfigsRequest {
+    let asked = resources.iter().map(|resource| {
+        DescribeConfigsResource::default()
+            .with_resource_type(resource.kind())
+            .with_resource_name(words(&resource.name()))
+            .with_configuration_keys(keys.map(|keys| keys.iter().map(|key| words(key)).collect()))
+    });
+    DescribeConfigsRequest::default().with_resources(asked.collect())
+}
+
+fn note(
+    asked: &[&Resource],
+    results: &[DescribeConfigsResult],
+    found: &mut BTreeMap<Resource, Vec<Config>>,
+) -> Result<(), AdminError> {
+    for result in results {
+        let mut asked = asked.iter();
+        let Some(resource) = asked.find(|one| {
+            one.kind() == result.resource_type && one.name() == result.resource_name.as_str()
+        }) else {
+            continue;
+        };
+        if let Some(refusal) = Refusal::of(result.error_code, result.error_message.as_ref()) {
+            return Err(refusal.about(resource.to_string()));
+        }
+        found.insert((*resource).clone(), read(result));
+    }
+    Ok(())
 }
 
 fn read(result: &DescribeConfigsResult) -> Vec<Config> {

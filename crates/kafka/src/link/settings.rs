@@ -99,3 +99,14 @@ impl Mechanism {
         }
     }
 }
+
+impl std::str::FromStr for Mechanism {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Mechanism, String> {
+        match word.to_uppercase().as_str() {
+            "PLAIN" => Ok(Mechanism::Plain),
+            _ => Err(format!("no SASL mechanism {word:?}: write plain")),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Partitions moved to other brokers: begun from a plan, throttled, followed, cancelled.
+
+mod throttle;
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::messages::alter_partition_reassignments_request::{
+    ReassignablePartition, ReassignableTopic,
+};
+use kafka_protocol::messages::{
+    AlterPartitionReassignmentsRequest, ListPartitionReassignmentsRequest, MetadataRequest,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::assign::{Move, Placed, Site};
+
+use super::error::{AdminError, Outcome, Refusal};
+use super::offsets::Key;
+use super::{Admin, broker_ids, ids, topic_name};
+
+pub use throttle::{Limit, Throttles};
+
+/// A partition on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Moving {
+    /// Topic.
+    pub topic: String,
+    /// Number.
+    pub partition: i32,
+    /// Every broker that has it or will have it.
+    pub replicas: Vec<i32>,
+    /// Brokers that are getting a copy.
+    pub adding: Vec<i32>,
+    /// Brokers that lose theirs at the end.
+    pub removing: Vec<i32>,
+    /// Bytes that the new copies have together; unknown when a broker does not say.
+    pub copied_bytes: Option<i64>,
+    /// Bytes that they will have: what the leader has now, for each of them.
+    pub wanted_bytes: Option<i64>,
+}
+
+impl Admin {
+    /// The brokers that replicas can be put on now.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub fn sites(&mut self) -> Result<Vec<Site>, AdminError> {
+        let none = MetadataRequest::default()
+            .with_topics(Some(Vec::new()))
+            .with_allow_auto_topic_creation(false);
+        let answer = self.cluster.metadata(&none)?;
+        let mut sites: Vec<Site> = answer
+            .brokers
+            .iter()
+            .map(|broker| Site {
+                broker: broker.node_id.0,
+                rack: broker.rack.as_ref().map(|rack| rack.to_string()),
+            })
+            .collect();
+        sites.sort_by_key(|site| site.broker);
+        Ok(sites)
+    }
+
+    /// Where the partitions of topics are: what a plan starts from.
+    ///
+    /// # Errors
+    /// When a topic is not there, or partitions of it are moving already.
+    pub fn placed(&mut self, topics: &[String]) -> Result<Vec<Placed>, AdminError> {
+        let moving = self.reassignments()?;
+        if let Some(one) = moving.iter().find(|one| topics.contains(&one.topic)) {
+            return Err(AdminError::Input(format!(
+                "{}-{} is moving already: wait for it (`tare kafka reassign watch`) or cancel it first",
+                one.topic, one.partition
+            )));
+        }
+        let mut placed = Vec::new();
+        for topic in self.topics_named(topics)? {
+            placed.extend(topic.partitions.into_iter().map(|one| Placed {
+                topic: topic.name.clone(),
+                partition: one.partition,
+                replicas: one.replicas,
+            }));
+        }
+        Ok(placed)
+    }
+
+    /// Begins moves. With a limit, copying is throttled until [`Admin::unthrottle`].
+    ///
+    /// # Errors
+    /// When a partition is no longer where the plan says, when somebody else throttles already, or the cluster refuses; nothing
+    /// moves then.
+    pub fn reassign(&mut self, moves: &[Move], limit: Limit) -> Result<(), AdminError> {
+        self.refuse_if_stale(moves)?;
+        let throttles = Throttles::of(moves, limit);
+        if let Some(throttles) = &throttles {
+            self.throttle(throttles)?;
+        }
+        let targets = moves
+            .iter()
+            .map(|one| ((one.topic.clone(), one.partition), Some(&one.to[..])));
+        let done = self
+            .alter(&targets.collect())
+            .and_then(|outcomes| Outcome::all(&outcomes));
+        if done.is_err()
+            && let Some(throttles) = &throttles
+        {
+            self.unthrottle(throttles)?;
+        }
+        done
+    }
+
+    /// What moves now, with how far it is.
+    ///
+    /// # Errors
+    /// When nobody answers, or this user may not ask.
+    pub fn reassignments(&mut self) -> Result<Vec<Moving>, AdminError> {
+        let request = ListPartitionReassignmentsRequest::default()
+            .with_timeout_ms(self.timeout_ms())
+            .with_topics(None);
+        let answer = self.cluster.ask(&request)?;
+        if let Some(refusal) = Refusal::of(answer.error_code, answer.error_message.as_ref()) {
+            return Err(refusal.about("what is moving"));
+        }
+        let mut all = Vec::new();
+        for topic in &answer.topics {
+            all.extend(topic.partitions.iter().map(|one| Moving {
+                topic: topic.name.to_string(),
+                partition: one.partition_index,
+                replicas: ids(&one.replicas),
+                adding: ids(&one.adding_replicas),
+                removing: ids(&one.removing_replicas),
+                copied_bytes: None,
+                wanted_bytes: None,
+            }));
+        }
+        all.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
+        self.weigh(&mut all)?;
+        Ok(all)
+    }
+
+    /// Sends what moves (all, or some) back to where it was.
+    ///
+    /// # Errors
+    /// When nobody answers; what the cluster refuses is in the outcomes.
+    pub fn cancel_reassignments(
+        &mut self,
+        partitions: &[(String, i32)],
+    ) -> Result<Vec<Outcome>, AdminError> {
+        let targets = partitions.iter().map(|key| (key.clone(), None));
+        self.alter(&targets.collect())
+    }
+
+    fn alter(
+        &mut self,
+        targets: &BTreeMap<Key, Option<&[i32]>>,
+    ) -> Result<Vec<Outcome>, AdminError> {
+        let mut topics: BTreeMap<&str, Vec<ReassignablePartition>> = BTreeMap::new();
+        for ((topic, partition), replicas) in targets {
+            let one = ReassignablePartition::default()
+                .with_partition_index(*partition)
+                .with_replicas(replicas.map(broker_ids));
+            topics.entry(topic).or_default().push(one);
+        }
+        let topics = topics.into_iter().map(|(topic, partitions)| {
+            ReassignableTopic::default()
+                .with_name(topic_name(topic))
+                .with_partitions(partitions)
+        });
+        let request = AlterPartitionReassignmentsRequest::default()
+            .with_timeout_ms(self.timeout_ms())
+            .with_topics(topics.collect());
+        let answer = self.cluster.tell(&request)?;
+        if let Some(refusal) = Refusal::of(answer.error_code, answer.error_message.as_ref()) {
+            return Err(refusal.about("the reassignment"));
+        }
+        let mut outcomes = Vec::new();
+        for topic in &answer.responses {
+            for one in &topic.partitions {
+                let name = format!("{}-{}", topic.name.as_str(), one.partition_index);
+                outcomes.push(Outcome::of(
+                    name,
+                    one.error_code,
+                    one.error_message.as_ref(),
+                ));
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn refuse_if_stale(&mut self, moves: &[Move]) -> Result<(), AdminError> {
+        let mut names: Vec<String> = moves.iter().map(|one| one.topic.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let placed = self.placed(&names)?;
+        for one in moves {
+            let now = placed
+                .iter()
+                .find(|now| now.topic == one.topic && now.partition == one.partition);
+            let replicas = now.map(|now| &now.replicas[..]).unwrap_or_default();
+            if replicas != one.from {
+                return Err(AdminError::Input(format!(
+                    "{}-{} is on {replicas:?} and not on {:?} as the plan says: make a new plan",
+                    one.topic, one.partition, one.from
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks on the disks how much of each new copy is there.
+    fn weigh(&mut self, all: &mut [Moving]) -> Result<(), AdminError> {
+        if all.iter().all(|one| one.adding.is_empty()) {
+            return Ok(());
+        }
+        let mut brokers: Vec<i32> = all.iter().flat_map(|one| one.replicas.clone()).collect();
+        brokers.sort_unstable();
+        brokers.dedup();
+        let mut sizes: BTreeMap<(Key, i32), i64> = BTreeMap::new();
+        for broker in brokers {
+            // One that is down does not say; its copies are then unknown, not empty.
+            let Ok(dirs) = self.log_dirs(Some(&[broker])) else {
+                continue;
+            };
+            for one in dirs.iter().flat_map(|dir| &dir.partitions) {
+                let key = (one.topic.clone(), one.partition);
+                sizes.insert((key, broker), one.size_bytes);
+            }
+        }
+        for one in all {
+            let size = |broker: i32| {
+                let key = (one.topic.clone(), one.partition);
+                sizes.get(&(key, broker)).copied()
+            };
+            let old = one.replicas.iter().filter(|id| !one.adding.contains(id));
+            let Some(whole) = old.filter_map(|id| size(*id)).max() else {
+                continue;
+            };
+            let copies = one
+                .adding
+                .iter()
+                .map(|id| size(*id).unwrap_or(0).min(whole));
+            one.copied_bytes = Some(copies.sum());
+            one.wanted_bytes = i64::try_from(one.adding.len())
+                .ok()
+                .map(|count| whole.saturating_mul(count));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Limits on copying between brokers: set before partitions move, taken away afterwards.
+//!
+//! Kafka limits by two settings on each broker (bytes a second as a leader, and as a follower) and two on each topic (the replicas
+//! that they count for, `partition:broker`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::admin::Admin;
+use crate::admin::change::Mode;
+use crate::admin::configs::{Change, Config, ConfigSource, Resource};
+use crate::admin::error::AdminError;
+use crate::assign::Move;
+
+const RATES: [&str; 2] = [
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+];
+const LEADING: &str = "leader.replication.throttled.replicas";
+const FOLLOWING: &str = "follower.replication.throttled.replicas";
+
+/// How fast copies may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// As fast as brokers can.
+    None,
+    /// At most so much on each broker, in and out.
+    BytesPerSecond(u64),
+}
+
+/// Limits that are set, or to be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Throttles {
+    /// Bytes a second, by broker.
+    pub brokers: BTreeMap<i32, u64>,
+    /// By topic, the replicas that the limit counts for.
+    pub topics: BTreeMap<String, Throttled>,
+}
+
+/// Replicas of a topic that a limit counts for: `partition:broker`, or `*`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Throttled {
+    /// Those copied from.
+    pub leading: Vec<String>,
+    /// Those copied to.
+    pub following: Vec<String>,
+}
+
+impl Throttles {
+    /// What moves need; nothing when nothing is copied or no limit is wanted.
+    pub(super) fn of(moves: &[Move], limit: Limit) -> Option<Throttles> {
+        let Limit::BytesPerSecond(rate) = limit else {
+            return None;
+        };
+        let mut throttles = Throttles::default();
+        for one in moves.iter().filter(|one| one.adding().next().is_some()) {
+            let topic = throttles.topics.entry(one.topic.clone()).or_default();
+            let name = |broker: i32| format!("{}:{broker}", one.partition);
+            // Whoever has it now may be asked for it.
+            topic.leading.extend(one.from.iter().map(|id| name(*id)));
+            topic.following.extend(one.adding().map(name));
+            let brokers: BTreeSet<i32> = one.from.iter().copied().chain(one.adding()).collect();
+            let rates = brokers.into_iter().map(|broker| (broker, rate));
+            throttles.brokers.extend(rates);
+        }
+        (!throttles.topics.is_empty()).then_some(throttles)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.brokers.is_empty() && self.topics.is_empty()
+    }
+}
+
+impl Admin {
+    /// Limits that are set now, whoever set them.
+    ///
+    /// # Errors
+    /// When a broker does not answer.
+    pub fn throttles(&mut self) -> Result<Throttles, AdminError> {
+        let mut throttles = Throttles::default();
+        let sites = self.sites()?;
+        let brokers: Vec<Resource> = sites
+            .iter()
+            .map(|site| Resource::Broker(site.broker))
+            .collect();
+        for (resource, configs) in self.configs(&brokers, Some(&RATES))? {
+            let rates = set(&configs, ConfigSource::Broker).filter_map(|one| one.parse().ok());
+            if let (Resource::Broker(id), Some(rate)) = (resource, rates.min()) {
+                throttles.brokers.insert(id, rate);
+            }
+        }
+        let topics: Vec<Resource> = self
+            .topics()?
+            .into_iter()
+            .map(|topic| Resource::Topic(topic.name))
+            .collect();
+        for (resource, configs) in self.configs(&topics, Some(&[LEADING, FOLLOWING]))? {
+            let list = |key: &str| -> Vec<String> {
+                let named = configs.iter().filter(|config| config.name == key);
+                let named: Vec<Config> = named.cloned().collect();
+                set(&named, ConfigSource::Topic)
+                    .flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>())
+                    .filter(|one| !one.is_empty())
+                    .collect()
+            };
+            let throttled = Throttled {
+                leading: list(LEADING),
+                following: list(FOLLOWING),
+            };
+            if let (Resource::Topic(name), false) = (resource, throttled == Throttled::default()) {
+                throttles.topics.insert(name, throttled);
+            }
+        }
+        Ok(throttles)
+    }
+
+    /// Sets limits; refuses where there are some already, which belong to somebody else.
+    pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+        let there = self.throttles()?;
+        let brokers = throttles.brokers.keys();
+        let broker = brokers
+            .into_iter()
+            .find(|id| there.brokers.contains_key(id));
+        let topic = throttles
+            .topics
+            .keys()
+            .find(|name| there.topics.contains_key(*name));
+        let whose = match (broker, topic) {
+            (None, None) => None,
+            (Some(id), _) => Some(format!("broker {id}")),
+            (_, Some(name)) => Some(format!("topic {name}")),
+        };
+        if let Some(whose) = whose {
+            return Err(AdminError::Input(format!(
+                "copying is throttled on {whose} already, by somebody else's move or one that was left: wait for it, or take the limit away with `tare kafka reassign unthrottle`"
+            )));
+        }
+        for (id, rate) in &throttles.brokers {
+            let changes = RATES.map(|key| Change::Set(key.to_owned(), rate.to_string()));
+            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Do)?;
+        }
+        for (name, throttled) in &throttles.topics {
+            let changes = [
+                (LEADING, &throttled.leading),
+                (FOLLOWING, &throttled.following),
+            ]
+            .map(|(key, list)| Change::Set(key.to_owned(), list.join(",")));
+            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
+        }
+        Ok(())
+    }
+
+    /// Takes limits away.
+    ///
+    /// # Errors
+    /// When the cluster refuses.
+    pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+        for name in throttles.topics.keys() {
+            let changes = [LEADING, FOLLOWING].map(|key| Change::Unset(key.to_owned()));
+            self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
+        }
+        for id in throttles.brokers.keys() {
+            let changes = RATES.map(|key| Change::Unset(key.to_owned()));
+            self.alter_configs(&Resource::Broker(*id), &changes, Mode::Do)?;
+        }
+        Ok(())
+    }
+}
+
+/// Values that were set at this place, and not inherited.
+fn set(configs: &[Config], source: ConfigSource) -> impl Iterator<Item = &str> {
+    configs
+        .iter()
+        .filter(move |config| config.source == source)
+        .filter_map(|config| config.value.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_counts_for_what_is_copied_and_for_nothing_else() {
+        let moves = [
+            Move {
+                topic: "t".to_owned(),
+                partition: 0,
+                from: vec![1, 2],
+                to: vec![2, 3],
+            },
+            Move {
+                topic: "only-its-leader".to_owned(),
+                partition: 0,
+                from: vec![1, 2],
+                to: vec![2, 1],
+            },
+        ];
+        assert_eq!(Throttles::of(&moves, Limit::None), None);
+        let throttles = Throttles::of(&moves, Limit::BytesPerSecond(1000)).unwrap();
+        assert_eq!(
+            throttles.brokers,
+            BTreeMap::from([(1, 1000), (2, 1000), (3, 1000)])
+        );
+        let topic = &throttles.topics["t"];
+        assert_eq!(
+            (&topic.leading[..], &topic.following[..]),
+            (
+                &["0:1".to_owned(), "0:2".to_owned()][..],
+                &["0:3".to_owned()][..]
+            )
+        );
+        assert_eq!(throttles.topics.len(), 1);
+        assert_eq!(
+            Throttles::of(&moves[1..], Limit::BytesPerSecond(1000)),
+            None
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! What every plan must keep to, whatever the cluster looks like.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::{Placed, Plan, PlanError, Replication, Site, plan};
+
+fn sites(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<Site> {
+    brokers
+        .map(|broker| Site {
+            broker,
+            rack: (racks > 0).then(|| format!("rack-{}", broker % racks)),
+        })
+        .collect()
+}
+
+fn placed(topic: &str, all: &[&[i32]]) -> Vec<Placed> {
+    (0..)
+        .zip(all)
+        .map(|(partition, replicas)| Placed {
+            topic: topic.to_owned(),
+            partition,
+            replicas: replicas.to_vec(),
+        })
+        .collect()
+}
+
+/// The partitions as the plan leaves them.
+fn after(partitions: &[Placed], plan: &Plan) -> Vec<Placed> {
+    let mut all = partitions.to_vec();
+    for one in &plan.moves {
+        let mut named = all
+            .iter_mut()
+            .filter(|was| was.topic == one.topic && was.partition == one.partition);
+        let was = named.next().expect("a plan moves only what there is");
+        assert_eq!(was.replicas, one.from, "a plan says what was");
+        was.replicas = one.to.clone();
+    }
+    all
+}
+
+/// A cluster: its brokers, those it had, racks, and topics by partitions and replicas, placed anyhow.
+#[derive(Debug, Clone)]
+struct Case {
+    sites: Vec<Site>,
+    partitions: Vec<Placed>,
+}
+
+/// `racks`: how many; 0 is none. Brokers are a multiple of it, so that racks are equally large.
+fn cases() -> impl Strategy<Value = Case> {
+    (0..=3_i32, 1..=3_i32, 0..=2_i32)
+        .prop_flat_map(|(racks, per_rack, gone)| {
+            let brokers = per_rack * racks.max(2);
+            let topics = prop::collection::vec((1..=13_usize, 1..=3_usize), 1..5);
+            (Just((racks, brokers, gone)), topics, any::<u64>())
+        })
+        .prop_map(|((racks, brokers, gone), topics, seed)| {
+            // Broker 1 and on may be gone: what lay there must go elsewhere.
+            let sites = sites(1 + gone..=brokers + gone, racks);
+            let had: Vec<i32> = (1..=brokers + gone).collect();
+            let mut random = seed | 1;
+            let mut draw = |below: usize| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                usize::try_from(random % below as u64).unwrap()
+            };
+            let mut partitions = Vec::new();
+            for (number, (count, replicas)) in topics.into_iter().enumerate() {
+                let replicas = replicas.min(sites.len());
+                for partition in 0..count {
+                    let mut left = had.clone();
+                    let drawn = (0..replicas).map(|_| left.swap_remove(draw(left.len())));
+                    partitions.push(Placed {
+                        topic: format!("topic-{number}"),
+                        partition: i32::try_from(partition).unwrap(),
+                        replicas: drawn.collect(),
+                    });
+                }
+            }
+            Case { sites, partitions }
+        })
+}
+
+/// By topic: what each broker of the plan has, counted by `of`.
+fn counts(
+    sites: &[Site],
+    all: &[Placed],
+    of: impl Fn(&Placed) -> Vec<i32>,
+) -> BTreeMap<String, BTreeMap<i32, usize>> {
+    let mut counts: BTreeMap<String, BTreeMap<i32, usize>> = BTreeMap::new();
+    for one in all {
+        let topic = counts
+            .entry(one.topic.clone())
+            .or_insert_with(|| sites.iter().map(|site| (site.broker, 0)).collect());
+        for broker in of(one) {
+            *topic.get_mut(&broker).expect("only brokers of the plan") += 1;
+        }
+    }
+    counts
+}
+
+fn spread(counts: &BTreeMap<i32, usize>) -> usize {
+    let most = counts.values().max().copied().unwrap_or_default();
+    most - counts.values().min().copied().unwrap_or_default()
+}
+
+fn leader(one: &Placed) -> Vec<i32> {
+    one.replicas.first().copied().into_iter().collect()
+}
+
+/// By trying every placement: the fewest copies that lead to one that is even within one.
+fn fewest(sites: &[Site], partitions: &[Placed]) -> usize {
+    let brokers: Vec<i32> = sites.iter().map(|site| site.broker).collect();
+    let replicas = partitions[0].replicas.len();
+    let mut choices: Vec<Vec<i32>> = Vec::new();
+    for (at, &first) in brokers.iter().enumerate() {
+        match replicas {
+            1 => choices.push(vec![first]),
+            _ => choices.extend(brokers[at + 1..].iter().map(|&second| vec![first, second])),
+        }
+    }
+    let mut best = usize::MAX;
+    let total = choices.len().pow(u32::try_from(partitions.len()).unwrap());
+    for mut number in 0..total {
+        let mut copies = 0;
+        let mut loads: BTreeMap<i32, usize> = brokers.iter().map(|&broker| (broker, 0)).collect();
+        for one in partitions {
+            let choice = &choices[number % choices.len()];
+            number /= choices.len();
+            for broker in choice {
+                *loads.get_mut(broker).unwrap() += 1;
+                copies += usize::from(!one.replicas.contains(broker));
+            }
+        }
+        if spread(&loads) <= 1 {
+            best = best.min(copies);
+        }
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn nothing_is_lost_and_every_replica_is_on_a_broker_of_its_own(case in cases()) {
+        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let all = after(&case.partitions, &plan);
+        let allowed: BTreeSet<i32> = case.sites.iter().map(|site| site.broker).collect();
+        for (was, is) in case.partitions.iter().zip(&all) {
+            prop_assert_eq!(was.replicas.len(), is.replicas.len());
+            let different: BTreeSet<i32> = is.replicas.iter().copied().collect();
+            prop_assert_eq!(different.len(), is.replicas.len(), "twice on a broker");
+            prop_assert!(different.is_subset(&allowed), "on a broker that is not there");
+        }
+    }
+
+    #[test]
+    fn every_partition_is_in_as_many_racks_as_can_be(case in cases()) {
+        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let rack_of: BTreeMap<i32, &str> = case
+            .sites
+            .iter()
+            .filter_map(|site| Some((site.broker, site.rack.as_deref()?)))
+            .collect();
+        let racks: BTreeSet<&str> = rack_of.values().copied().collect();
+        for one in after(&case.partitions, &plan) {
+            let used: BTreeSet<&str> = one
+                .replicas
+                .iter()
+                .filter_map(|broker| rack_of.get(broker).copied())
+                .collect();
+            prop_assert_eq!(used.len(), racks.len().min(one.replicas.len()));
+        }
+    }
+
+    #[test]
+    fn replicas_and_leaders_of_every_topic_are_even_within_one(case in cases()) {
+        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let all = after(&case.partitions, &plan);
+        for (topic, counts) in counts(&case.sites, &all, |one| one.replicas.clone()) {
+            prop_assert!(spread(&counts) <= 1, "replicas of {}: {:?}", topic, counts);
+        }
+        for (topic, counts) in counts(&case.sites, &all, leader) {
+            prop_assert!(spread(&counts) <= 1, "leaders of {}: {:?}", topic, counts);
+        }
+    }
+
+    #[test]
+    fn all_topics_together_are_even_too(case in cases()) {
+        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let mut all = after(&case.partitions, &plan);
+        all.iter_mut().for_each(|one| one.topic = "all".to_owned());
+        for (_, counts) in counts(&case.sites, &all, |one| one.replicas.clone()) {
+            prop_assert!(spread(&counts) <= 1, "{:?}", counts);
+        }
+        // Leaders can only be where replicas are: topics with different numbers of replicas leave one more.
+        for (_, counts) in counts(&case.sites, &all, leader) {
+            prop_assert!(spread(&counts) <= 2, "{:?}", counts);
+        }
+    }
+
+    #[test]
+    fn a_plan_of_what_a_plan_left_moves_nothing(case in cases()) {
+        let first = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let all = after(&case.partitions, &first);
+        let second = plan(&case.sites, &all, Replication::Keep).unwrap();
+        prop_assert!(second.moves.is_empty(), "{:?}", second.moves);
+    }
+
+    #[test]
+    fn a_new_broker_gets_its_share_and_nothing_else_moves(
+        brokers in 2..7_i32,
+        count in 1..40_i32,
+        replicas in 1..=2_usize,
+    ) {
+        let old = sites(1..=brokers, 0);
+        let new: Vec<Placed> = (0..count)
+            .map(|partition| Placed { topic: "t".to_owned(), partition, replicas: Vec::new() })
+            .collect();
+        let made = plan(&old, &new, Replication::Exactly(replicas)).unwrap();
+        let all = after(&new, &made);
+        let grown = sites(1..=brokers + 1, 0);
+        let plan = plan(&grown, &all, Replication::Keep).unwrap();
+        for one in &plan.moves {
+            prop_assert!(one.adding().all(|broker| broker == brokers + 1), "{:?}", one);
+        }
+        let share = all.len() * replicas / grown.len();
+        prop_assert_eq!(plan.copies, share);
+    }
+
+    #[test]
+    fn no_plan_that_is_as_even_copies_less(
+        brokers in 2..=4_i32,
+        gone in 0..=1_i32,
+        replicas in 1..=2_usize,
+        drawn in prop::collection::vec((0..5_usize, 1..4_usize), 1..=5),
+    ) {
+        let had = usize::try_from(brokers + gone).unwrap();
+        let partitions: Vec<Placed> = (0..)
+            .zip(drawn)
+            .map(|(partition, (first, next))| {
+                // A second replica at a distance that is not a whole turn.
+                let second = first + 1 + next % (had - 1);
+                let replicas = [first, second].into_iter().take(replicas);
+                let replicas = replicas.map(|at| i32::try_from(at % had).unwrap() + 1);
+                Placed { topic: "t".to_owned(), partition, replicas: replicas.collect() }
+            })
+            .collect();
+        let sites = sites(1..=brokers, 0);
+        let plan = plan(&sites, &partitions, Replication::Keep).unwrap();
+        prop_assert_eq!(plan.copies, fewest(&sites, &partitions));
+    }
+
+    #[test]
+    fn replicas_are_added_and_taken_as_asked(case in cases(), wanted in 1..=2_usize) {
+        let plan = plan(&case.sites, &case.partitions, Replication::Exactly(wanted)).unwrap();
+        for one in after(&case.partitions, &plan) {
+            prop_assert_eq!(one.replicas.len(), wanted);
+        }
+    }
+}
+
+#[test]
+fn racks_of_unequal_size_are_still_spread() {
+    // Broker 1 is alone in its rack: it must have one replica of each.
+    let mut sites = sites(1..=4, 0);
+    sites[0].rack = Some("a".to_owned());
+    sites[1..]
+        .iter_mut()
+        .for_each(|site| site.rack = Some("b".to_owned()));
+    let partitions = placed("t", &[&[2, 3], &[3, 4], &[4, 2], &[2, 3], &[3, 4], &[4, 2]]);
+    let plan = plan(&sites, &partitions, Replication::Keep).unwrap();
+    let all = after(&partitions, &plan);
+    assert!(all.iter().all(|one| one.replicas.contains(&1)));
+    let counts = &counts(&sites, &all, |one| one.replicas.clone())["t"];
+    assert_eq!(
+        counts.values().copied().collect::<Vec<_>>(),
+        [6, 2, 2, 2],
+        "the others share the rest"
+    );
+    assert_eq!(plan.copies, 6);
+}
+
+#[test]
+fn a_brokers_rack_that_is_missing_makes_racks_not_count() {
+    let mut some = sites(1..=3, 3);
+    some[1].rack = None;
+    let partitions = placed("t", &[&[1, 2], &[2, 3], &[3, 1]]);
+    let plan = plan(&some, &partitions, Replication::Keep).unwrap();
+    assert!(plan.moves.is_empty());
+}
+
+#[test]
+fn leaders_are_evened_without_moving_data() {
+    let partitions = placed("t", &[&[1, 2, 3], &[1, 3, 2], &[1, 2, 3]]);
+    let plan = plan(&sites(1..=3, 3), &partitions, Replication::Keep).unwrap();
+    assert_eq!((plan.copies, plan.moves.len()), (0, 2));
+    assert!(plan.after.values().all(|share| share.leaders == 1));
+    assert_eq!(plan.before[&1].leaders, 3);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let partitions = placed("t", &[&[1, 2, 3]]);
+    assert_eq!(
+        plan(&sites(1..=2, 0), &partitions, Replication::Keep),
+        Err(PlanError::TooFewBrokers {
+            topic: "t".to_owned(),
+            partition: 0,
+            replicas: 3,
+            brokers: 2
+        })
+    );
+    let empty = placed("t", &[&[]]);
+    assert!(plan(&sites(1..=2, 0), &empty, Replication::Keep).is_err());
+    let twice = [placed("t", &[&[1]]), placed("t", &[&[2]])].concat();
+    assert!(plan(&sites(1..=2, 0), &twice, Replication::Keep).is_err());
+    let mut same = sites(1..=2, 0);
+    same[1].broker = 1;
+    assert!(plan(&same, &partitions, Replication::Keep).is_err());
+}
+
+#[test]
+fn a_cluster_of_a_thousand_partitions_is_planned() {
+    let partitions: Vec<Placed> = (0..1000)
+        .map(|number| Placed {
+            topic: format!("topic-{}", number % 25),
+            partition: number / 25,
+            replicas: (0..3).map(|next| (number + next) % 9 + 1).collect(),
+        })
+        .collect();
+    let plan = plan(&sites(1..=12, 3), &partitions, Replication::Keep).unwrap();
+    let all: BTreeMap<i32, usize> = plan
+        .after
+        .iter()
+        .map(|(broker, share)| (*broker, share.replicas))
+        .collect();
+    assert!(spread(&all) <= 1, "{all:?}");
+}
