@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tare_mongo::database::Operation;
+
 const STATUSES: usize = 600;
 
 /// Codes of gRPC, from OK to UNAUTHENTICATED.
@@ -43,6 +45,9 @@ pub(crate) struct Counters {
     pub cancelled: Counter,
     /// gRPC calls by the code they ended with.
     calls: [Counter; CALL_CODES],
+    /// Operations on the database by kind, and of them those that failed.
+    operations: [Counter; Operation::ALL.len()],
+    failed_operations: [Counter; Operation::ALL.len()],
     pub handshakes: Counter,
     /// Of the handshakes, those that resumed a session.
     pub resumptions: Counter,
@@ -109,6 +114,8 @@ impl Counters {
             tcp_exchanges: Counter::default(),
             cancelled: Counter::default(),
             calls: [const { Counter(AtomicU64::new(0)) }; CALL_CODES],
+            operations: Default::default(),
+            failed_operations: Default::default(),
             handshakes: Counter::default(),
             resumptions: Counter::default(),
             handshake_failures: Failures::default(),
@@ -120,6 +127,14 @@ impl Counters {
         if let Some(counter) = self.calls.get(usize::from(code)) {
             counter.add(1);
         }
+    }
+
+    pub(crate) fn operation(&self, operation: Operation) {
+        self.operations[operation as usize].add(1);
+    }
+
+    pub(crate) fn failed_operation(&self, operation: Operation) {
+        self.failed_operations[operation as usize].add(1);
     }
 
     pub(crate) fn request(&self, status: u16) {
@@ -136,7 +151,7 @@ pub(crate) struct AllCounters(pub Vec<Arc<Counters>>);
 /// What the origin has counted over its life; `run` returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Requests answered, those for counters and control left out.
+    /// Requests and operations answered, those for counters and control left out.
     pub requests: u64,
     /// Of these, requests that were not HTTP and were answered with an error.
     pub malformed: u64,
@@ -151,11 +166,14 @@ pub struct Totals {
 impl AllCounters {
     pub(crate) fn totals(&self) -> Totals {
         let statuses = 0..STATUSES;
-        let requests = statuses
+        let requests: u64 = statuses
             .map(|status| self.sum(|c| &c.requests[status]))
             .sum();
+        let operations: u64 = (0..Operation::ALL.len())
+            .map(|at| self.sum(|c| &c.operations[at]))
+            .sum();
         Totals {
-            requests,
+            requests: requests + operations,
             malformed: self.sum(|c| &c.malformed),
             connections: self.connections(),
             received_bytes: self.sum(|c| &c.received_bytes),
@@ -247,6 +265,7 @@ impl AllCounters {
                 );
             }
         }
+        self.render_operations(&mut text);
         text.push_str("# TYPE tare_origin_tls_handshake_failures_total counter\n");
         for (failure, class) in FAILURES {
             let count = self.sum(|c| &c.handshake_failures.0[failure as usize]);
@@ -258,5 +277,26 @@ impl AllCounters {
             }
         }
         text
+    }
+
+    fn render_operations(&self, text: &mut String) {
+        type Kinds = fn(&Counters) -> &[Counter];
+        let series: [(&str, Kinds); 2] = [
+            ("operations", |c| &c.operations),
+            ("failed_operations", |c| &c.failed_operations),
+        ];
+        for (name, kinds) in series {
+            let _ = writeln!(text, "# TYPE tare_origin_mongodb_{name}_total counter");
+            for operation in Operation::ALL {
+                let count = self.sum(|c| &kinds(c)[operation as usize]);
+                if count > 0 {
+                    let _ = writeln!(
+                        text,
+                        "tare_origin_mongodb_{name}_total{{operation=\"{}\"}} {count}",
+                        operation.name()
+                    );
+                }
+            }
+        }
     }
 }

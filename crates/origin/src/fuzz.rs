@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::chance::Chance;
 use crate::counters::{AllCounters, Counters};
+use crate::mongodb::SharedDatabase;
 use crate::options::{Limits, Speaks, TcpMode, TcpSizes};
 use crate::protocol::{Next, Protocol};
 use crate::service::{Life, Service};
@@ -21,11 +22,12 @@ const OUTPUT_BYTES_MAX: usize = 64 << 20;
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, stream) = data.split_at(data.len().min(2));
-    let speaks = match setup.first().copied().unwrap_or(0) % 6 {
+    let speaks = match setup.first().copied().unwrap_or(0) % 7 {
         0 | 1 => Speaks::Auto,
         2 => Speaks::Http1,
         3 => Speaks::Http2,
         4 => Speaks::Tcp(TcpMode::Echo),
+        5 => Speaks::Mongodb,
         _ => Speaks::Tcp(TcpMode::Sized(TcpSizes {
             request_bytes: 3,
             answer_bytes: 5,
@@ -40,6 +42,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         counters: Arc::clone(&counters),
         all: AllCounters(vec![counters]),
         stalls: Arc::new(Stalls::new()),
+        database: SharedDatabase::new(1),
         life: Life::Serving,
     };
     let mut speaker = Speaker::new(speaks, &service);

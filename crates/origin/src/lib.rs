@@ -2,7 +2,7 @@
 //!
 //! It is the far end of a measurement, so it must cost little and never be the limit: epoll loops of its own, no allocation
 //! per request after warm-up. Three things multiply and are apart: the listener (`acceptor`), the transport (`transport`:
-//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, HTTP/2 with gRPC, TCP).
+//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, HTTP/2 with gRPC, TCP, MongoDB's).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -14,6 +14,9 @@
 //!
 //! Over HTTP/2 there is gRPC beside it: `tare.origin.Echo` (proto/origin.proto), the standard health and reflection services.
 //! Over TCP alone bytes are echoed, answered in set sizes, discarded or sent without end ([`TcpMode`]).
+//!
+//! Over MongoDB's protocol there is a database in memory (`tare_mongo::database`), shared by all workers; behaviours apply to every
+//! operation but a driver's hello, and `status=` other than 200 is answered by an error.
 //!
 //! Behaviours are written as in [`Change`], in the query or the header `Tare-Behaviour`. With `truth` the answer has a header
 //! `Tare-Truth: <arrived> <sent>`: the kernel's arrival stamp of the request's last byte ("-" if there is none) and the time
@@ -37,6 +40,7 @@ mod grpc;
 mod http1;
 mod http2;
 mod inbox;
+mod mongodb;
 mod options;
 mod protocol;
 mod route;

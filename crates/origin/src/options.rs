@@ -63,6 +63,8 @@ pub enum Speaks {
     Http2,
     /// Bytes.
     Tcp(TcpMode),
+    /// MongoDB's protocol.
+    Mongodb,
 }
 
 impl Speaks {
@@ -72,7 +74,7 @@ impl Speaks {
             Self::Auto => &[b"h2", b"http/1.1"],
             Self::Http1 => &[b"http/1.1"],
             Self::Http2 => &[b"h2"],
-            Self::Tcp(_) => &[],
+            Self::Tcp(_) | Self::Mongodb => &[],
         };
         names.iter().map(|name| name.to_vec()).collect()
     }

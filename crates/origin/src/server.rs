@@ -15,6 +15,7 @@ use crate::chance::Chance;
 use crate::counters::{AllCounters, Counters, Totals};
 use crate::error::OriginError;
 use crate::inbox::{Door, Inbox};
+use crate::mongodb::SharedDatabase;
 use crate::options::{OriginOptions, Stamps};
 use crate::service::{Life, Service};
 use crate::stall::Stalls;
@@ -131,6 +132,7 @@ impl Origin {
             .map(|_| Arc::new(Counters::new()))
             .collect();
         let all = AllCounters(counters);
+        let database = SharedDatabase::new(self.options.seed);
         let setup = |what| move |source| OriginError::Setup { what, source };
         let mut workers = Vec::with_capacity(self.options.workers);
         let mut inboxes = Vec::with_capacity(self.options.workers);
@@ -146,6 +148,7 @@ impl Origin {
                 counters: Arc::clone(&all.0[index]),
                 all: all.clone(),
                 stalls: Arc::clone(&stalls),
+                database: database.clone(),
                 life: Life::Serving,
             };
             let (speaks, tls) = (self.options.speaks, self.tls.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::behaviour::{Behaviour, Change};
 use crate::chance::Chance;
 use crate::counters::{AllCounters, Counters};
+use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
 use crate::stall::{PlannedStall, Stalls};
 
@@ -17,6 +18,7 @@ pub(crate) struct Service {
     pub counters: Arc<Counters>,
     pub all: AllCounters,
     pub stalls: Arc<Stalls>,
+    pub database: SharedDatabase,
     pub life: Life,
 }
 

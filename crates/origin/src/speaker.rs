@@ -4,6 +4,7 @@ use tare_wire::frame::PREFACE;
 
 use crate::http1::Http1;
 use crate::http2::Http2;
+use crate::mongodb::Mongodb;
 use crate::options::Speaks;
 use crate::protocol::{Next, Protocol, Standing};
 use crate::service::Service;
@@ -20,6 +21,7 @@ pub(crate) enum Speaker {
     Http1(Http1),
     Http2(Box<Http2>),
     Tcp(Tcp),
+    Mongodb(Mongodb),
 }
 
 impl Speaker {
@@ -29,6 +31,7 @@ impl Speaker {
             Speaks::Http1 => Self::Http1(Http1::default()),
             Speaks::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
             Speaks::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
+            Speaks::Mongodb => Self::Mongodb(Mongodb::new(service)),
         }
     }
 
@@ -62,7 +65,7 @@ impl Protocol for Speaker {
     fn open(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
         match self {
             Self::Tcp(tcp) => tcp.open(service, out),
-            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) => Next::Read,
+            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => Next::Read,
         }
     }
 
@@ -78,6 +81,7 @@ impl Protocol for Speaker {
             Self::Http1(http1) => http1.receive(input, arrived_ns, service, out),
             Self::Http2(http2) => http2.receive(input, arrived_ns, service, out),
             Self::Tcp(tcp) => tcp.receive(input, arrived_ns, service, out),
+            Self::Mongodb(mongodb) => mongodb.receive(input, arrived_ns, service, out),
             Self::Undecided(_) => self.decide(input, arrived_ns, service, out),
         }
     }
@@ -88,6 +92,7 @@ impl Protocol for Speaker {
             Self::Http1(http1) => http1.resume(service, out),
             Self::Http2(http2) => http2.resume(service, out),
             Self::Tcp(tcp) => tcp.resume(service, out),
+            Self::Mongodb(mongodb) => mongodb.resume(service, out),
             Self::Undecided(_) => Next::Read,
         }
     }
@@ -95,7 +100,7 @@ impl Protocol for Speaker {
     fn ended(&mut self) -> Option<Next> {
         match self {
             Self::Tcp(tcp) => tcp.ended(),
-            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) => None,
+            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => None,
         }
     }
 
@@ -106,6 +111,7 @@ impl Protocol for Speaker {
             Self::Http1(http1) => http1.standing(),
             Self::Http2(http2) => http2.standing(),
             Self::Tcp(tcp) => tcp.standing(),
+            Self::Mongodb(mongodb) => mongodb.standing(),
         }
     }
 

@@ -102,6 +102,9 @@ enum ProtocolName {
     Http2,
     /// Bytes.
     Tcp,
+    /// MongoDB's, with a database in memory.
+    #[value(alias = "mongo")]
+    Mongodb,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -160,6 +163,7 @@ impl Args {
             ProtocolName::Http1 => Speaks::Http1,
             ProtocolName::Http2 => Speaks::Http2,
             ProtocolName::Tcp => Speaks::Tcp(self.tcp_mode()),
+            ProtocolName::Mongodb => Speaks::Mongodb,
         }
     }
 
@@ -177,11 +181,20 @@ impl Args {
         }
     }
 
+    /// What an address of MongoDB says of TLS behind itself.
+    fn url_options(&self) -> &'static str {
+        match (self.protocol, self.tls.tls) {
+            (ProtocolName::Mongodb, true) => "/?tls=true",
+            _ => "",
+        }
+    }
+
     /// The start of the address as a client writes it.
     fn scheme(&self) -> &'static str {
         match (self.protocol, self.tls.tls) {
             (ProtocolName::Tcp, false) => "tcp",
             (ProtocolName::Tcp, true) => "tls",
+            (ProtocolName::Mongodb, _) => "mongodb",
             (_, false) => "http",
             (_, true) => "https",
         }
@@ -226,6 +239,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let stop = StopHandle::new()?;
     stop.stop_on_signals()?;
     let scheme = args.scheme();
+    let options = args.url_options();
     let origin = tare_origin::bind(OriginOptions {
         listen: args.listen,
         control: args.control,
@@ -253,7 +267,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(address) = origin.control_addr() {
         println!("control listens on http://{address}");
     }
-    println!("origin listens on {scheme}://{}", origin.local_addr());
+    println!(
+        "origin listens on {scheme}://{}{options}",
+        origin.local_addr()
+    );
     let totals = origin.run(stop)?;
     eprintln!(
         "{} requests, {} connections",

@@ -27,6 +27,7 @@ macro_rules! codes {
 
 codes! {
     BadValue = 2,
+    UnknownError = 8,
     FailedToParse = 9,
     TypeMismatch = 14,
     Overflow = 15,

@@ -93,6 +93,7 @@ pub struct Database {
     /// Of all collections.
     bytes: usize,
     last_reply: i32,
+    connections: i64,
     /// Of the command under way.
     now_ms: i64,
     connection: i64,
@@ -109,9 +110,16 @@ impl Database {
             ids: ObjectIds::new(seed),
             bytes: 0,
             last_reply: 0,
+            connections: 0,
             now_ms: 0,
             connection: 0,
         }
+    }
+
+    /// The number of a new connection.
+    pub fn connect(&mut self) -> i64 {
+        self.connections += 1;
+        self.connections
     }
 
     /// Answers one message; appends the answer.

@@ -191,7 +191,7 @@ impl Client {
         count > 0
     }
 
-    fn exactly(&mut self, count: usize) -> Vec<u8> {
+    pub fn exactly(&mut self, count: usize) -> Vec<u8> {
         while self.unread.len() < count {
             assert!(
                 self.more(),

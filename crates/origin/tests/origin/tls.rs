@@ -10,13 +10,13 @@ use tare_origin::{
 
 use crate::rig::Server;
 
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("tare-origin-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-fn made(folder: &Path) -> TlsOptions {
+pub fn made(folder: &Path) -> TlsOptions {
     TlsOptions {
         identity: Identity::Made {
             ca_out: Some(folder.join("ca.pem")),
@@ -27,7 +27,7 @@ fn made(folder: &Path) -> TlsOptions {
     }
 }
 
-fn server(speaks: Speaks, tls: TlsOptions) -> Server {
+pub fn server(speaks: Speaks, tls: TlsOptions) -> Server {
     Server::start(OriginOptions {
         speaks,
         tls: Some(tls),
@@ -48,7 +48,7 @@ fn curl(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub fn text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),

@@ -12,6 +12,7 @@ use crate::chance::Chance;
 use crate::clock;
 use crate::counters::{AllCounters, Counters};
 use crate::http2::Http2;
+use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
 use crate::protocol::{More, Next, Protocol, Serve};
 use crate::service::{Life, Service};
@@ -53,6 +54,7 @@ impl Rig {
             counters: Arc::clone(&counters),
             all: AllCounters(vec![counters]),
             stalls: Arc::new(Stalls::new()),
+            database: SharedDatabase::new(1),
             life: Life::Serving,
         };
         let list = ListLimits {

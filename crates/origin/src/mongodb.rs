@@ -1,0 +1,216 @@
+//! The MongoDB wire protocol: messages cut out of the bytes, answered by the database that all workers share.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tare_mongo::database::{Code, Context, Database, Limits, Operation, refuse};
+use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, MessageError};
+
+use crate::behaviour::{After, Behaviour, Change};
+use crate::clock;
+use crate::protocol::{Next, Protocol, Standing};
+use crate::service::Service;
+
+/// Bytes of answers after which they are sent before the next message is looked at.
+const ANSWER_BYTES: usize = 256 * 1024;
+
+/// Capacity that is kept of a buffer for incomplete messages.
+const KEEP_BYTES: usize = 64 * 1024;
+
+/// The database of one origin.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
+
+impl SharedDatabase {
+    /// An empty one; the limits are those of the crate.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(Database::new(Limits::default(), seed))))
+    }
+
+    /// With one worker nobody else ever holds it.
+    fn lock(&self) -> MutexGuard<'_, Database> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Mongodb {
+    database: SharedDatabase,
+    number: i64,
+    /// Bytes from the start of the first message that is not answered.
+    pending: Vec<u8>,
+    /// The first message waits for its delay, and does this then.
+    delayed: Option<Behaviour>,
+    /// What happens behind the answers written.
+    after: After,
+}
+
+/// What became of the front of the bytes.
+enum Step {
+    /// A message of so many bytes is answered.
+    Answered(usize),
+    /// There is no whole message.
+    Incomplete,
+    /// Something else comes first; the message stays.
+    First(Next),
+}
+
+impl Mongodb {
+    pub(crate) fn new(service: &Service) -> Self {
+        let database = service.database.clone();
+        let number = database.lock().connect();
+        Self {
+            database,
+            number,
+            pending: Vec::new(),
+            delayed: None,
+            after: After::KeepAlive,
+        }
+    }
+
+    /// Answers whole messages; gives how many bytes they were.
+    fn answer(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> (usize, Next) {
+        let mut taken = 0;
+        loop {
+            match self.after {
+                After::KeepAlive => {}
+                After::Close | After::Reset => return (taken, Next::Close),
+            }
+            if out.len() >= ANSWER_BYTES {
+                return (taken, Next::Resume);
+            }
+            match self.step(&input[taken..], service, out) {
+                Step::Answered(bytes) => taken += bytes,
+                Step::Incomplete => return (taken, Next::Read),
+                Step::First(next) => return (taken, next),
+            }
+        }
+    }
+
+    fn step(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> Step {
+        let header = match Header::read(input, MESSAGE_BYTES_MAX) {
+            Ok(Some(header)) => header,
+            Ok(None) => return Step::Incomplete,
+            Err(error) => return self.hang_up(0, error, service, out),
+        };
+        let Some(bytes) = input.get(..header.length) else {
+            return Step::Incomplete;
+        };
+        let message = match Message::read(&header, bytes) {
+            Ok(message) => message,
+            Err(error) => return self.hang_up(header.request_id, error, service, out),
+        };
+        if let Message::Msg(msg) = &message
+            && msg.flags.more_to_come()
+        {
+            service.counters.malformed.add(1);
+            let advice = "writes without an answer (w: 0) are not served; use w: 1";
+            refuse(header.request_id, Code::IllegalOperation, advice, out);
+            return Step::First(Next::Close);
+        }
+        let operation = operation_of(&message);
+        let behaviour = match self.delayed.take() {
+            Some(behaviour) => behaviour,
+            // A driver that cannot say hello does not come as far as what is tested.
+            None if operation == Operation::Hello => Behaviour::default(),
+            None => {
+                let behaviour = service.behave(&Change::default());
+                if !behaviour.delay.is_zero() {
+                    self.delayed = Some(behaviour);
+                    return Step::First(Next::Wait(behaviour.delay));
+                }
+                behaviour
+            }
+        };
+        if behaviour.after == After::Reset {
+            service.counters.resets.add(1);
+            return Step::First(Next::Reset);
+        }
+        self.after = behaviour.after;
+        let failed = if behaviour.status == Behaviour::default().status {
+            let context = Context {
+                connection: self.number,
+                now_ms: i64::try_from(clock::realtime_ns() / 1_000_000).unwrap_or(0),
+            };
+            let mut database = self.database.lock();
+            let served = database.serve(&header, &message, context, out);
+            served.failed.is_some()
+        } else {
+            let text = format!(
+                "answered so because status={} was asked for",
+                behaviour.status
+            );
+            refuse(header.request_id, Code::UnknownError, &text, out);
+            true
+        };
+        service.counters.operation(operation);
+        if failed {
+            service.counters.failed_operation(operation);
+        }
+        Step::Answered(header.length)
+    }
+
+    /// Says what is wrong and ends: where the next message starts cannot be known.
+    #[cold]
+    fn hang_up(
+        &mut self,
+        request_id: i32,
+        error: MessageError,
+        service: &Service,
+        out: &mut Vec<u8>,
+    ) -> Step {
+        service.counters.malformed.add(1);
+        refuse(request_id, Code::BadValue, &error.to_string(), out);
+        Step::First(Next::Close)
+    }
+
+    fn keep(&mut self, rest: &[u8]) {
+        self.pending.extend_from_slice(rest);
+    }
+}
+
+fn operation_of(message: &Message<'_>) -> Operation {
+    let body = match message {
+        Message::Msg(msg) => msg.body,
+        Message::Query(query) => query.command(),
+    };
+    let name = body.first().map_or("", |(name, _)| name);
+    Operation::of(name).unwrap_or(Operation::Command)
+}
+
+impl Protocol for Mongodb {
+    fn receive(
+        &mut self,
+        input: &[u8],
+        _: Option<u64>,
+        service: &mut Service,
+        out: &mut Vec<u8>,
+    ) -> Next {
+        if self.pending.is_empty() {
+            let (taken, next) = self.answer(input, service, out);
+            self.keep(&input[taken..]);
+            return next;
+        }
+        self.keep(input);
+        self.resume(service, out)
+    }
+
+    fn resume(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
+        let mut pending = std::mem::take(&mut self.pending);
+        let (taken, next) = self.answer(&pending, service, out);
+        pending.drain(..taken);
+        if pending.is_empty() {
+            pending.shrink_to(KEEP_BYTES);
+        }
+        self.pending = pending;
+        next
+    }
+
+    fn standing(&self) -> Standing {
+        if self.pending.is_empty() {
+            Standing::Idle
+        } else {
+            Standing::Busy
+        }
+    }
+}
