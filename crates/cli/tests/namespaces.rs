@@ -1,4 +1,4 @@
-//! Runs in network namespaces with the real Envoy: captured traffic, what is observed, and nothing left by a kill.
+//! Runs in network namespaces with the real Envoy and HAProxy: captured traffic, what is observed, and nothing left by a kill.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -49,6 +49,7 @@ fn experiment(folder: &Path, arms: &str) -> PathBuf {
 }
 
 const TOLD: &str = "  - {name: told, sidecars: {on: [client, server], proxy: envoy, link: mtls}}\n";
+const LIGHT: &str = "  - {name: light, sidecars: {on: [client, server], proxy: haproxy, link: mtls, interception: redirect}}\n";
 const CAPTURED: &str = "  - {name: captured, sidecars: {on: [client, server], proxy: envoy, link: mtls, interception: redirect}}\n";
 
 fn text(path: &Path) -> &str {
@@ -72,7 +73,7 @@ fn sent_by(record: &TrialRecord, pod: &str) -> u64 {
 fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_proven() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let file = experiment(folder.path(), &format!("{TOLD}{CAPTURED}"));
+    let file = experiment(folder.path(), &format!("{TOLD}{CAPTURED}{LIGHT}"));
     let out = folder.path().join("runs");
     let output = finish(&mut run_in("namespaces", &file, &out), LIMIT);
     let said = stderr(&output);
@@ -82,7 +83,7 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
     assert_eq!(environment.addressing, "namespaces");
     assert_eq!(environment.facts["addressing"], "asked for");
     let records = records(&run);
-    for arm in ["direct", "told", "captured"] {
+    for arm in ["direct", "told", "captured", "light"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
         assert!(
             matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),

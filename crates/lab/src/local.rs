@@ -143,6 +143,7 @@ impl Local {
             let of_target = layout::Needs {
                 ports: target.def.ports.clone(),
                 instances: target.def.instances,
+                redirects: target.def.redirects,
             };
             needs.insert(instance.target.clone(), of_target);
         }

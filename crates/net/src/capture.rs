@@ -46,6 +46,20 @@ pub struct Capture {
     pub ranges: BTreeSet<String>,
     /// Called servers that are left alone.
     pub servers: BTreeSet<SocketAddrV4>,
+    /// Called servers whose callers are sent to a port of their own.
+    #[serde(default)]
+    pub sent: BTreeSet<Sent>,
+}
+
+/// Traffic that is sent to another port than the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Sent {
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Where it was going.
+    pub server: SocketAddrV4,
+    /// Port of the sidecar.
+    pub port: u16,
 }
 
 impl Capture {
@@ -82,6 +96,12 @@ impl Capture {
                 for range in &self.ranges {
                     rule(format_args!("  ip daddr {range} return"));
                 }
+            }
+            for sent in self.sent.iter().filter(|sent| sent.direction == *direction) {
+                let (address, called, port) = (sent.server.ip(), sent.server.port(), sent.port);
+                rule(format_args!(
+                    "  ip daddr {address} tcp dport {called} redirect to :{port}"
+                ));
             }
             rule(format_args!("  meta l4proto tcp redirect to :{port}"));
             rule(format_args!("}}"));
@@ -189,6 +209,11 @@ mod tests {
             ports: BTreeSet::from([27017]),
             ranges: BTreeSet::from([String::from("192.168.0.0/16")]),
             servers: BTreeSet::from(["10.77.1.2:20000".parse().unwrap()]),
+            sent: BTreeSet::from([Sent {
+                direction: Direction::Outbound,
+                server: "10.77.1.3:20001".parse().unwrap(),
+                port: 20007,
+            }]),
         };
         let rules = capture.rules();
         let (outbound, inbound) = rules.split_once("chain inbound").unwrap();
@@ -199,9 +224,15 @@ mod tests {
             "ip daddr 10.77.1.2 tcp dport 20000 return",
             "ip daddr 192.168.0.0/16 return",
         ] {
+            let own = "ip daddr 10.77.1.3 tcp dport 20001 redirect to :20007";
+            let own = outbound.find(own).unwrap();
             let redirect = outbound.find("redirect to :15001").unwrap();
-            assert!(outbound.find(rule).unwrap() < redirect, "{rules}");
+            assert!(
+                outbound.find(rule).unwrap() < own && own < redirect,
+                "{rules}"
+            );
         }
+        assert!(!inbound.contains("20007"));
         assert!(inbound.contains("iifname \"lo\" return"));
         assert!(inbound.contains("tcp dport 27017 return"));
         assert!(inbound.contains("redirect to :15006"));

@@ -51,6 +51,9 @@ pub struct TargetDef {
     /// see `ports.NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<String>,
+    /// To which of its ports the kernel sends redirected traffic.
+    #[serde(default)]
+    pub redirects: RedirectPorts,
     /// What an experiment may set, with defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -82,6 +85,17 @@ pub struct TargetDef {
     /// Whether several instances make one system.
     #[serde(default)]
     pub instances: Instances,
+}
+
+/// Ports of a sidecar that takes redirected traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RedirectPorts {
+    /// One for each direction, 15001 and 15006: it tells edges apart by where connections were going.
+    #[default]
+    PerDirection,
+    /// One for each edge, since what comes in at one port is all alike to it; the rest goes to 15001 and 15006.
+    PerEdge,
 }
 
 fn plaintext_only() -> Vec<Security> {

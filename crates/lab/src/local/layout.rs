@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tare_net::capture::Capture;
 use tare_schema::load::Endpoint;
-use tare_schema::target::Instances;
+use tare_schema::target::{Instances, RedirectPorts};
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use crate::LabError;
@@ -44,6 +44,8 @@ pub(crate) struct Needs {
     pub ports: Vec<String>,
     /// Whether its instances make one system.
     pub instances: Instances,
+    /// To which of its ports redirected traffic is sent.
+    pub redirects: RedirectPorts,
 }
 
 /// Whether traffic can be redirected.
@@ -287,8 +289,7 @@ impl Listens {
         let instance = find(topology, name)?;
         let security = route.links[position - 1].security;
         let peer = (security == Security::Mtls).then(|| spiffe(ground.run, caller));
-        let captured = captured::direction(topology, route, position)?;
-        if captured.is_some() {
+        if let Some(captured) = captured::direction(topology, route, position)? {
             // The caller is told where the called part is: there the kernel catches it.
             let end = chain.len() - 1;
             let called = self.place(topology, route, end, ground)?;
@@ -296,7 +297,8 @@ impl Listens {
             return Ok(Listen {
                 security,
                 peer,
-                captured,
+                captured: Some(captured),
+                capture_port: Some(captured::port(instance, captured, ground)?),
                 ..called
             });
         }
@@ -327,6 +329,7 @@ impl Listens {
             peer: sharing.peer.clone(),
             peers: Vec::new(),
             captured: None,
+            capture_port: None,
         };
         if may_share {
             self.shared.push((sharing, listen.clone()));

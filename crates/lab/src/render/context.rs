@@ -110,9 +110,12 @@ pub struct Listen {
     pub peer: Option<String>,
     /// The same of every caller that comes in here, if there are several.
     pub peers: Vec<String>,
-    /// `outbound` or `inbound`: address and port are where the connection was going, and the kernel sends it to port
-    /// 15001 or 15006 of any address instead; `None`: it comes here by itself.
+    /// `outbound` or `inbound`: address and port are where the connection was going, and the kernel sends it
+    /// elsewhere instead; `None`: it comes here by itself.
     pub captured: Option<Direction>,
+    /// The port that the kernel sends it to instead, of any address: that of the direction, or one of this edge's own where the
+    /// target wants it (`redirects: per-edge`); `None`: it comes here by itself.
+    pub capture_port: Option<u16>,
 }
 
 /// Where an edge goes out.

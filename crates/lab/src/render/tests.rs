@@ -78,6 +78,7 @@ fn context() -> Context {
                 peer: None,
                 peers: Vec::new(),
                 captured: None,
+                capture_port: None,
             }),
             upstream: None,
             advertise: None,

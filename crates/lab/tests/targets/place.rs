@@ -10,8 +10,8 @@ use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
     Advertise, Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
 };
-use tare_net::capture::Direction;
-use tare_schema::target::{Instances, SettingDef, TargetDef};
+use tare_net::capture::{Direction, INBOUND_PORT, OUTBOUND_PORT};
+use tare_schema::target::{Instances, RedirectPorts, SettingDef, TargetDef};
 use tare_schema::topology::{InstanceRole, Interception, Security, Settings};
 
 pub fn catalogue() -> Catalogue {
@@ -152,6 +152,14 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
                 (Interception::Explicit, _) => None,
                 (Interception::Redirect, 8080) => Some(Direction::Outbound),
                 (Interception::Redirect, _) => Some(Direction::Inbound),
+            },
+            capture_port: match (case.interception, target.def.redirects) {
+                (Interception::Explicit, _) => None,
+                (Interception::Redirect, RedirectPorts::PerEdge) => Some(port + 20000),
+                (Interception::Redirect, RedirectPorts::PerDirection) if port == 8080 => {
+                    Some(OUTBOUND_PORT)
+                }
+                (Interception::Redirect, RedirectPorts::PerDirection) => Some(INBOUND_PORT),
             },
         }),
         upstream: (!app).then(|| Upstream {

@@ -155,6 +155,7 @@ pub fn start_with(
                 peer: (stand.listen == Security::Mtls).then(|| uri("client-sidecar")),
                 peers: Vec::new(),
                 captured: None,
+                capture_port: None,
             }),
             upstream: Some(Upstream {
                 address: stand.to.ip(),

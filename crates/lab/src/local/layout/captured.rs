@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
 
-use tare_net::capture::{Capture, Direction};
+use tare_net::capture::{Capture, Direction, INBOUND_PORT, OUTBOUND_PORT, Sent};
 use tare_schema::plan::Exclusion;
-use tare_schema::topology::{Interception, Route, Topology};
+use tare_schema::target::RedirectPorts;
+use tare_schema::topology::{Instance, Interception, Route, Topology};
 
-use super::{chain, find};
+use super::{Ground, address_of, chain, find};
 use crate::LabError;
 use crate::environment::BedPlan;
 use crate::render::Context;
@@ -44,6 +45,27 @@ pub(super) fn direction(
     )))
 }
 
+/// The port of a sidecar to which the kernel sends what one edge sends.
+pub(super) fn port(
+    sidecar: &Instance,
+    direction: Direction,
+    ground: &mut Ground<'_>,
+) -> Result<u16, LabError> {
+    let needs = ground.needs.get(&sidecar.target);
+    if needs.is_some_and(|needs| needs.redirects == RedirectPorts::PerEdge) {
+        let address = address_of(ground, &sidecar.pod)?;
+        return (ground.port)(address);
+    }
+    Ok(shared_port(direction))
+}
+
+fn shared_port(direction: Direction) -> u16 {
+    match direction {
+        Direction::Outbound => OUTBOUND_PORT,
+        Direction::Inbound => INBOUND_PORT,
+    }
+}
+
 /// What all routes together have captured.
 pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured, LabError> {
     let mut captured = Captured::default();
@@ -52,10 +74,22 @@ pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured,
             .routes
             .iter()
             .filter_map(|route| route.listen.as_ref());
-        for direction in listens.filter_map(|listen| listen.captured) {
+        for listen in listens {
+            let (Some(direction), Some(port)) = (listen.captured, listen.capture_port) else {
+                continue;
+            };
             captured.instances.insert(context.name.clone());
             let pod = captured.pods.entry(context.pod.clone()).or_default();
             pod.directions.insert(direction);
+            if port != shared_port(direction)
+                && let SocketAddr::V4(server) = SocketAddr::from((listen.address, listen.port))
+            {
+                pod.sent.insert(Sent {
+                    direction,
+                    server,
+                    port,
+                });
+            }
         }
     }
     for (pod, capture) in &mut captured.pods {

@@ -52,11 +52,24 @@ fn placed(plan: &BedPlan) -> Result<Layout, LabError> {
 }
 
 fn placed_where(plan: &BedPlan, redirect: Redirect) -> Result<Layout, LabError> {
+    placed_with(plan, redirect, RedirectPorts::PerDirection)
+}
+
+fn placed_with(
+    plan: &BedPlan,
+    redirect: Redirect,
+    redirects: RedirectPorts,
+) -> Result<Layout, LabError> {
     let pods = plan.topology.pods.iter().zip(1..);
     let addresses = pods
         .map(|(pod, n)| (pod.name.clone(), IpAddr::from([127, 9, 0, n])))
         .collect();
     let programs = ["echo", "proxy"].map(|name| (name.to_owned(), PathBuf::from(name)));
+    let proxy = Needs {
+        redirects,
+        ..Needs::default()
+    };
+    let needs = BTreeMap::from([(String::from("proxy"), proxy)]);
     let mut next = BTreeMap::new();
     lay_out(
         plan,
@@ -71,7 +84,7 @@ fn placed_where(plan: &BedPlan, redirect: Redirect) -> Result<Layout, LabError> 
             programs: &programs.into(),
             folder: Path::new("/bed"),
             run: "r1",
-            needs: &BTreeMap::new(),
+            needs: &needs,
             memory: Path::new("/memory"),
         },
     )
@@ -245,6 +258,40 @@ fn redirected_callers_are_told_where_the_called_part_is_and_the_kernel_does_the_
     assert!(outbound.servers.is_empty());
     assert!(outbound.ports.contains(&9092) && outbound.ranges.contains("192.168.0.0/16"));
     assert!(!layout.captures.contains_key("metrics"));
+}
+
+#[test]
+fn a_proxy_that_cannot_tell_edges_apart_at_one_port_gets_one_for_each() {
+    let mut plan = plan();
+    for link in &mut plan.topology.routes[0].links[..2] {
+        link.interception = Interception::Redirect;
+    }
+    let layout = placed_with(&plan, Redirect::Possible, RedirectPorts::PerEdge).unwrap();
+    let server = of(&layout, "server").routes[0].listen.clone().unwrap();
+    for (name, pod, direction) in [
+        ("client-sidecar", "client", Direction::Outbound),
+        ("server-sidecar", "server", Direction::Inbound),
+    ] {
+        let listen = of(&layout, name).routes[0].listen.clone().unwrap();
+        let port = listen.capture_port.unwrap();
+        assert_eq!(listen.port, server.port);
+        // Nothing else in the pod has it.
+        let admin = of(&layout, name).admin.port();
+        assert!(port != admin && port >= 20_000, "{port}");
+        assert!(pod == "client" || port != server.port, "{port}");
+        let [sent] = Vec::from_iter(&layout.captures[pod].sent)[..] else {
+            panic!("{:?}", layout.captures[pod]);
+        };
+        assert_eq!((sent.direction, sent.port), (direction, port));
+        assert_eq!(
+            SocketAddr::from(sent.server),
+            (server.address, server.port).into()
+        );
+    }
+    let shared = placed_where(&plan, Redirect::Possible).unwrap();
+    let listen = of(&shared, "client-sidecar").routes[0].listen.clone();
+    assert_eq!(listen.unwrap().capture_port, Some(15001));
+    assert!(shared.captures["client"].sent.is_empty());
 }
 
 #[test]

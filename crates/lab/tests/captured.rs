@@ -1,0 +1,134 @@
+//! Real sidecars to which the kernel sends traffic: each edge is counted as its own, and what is no edge goes where it was going.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
+mod base;
+mod beds;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use base::within;
+use beds::{LIMIT, RIG, Rig, through_relay};
+use tare_lab::catalogue::Catalogue;
+use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_lab::fetch::Fetcher;
+use tare_lab::local::Local;
+use tare_schema::plan::Addressing;
+use tare_schema::topology::{Interception, Security};
+
+#[test]
+fn sidecars_of_both_kinds_take_what_is_sent_to_them_and_pass_on_what_is_no_edge() {
+    for proxy in ["haproxy", "envoy"] {
+        let rig = Rig::new();
+        let builtin = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"));
+        let mut options = rig.options();
+        options.addressing = Addressing::Namespaces;
+        options.catalogue = Catalogue::load(&builtin, &[rig.path("targets")]).unwrap();
+        options.fetcher = Fetcher {
+            own: PathBuf::from(RIG),
+            ..Fetcher::from_env().unwrap()
+        };
+        let mut local = Local::new(options).unwrap();
+        let mut bed = local.place(&captured(proxy)).unwrap();
+        bed.start().unwrap();
+        let pods = bed.inhabitants().unwrap();
+        let client = pods.iter().find(|one| one.instance == "client").unwrap();
+        let server = pods.iter().find(|one| one.instance == "server").unwrap();
+        let (client, at) = (client.pid.unwrap(), server.address.clone());
+        let edge = bed.endpoint("client->server", "client").unwrap().addresses[0].port();
+        let before = connections(bed.as_mut());
+        for _ in 0..3 {
+            assert_eq!(echo_from(client, &at, edge), "hello", "{proxy}");
+        }
+        let mut after = before;
+        assert!(within(LIMIT, || {
+            after = connections(bed.as_mut());
+            after == before.map(|count| count + 3.0)
+        }));
+        // A server that no edge knows, in the same pod: captured on both sides, too, and passed on to where it was called.
+        let stranger = Stranger::serve(server.pid.unwrap(), &at);
+        assert_eq!(echo_from(client, &at, Stranger::PORT), "hello", "{proxy}");
+        drop(stranger);
+        assert_eq!(connections(bed.as_mut()), after, "{proxy}");
+        // Who calls the capturing port itself is not sent round for ever.
+        assert_eq!(echo_from(client, "127.0.0.1", 15001), "", "{proxy}");
+        bed.stop().unwrap();
+    }
+}
+
+/// Two sidecars with mutual TLS between them; the kernel sends both their traffic.
+fn captured(proxy: &str) -> BedPlan {
+    let mut plan = through_relay();
+    let topology = &mut plan.topology;
+    topology.instances[1].target = String::from(proxy);
+    let mut near = topology.instances[1].clone();
+    near.name = String::from("client-sidecar");
+    near.pod = String::from("client");
+    topology.instances.insert(2, near);
+    let route = &mut topology.routes[0];
+    route.stops.insert(0, String::from("client-sidecar"));
+    let mut mutual = route.links[0];
+    mutual.security = Security::Mtls;
+    route.links.insert(1, mutual);
+    for link in &mut route.links[..2] {
+        link.interception = Interception::Redirect;
+    }
+    plan
+}
+
+/// Connections of the edge, as the client's and the server's sidecar count them.
+fn connections(bed: &mut dyn Bed) -> [f64; 2] {
+    let all = bed.counters().unwrap();
+    ["client-sidecar", "server-sidecar"].map(|name| {
+        let found = all.iter().find(|counters| counters.instance == name);
+        let readings = found.unwrap().readings.iter();
+        let of_edge = readings.filter(|reading| {
+            reading.name == "connections" && reading.edge.as_deref() == Some("client->server")
+        });
+        of_edge.map(|reading| reading.value).sum()
+    })
+}
+
+/// What comes back for a word that somebody in a pod sends.
+fn echo_from(pid: u32, address: &str, port: u16) -> String {
+    let script =
+        format!("exec 3<>/dev/tcp/{address}/{port} && printf hello >&3 && timeout 5 head -c 5 <&3");
+    let output = inside(pid)
+        .args(["timeout", "10", "bash", "-c", &script])
+        .output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
+}
+
+fn inside(pid: u32) -> Command {
+    let mut command = Command::new("nsenter");
+    command.args([&format!("--net=/proc/{pid}/ns/net"), "--"]);
+    command.stderr(Stdio::null());
+    command
+}
+
+/// A server that is no part of the topology.
+struct Stranger(std::process::Child);
+
+impl Stranger {
+    const PORT: u16 = 7777;
+
+    fn serve(pid: u32, address: &str) -> Stranger {
+        let place = format!("{address}:{}", Stranger::PORT);
+        let mut command = inside(pid);
+        command.args([RIG, "serve", &place]).stdout(Stdio::null());
+        let server = Stranger(command.spawn().unwrap());
+        assert!(within(LIMIT, || echo_from(pid, address, Stranger::PORT) == "hello"));
+        server
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
