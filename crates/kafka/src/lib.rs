@@ -9,6 +9,7 @@ pub mod frame;
 pub mod group;
 pub mod link;
 pub mod records;
+pub mod sasl;
 pub mod stamp;
 
 pub use bytes;
