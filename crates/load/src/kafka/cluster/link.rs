@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
 
+use tare_kafka::sasl::Login;
+
 use crate::client::{Bound, ConnId};
 use crate::kafka::inbox::Inbox;
 use crate::kafka::outbox::{Outbox, Went};
@@ -20,6 +22,8 @@ pub(super) enum State {
     },
     /// Asking for versions.
     Greeting,
+    /// Saying who we are.
+    Login,
     Open,
 }
 
@@ -29,6 +33,8 @@ pub(super) enum Purpose {
     Versions {
         version: i16,
     },
+    Handshake,
+    Authenticate,
     Metadata,
     /// The owner's, with its word for it.
     Owner {
@@ -84,6 +90,7 @@ pub(super) struct Link {
     pub asked_version: i16,
     /// Answers that came since it was opened.
     pub answers: u64,
+    pub login: Option<Login>,
 }
 
 impl Link {
@@ -104,6 +111,7 @@ impl Link {
             next_correlation: 0,
             asked_version: 3,
             answers: 0,
+            login: None,
         }
     }
 
@@ -117,6 +125,7 @@ impl Link {
         self.outbox.reset();
         self.pending.clear();
         self.answers = 0;
+        self.login = None;
     }
 
     /// The number of the next request.

@@ -5,6 +5,7 @@
 
 mod asking;
 mod link;
+mod login;
 mod opening;
 mod receiving;
 mod table;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
+use tare_kafka::sasl::Credentials;
 
 pub use link::Answered;
 use link::{Link, NO_NODE, SEED, State};
@@ -58,6 +60,8 @@ pub struct ClusterPlan {
     pub names: Arc<dyn Resolve>,
     /// How connections are secured, for messages only.
     pub security: Security,
+    /// Who we are, where brokers ask.
+    pub login: Option<Credentials>,
 }
 
 /// How connections are secured.

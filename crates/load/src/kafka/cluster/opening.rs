@@ -169,11 +169,24 @@ impl Cluster {
         match link.state {
             State::Closed => return,
             State::Greeting => self.stranger(at, why),
-            State::Connecting { .. } | State::Open => {}
+            State::Login | State::Connecting { .. } | State::Open => {}
         }
         let link = &self.links[at as usize];
         let words = format!("{}: {why}", link.name());
         self.ended(at, why.class(), &words, out);
+    }
+
+    /// A broker told its versions and ended the connection at the first question: its listener may ask for a login first.
+    fn unheard(&mut self, at: u32, why: &str) {
+        self.strangers += 1;
+        let known = self.links.iter().any(|link| link.node != link::NO_NODE);
+        if !known && self.strangers >= STRANGERS_MAX && self.plan.login.is_none() {
+            let name = self.links[at as usize].name();
+            let problem = format!(
+                "{name} tells its versions and then ends the connection ({why}): if this listener asks for a login, give one by --sasl-user"
+            );
+            self.give_up(problem);
+        }
     }
 
     /// Somebody who accepted us hung up when asked for its versions.
@@ -214,7 +227,9 @@ impl Cluster {
         let retry_ns = link.backoff.failed(now_ns);
         link.retry_at_ns = Some(retry_ns);
         let pending = std::mem::take(&mut link.pending);
+        let answers = link.answers;
         link.reset();
+        let mut unheard = false;
         for lost in &pending {
             match lost.purpose {
                 Purpose::Owner { token, .. } => self.events.push_back(Event::Lost {
@@ -224,9 +239,15 @@ impl Cluster {
                     class,
                     why: Arc::clone(&words),
                 }),
-                Purpose::Metadata => self.asking.lost(),
-                Purpose::Versions { .. } => {}
+                Purpose::Metadata => {
+                    self.asking.lost();
+                    unheard = answers == 1 && lost.sent_ns.is_some();
+                }
+                Purpose::Versions { .. } | Purpose::Handshake | Purpose::Authenticate => {}
             }
+        }
+        if unheard {
+            self.unheard(at, &words);
         }
         self.last_end = Some((class, words));
         self.retry_at(retry_ns, out);

@@ -10,6 +10,7 @@ use tare_kafka::kafka_protocol::protocol::Request;
 
 use super::Cluster;
 use super::link::{self, Answered, Pending, Purpose, State};
+use super::login;
 use crate::client::{Bound, ErrorClass, Outlet, Stamp};
 use crate::kafka::inbox::Frame;
 use crate::kafka::versions::{METADATA, Versions};
@@ -33,7 +34,7 @@ pub struct Answer<'a> {
 
 /// What a broker sent that it must not send.
 #[derive(Debug, thiserror::Error)]
-enum Rubbish {
+pub(super) enum Rubbish {
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error("an answer to request {0}, which was not asked")]
@@ -154,6 +155,8 @@ impl Cluster {
                 let told = frame::read::<MetadataRequest>(bytes, version)?;
                 self.learn(&told, out);
             }
+            Purpose::Handshake => self.shaken(at, bytes, out)?,
+            Purpose::Authenticate => self.heard(at, bytes, out)?,
             Purpose::Owner { .. } => {}
         }
         Ok(())
@@ -180,11 +183,14 @@ impl Cluster {
         let told: ApiVersionsResponse = frame::read::<ApiVersionsRequest>(bytes, version)?;
         let mut needed = vec![METADATA];
         needed.extend_from_slice(self.plan.apis);
+        if self.plan.login.is_some() {
+            needed.extend([login::HANDSHAKE, login::AUTHENTICATE]);
+        }
         let link = &mut self.links[at as usize];
         match Versions::choose(&told, &needed) {
             Ok(versions) => {
                 link.versions = versions;
-                self.opened(at, out);
+                self.introduce(at, out);
             }
             Err(unsupported) => {
                 let problem = format!("{} cannot be used: {unsupported}", link.name());

@@ -38,6 +38,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
         request_timeout_ns: S,
         names: Arc::new(NoNames),
         security: Security::Plain,
+        login: None,
     }
 }
 
