@@ -35,6 +35,19 @@ pub struct Due {
     pub request: u16,
 }
 
+/// Exchanges of one request that are due together: intended and released at the same times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// All of them under one ticket.
+    pub due: Due,
+    /// How many: at least 1, at most [`Client::RUN_MAX`].
+    pub count: u32,
+    /// When they should have started.
+    pub intended_ns: u64,
+    /// When our loop took them.
+    pub released_ns: u64,
+}
+
 /// When bytes arrived, and how that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
@@ -367,6 +380,12 @@ pub trait Outlet {
     fn first_byte(&mut self, _ticket: Ticket, _arrived_ns: u64) {}
     /// Ends an exchange.
     fn done(&mut self, ticket: Ticket, done: &Done<'_>);
+    /// Ends so many of a run that it was given, all alike.
+    #[inline]
+    fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+        debug_assert_eq!(count, 1, "only who gives runs has them ended in parts");
+        self.done(ticket, done);
+    }
     /// Enters the end of an exchange that the client began itself, within one that it was given.
     fn within(&mut self, _within: &Within, _done: &Done<'_>) {}
     /// Ends a session that it was given as an exchange; `series` is the number of the request it is told under.
@@ -379,6 +398,10 @@ pub trait Outlet {
 
 /// A protocol: the state above its connections.
 pub trait Client {
+    /// Exchanges it takes at once, with [`Client::run`]. One that sends them in batches takes many: what is alike then is dealt
+    /// with once.
+    const RUN_MAX: u32 = 1;
+
     /// Opens the connections.
     fn start(&mut self, out: &mut impl Outlet);
     /// Exchanges it can carry at once: what "as fast as possible" keeps under way.
@@ -387,6 +410,15 @@ pub trait Client {
     fn is_open(&self) -> bool;
     /// An exchange is due.
     fn due(&mut self, due: Due, out: &mut impl Outlet);
+    /// Exchanges are due together; only called where [`Client::RUN_MAX`] is more than 1.
+    #[inline]
+    fn run(&mut self, run: Run, out: &mut impl Outlet) {
+        self.due(run.due, out);
+    }
+    /// Why the load cannot be carried at all, as far as that is known while the connections are opened.
+    fn problem(&self) -> Option<String> {
+        None
+    }
     /// Everything at hand has been told: writes what was gathered. A client that writes at once needs none of it.
     #[inline]
     fn flush(&mut self, _out: &mut impl Outlet) {}

@@ -180,21 +180,27 @@ impl Tally {
     /// Counts one observation.
     #[inline]
     pub fn record(&mut self, series: Series, value_ns: u64) {
-        if value_ns > HIGHEST_NS {
-            self.out_of_range += u64::from(series.part == Part::Window);
+        self.record_times(1, series, value_ns);
+    }
+
+    /// Counts so many observations of one value.
+    #[inline]
+    pub fn record_times(&mut self, times: u64, series: Series, value_ns: u64) {
+        if value_ns > HIGHEST_NS && series.part == Part::Window {
+            self.out_of_range += times;
         }
         let key = series.key(bucket_of(value_ns.min(HIGHEST_NS))) + 1;
         let mut at = home_of(key - 1);
         loop {
             let slot = &mut self.slots[at & (SLOTS - 1)];
             if slot.key_plus_one == key {
-                slot.count += 1;
+                slot.count += times;
                 return;
             }
             if slot.key_plus_one == 0 {
                 *slot = Slot {
                     key_plus_one: key,
-                    count: 1,
+                    count: times,
                 };
                 self.filled += 1;
                 return;

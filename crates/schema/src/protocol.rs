@@ -109,6 +109,10 @@ pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> Cli
             streams: STREAMS,
             calls: CallSpec::default(),
         },
+        "kafka-produce" => ClientSpec::KafkaProduce {
+            connections,
+            produce: Box::default(),
+        },
         other => ClientSpec::Planned {
             name: other.to_owned(),
             connections,

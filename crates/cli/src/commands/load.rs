@@ -70,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
             return Err(bad_input(error));
         }
-        Err(error @ LoadError::NoConnection { .. }) => {
+        Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
             eprintln!("error: {error}");
             return Ok(Exit::NoVerdict.into());
         }

@@ -106,6 +106,12 @@ impl Batch {
         }
     }
 
+    /// Has another form repeated, from an empty batch on.
+    pub fn take_form(&mut self, form: &Record) {
+        self.form = form.clone();
+        self.laid = 0;
+    }
+
     /// Appends the form up to `most` times, all with one timestamp, and says how often it found room. `stamp` is written over the
     /// first bytes of each value.
     #[inline]

@@ -68,8 +68,8 @@ enum Limit {
 /// When each pausing client goes on.
 #[derive(Debug)]
 enum Ready {
-    /// In order, because the pause is the same for all.
-    Alike(VecDeque<u64>),
+    /// In order, because the pause is the same for all: when, and how many.
+    Alike(VecDeque<(u64, u32)>),
     /// Every pause is drawn.
     Drawn {
         spread: ThinkSpread,
@@ -92,46 +92,60 @@ impl Ready {
 
     fn first(&self) -> Option<u64> {
         match self {
-            Ready::Alike(at_ns) => at_ns.front().copied(),
+            Ready::Alike(at_ns) => at_ns.front().map(|&(at_ns, _)| at_ns),
             Ready::Drawn { at_ns, .. } => at_ns.peek().map(|&Reverse(at_ns)| at_ns),
         }
     }
 
-    fn take(&mut self) -> Option<u64> {
+    /// Takes up to `most` of the first ones that are ready at the same time.
+    #[inline]
+    fn take(&mut self, most: u32) -> Option<(u64, u32)> {
         match self {
-            Ready::Alike(at_ns) => at_ns.pop_front(),
-            Ready::Drawn { at_ns, .. } => at_ns.pop().map(|Reverse(at_ns)| at_ns),
+            Ready::Alike(ready) => {
+                let (at_ns, count) = ready.front_mut()?;
+                if *count > most {
+                    *count -= most;
+                    return Some((*at_ns, most));
+                }
+                ready.pop_front()
+            }
+            Ready::Drawn { at_ns, .. } => at_ns.pop().map(|Reverse(at_ns)| (at_ns, 1)),
         }
     }
 
     fn begin(&mut self, starts_ns: impl Iterator<Item = u64>) {
         match self {
-            Ready::Alike(at_ns) => at_ns.extend(starts_ns),
+            Ready::Alike(at_ns) => at_ns.extend(starts_ns.map(|at_ns| (at_ns, 1))),
             Ready::Drawn { at_ns, .. } => at_ns.extend(starts_ns.map(Reverse)),
         }
     }
 
-    /// A client pauses from now on.
-    fn pause(&mut self, now_ns: u64, think_ns: u64) {
+    /// So many clients pause from now on.
+    #[inline]
+    fn pause(&mut self, now_ns: u64, think_ns: u64, count: u32) {
         match self {
             Ready::Alike(at_ns) => {
                 let ready_ns = now_ns.saturating_add(think_ns);
                 // Ends are told in order of time but for the last microsecond: keep the queue sorted all the same.
-                let last_ns = at_ns.back().map_or(ready_ns, |&last| last.max(ready_ns));
-                at_ns.push_back(last_ns);
+                match at_ns.back_mut() {
+                    Some((last_ns, of)) if *last_ns >= ready_ns => *of += count,
+                    _ => at_ns.push_back((ready_ns, count)),
+                }
             }
             Ready::Drawn {
                 spread,
                 random,
                 at_ns,
             } => {
-                let share = match spread {
-                    ThinkSpread::None => 1.0,
-                    ThinkSpread::Uniform => 2.0 * random.unit(),
-                    ThinkSpread::Exponential => random.exponential(),
-                };
-                let pause_ns = (think_ns as f64 * share).round() as u64;
-                at_ns.push(Reverse(now_ns.saturating_add(pause_ns)));
+                for _ in 0..count {
+                    let share = match spread {
+                        ThinkSpread::None => 1.0,
+                        ThinkSpread::Uniform => 2.0 * random.unit(),
+                        ThinkSpread::Exponential => random.exponential(),
+                    };
+                    let pause_ns = (think_ns as f64 * share).round() as u64;
+                    at_ns.push(Reverse(now_ns.saturating_add(pause_ns)));
+                }
             }
         }
     }
@@ -205,10 +219,16 @@ impl Looped {
     }
 
     pub(super) fn take(&mut self) -> Option<u64> {
+        self.take_run(1).map(|(at_ns, _)| at_ns)
+    }
+
+    #[inline]
+    pub(super) fn take_run(&mut self, most: u32) -> Option<(u64, u32)> {
         let at_ns = self.next_ns();
         if at_ns == NEVER {
             return None;
         }
+        let mut most = most;
         let in_window = at_ns >= self.window_start_ns();
         if let Limit::Count {
             shared,
@@ -224,13 +244,17 @@ impl Looped {
                 *used_up_at_ns = at_ns;
                 return None;
             }
-            *claimed -= 1;
+            most = u32::try_from(*claimed).map_or(most, |claimed| most.min(claimed));
+            let taken = self.ready.take(most);
+            *claimed -= taken.map_or(0, |(_, count)| u64::from(count));
+            return taken;
         }
-        self.ready.take()
+        self.ready.take(most)
     }
 
-    pub(super) fn ended(&mut self, at_ns: u64) {
-        self.ready.pause(at_ns, self.think_ns);
+    #[inline]
+    pub(super) fn ended(&mut self, at_ns: u64, count: u32) {
+        self.ready.pause(at_ns, self.think_ns, count);
     }
 
     pub(super) fn cut(&mut self, end_ns: u64) {

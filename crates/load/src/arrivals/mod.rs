@@ -53,12 +53,21 @@ impl Arrivals {
         }
     }
 
-    /// An exchange ended (or never began): a closed loop goes on.
+    /// Takes the next one and up to `most` in all of the same time: their time, and how many they are.
     #[inline]
-    pub fn ended(&mut self, at_ns: u64) {
+    pub fn take_run(&mut self, most: u32) -> Option<(u64, u32)> {
+        match self {
+            Arrivals::Planned(planned) => planned.take().map(|at_ns| (at_ns, 1)),
+            Arrivals::Looped(looped) => looped.take_run(most),
+        }
+    }
+
+    /// So many exchanges ended (or never began): a closed loop goes on.
+    #[inline]
+    pub fn ended(&mut self, at_ns: u64, count: u32) {
         match self {
             Arrivals::Planned(_) => {}
-            Arrivals::Looped(looped) => looped.ended(at_ns),
+            Arrivals::Looped(looped) => looped.ended(at_ns, count),
         }
     }
 

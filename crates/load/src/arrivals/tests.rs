@@ -183,7 +183,7 @@ proptest! {
             let arrivals = &mut looped[at % workers as usize];
             if arrivals.take().is_some() {
                 taken += 1;
-                arrivals.ended(now);
+                arrivals.ended(now, 1);
             }
             now += 1;
             at += 1;
@@ -204,7 +204,7 @@ fn a_client_pauses_between_an_answer_and_its_next_exchange() {
         "first exchanges are spread over a pause"
     );
     assert_eq!(arrivals.next_ns(), NEVER);
-    arrivals.ended(5 * S);
+    arrivals.ended(5 * S, 1);
     assert_eq!(arrivals.next_ns(), 6 * S);
     arrivals.cut(6 * S);
     assert_eq!(arrivals.take(), None);
@@ -225,7 +225,7 @@ fn drawn_pauses_have_the_mean_asked_for_and_clients_go_on_in_the_order_of_their_
         let mut now = arrivals.take().unwrap();
         let mut sum = 0;
         for _ in 0..20_000 {
-            arrivals.ended(now);
+            arrivals.ended(now, 1);
             let next = arrivals.take().unwrap();
             assert!((next - now) as f64 <= longest * MS as f64);
             sum += next - now;
@@ -342,4 +342,34 @@ fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
         4,
         "two of a round, and room for its neighbours"
     );
+}
+
+#[test]
+fn what_ended_together_is_ready_together_and_taken_in_runs() {
+    let shared = SharedCount::new(1000, 1);
+    let stop = Stop::Duration { window_ns: S };
+    let mut arrivals = Arrivals::Looped(Looped::new(0, 0, 0, stop, &shared));
+    arrivals.begin(S);
+    arrivals.ended(S + 5, 70);
+    arrivals.ended(S + 4, 30);
+    arrivals.ended(S + 9, 1);
+    assert_eq!(arrivals.take_run(64), Some((S + 5, 64)));
+    assert_eq!(arrivals.take(), Some(S + 5));
+    assert_eq!(arrivals.take_run(64), Some((S + 5, 35)));
+    assert_eq!(arrivals.take_run(64), Some((S + 9, 1)));
+    assert_eq!(arrivals.take_run(64), None);
+}
+
+#[test]
+fn runs_are_cut_to_the_number_of_exchanges_that_is_left() {
+    let shared = SharedCount::new(100, 1);
+    let stop = Stop::Count { exchanges: 100 };
+    let mut arrivals = Arrivals::Looped(Looped::new(0, 0, 0, stop, &shared));
+    arrivals.begin(S);
+    arrivals.ended(S, 500);
+    let mut taken = 0;
+    while let Some((_, count)) = arrivals.take_run(64) {
+        taken += count;
+    }
+    assert_eq!(taken, 100);
 }

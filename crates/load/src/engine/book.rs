@@ -3,14 +3,14 @@
 use std::fmt;
 
 use tare_schema::agent::RequestCount;
-use tare_stats::random::Random;
 
+use super::choice::Choice;
 use super::counts::Counts;
 use super::sessions::SessionWindow;
 use super::tickets::{Exchange, Tickets};
 use crate::arrivals::Arrivals;
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
-use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, StampSource, Ticket};
+use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, Run, StampSource, Ticket};
 use crate::tally::{Part, Quantity, Series, Tally};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -20,75 +20,6 @@ const REQUESTS_MAX: usize = u16::MAX as usize + 1;
 
 /// Tables kept ready for the hand-over.
 const SPARE_MAX: usize = 4;
-
-/// Which request an exchange sends.
-#[derive(Debug)]
-pub enum Choice {
-    /// There is only one.
-    Only,
-    /// By weight, from a seed.
-    Weighted {
-        /// Sums of the weights up to and with each request.
-        sums: Vec<f64>,
-        /// Where chance comes from.
-        random: Random,
-    },
-    /// One after the other.
-    InTurn {
-        /// The next one.
-        next: u64,
-        /// How far the one behind it is: the workers share the turns.
-        step: u64,
-        /// How many there are.
-        count: u64,
-    },
-}
-
-impl Choice {
-    /// Chooses among requests of these weights.
-    #[must_use]
-    pub fn new(weights: &[f64], random: Random) -> Self {
-        if weights.len() < 2 {
-            return Choice::Only;
-        }
-        let mut sum = 0.0;
-        let sums = weights
-            .iter()
-            .map(|weight| {
-                sum += weight;
-                sum
-            })
-            .collect();
-        Choice::Weighted { sums, random }
-    }
-
-    /// Takes so many requests in turn, as worker `worker` of `workers`.
-    #[must_use]
-    pub fn in_turn(count: usize, (worker, workers): (u32, u32)) -> Self {
-        Choice::InTurn {
-            next: u64::from(worker),
-            step: u64::from(workers.max(1)),
-            count: count.max(1) as u64,
-        }
-    }
-
-    fn next(&mut self) -> u16 {
-        match self {
-            Choice::Only => 0,
-            Choice::Weighted { sums, random } => {
-                let Some(&all) = sums.last() else { return 0 };
-                let at = random.unit() * all;
-                let chosen = sums.partition_point(|&sum| sum <= at);
-                chosen.min(sums.len() - 1) as u16
-            }
-            Choice::InTurn { next, step, count } => {
-                let chosen = *next % *count;
-                *next = next.wrapping_add(*step);
-                chosen as u16
-            }
-        }
-    }
-}
 
 /// The book of one worker.
 #[derive(Debug)]
@@ -168,13 +99,16 @@ impl Book {
         self.tickets.count()
     }
 
-    /// Takes the next arrival if it is due: `Some(None)` when it found no place.
+    /// Takes the next arrival if it is due, with up to `run_max` of the same time: `Some(None)` when they found no place.
     #[inline]
-    pub fn release(&mut self, now_ns: u64) -> Option<Option<Due>> {
+    pub fn release(&mut self, now_ns: u64, run_max: u32) -> Option<Option<Run>> {
         if self.arrivals.next_ns() > now_ns {
             return None;
         }
-        let intended_ns = self.arrivals.take()?;
+        let (intended_ns, count) = match run_max {
+            1 => (self.arrivals.take()?, 1),
+            _ => self.arrivals.take_run(run_max)?,
+        };
         let in_window = intended_ns >= self.window_start_ns;
         let request = self.choice.next();
         let ticket = self.tickets.open(Exchange {
@@ -182,17 +116,25 @@ impl Book {
             released_ns: now_ns,
             first_ns: 0,
             request,
+            count,
         });
         let is_released = ticket.is_some();
         self.count(in_window, |stages| {
-            stages.intended += 1;
-            stages.released += u64::from(is_released);
-            stages.overflow += u64::from(!is_released);
+            let all = u64::from(count);
+            stages.intended += all;
+            stages.released += if is_released { all } else { 0 };
+            stages.overflow += if is_released { 0 } else { all };
         });
         if !is_released {
-            self.arrivals.ended(now_ns);
+            self.arrivals.ended(now_ns, count);
         }
-        Some(ticket.map(|ticket| Due { ticket, request }))
+        let due = |ticket| Due { ticket, request };
+        Some(ticket.map(|ticket| Run {
+            due: due(ticket),
+            count,
+            intended_ns,
+            released_ns: now_ns,
+        }))
     }
 
     /// Counts the arrivals of the window that the loop never came to.
@@ -261,7 +203,7 @@ impl Book {
 
     /// Tells the schedule that one of its exchanges ended.
     pub(super) fn ended(&mut self, at_ns: u64) {
-        self.arrivals.ended(at_ns);
+        self.arrivals.ended(at_ns, 1);
     }
 
     /// Takes an exchange out.
@@ -277,6 +219,7 @@ impl Book {
             released_ns: 0,
             first_ns: 0,
             request: 0,
+            count: 1,
         })
     }
 
@@ -306,12 +249,36 @@ impl Book {
         }
     }
 
-    /// Enters the end of an exchange.
+    /// Enters the end of an exchange, of a run of all that are left of it.
     ///
     /// # Panics
     /// When the client ends an exchange twice: its counts would be worth nothing.
+    #[inline]
     pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
         let exchange = self.close(ticket);
+        self.enter(&exchange, done);
+    }
+
+    /// Enters the end of so many of a run.
+    ///
+    /// # Panics
+    /// When there are not so many under way.
+    #[inline]
+    pub fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+        let exchange = self.tickets.close_some(ticket, count);
+        assert!(
+            exchange.is_some(),
+            "a client ends each exchange of a run exactly once"
+        );
+        if let Some(exchange) = exchange {
+            self.enter(&exchange, done);
+        }
+    }
+
+    /// Inlined into both: what one costs shows in the cost of an exchange.
+    #[inline(always)]
+    fn enter(&mut self, exchange: &Exchange, done: &Done<'_>) {
+        let times = u64::from(exchange.count);
         let class = match done.outcome {
             Outcome::Right(status) => of_right(status),
             Outcome::Wrong(class) => self.classes.number(class, done.example),
@@ -320,17 +287,17 @@ impl Book {
         let in_window = exchange.intended_ns >= self.window_start_ns;
         let sent = done.sent_ns.is_some();
         self.count(in_window, |stages| {
-            stages.sent += u64::from(sent);
+            stages.sent += if sent { times } else { 0 };
             match done.outcome {
-                Outcome::Right(_) => stages.right += 1,
-                Outcome::Wrong(_) => stages.errors += 1,
-                Outcome::Unfinished => stages.unfinished += 1,
+                Outcome::Right(_) => stages.right += times,
+                Outcome::Wrong(_) => stages.errors += times,
+                Outcome::Unfinished => stages.unfinished += times,
             }
         });
-        self.count_request(exchange.request, done);
-        self.count_arrival(done);
-        self.observe(&exchange, done, class, in_window);
-        self.arrivals.ended(done.ended.seen_ns);
+        self.count_request(exchange.request, times, done);
+        self.count_arrival(times, done);
+        self.observe(exchange, done, class, in_window);
+        self.arrivals.ended(done.ended.seen_ns, exchange.count);
     }
 
     /// Enters a fault that no exchange is blamed with.
@@ -368,10 +335,11 @@ impl Book {
 
     /// Counts an exchange by its request.
     #[inline]
-    pub(super) fn count_request(&mut self, request: u16, done: &Done<'_>) {
+    pub(super) fn count_request(&mut self, request: u16, times: u64, done: &Done<'_>) {
+        let of = |counts: bool| if counts { times } else { 0 };
         let count = RequestCount {
-            sent: u64::from(done.sent_ns.is_some()),
-            right: u64::from(matches!(done.outcome, Outcome::Right(_))),
+            sent: of(done.sent_ns.is_some()),
+            right: of(matches!(done.outcome, Outcome::Right(_))),
         };
         self.counts.add_exchanges(usize::from(request), count);
     }
@@ -379,15 +347,15 @@ impl Book {
     /// Counts an answer by when it arrived: CPU and rates are observed over the window, so they are per what was answered in it.
     /// The end may still be unknown (a closed loop's count, an order to come): then the last answer of the window ends it.
     #[inline]
-    pub(super) fn count_arrival(&mut self, done: &Done<'_>) {
+    pub(super) fn count_arrival(&mut self, times: u64, done: &Done<'_>) {
         let arrived_ns = done.ended.arrived_ns;
         if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
             return;
         }
         let answered = &mut self.counts.answered_in_window;
         match done.outcome {
-            Outcome::Right(_) => answered.right += 1,
-            Outcome::Wrong(_) => answered.errors += 1,
+            Outcome::Right(_) => answered.right += times,
+            Outcome::Wrong(_) => answered.errors += times,
             Outcome::Unfinished => {}
         }
     }
@@ -405,7 +373,9 @@ impl Book {
             released_ns,
             first_ns,
             request,
+            count,
         } = exchange;
+        let times = u64::from(count);
         let ended = done.ended;
         let second = (intended_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32;
         let part = if in_window {
@@ -422,23 +392,29 @@ impl Book {
         };
         let tally = &mut self.tally;
         let felt_ns = ended.arrived_ns.saturating_sub(intended_ns);
-        tally.record(of(Quantity::Felt, request, class), felt_ns);
+        tally.record_times(times, of(Quantity::Felt, request, class), felt_ns);
         if let Some(sent_ns) = done.sent_ns {
             let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
             if first_ns == 0 || first_ns == ended.arrived_ns {
-                tally.record(of(Quantity::Service, request, class), service_ns);
+                tally.record_times(times, of(Quantity::Service, request, class), service_ns);
             } else {
-                tally.record(of(Quantity::ServiceInParts, request, class), service_ns);
+                tally.record_times(
+                    times,
+                    of(Quantity::ServiceInParts, request, class),
+                    service_ns,
+                );
                 let to_first_ns = first_ns.saturating_sub(sent_ns);
-                tally.record(of(Quantity::FirstByte, request, class), to_first_ns);
+                tally.record_times(times, of(Quantity::FirstByte, request, class), to_first_ns);
             }
         }
-        tally.record(
+        tally.record_times(
+            times,
             of(Quantity::Lateness, 0, 0),
             released_ns.saturating_sub(intended_ns),
         );
         if ended.source != StampSource::Event {
-            tally.record(
+            tally.record_times(
+                times,
                 of(Quantity::Lag, 0, 0),
                 ended.seen_ns.saturating_sub(ended.arrived_ns),
             );
@@ -446,21 +422,22 @@ impl Book {
         if let (Some(cause), true) = (done.waited, in_window) {
             let until_ns = done.sent_ns.unwrap_or(ended.arrived_ns);
             let wait_ns = until_ns.saturating_sub(released_ns);
-            tally.record(of(Quantity::Wait, 0, cause as u8), wait_ns);
+            tally.record_times(times, of(Quantity::Wait, 0, cause as u8), wait_ns);
             let waits = &mut self.counts.waits[cause as usize];
-            waits.count += 1;
-            waits.total_ns += wait_ns;
+            waits.count += times;
+            waits.total_ns += wait_ns * times;
         }
         if in_window {
             if let Outcome::Right(status) = done.outcome {
-                self.counts.right_by_status.add(status);
+                self.counts.right_by_status.add(status, times);
             }
             match (ended.source, done.bound) {
                 (StampSource::Kernel, bound) => {
-                    self.counts.stamped_by_kernel += 1;
-                    self.counts.stamp_upper_bounds += u64::from(bound == Bound::Upper);
+                    self.counts.stamped_by_kernel += times;
+                    let upper = if bound == Bound::Upper { times } else { 0 };
+                    self.counts.stamp_upper_bounds += upper;
                 }
-                (StampSource::Own, _) => self.counts.stamped_by_us += 1,
+                (StampSource::Own, _) => self.counts.stamped_by_us += times,
                 (StampSource::Event, _) => {}
             }
             self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);

@@ -91,10 +91,10 @@ impl Default for Statuses {
 }
 
 impl Statuses {
-    /// Counts one.
+    /// Counts so many.
     #[inline]
-    pub fn add(&mut self, status: Status) {
-        self.0[status.index()] += 1;
+    pub fn add(&mut self, status: Status, times: u64) {
+        self.0[status.index()] += times;
     }
 
     /// Those that occurred, with their counts; answers without a status are not among them.

@@ -3,6 +3,7 @@
 //! It runs on whatever [`Wire`] it is given: sockets in a worker, a simulated network on a virtual clock in tests.
 
 mod book;
+mod choice;
 mod counts;
 #[cfg(test)]
 mod pair_tests;
@@ -16,7 +17,8 @@ mod tickets;
 use std::fmt;
 use std::net::SocketAddr;
 
-pub use book::{Book, Choice, HandOver};
+pub use book::{Book, HandOver};
+pub use choice::Choice;
 pub use counts::{Counts, Released, Stages, Waits};
 pub use sessions::SessionWindow;
 
@@ -28,6 +30,9 @@ use crate::client::{
 
 /// Releases in one go before events are looked at again: a loop far behind must still read answers.
 const RELEASES_MAX: u32 = 256;
+
+/// Releases that share a stamp where exchanges go into batches: less than a microsecond's worth.
+const RELEASES_A_STAMP: u32 = 8;
 
 /// Connections as the driver sees them.
 pub trait Wire {
@@ -187,17 +192,22 @@ impl<C: Client> Engine<C> {
         while let Some(timer) = desk.due_timer(now_ns) {
             client.timer(timer, &mut Desked { wire, desk });
         }
-        for _ in 0..RELEASES_MAX {
-            match desk.book.release(now_ns) {
+        for turn in 1..=RELEASES_MAX {
+            match desk.book.release(now_ns, C::RUN_MAX) {
                 None => return,
                 Some(None) => {}
-                Some(Some(due)) => client.due(due, &mut Desked { wire, desk }),
+                Some(Some(run)) if C::RUN_MAX == 1 => {
+                    client.due(run.due, &mut Desked { wire, desk });
+                }
+                Some(Some(run)) => client.run(run, &mut Desked { wire, desk }),
             }
             if desk.book.arrivals().next_ns() > now_ns {
                 return;
             }
-            // Sending took time: the next release has its own stamp.
-            now_ns = wire.now_ns();
+            // Sending took time: the next release has its own stamp. What is only put into a batch takes next to none.
+            if C::RUN_MAX == 1 || turn % RELEASES_A_STAMP == 0 {
+                now_ns = wire.now_ns();
+            }
         }
     }
 
@@ -364,6 +374,11 @@ impl<W: Wire> Outlet for Desked<'_, W> {
     #[inline]
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
         self.desk.book.done(ticket, done);
+    }
+
+    #[inline]
+    fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+        self.desk.book.done_some(ticket, count, done);
     }
 
     fn within(&mut self, within: &Within, done: &Done<'_>) {

@@ -44,6 +44,7 @@ impl Book {
             // Not told apart within sessions.
             first_ns: 0,
             request: within.request,
+            count: 1,
         };
         let class = self.class(done);
         let end_ns = match self.session_window() {
@@ -66,8 +67,8 @@ impl Book {
         if in_window {
             enter(&mut counts.window);
         }
-        self.count_request(within.request, done);
-        self.count_arrival(done);
+        self.count_request(within.request, 1, done);
+        self.count_arrival(1, done);
         self.observe(&exchange, done, class, in_window);
     }
 

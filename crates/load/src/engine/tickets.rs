@@ -13,6 +13,8 @@ pub struct Exchange {
     pub first_ns: u64,
     /// Which request.
     pub request: u16,
+    /// How many are under way that began together.
+    pub count: u32,
 }
 
 /// The places.
@@ -48,7 +50,7 @@ impl Tickets {
             None => return None,
         };
         self.places[at as usize] = Some(exchange);
-        self.open += 1;
+        self.open += exchange.count as usize;
         Some(Ticket(at))
     }
 
@@ -72,8 +74,23 @@ impl Tickets {
     pub fn close(&mut self, ticket: Ticket) -> Option<Exchange> {
         let exchange = self.places.get_mut(ticket.0 as usize)?.take()?;
         self.free.push(ticket.0);
-        self.open -= 1;
+        self.open -= exchange.count as usize;
         Some(exchange)
+    }
+
+    /// Takes so many of a run out; `None` if there are not so many.
+    #[inline]
+    pub fn close_some(&mut self, ticket: Ticket, count: u32) -> Option<Exchange> {
+        let place = self.places.get_mut(ticket.0 as usize)?;
+        let exchange = place.as_mut()?;
+        exchange.count = exchange.count.checked_sub(count)?;
+        let taken = Exchange { count, ..*exchange };
+        self.open -= count as usize;
+        if exchange.count == 0 {
+            *place = None;
+            self.free.push(ticket.0);
+        }
+        Some(taken)
     }
 
     /// Exchanges under way.

@@ -10,6 +10,7 @@ use tare_schema::load::{
 };
 use thiserror::Error;
 
+use super::producing;
 use crate::http1::request::RequestError;
 use crate::tally::REQUESTS_MAX;
 
@@ -79,6 +80,9 @@ pub enum PlanError {
     /// A table that nothing can be taken from.
     #[error("table {0:?} has no rows, or a row with too few values")]
     Table(String),
+    /// A login that cannot be made.
+    #[error("{0}")]
+    Login(String),
     /// Unique rows without a session to have them.
     #[error(
         "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
@@ -94,7 +98,7 @@ pub enum PlanError {
     },
 }
 
-fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
+pub(super) fn number(what: &'static str, value: impl ToString, must: &'static str) -> PlanError {
     PlanError::Number {
         what,
         value: value.to_string(),
@@ -188,6 +192,13 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
             Ok(*connections)
         }
         ClientSpec::Connect { at_once } => Ok(*at_once),
+        ClientSpec::KafkaProduce {
+            connections,
+            produce,
+        } => {
+            producing::check(produce)?;
+            Ok(*connections)
+        }
         ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),
     }
 }

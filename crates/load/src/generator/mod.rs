@@ -6,6 +6,7 @@ mod check;
 mod figures;
 mod filled;
 mod limits;
+mod producing;
 mod result;
 mod schedule;
 mod scripted;
@@ -91,6 +92,9 @@ pub enum LoadError {
         /// Of the last attempt.
         why: String,
     },
+    /// Somebody answered, and the load cannot be carried there.
+    #[error("{0}")]
+    Refused(String),
     /// TLS cannot be spoken as the plan says.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -165,6 +169,12 @@ pub fn run(
         ClientSpec::Tcp { exchange, .. } => launch(plan, &setup, stop, observer, |part| {
             setup.tcp(&part, exchange)
         }),
+        ClientSpec::KafkaProduce { ref produce, .. } => {
+            let producing = producing::Producing::of(plan, produce)?;
+            launch_fallible(plan, &setup, stop, observer, |part| {
+                Ok(producing.producer(&setup, &part)?)
+            })
+        }
         ClientSpec::Connect { .. } => {
             launch(plan, &setup, stop, observer, |part| setup.connect(&part))
         }
@@ -235,6 +245,17 @@ fn launch<C: Client + Send>(
     observer: &mut Observer<'_>,
     client: impl Fn(Part) -> C,
 ) -> Result<Outcome, LoadError> {
+    launch_fallible(plan, setup, stop, observer, |part| Ok(client(part)))
+}
+
+/// The same with clients that cannot be made of every plan.
+fn launch_fallible<C: Client + Send>(
+    plan: &LoadPlan,
+    setup: &Setup,
+    stop: &StopHandle,
+    observer: &mut Observer<'_>,
+    client: impl Fn(Part) -> Result<C, LoadError>,
+) -> Result<Outcome, LoadError> {
     let control = stop.control();
     let (reports, inbox) = channel();
     let classes = Classes::default();
@@ -243,7 +264,7 @@ fn launch<C: Client + Send>(
     for number in 0..setup.workers {
         let (give, take) = channel();
         emptied.push(give);
-        let client = client(setup.part(number));
+        let client = client(setup.part(number))?;
         workers.push(setup.worker(number, client, &control, &classes, reports.clone(), take)?);
     }
     drop(reports);
@@ -341,6 +362,10 @@ fn gather(
     observer: &mut Observer<'_>,
 ) -> Result<(Gathered, Start), LoadError> {
     let opened = wait_open(inbox, workers, &mut ledger)?;
+    if let Some(refusal) = opened.iter().find_map(|opened| opened.refusal.clone()) {
+        stop.abort();
+        return Err(LoadError::Refused(refusal));
+    }
     let open: u32 = opened.iter().map(|opened| opened.open).sum();
     // Where connections are the exchanges, none is open before the start.
     let expects_open = !matches!(plan.load.client, ClientSpec::Connect { .. });
@@ -386,6 +411,7 @@ fn wait_open(
                 opened.push(Opened {
                     open: 0,
                     problem: end.failure.clone(),
+                    refusal: None,
                 });
                 ledger.ended(*end);
             }

@@ -32,11 +32,11 @@ use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
 
 /// A plan as the workers need it.
 pub(super) struct Setup {
-    load: LoadSpec,
-    seed: u64,
+    pub(super) load: LoadSpec,
+    pub(super) seed: u64,
     pub(super) workers: u32,
     pub(super) connections: u32,
-    addresses: Arc<[std::net::SocketAddr]>,
+    pub(super) addresses: Arc<[std::net::SocketAddr]>,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
     /// Starts fixed in advance; `None` where they follow answers.
@@ -50,7 +50,7 @@ pub(super) struct Setup {
 pub(super) struct Part {
     pub(super) worker: u32,
     /// Number of its first connection among all.
-    first: usize,
+    pub(super) first: usize,
     pub(super) connections: usize,
 }
 
@@ -144,7 +144,7 @@ impl Setup {
     }
 
     /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
-    fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
+    pub(super) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
         if let Some(crowd) = self.crowd_max {
             let waiting = crowd.div_ceil(u64::from(self.workers));
             return capacity
@@ -289,7 +289,10 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
     match client {
         ClientSpec::Http1 { .. } => Some("http/1.1"),
         ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
-        ClientSpec::Tcp { .. } | ClientSpec::Connect { .. } | ClientSpec::Planned { .. } => None,
+        ClientSpec::Tcp { .. }
+        | ClientSpec::Connect { .. }
+        | ClientSpec::KafkaProduce { .. }
+        | ClientSpec::Planned { .. } => None,
     }
 }
 

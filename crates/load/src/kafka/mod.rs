@@ -5,6 +5,7 @@ pub mod errors;
 mod inbox;
 pub mod names;
 mod outbox;
+pub mod produce;
 #[cfg(test)]
 pub(crate) mod sim;
 mod versions;

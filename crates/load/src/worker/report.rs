@@ -30,6 +30,8 @@ pub struct Opened {
     pub open: u32,
     /// Why not all of them are.
     pub problem: Option<String>,
+    /// Why the load cannot be carried at all.
+    pub refusal: Option<String>,
 }
 
 /// The state of a worker at the end of a sample.

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::CallSpec;
+use super::{CallSpec, ProduceSpec};
 
 /// The protocol spoken and how many connections carry it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "protocol", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClientSpec {
     /// HTTP/1.1 with a pool of connections, one exchange per connection at a time.
@@ -38,6 +38,13 @@ pub enum ClientSpec {
         connections: u32,
         /// What an exchange is.
         exchange: TcpExchange,
+    },
+    /// Records to Kafka: each is an exchange. A worker has a connection to each broker that leads one of its partitions.
+    KafkaProduce {
+        /// Workers that have connections of their own.
+        connections: u32,
+        /// How they go.
+        produce: Box<ProduceSpec>,
     },
     /// Connections alone: each exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
     Connect {

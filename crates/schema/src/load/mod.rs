@@ -9,6 +9,7 @@ mod client;
 mod grpc;
 mod mix;
 mod pacing;
+mod produce;
 mod profile;
 mod request;
 pub mod session;
@@ -19,6 +20,7 @@ pub use client::{ClientSpec, ConnectionRules, Direction, TcpContent, TcpExchange
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
+pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec};
 pub use profile::RateProfile;
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 pub use session::SessionSpec;

@@ -1,0 +1,192 @@
+//! Records into batches: which partition, which batch, and what waits where there is none.
+
+use super::contents::{Partitioner, partition_of, parts};
+use super::{EXPIRE, LINGER, Produce};
+use crate::client::{Outlet, Run, WaitCause};
+
+/// Whose turn it is among the partitions of a topic.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Turn {
+    next: usize,
+}
+
+impl Produce {
+    /// Puts records into batches; those that find none wait.
+    #[inline]
+    pub(super) fn fill(&mut self, mut run: Run, out: &mut impl Outlet) {
+        let topic = usize::from(run.due.request) % self.topics.len().max(1);
+        let partitions = self.topics[topic].len();
+        if partitions == 0 {
+            return self.wait(run, WaitCause::Connection, out);
+        }
+        let uniform = self.plan.contents[topic].is_uniform();
+        while run.count > 0 {
+            let taken = match (self.plan.partitioner, uniform) {
+                (Partitioner::Sticky, true) => {
+                    let at = self.topics[topic][self.turns[topic].next % partitions];
+                    self.repeat(at as usize, &run, run.count, out)
+                }
+                (Partitioner::RoundRobin, true) => {
+                    // Each gets its share at once; what is left over goes one by one.
+                    let share = (run.count / partitions as u32).max(1);
+                    let at = self.topics[topic][self.turns[topic].next % partitions];
+                    self.turns[topic].next += 1;
+                    self.repeat(at as usize, &run, share, out)
+                }
+                (_, false) => self.vary(topic, &run, out),
+            };
+            match taken {
+                0 => return self.wait(run, WaitCause::Window, out),
+                taken => run.count -= taken,
+            }
+        }
+    }
+
+    /// Puts up to so many records of one form into the open batch of a partition, and says how many found room.
+    #[inline]
+    fn repeat(&mut self, at: usize, run: &Run, most: u32, out: &mut impl Outlet) -> u32 {
+        let mut done = 0;
+        while done < most {
+            let Some(batch) = self.open_batch(at, run.released_ns, out) else {
+                break;
+            };
+            let topic = self.partitions[at].topic;
+            let timestamp_ms = self.timestamp_ms(run.released_ns);
+            let stamp = self.plan.contents[topic].stamp(run.intended_ns);
+            let slot = self.store.slot_mut(batch);
+            let taken = slot.batch.repeat(most - done, timestamp_ms, stamp);
+            if taken > 0 {
+                slot.note(run.due.ticket, taken);
+            }
+            done += taken;
+            if done < most {
+                self.close_open(at);
+            }
+        }
+        done
+    }
+
+    /// Puts one record with its own key or value into a batch; 0 when there is none.
+    fn vary(&mut self, topic: usize, run: &Run, out: &mut impl Outlet) -> u32 {
+        let partitions = self.topics[topic].len();
+        let value = self.chooser.value(&self.plan.contents[topic]);
+        let key = self.chooser.key().map(<[u8]>::to_vec);
+        let turn = match &key {
+            // Behind its length.
+            Some(key) => partition_of(&key[1..], partitions),
+            None => {
+                let turn = self.turns[topic].next % partitions;
+                if self.plan.partitioner == Partitioner::RoundRobin {
+                    self.turns[topic].next += 1;
+                }
+                turn
+            }
+        };
+        let at = self.topics[topic][turn] as usize;
+        let timestamp_ms = self.timestamp_ms(run.released_ns);
+        for _ in 0..2 {
+            let Some(batch) = self.open_batch(at, run.released_ns, out) else {
+                return 0;
+            };
+            let slot = self.store.slot_mut(batch);
+            let parts = parts(&self.plan.contents[topic], value, key.as_deref());
+            if slot.batch.push(&parts, timestamp_ms) {
+                slot.note(run.due.ticket, 1);
+                return 1;
+            }
+            self.close_open(at);
+        }
+        0
+    }
+
+    #[inline]
+    fn timestamp_ms(&self, now_ns: u64) -> i64 {
+        ((i128::from(now_ns) + self.plan.epoch_offset_ns) / 1_000_000) as i64
+    }
+
+    /// The batch of a partition that is being filled, a new one if there is none; `None` when all are in use.
+    #[inline]
+    fn open_batch(&mut self, at: usize, now_ns: u64, out: &mut impl Outlet) -> Option<u32> {
+        let partition = &mut self.partitions[at];
+        if let Some(batch) = partition.open {
+            return Some(batch);
+        }
+        let topic = partition.topic;
+        let batch = self.store.open(topic, at as u32, self.next_order, now_ns)?;
+        self.next_order += 1;
+        partition.open = Some(batch);
+        if self.plan.linger_ns == 0 {
+            self.stirred = true;
+        } else {
+            let at_ns = now_ns.saturating_add(self.plan.linger_ns);
+            Self::timer_by(&mut self.linger_at_ns, LINGER, at_ns, out);
+        }
+        Some(batch)
+    }
+
+    /// The open batch of a partition takes no more: it is to be sent, and a sticky choice goes on.
+    pub(super) fn close_open(&mut self, at: usize) {
+        let partition = &mut self.partitions[at];
+        let Some(batch) = partition.open.take() else {
+            return;
+        };
+        partition.queue.push_back(batch);
+        self.stirred = true;
+        let topic = partition.topic;
+        let turn = &mut self.turns[topic];
+        let partitions = &self.topics[topic];
+        if self.plan.partitioner == Partitioner::Sticky
+            && partitions[turn.next % partitions.len()] as usize == at
+        {
+            turn.next += 1;
+        }
+    }
+
+    /// Some batches may have lingered.
+    pub(super) fn lingered(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        self.linger_at_ns = crate::arrivals::NEVER;
+        for at in 0..self.partitions.len() {
+            let Some(batch) = self.partitions[at].open else {
+                continue;
+            };
+            let until_ns = self
+                .store
+                .slot(batch)
+                .opened_ns
+                .saturating_add(self.plan.linger_ns);
+            if until_ns <= now_ns {
+                self.close_open(at);
+            } else {
+                Self::timer_by(&mut self.linger_at_ns, LINGER, until_ns, out);
+            }
+        }
+    }
+
+    /// Has records wait for a batch.
+    pub(super) fn wait(&mut self, run: Run, cause: WaitCause, out: &mut impl Outlet) {
+        let until_ns = run.released_ns.saturating_add(self.plan.timeout_ns);
+        Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
+        self.waiting_records += run.count as usize;
+        self.waiting.push_back((run, cause));
+    }
+
+    /// Gives batches to what waits, as far as there are.
+    pub(super) fn settle_waiting(&mut self, out: &mut impl Outlet) {
+        for _ in 0..self.waiting.len() {
+            let Some((run, cause)) = self.waiting.pop_front() else {
+                return;
+            };
+            self.waiting_records -= run.count as usize;
+            let before = self.waiting.len();
+            self.fill(run, out);
+            if self.waiting.len() > before {
+                // No batch for some of them: they keep their place.
+                if let Some((left, _)) = self.waiting.pop_back() {
+                    self.waiting.push_front((left, cause));
+                }
+                return;
+            }
+        }
+    }
+}
