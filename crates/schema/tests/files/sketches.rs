@@ -129,9 +129,7 @@ fn levels_are_compared_with_the_first_level() {
     assert_eq!((load.role.as_str(), load.agents), ("producers", 3));
     assert_eq!(load.instance, "client", "one role is called like its part");
     assert_eq!(load.load.pacing, Pacing::Max);
-    assert!(
-        matches!(&load.load.client, ClientSpec::Planned { name, .. } if name == "kafka-produce")
-    );
+    assert!(matches!(&load.load.client, ClientSpec::KafkaProduce { .. }));
     assert_eq!(plan.cells[0].workload["payload"], 100);
     // Three brokers: six ways among them, three to them.
     let routes = &plan.arms[0].topology.routes;

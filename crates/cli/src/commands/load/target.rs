@@ -1,5 +1,7 @@
 //! The URL of `tare load`: what it names, and whether load may be put on it.
 
+mod brokers;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
@@ -34,12 +36,16 @@ pub enum Scheme {
     Tcp,
     /// TLS, without a protocol above it.
     Tls,
+    /// Kafka, plaintext.
+    Kafka,
+    /// Kafka over TLS.
+    KafkaTls,
 }
 
 impl Scheme {
     /// Whether TLS lies below.
     pub fn is_secure(self) -> bool {
-        matches!(self, Scheme::Https | Scheme::Tls)
+        matches!(self, Scheme::Https | Scheme::Tls | Scheme::KafkaTls)
     }
 
     /// The same with TLS below, for hints.
@@ -47,6 +53,7 @@ impl Scheme {
         match self {
             Scheme::Http | Scheme::Https => "https://",
             Scheme::Tcp | Scheme::Tls => "tls://",
+            Scheme::Kafka | Scheme::KafkaTls => "kafka+tls://",
         }
     }
 
@@ -54,7 +61,7 @@ impl Scheme {
         match self {
             Scheme::Http => Some(80),
             Scheme::Https => Some(443),
-            Scheme::Tcp | Scheme::Tls => None,
+            Scheme::Tcp | Scheme::Tls | Scheme::Kafka | Scheme::KafkaTls => None,
         }
     }
 }
@@ -97,6 +104,10 @@ impl Target {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tcp") => (Scheme::Tcp, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("tls") => (Scheme::Tls, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka") => (Scheme::Kafka, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka+tls") => {
+                (Scheme::KafkaTls, rest)
+            }
             Some((scheme, rest)) => {
                 bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
             }
@@ -117,6 +128,16 @@ impl Target {
             Some('?') => format!("/{path}"),
             Some(_) => path.to_owned(),
         };
+        if matches!(scheme, Scheme::Kafka | Scheme::KafkaTls) {
+            let (host, addresses) = brokers::addresses(url, host)?;
+            return Ok(Self {
+                url: url.to_owned(),
+                scheme,
+                host,
+                path,
+                addresses,
+            });
+        }
         let port_behind = host.rfind(']').map_or(host, |end| &host[end..]);
         let (name, port) = match port_behind.rfind(':') {
             None => {

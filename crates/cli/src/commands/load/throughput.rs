@@ -9,6 +9,9 @@ use tare_schema::metric::Unit;
 ///
 /// They are whole blocks: up, those whose last byte the kernel took; down, those whose last byte came.
 pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
+    if let ClientSpec::KafkaProduce { .. } = &load.client {
+        return Some(format!("throughput   {}", records(result)));
+    }
     let ClientSpec::Tcp {
         exchange:
             TcpExchange::Throughput {
@@ -36,4 +39,23 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
         }
     };
     Some(format!("throughput   {words}"))
+}
+
+/// Records and the bytes of their values, as Kafka's own tools tell them.
+fn records(result: &LoadResult) -> String {
+    let count = |name: &str| result.protocol_counts.get(name).copied().unwrap_or(0);
+    let right = result.answered_in_window.right as f64;
+    let all: u64 = result.by_request.values().map(|one| one.right).sum();
+    if result.window_ns == 0 || all == 0 {
+        return "–".to_owned();
+    }
+    let value_bytes = count("payload-bytes") as f64 / all as f64;
+    let records_per_s = right * 1e9 / result.window_ns as f64;
+    let bytes_per_s = records_per_s * value_bytes;
+    format!(
+        "{} records, {records_per_s:.0} records/s, {:.2} MB/s ({:.2} MiB/s)",
+        result.answered_in_window.right,
+        bytes_per_s / 1e6,
+        bytes_per_s / f64::from(1 << 20)
+    )
 }

@@ -198,7 +198,7 @@ impl Cluster {
         }
         let hint = match self.plan.security {
             Security::Plain => {
-                "if it is a TLS port, use --tls; if it asks for a password only, see its listeners"
+                "if it is a TLS port, write kafka+tls://; if it asks for a password only, see its listeners"
             }
             Security::Tls => "if this is an old or a foreign broker, use one of 2.1 or newer",
         };

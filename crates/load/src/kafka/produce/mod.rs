@@ -18,9 +18,10 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use tare_kafka::compress::{CompressError, Compression, Compressor};
+pub use tare_kafka::compress::Compression;
+use tare_kafka::compress::{CompressError, Compressor};
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_stats::random::Random;
+pub use tare_stats::random::Random;
 
 use contents::Chooser;
 pub use contents::{Contents, Keys, Partitioner};

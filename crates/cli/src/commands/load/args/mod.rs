@@ -1,6 +1,7 @@
 //! The arguments of `tare load`, in groups.
 
 mod grpc;
+mod kafka;
 mod output;
 mod pacing;
 mod protocol;
@@ -10,6 +11,7 @@ mod tcp;
 mod tls;
 
 pub use grpc::GrpcArgs;
+pub use kafka::{KafkaArgs, OnOff};
 pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg, Stopping};
 pub use protocol::ProtocolArgs;
@@ -21,7 +23,7 @@ pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port or tls://host:port. Loopback and private addresses only, unless
+    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port or kafka://host:port/topic. Loopback and private addresses only, unless
     /// --allow-public-target. May be left out where a file of requests says it.
     pub url: Option<String>,
     #[command(flatten)]
@@ -36,6 +38,8 @@ pub struct Args {
     pub grpc: GrpcArgs,
     #[command(flatten)]
     pub tcp: TcpArgs,
+    #[command(flatten)]
+    pub kafka: KafkaArgs,
     #[command(flatten)]
     pub search: SearchArgs,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! From the arguments of `tare load` to a load plan.
 
 mod grpc;
+mod kafka;
 mod pace;
 mod request;
 mod targets;
@@ -37,6 +38,7 @@ impl Wanted {
     /// Makes the plan.
     pub fn new(args: &Args, target: &Target, mut content: Content) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
+        let producer = kafka::producer(args, target, &mut content.requests)?;
         let calls = match (grpc::is_wanted(args)?, content.requests.as_mut_slice()) {
             (false, _) => None,
             (true, [request]) => Some(grpc::calls(args, target, request)?),
@@ -52,7 +54,15 @@ impl Wanted {
             .pacing
             .clients
             .map(|clients| clients.div_ceil(shared_by));
-        let connections = args.pacing.connections.or(needed).unwrap_or(CONNECTIONS);
+        // A worker has a connection to each broker, whatever is sent over them.
+        let is_kafka = producer.is_some();
+        let needed = needed.filter(|_| !is_kafka);
+        let usual = if is_kafka {
+            args.pacing.workers
+        } else {
+            CONNECTIONS
+        };
+        let connections = args.pacing.connections.or(needed).unwrap_or(usual);
         if let (Some(clients), Some(needed)) = (
             args.pacing.clients,
             needed.filter(|&needed| needed > connections),
@@ -101,12 +111,16 @@ impl Wanted {
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
-                client: match tcp::exchange(args, target)? {
-                    Some(exchange) => ClientSpec::Tcp {
+                client: match (producer, tcp::exchange(args, target)?) {
+                    (Some(produce), _) => ClientSpec::KafkaProduce {
+                        connections,
+                        produce: Box::new(produce),
+                    },
+                    (None, Some(exchange)) => ClientSpec::Tcp {
                         connections,
                         exchange,
                     },
-                    None => client(args, connections, calls),
+                    (None, None) => client(args, connections, calls),
                 },
                 mix: content.mix,
                 connections: pace::connections(&args.pacing),

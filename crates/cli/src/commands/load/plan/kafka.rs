@@ -1,0 +1,135 @@
+//! From the arguments to a producer of Kafka.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use tare_schema::load::{Acks, Body, LoginSpec, Payloads, ProduceSpec, RequestSpec};
+
+use super::super::args::{Args, KafkaArgs, OnOff};
+use super::super::target::{Scheme, Target};
+
+/// Bytes of a value when nothing is said, as in other tools.
+const PAYLOAD_BYTES: u64 = 100;
+/// Largest value.
+const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
+/// Memory of drawn values: so many differ that no compression finds one twice in a batch.
+const DRAWN_BYTES: u64 = 4 << 20;
+/// Most of them.
+const DRAWN_MAX: u64 = 10_000;
+/// Largest file of values.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// The producer that the URL and the arguments ask for, and its one request, the topic; `None` for another protocol.
+pub(super) fn producer(
+    args: &Args,
+    target: &Target,
+    requests: &mut [RequestSpec],
+) -> anyhow::Result<Option<ProduceSpec>> {
+    if !matches!(target.scheme, Scheme::Kafka | Scheme::KafkaTls) {
+        return match args.kafka.given() {
+            Some(flag) => bail!("{flag} is for Kafka: write kafka://{}/topic", target.host),
+            None => Ok(None),
+        };
+    }
+    let [request] = requests else {
+        bail!("one topic a load: leave out the file of requests");
+    };
+    let topic = target.path.trim_matches('/');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
+        bail!(
+            "{}: {topic:?} is no topic: write {}/topic, of letters, digits, dots, - and _",
+            target.url,
+            target.url.trim_end_matches(&target.path)
+        );
+    }
+    let kafka = &args.kafka;
+    let spec = of(kafka)?;
+    request.name = topic.replace('.', "_").chars().take(64).collect();
+    request.method = "PRODUCE".into();
+    request.path = topic.to_owned();
+    if request.body == Body::None {
+        let bytes = kafka.payload.map_or(PAYLOAD_BYTES, |size| size.0);
+        if bytes > PAYLOAD_BYTES_MAX {
+            bail!(
+                "a value of {bytes} bytes: brokers take 1 MiB unless told otherwise, tare at most 64 MiB"
+            );
+        }
+        request.body = Body::Filler { bytes };
+    }
+    Ok(Some(spec))
+}
+
+fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
+    let usual = ProduceSpec::default();
+    let size = |size: Option<tare_schema::units::Size>, usual: u32| -> anyhow::Result<u32> {
+        size.map_or(Ok(usual), |size| {
+            u32::try_from(size.0).with_context(|| format!("{} bytes are too many", size.0))
+        })
+    };
+    let acks = args.acks.map_or(usual.acks, Acks::from);
+    Ok(ProduceSpec {
+        client_id: args.client_id.clone().unwrap_or(usual.client_id),
+        acks,
+        idempotence: match args.idempotence {
+            Some(given) => given == OnOff::On,
+            None => acks == Acks::All && args.in_flight.is_none_or(|count| count <= 5),
+        },
+        linger_ns: args.linger.map_or(usual.linger_ns, |linger| linger.as_ns()),
+        batch_bytes: size(args.batch_size, usual.batch_bytes)?,
+        request_bytes_max: size(args.request_size, usual.request_bytes_max)?,
+        in_flight_max: args.in_flight.unwrap_or(usual.in_flight_max),
+        buffer_bytes: args.buffer.map_or(usual.buffer_bytes, |size| size.0),
+        compression: args.compression.map_or(usual.compression, Into::into),
+        compression_level: args.compression_level,
+        partitioner: args.partitioner.map_or(usual.partitioner, Into::into),
+        keys: args.keys.map_or(usual.keys, |keys| keys.0),
+        payloads: payloads(args)?,
+        stamps_of_run: None,
+        login: match (&args.sasl_user, &args.sasl_password_file) {
+            (Some(user), Some(file)) => Some(LoginSpec {
+                mechanism: args
+                    .sasl_mechanism
+                    .clone()
+                    .unwrap_or_else(|| "SCRAM-SHA-512".into()),
+                user: user.clone(),
+                password_file: file.clone(),
+            }),
+            _ => None,
+        },
+    })
+}
+
+fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
+    if let Some(path) = &args.payload_file {
+        let length = fs::metadata(path).map(|data| data.len());
+        let length = length.with_context(|| format!("cannot read {}", path.display()))?;
+        if length > FILE_BYTES_MAX {
+            bail!("{} has more than 64 MiB: take a part of it", path.display());
+        }
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let lines = bytes
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty());
+        let base64: Vec<String> = lines.map(|line| STANDARD.encode(line)).collect();
+        if base64.is_empty() {
+            bail!("{} has no lines", path.display());
+        }
+        return Ok(Payloads::Given { base64 });
+    }
+    let Some(randomness) = args.payload_random else {
+        return Ok(Payloads::Body);
+    };
+    let bytes = args.payload.map_or(PAYLOAD_BYTES, |size| size.0);
+    if bytes > PAYLOAD_BYTES_MAX {
+        bail!("a value of {bytes} bytes: tare takes at most 64 MiB");
+    }
+    let count = (DRAWN_BYTES / bytes.max(1)).clamp(1, DRAWN_MAX);
+    Ok(Payloads::Drawn {
+        count: count as u32,
+        bytes: bytes as u32,
+        randomness,
+    })
+}
