@@ -4,13 +4,15 @@ import { useMemo } from "preact/hooks";
 import { readView } from "./data";
 import { layoutOf } from "./layout";
 import { Consumption } from "./part/Consumption";
-import { AsPublished, Machine, Plan, Published, Trials } from "./part/Evidence";
+import { Machine, Plan, Trials } from "./part/Evidence";
 import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
 import { Latency, OverTime } from "./part/Latency";
+import { Network } from "./part/Network";
 import { Overheads } from "./part/Overheads";
 import { Source } from "./part/Picture";
+import { AsPublished, Published } from "./part/Published";
 import { Waterfalls } from "./part/Waterfall";
 import "./style.css";
 import { follow, themeOf } from "./theme";
@@ -23,6 +25,7 @@ const CONTENTS: readonly (readonly [string, string])[] = [
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
+  ["network", "Packets"],
   ["instrument", "Instrument"],
   ["published", "Published"],
   ["as-published", "As published"],
@@ -35,6 +38,7 @@ const CONTENTS: readonly (readonly [string, string])[] = [
 function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
   const there = (id: string): boolean =>
+    (id !== "network" || view.levels.some((level) => level.cells.some((cell) => (cell.pods ?? []).length > 0))) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
@@ -55,6 +59,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <Figures view={view} />
         <OverTime layout={layout} />
         <Consumption layout={layout} />
+        <Network layout={layout} />
         <Instrument layout={layout} />
         <Published view={view} />
         <AsPublished view={view} />

@@ -130,6 +130,10 @@ export interface View {
    */
   published: PublishedView[];
   /**
+   * The same with a column for each source, where there are several.
+   */
+  published_columns?: PublishedColumns | null;
+  /**
    * Mean ± standard deviation by a published study's rule, if the experiment asks for it.
    */
   as_published?: AsPublished | null;
@@ -274,6 +278,10 @@ export interface LevelView {
    * One cell per arm, in the order of arms.
    */
   cells: CellView[];
+  /**
+   * Why figures of this level are missing, in sentences.
+   */
+  missing?: string[];
 }
 /**
  * One arm at one level, over all its fit trials.
@@ -343,6 +351,11 @@ export interface CellView {
    * What each instance consumed.
    */
   parts: PartView[];
+  /**
+   * What passed through the network of each pod that has one of its own.
+   */
+  pods?: PodView[];
+  machine?: MachineView;
   instrument: InstrumentView;
 }
 /**
@@ -488,6 +501,72 @@ export interface PartView {
    * Share of the window throttled by a limit.
    */
   throttled_share?: number | null;
+}
+/**
+ * What passed through the network of a pod, from or to other pods.
+ */
+export interface PodView {
+  /**
+   * Pod.
+   */
+  pod: string;
+  /**
+   * Packets that came in per 1000 exchanges.
+   */
+  packets_in_per_1000?: number | null;
+  /**
+   * Packets that went out per 1000 exchanges.
+   */
+  packets_out_per_1000?: number | null;
+  /**
+   * Bytes that came in per exchange, headers included.
+   */
+  bytes_in_per_exchange?: number | null;
+  /**
+   * Bytes that went out per exchange, headers included.
+   */
+  bytes_out_per_exchange?: number | null;
+  /**
+   * TCP connections opened and accepted in a window.
+   */
+  tcp_connections?: number | null;
+  /**
+   * TCP segments sent again in a window.
+   */
+  tcp_retransmits?: number | null;
+  /**
+   * The figures as people read them, in this order; `–` where they are not known.
+   */
+  texts: string[];
+}
+/**
+ * What the machine as a whole did within the windows.
+ */
+export interface MachineView {
+  /**
+   * Share of all cores' time that went into receiving packets (softirq).
+   */
+  softirq_share?: number | null;
+  /**
+   * Share of all cores' time that the hypervisor took.
+   */
+  steal_share?: number | null;
+  /**
+   * Cores that other programs used.
+   */
+  foreign_cores?: number | null;
+  /**
+   * Busy share of the busiest core.
+   */
+  busiest_core?: number | null;
+  /**
+   * Share of the window in which a limit held a part back, the worst part's.
+   */
+  throttled_share?: number | null;
+  /**
+   * The figures as people read them, in this order; `–` where they are not known.
+   */
+  texts: string[];
 }
 /**
  * Our own error in a cell.
@@ -761,6 +840,41 @@ export interface PublishedView {
   caveat?: string | null;
 }
 /**
+ * Published figures in columns: ours by arm, and one for each source, headed with its product and version.
+ */
+export interface PublishedColumns {
+  /**
+   * Heads of ours: the arms that were run.
+   */
+  ours: string[];
+  /**
+   * Heads of theirs: the sources.
+   */
+  theirs: string[];
+  /**
+   * Every level and metric that anything was published for.
+   */
+  rows: PublishedRow[];
+}
+/**
+ * One level and metric.
+ */
+export interface PublishedRow {
+  /**
+   * Level.
+   */
+  level: string;
+  metric: Metric;
+  /**
+   * What each arm has here: the baseline its value, the others what they add; `–` where there is none.
+   */
+  ours: string[];
+  /**
+   * What each source has; `–` where it says nothing.
+   */
+  theirs: string[];
+}
+/**
  * Figures as a published study prints them, beside ours of the same blocks.
  */
 export interface AsPublished {
@@ -772,6 +886,10 @@ export interface AsPublished {
    * Blocks left out, by level.
    */
   dropped: [string, string][];
+  /**
+   * The same in words: `Left out: blocks 3 and 5 at 200/s.`
+   */
+  dropped_text?: string;
   /**
    * Figures, by level, arm and metric.
    */

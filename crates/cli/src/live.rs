@@ -169,6 +169,7 @@ impl Watcher for Live {
     fn hear(&mut self, event: &Event<'_>) {
         match event {
             Event::Preparing(words) => self.passing(format!("{} · {words}", self.experiment)),
+            Event::Told(words) => self.say(&format!("{} · {words}", self.experiment)),
             Event::Started {
                 folder,
                 trials,

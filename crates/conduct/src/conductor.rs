@@ -8,18 +8,17 @@ use tare_lab::LabError;
 use tare_lab::environment::Environment;
 use tare_schema::agent::Sample;
 use tare_schema::load::Stop;
-use tare_schema::plan::{Cell, Plan};
+use tare_schema::plan::{Ceiling, Cell, Plan};
 use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
-use crate::ConductError;
 use crate::beds::{Beds, Stay};
 use crate::clock::now_unix_us;
 use crate::event::{Enough, Event, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
-use crate::refusal;
 use crate::trial::{self, Listener, Measured, Trial};
+use crate::{ConductError, ceiling, refusal};
 
 /// Where a run goes and how it was asked for.
 #[derive(Debug, Clone)]
@@ -30,6 +29,8 @@ pub struct Options {
     pub name: String,
     /// The command that was typed.
     pub command: Vec<String>,
+    /// What is known already of what this machine carries.
+    pub ceiling: Option<Ceiling>,
 }
 
 /// How a run ended.
@@ -67,9 +68,16 @@ pub fn run(
         resumed: 0,
     };
     folder.write_state(&state)?;
+    let plan = ceiling::below(
+        plan,
+        options.ceiling.as_ref(),
+        environment,
+        &folder,
+        watcher,
+    )?;
     // Last: a folder with a plan is a run that can be resumed.
-    folder.write_plan(plan)?;
-    Conductor::new(plan.clone(), folder, environment, watcher).conduct(state)
+    folder.write_plan(&plan)?;
+    Conductor::new(plan, folder, environment, watcher).conduct(state)
 }
 
 /// Goes on with a run that was cut off: complete blocks stay, the interrupted one is measured again.

@@ -13,6 +13,8 @@ use crate::order::Slot;
 pub enum Event<'a> {
     /// Something is being made ready, in words.
     Preparing(&'a str),
+    /// Something to know before it begins, in words.
+    Told(&'a str),
     /// The run folder exists; measuring begins.
     Started {
         /// The run folder.

@@ -138,7 +138,7 @@ impl RunFolder {
         if path.exists() {
             fs::remove_dir_all(&path).map_err(ConductError::file("remove", &path))?;
         }
-        fs::create_dir_all(&path).map_err(ConductError::file("create", &path))?;
+        make_folder(&path)?;
         Ok(path)
     }
 
@@ -213,4 +213,8 @@ fn read_json<T: DeserializeOwned>(path: &Path, kind: &'static str) -> Result<T, 
         kind,
         source,
     })
+}
+/// Makes a folder and what it lies in.
+pub(crate) fn make_folder(path: &Path) -> Result<(), ConductError> {
+    fs::create_dir_all(path).map_err(ConductError::file("create", path))
 }

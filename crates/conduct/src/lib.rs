@@ -4,6 +4,7 @@
 //! laboratory is the blocking [`tare_lab::environment::Environment`].
 
 mod beds;
+mod ceiling;
 mod clock;
 mod conductor;
 mod error;

@@ -32,6 +32,7 @@ pub fn prove(
         let Some(traffic) = traffic::over(cell, sent, edge) else {
             continue;
         };
+        let first = proofs.len();
         proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));
         // Over a link that nothing passed nothing need have been negotiated.
         if traffic.requests_max > 0 {
@@ -39,11 +40,20 @@ pub fn prove(
                 proofs.extend(prove_links(arm, cell, route, &growth));
             }
         }
+        name_edge(&mut proofs[first..], edge);
     }
     for asked in &arm.topology.asked {
+        let first = proofs.len();
         proofs.extend(asked::prove(arm, cell, asked, sent, &growth));
+        name_edge(&mut proofs[first..], &asked.edge);
     }
     proofs
+}
+
+fn name_edge(proofs: &mut [Proof], edge: &str) {
+    for proof in proofs {
+        proof.edge = Some(edge.to_owned());
+    }
 }
 
 /// The routes of each edge, edges in the order of the topology.
@@ -148,6 +158,7 @@ fn prove_traffic(
             if let (Some(sent), Some(bytes)) = (traffic.bytes, stops.grown("bytes-received")) {
                 proofs.push(Proof {
                     instance: stops.name(),
+                    edge: None,
                     what: "bytes-received".into(),
                     expected: format!("at least {sent}"),
                     found: format!("{bytes:.0}"),
@@ -361,6 +372,7 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
     let versions = labels("tls-version");
     proofs.push(Proof {
         instance: stop.to_owned(),
+        edge: None,
         what: name("tls-version"),
         expected: end.wanted.version.clone(),
         holds: versions.as_deref() == Some(std::slice::from_ref(&end.wanted.version)),
@@ -370,6 +382,7 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
         if let Some(found) = labels(what) {
             proofs.push(Proof {
                 instance: stop.to_owned(),
+                edge: None,
                 what: name(what),
                 expected: "one".into(),
                 holds: found.len() == 1,
@@ -412,6 +425,7 @@ fn client_certificates(
 fn exactly(instance: &str, what: &str, expected: u64, grown: Option<f64>) -> Proof {
     Proof {
         instance: instance.to_owned(),
+        edge: None,
         what: what.to_owned(),
         expected: expected.to_string(),
         found: grown.map_or_else(

@@ -43,8 +43,10 @@ pub(crate) fn judge(
         .iter()
         .filter(|proof| !proof.holds)
         .map(|p| {
+            let over = p.edge.as_ref();
+            let over = over.map_or_else(String::new, |edge| format!(" over {edge}"));
             format!(
-                "{} {}: {} instead of {}",
+                "{} {}{over}: {} instead of {}",
                 p.instance, p.what, p.found, p.expected
             )
         })

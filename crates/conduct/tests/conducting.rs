@@ -9,7 +9,8 @@ mod scripted;
 
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
-use tare_schema::plan::{Blocks, Plan, Restart, Until};
+use tare_schema::load::Pacing;
+use tare_schema::plan::{BeyondKnee, Blocks, Ceiling, Plan, Restart, Until};
 use tare_schema::record::{RunProgress, TrialStatus};
 
 struct Bench {
@@ -32,6 +33,7 @@ impl Bench {
             out: self.out.path().to_owned(),
             name: "test".into(),
             command: vec!["tare".into()],
+            ceiling: None,
         };
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
     }
@@ -184,6 +186,7 @@ fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it()
         out: bench.out.path().to_owned(),
         name: "test".into(),
         command: Vec::new(),
+        ceiling: None,
     };
     let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
     assert!(error.to_string().contains("does not come up"));
@@ -282,4 +285,89 @@ fn a_folder_name_that_is_taken_gets_a_number() {
     let second = bench.run(&plan);
     assert_ne!(first.folder, second.folder);
     assert!(second.folder.ends_with("test-2"));
+}
+
+#[test]
+fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
+    let two_levels = || {
+        let mut plan = plan();
+        plan.beyond_knee = BeyondKnee::LeaveOut;
+        plan.levels[0].name = "800/s".into();
+        let mut high = plan.levels[0].clone();
+        high.name = "900000/s".into();
+        plan.levels.push(high);
+        let mut cells = Vec::new();
+        for cell in &plan.cells {
+            for (level, rate_per_s) in [("800/s", 800.0), ("900000/s", 900_000.0)] {
+                let mut cell = cell.clone();
+                cell.level = level.into();
+                cell.load[0].load.pacing = Pacing::Constant { rate_per_s };
+                cells.push(cell);
+            }
+        }
+        plan.cells = cells;
+        plan
+    };
+    // The scripted agent answers 1000 requests in a window of 1 ms: 80 % of what it carries is 800,000/s.
+    let mut first = bench(&[]);
+    let outcome = first.run(&two_levels());
+    let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
+    assert_eq!(plan.levels.len(), 1);
+    assert_eq!(plan.left_out[0].level, "900000/s");
+    let ceiling = plan.ceiling.unwrap();
+    assert_eq!(
+        (ceiling.arm.as_str(), ceiling.carried_per_s),
+        ("sidecar", 1e6)
+    );
+    assert_eq!(first.records(&outcome).len(), 9);
+    assert_eq!(first.lab.placed.lock().unwrap().len(), 10);
+    let told = first.watcher.heard.first().unwrap();
+    assert!(
+        told.starts_with("900000/s is left out: sidecar carries 1000000/s"),
+        "{told}"
+    );
+
+    // What is known is not measured again, and a level below it stays.
+    let mut second = bench(&[]);
+    let options = Options {
+        out: second.out.path().to_owned(),
+        name: "test".into(),
+        command: Vec::new(),
+        ceiling: Some(Ceiling {
+            carried_per_s: 2e6,
+            ..ceiling
+        }),
+    };
+    let outcome = run(
+        &two_levels(),
+        &mut second.lab,
+        &options,
+        &mut second.watcher,
+    )
+    .unwrap();
+    let plan = RunFolder::open(&outcome.folder).unwrap().plan().unwrap();
+    assert_eq!((plan.levels.len(), plan.left_out.len()), (2, 0));
+    assert_eq!(second.lab.placed.lock().unwrap().len(), 9);
+}
+
+#[test]
+fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
+    for lacking in [0, 1] {
+        let mut plan = plan();
+        plan.arms[lacking].needs = Some("what is not here".into());
+        let mut bench = bench(&[]);
+        let options = Options {
+            out: bench.out.path().to_owned(),
+            name: "test".into(),
+            command: Vec::new(),
+            ceiling: None,
+        };
+        let error = run(&plan, &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.contains("nothing to compare") && said.contains("needs what is not here"),
+            "{said}"
+        );
+        assert!(bench.lab.placed.lock().unwrap().is_empty());
+    }
 }

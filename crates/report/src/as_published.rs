@@ -8,6 +8,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::{OutlierRule, mean_and_deviation};
 
 use crate::quantity::{self, MISSING, Sign};
+use crate::verdict::list;
 
 /// What such studies print: their charts have these percentiles, and their tables memory and CPU.
 const METRICS: [Metric; 9] = [
@@ -27,6 +28,7 @@ pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
     let asked = plan.outliers?;
     let mut rows = Vec::new();
     let mut dropped_at = Vec::new();
+    let mut said = Vec::new();
     for level in levels {
         let maxima = by_block(
             level,
@@ -43,6 +45,8 @@ pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
         if !dropped.is_empty() {
             let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
             dropped_at.push((level.name.clone(), blocks.join(", ")));
+            let noun = if blocks.len() == 1 { "block" } else { "blocks" };
+            said.push(format!("{noun} {} at {}", list(&blocks), level.name));
         }
         for cell in &level.cells {
             for metric in METRICS {
@@ -54,6 +58,13 @@ pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
     Some(AsPublished {
         rule: words(asked.keep),
         dropped: dropped_at,
+        dropped_text: match said.as_slice() {
+            [] => format!(
+                "No block was left out: there are no more than {}.",
+                asked.keep
+            ),
+            said => format!("Left out: {}.", said.join("; ")),
+        },
         rows,
     })
 }

@@ -12,8 +12,8 @@ use tare_stats::outcome::RERUN_SHARE_MAX;
 
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
-use crate::quantity;
 use crate::trials::{CellName, Trials};
+use crate::{network, quantity};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
@@ -55,6 +55,8 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         service: service.map(curve).unwrap_or_default(),
         over_time: over_time(&fit),
         parts: parts(&records),
+        pods: network::pods(&records),
+        machine: network::machine(&records),
         instrument: instrument(&records, merged),
     }
 }

@@ -1,10 +1,11 @@
 //! A view as CSV in long form: one value a line, for spreadsheets and statistics programs.
 
 use tare_schema::metric::Unit;
-use tare_schema::view::{View, WaterfallSequence, WaterfallView};
+use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded. What each step of a waterfall adds follows, over all blocks, so without one.
+/// line; values are in the unit named, unrounded. What passed through pods, what the
+/// machine did and what each step of a waterfall adds follow, over all blocks, so without one.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -27,12 +28,54 @@ pub fn csv(view: &View) -> String {
             }
         }
     }
+    for level in &view.levels {
+        for cell in &level.cells {
+            network(&mut text, &level.name, cell);
+        }
+    }
     for waterfall in &view.waterfalls {
         for sequence in &waterfall.sequences {
             taken_apart(&mut text, waterfall, sequence);
         }
     }
     text
+}
+
+/// What passed through pods and what the machine did, medians over all blocks.
+fn network(text: &mut String, level: &str, cell: &CellView) {
+    let mut line = |metric: &str, value: Option<f64>, unit: &str| {
+        let Some(value) = value else { return };
+        let fields = [
+            quoted(level),
+            quoted(&cell.arm),
+            String::new(),
+            quoted(metric),
+        ];
+        text.push_str(&format!("{},{value},{unit}\n", fields.join(",")));
+    };
+    for pod in &cell.pods {
+        let name = |what: &str| format!("{what}, pod {}", pod.pod);
+        line(&name("packets in"), pod.packets_in_per_1000, "per 1000");
+        line(&name("packets out"), pod.packets_out_per_1000, "per 1000");
+        line(
+            &name("bytes in"),
+            pod.bytes_in_per_exchange,
+            "bytes per exchange",
+        );
+        line(
+            &name("bytes out"),
+            pod.bytes_out_per_exchange,
+            "bytes per exchange",
+        );
+        line(&name("TCP connections"), pod.tcp_connections, "per window");
+        line(&name("TCP retransmits"), pod.tcp_retransmits, "per window");
+    }
+    let machine = &cell.machine;
+    line("softirq", machine.softirq_share, "share");
+    line("stolen", machine.steal_share, "share");
+    line("other programs", machine.foreign_cores, "cores");
+    line("busiest core", machine.busiest_core, "share");
+    line("throttled", machine.throttled_share, "share");
 }
 
 /// What each step of an order adds, and the total, each with its interval.

@@ -19,7 +19,7 @@ pub fn facts(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<FactGr
         let title = "what the machine carries with nothing on it";
         groups.push(group(title, calibration.in_words()));
     }
-    groups.push(design(plan));
+    groups.push(design(plan, environment));
     groups.extend(load(plan));
     if let Some(environment) = environment.filter(|e| !e.facts.is_empty()) {
         let facts = environment
@@ -70,7 +70,7 @@ fn software(environment: &EnvironmentRecord) -> FactGroup {
     group("software", facts)
 }
 
-fn design(plan: &Plan) -> FactGroup {
+fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
     let blocks = match (plan.blocks.min, plan.blocks.max, plan.blocks.until) {
         (min, max, _) if min == max => min.to_string(),
         (min, max, None) => format!("{min} to {max}"),
@@ -88,11 +88,6 @@ fn design(plan: &Plan) -> FactGroup {
     let noise = match plan.noise_floor {
         NoiseFloor::Measured => "measured: the baseline runs twice per block",
         NoiseFloor::Skipped => "not measured",
-    };
-    let addressing = match plan.addressing {
-        Addressing::Loopback => "loopback addresses",
-        Addressing::Namespaces => "network namespaces",
-        Addressing::Auto => "network namespaces where possible",
     };
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let cpus = |cpus: &[u32]| match cpus {
@@ -118,13 +113,30 @@ fn design(plan: &Plan) -> FactGroup {
         fact("noise floor", noise),
         fact("primary metrics", primary.join(", ")),
         fact("margin", quantity::percent(plan.margin)),
-        fact("placement", addressing),
+        fact("placement", addressing(plan, environment)),
         fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
         fact("cores of everything else", cpus(&plan.placement.part_cpus)),
     ];
     let links = plan.site_links.iter();
     facts.extend(links.map(|link| fact("round trip between sites", link.in_words())));
+    facts.extend(plan.ceiling.as_ref().map(|ceiling| {
+        let carried = quantity::value(Unit::PerSecond, ceiling.carried_per_s);
+        fact(
+            "carried at full speed",
+            format!("{carried} ({})", ceiling.arm),
+        )
+    }));
     group("design", facts)
+}
+
+/// The choice that was made; the plan alone may leave it open.
+fn addressing(plan: &Plan, environment: Option<&EnvironmentRecord>) -> &'static str {
+    let made = environment.and_then(|environment| environment.addressing.parse().ok());
+    match made.unwrap_or(plan.addressing) {
+        Addressing::Loopback => "loopback addresses",
+        Addressing::Namespaces => "network namespaces",
+        Addressing::Auto => "network namespaces where possible",
+    }
 }
 
 /// The load of each role as the first cell has it; what levels vary stands in their names.

@@ -6,6 +6,8 @@ use tare_schema::view::{CellView, Family, LevelView, Outcome, Overhead, PartView
 use crate::latency::Figured;
 use crate::quantity::{self, MISSING};
 
+pub mod network;
+pub mod published;
 pub mod waterfall;
 
 /// A table of text.
@@ -20,7 +22,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    fn new(header: &[&str], names: usize) -> Grid {
+    pub(crate) fn new(header: &[&str], names: usize) -> Grid {
         Grid {
             header: header.iter().map(|h| (*h).to_string()).collect(),
             rows: Vec::new(),
@@ -272,82 +274,6 @@ fn short_outcome(overhead: &Overhead) -> String {
         Outcome::None { .. } => "no verdict".into(),
         _ => overhead.outcome_text.clone(),
     }
-}
-
-/// Published figures beside ours.
-pub fn published(view: &View) -> Grid {
-    let mut grid = Grid::new(
-        &[
-            "arm",
-            "against",
-            "level",
-            "metric",
-            "published",
-            "here",
-            "source",
-        ],
-        4,
-    );
-    for row in &view.published {
-        grid.rows.push(vec![
-            row.arm.clone(),
-            row.against.clone(),
-            row.level.clone().unwrap_or_else(|| MISSING.into()),
-            row.metric.label().into(),
-            row.theirs.clone(),
-            row.ours.clone(),
-            row.source.clone(),
-        ]);
-    }
-    grid
-}
-
-/// Mean ± standard deviation by a published study's rule, beside our mean over all blocks; empty when nobody asked.
-pub fn as_published(view: &View) -> Grid {
-    let heads = [
-        "level",
-        "arm",
-        "metric",
-        "mean ± sd",
-        "blocks",
-        "all blocks (95 %)",
-    ];
-    let mut grid = Grid::new(&heads, 3);
-    let mut before = ("", "");
-    for row in view.as_published.iter().flat_map(|all| &all.rows) {
-        let name = (row.level.as_str(), row.arm.as_str());
-        let (level, arm) = match before {
-            same if same == name => ("", ""),
-            (level, _) if level == name.0 => ("", name.1),
-            _ => name,
-        };
-        before = name;
-        grid.rows.push(vec![
-            level.into(),
-            arm.into(),
-            row.metric.label().into(),
-            row.text.clone(),
-            format!("{} of {}", row.blocks, row.blocks_all),
-            row.ours_text.clone(),
-        ]);
-    }
-    grid
-}
-
-/// The rule of [`as_published`] with the blocks it left out, in words.
-pub fn as_published_rule(view: &View) -> Option<String> {
-    let all = view.as_published.as_ref()?;
-    let dropped: Vec<String> = all
-        .dropped
-        .iter()
-        .map(|(level, blocks)| format!("block {blocks} at {level}"))
-        .collect();
-    let left_out = if dropped.is_empty() {
-        "none was left out".to_string()
-    } else {
-        format!("left out: {}", dropped.join("; "))
-    };
-    Some(format!("{} ({left_out})", all.rule))
 }
 
 /// Rows of [`left_out`]; the page and the records have all of them.

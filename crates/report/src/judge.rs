@@ -10,6 +10,7 @@ use tare_stats::paired::{
 };
 use tare_stats::power::{Design, detectable};
 
+use crate::missing;
 use crate::quantity::{self, Sign};
 use crate::steps::steps;
 use crate::trials::{CellName, Trials};
@@ -351,7 +352,7 @@ impl Judge<'_> {
         };
         if unknown(cell) || unknown(&self.group.base) {
             return Outcome::None {
-                why: "too few observations, or not measured here".into(),
+                why: missing::why(self.trials, [cell, &self.group.base], self.metric),
             };
         }
         match comparison.outcome {

@@ -14,6 +14,8 @@ mod judge;
 pub mod latency;
 pub mod markdown;
 mod measure;
+mod missing;
+mod network;
 pub mod pace;
 pub mod quantity;
 pub mod read;

@@ -37,6 +37,9 @@ pub fn markdown(view: &View) -> String {
     }
     for level in &view.levels {
         section(&mut text, &level.name, &grid::figures(view, level));
+        for missing in &level.missing {
+            text.push_str(&format!("\n{}\n", escape(missing)));
+        }
         let costs = format!(
             "{}: CPU-seconds per 1000 requests and peak memory of each part; all: what is under test",
             level.name
@@ -49,6 +52,10 @@ pub fn markdown(view: &View) -> String {
             let grid = grid::overheads(view, level, family);
             section(&mut text, &format!("{}: {title}", level.name), &grid);
         }
+        let pods = format!("{}: what passed through pods", level.name);
+        section(&mut text, &pods, &grid::network::pods(level));
+        let machine = format!("{}: what the machine did", level.name);
+        section(&mut text, &machine, &grid::network::machine(level));
     }
     for waterfall in &view.waterfalls {
         taken_apart(&mut text, waterfall);
@@ -56,11 +63,16 @@ pub fn markdown(view: &View) -> String {
     section(
         &mut text,
         "Published, beside what was measured here",
-        &grid::published(view),
+        &grid::published::beside(view),
     );
-    if let Some(rule) = grid::as_published_rule(view) {
+    section(
+        &mut text,
+        "The same by source: what is added, of the baseline its value",
+        &grid::published::columns(view),
+    );
+    if let Some(rule) = grid::published::as_published_rule(view) {
         let title = format!("As the published study prints it: {rule}");
-        section(&mut text, &title, &grid::as_published(view));
+        section(&mut text, &title, &grid::published::as_published(view));
     }
     section(&mut text, "Trials that do not count", &grid::left_out(view));
     footer(&mut text, view);

@@ -11,6 +11,9 @@ use tare_stats::Latencies;
 use crate::latency::{self, Figured, TrialLatency};
 use crate::read::Trial;
 
+/// Observations beyond a quantile that is printed: fewer tell of single exchanges.
+const BEYOND: f64 = 10.0;
+
 /// A trial with its figures.
 #[derive(Debug)]
 pub struct Measured<'a> {
@@ -188,4 +191,22 @@ fn per_second(record: &TrialRecord, count: fn(Answered) -> u64) -> Option<f64> {
         })
         .sum::<Option<f64>>()
         .filter(|_| !record.load.is_empty())
+}
+
+/// The quantile that a metric is, and the observations of a trial that it needs: ten beyond it.
+pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
+    let q = match metric {
+        Metric::Median | Metric::ServiceMedian => 0.5,
+        Metric::P90 => 0.9,
+        Metric::P99 | Metric::ServiceP99 => 0.99,
+        Metric::P999 => 0.999,
+        _ => return None,
+    };
+    Some((q, (BEYOND / (1.0 - q)).round() as u64))
+}
+
+/// Observations of a trial: what was answered rightly or never.
+pub fn observations(record: &TrialRecord) -> u64 {
+    let roles = record.load.iter();
+    roles.map(|role| role.right + role.unfinished).sum()
 }

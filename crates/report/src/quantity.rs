@@ -206,6 +206,16 @@ pub fn span(length_ns: u64) -> String {
     }
 }
 
+/// A count or a mean of counts: whole from 100 on, else with a decimal where it has one.
+#[must_use]
+pub fn count(value: f64) -> String {
+    if !value.is_finite() {
+        return MISSING.into();
+    }
+    let decimals = usize::from(value.abs() < 100.0 && value.fract() != 0.0);
+    number(value, decimals)
+}
+
 /// `1 block`, `4 blocks`.
 #[must_use]
 pub fn counted(count: u64, one: &str, many: &str) -> String {

@@ -14,10 +14,12 @@ pub struct Step {
     pub what: String,
 }
 
-/// For every arm the largest other arm that it extends. The baseline is left out: every arm is compared with it anyway.
+/// What the first order of a waterfall adds, and for every arm in none the largest other arm that it extends. The baseline is left
+/// out: every arm is compared with it anyway.
 pub fn steps(plan: &Plan) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for arm in &plan.arms {
+    let mut steps = declared(plan);
+    let is_part = |name: &String| plan.waterfall.iter().any(|order| order.arms.contains(name));
+    for arm in plan.arms.iter().filter(|arm| !is_part(&arm.name)) {
         let smaller = plan
             .arms
             .iter()
@@ -35,6 +37,23 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// The steps of the first order.
+fn declared(plan: &Plan) -> Vec<Step> {
+    let Some(order) = plan.waterfall.first() else {
+        return Vec::new();
+    };
+    let baseline = plan.arms.first().map(|arm| arm.name.as_str());
+    let pairs = order.arms.windows(2);
+    pairs
+        .filter(|pair| Some(pair[0].as_str()) != baseline)
+        .map(|pair| Step {
+            arm: pair[1].clone(),
+            from: pair[0].clone(),
+            what: order.adds.get(&pair[1]).unwrap_or(&pair[1]).clone(),
+        })
+        .collect()
 }
 
 /// Links that are more than plaintext.
@@ -59,7 +78,9 @@ fn added(large: &Topology, small: &Topology) -> Option<String> {
     let mut securities: Vec<Security> = Vec::new();
     for route in &small.routes {
         let wider = large.routes.iter().find(|other| other.edge == route.edge)?;
-        if !is_within(&route.stops, &wider.stops) || route.own > wider.own {
+        // Without a proxy nobody sees the protocol.
+        let seen = !route.stops.is_empty() && route.protocol != wider.protocol;
+        if seen || !is_within(&route.stops, &wider.stops) || route.own > wider.own {
             return None;
         }
         if wider.own > route.own {

@@ -47,16 +47,22 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     for waterfall in &view.waterfalls {
         page.waterfall(waterfall);
     }
-    let published = grid::published(view);
-    if !published.rows.is_empty() {
+    let columns = grid::published::columns(view);
+    let published = grid::published::beside(view);
+    if !columns.rows.is_empty() {
+        page.title(
+            "published, beside what was measured here: what is added, of the baseline its value",
+        );
+        page.grid(&[columns]);
+    } else if !published.rows.is_empty() {
         page.title("published, beside what was measured here");
         let narrow = published.without(&["against"]);
         page.grid(&[published, narrow]);
     }
-    if let Some(rule) = grid::as_published_rule(view) {
+    if let Some(rule) = grid::published::as_published_rule(view) {
         page.title("as the published study prints it");
         page.wrapped(&rule);
-        page.grid(&[grid::as_published(view)]);
+        page.grid(&[grid::published::as_published(view)]);
     }
     let left_out = grid::left_out(view);
     if !left_out.rows.is_empty() {
@@ -233,8 +239,17 @@ impl Page {
             narrow.without(&["p90"]),
             narrow.without(&["p90", "p99.9"]),
         ]);
+        for missing in &level.missing {
+            self.wrapped(missing);
+        }
         if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
             self.costs(level);
+        }
+        let pods = grid::network::pods(level);
+        if !pods.rows.is_empty() {
+            self.title(&format!("{}: what passed through pods", level.name));
+            let short = pods.without(&["bytes in /exchange", "bytes out /exchange"]);
+            self.grid(&[pods, short]);
         }
         self.overheads(
             &grid::overheads(view, level, Family::Primary),

@@ -14,7 +14,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{as_published, cells, facts, judge, verdict, waterfall};
+use crate::{as_published, cells, facts, judge, missing, verdict, waterfall};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -42,6 +42,7 @@ pub fn view(run: &Run) -> View {
         overheads: judged.overheads,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
+        published_columns: None,
         as_published: None,
         noise: judged.noise,
         trials: trials.rows,
@@ -55,6 +56,7 @@ pub fn view(run: &Run) -> View {
         plan_text: plan_text(plan),
     };
     view.published = published::published(plan, &view);
+    view.published_columns = published::columns(plan, &view);
     view.as_published = as_published::as_published(plan, &view.levels);
     view.verdict = verdict::verdict(run, &view);
     view
@@ -169,10 +171,10 @@ fn arms(run: &Run, whole: u32) -> Vec<ArmHead> {
 
 fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level) -> LevelView {
     let name = |arm: &str| (arm.to_string(), level.name.clone());
-    let cells: Vec<CellView> = plan
-        .arms
+    let names: Vec<(String, String)> = plan.arms.iter().map(|arm| name(&arm.name)).collect();
+    let cells: Vec<CellView> = names
         .iter()
-        .map(|arm| cells::cell(plan, trials, &name(&arm.name)))
+        .map(|name| cells::cell(plan, trials, name))
         .collect();
     let beyond = plan
         .arms
@@ -186,6 +188,7 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
             .map(|(key, value)| (key.clone(), words(value)))
             .collect(),
         beyond_knee: beyond,
+        missing: missing::missing(trials, &names),
         cells,
     }
 }

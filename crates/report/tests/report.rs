@@ -5,12 +5,15 @@
 //! - shown: golden files of every renderer
 //! - two: two runs compared
 //! - waterfalls: sums taken apart
+//! - beside: packets, the machine, published figures, and why a figure is missing
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
 #[path = "fixture/mod.rs"]
 mod fixture;
 
+#[path = "report/beside.rs"]
+mod beside;
 #[path = "report/damage.rs"]
 mod damage;
 #[path = "report/shown.rs"]

@@ -11,6 +11,10 @@ use crate::metric::Metric;
 use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
+mod ceiling;
+
+pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
+
 /// A fully resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +64,15 @@ pub struct Plan {
     pub margin: f64,
     /// What a trial must not exceed to be fit.
     pub fitness: Fitness,
+    /// What becomes of levels whose rate this machine does not carry.
+    #[serde(default)]
+    pub beyond_knee: BeyondKnee,
+    /// What was found to be carried here, where levels beyond it are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Ceiling>,
+    /// Levels of the experiment that are not in `levels`, because they lie beyond that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Orders of arms whose steps are shown as parts of a sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waterfall: Vec<Sequence>,

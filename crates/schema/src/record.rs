@@ -229,6 +229,9 @@ pub struct PodUsage {
 pub struct Proof {
     /// Instance it was read from.
     pub instance: String,
+    /// Edge whose traffic it is about; `None` in records from before it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<String>,
     /// What was read: `requests`, `connections`, `tls-version`, …
     pub what: String,
     /// What the arm says it must be.

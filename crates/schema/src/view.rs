@@ -9,9 +9,13 @@ use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
 mod as_published;
+mod network;
+mod published;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
+pub use network::{MachineView, PodView};
+pub use published::{PublishedColumns, PublishedRow, PublishedView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. No renderer computes a statistic.
@@ -38,6 +42,9 @@ pub struct View {
     pub waterfalls: Vec<WaterfallView>,
     /// What others published.
     pub published: Vec<PublishedView>,
+    /// The same with a column for each source, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published_columns: Option<PublishedColumns>,
     /// Mean ± standard deviation by a published study's rule, if the experiment asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_published: Option<AsPublished>,
@@ -170,6 +177,9 @@ pub struct LevelView {
     pub beyond_knee: Option<String>,
     /// One cell per arm, in the order of arms.
     pub cells: Vec<CellView>,
+    /// Why figures of this level are missing, in sentences.
+    #[serde(default)]
+    pub missing: Vec<String>,
 }
 
 /// One arm at one level, over all its fit trials.
@@ -207,6 +217,12 @@ pub struct CellView {
     pub over_time: Vec<TimePoint>,
     /// What each instance consumed.
     pub parts: Vec<PartView>,
+    /// What passed through the network of each pod that has one of its own.
+    #[serde(default)]
+    pub pods: Vec<PodView>,
+    /// What the machine as a whole did.
+    #[serde(default)]
+    pub machine: MachineView,
     /// Our own error.
     pub instrument: InstrumentView,
 }
@@ -402,27 +418,6 @@ pub struct Noise {
     pub residual: Option<f64>,
     /// Smallest relative difference that this design would find.
     pub detectable: Option<f64>,
-}
-
-/// A published figure beside ours.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PublishedView {
-    /// Arm.
-    pub arm: String,
-    /// Compared with.
-    pub against: String,
-    /// Level of ours it stands beside.
-    pub level: Option<String>,
-    /// Metric.
-    pub metric: Metric,
-    /// Theirs, in words with unit.
-    pub theirs: String,
-    /// Ours, in words with unit and interval.
-    pub ours: String,
-    /// Source.
-    pub source: String,
-    /// What is not alike.
-    pub caveat: Option<String>,
 }
 
 /// One trial in the list of trials.

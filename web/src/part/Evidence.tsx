@@ -5,65 +5,6 @@ import { clock, significant, time } from "../format";
 import type { Grade, TrialRow, View } from "../view";
 import { Section, Table } from "./Section";
 
-/** What others published, beside ours. */
-export function Published({ view }: { view: View }): JSX.Element | null {
-  if (view.published.length === 0) return null;
-  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
-  return (
-    <Section id="published" title="Published figures beside ours" lead="Other machines, other versions: beside each other, not against each other.">
-      <Table label="Published figures beside ours">
-        <thead>
-          <tr><th scope="col">What</th><th scope="col">Theirs</th><th scope="col">Ours</th><th scope="col">What is not alike</th><th scope="col">Source</th></tr>
-        </thead>
-        <tbody>
-          {view.published.map((item, index) => (
-            <tr key={index}>
-              <td class="words">{item.arm} against {item.against}, {labels.get(item.metric) ?? item.metric}{item.level == null ? "" : `, ${item.level}`}</td>
-              <td class="words">{item.theirs}</td>
-              <td class="words">{item.ours}</td>
-              <td class="words">{item.caveat ?? "–"}</td>
-              <td class="words source">{item.source}</td>
-            </tr>
-          ))}
-        </tbody>
-      </Table>
-    </Section>
-  );
-}
-
-/** Mean ± standard deviation by the rule of a published study, beside our mean over all blocks. */
-export function AsPublished({ view }: { view: View }): JSX.Element | null {
-  const all = view.as_published;
-  if (all == null) return null;
-  const labels = new Map(view.metrics.map((head) => [head.metric, head.label]));
-  const left = all.dropped.map(([level, blocks]) => `${level}: ${blocks}`).join("; ");
-  const starts = (index: number): boolean => {
-    const [before, row] = [all.rows[index - 1], all.rows[index]];
-    return before?.level !== row?.level || before?.arm !== row?.arm;
-  };
-  return (
-    <Section id="as-published" title="As the published study prints it" lead={`${all.rule}. ${left === "" ? "None was left out." : `Left out: blocks ${left}.`}`}>
-      <Table label="Mean and standard deviation by the rule of the published study">
-        <thead>
-          <tr><th scope="col">Level</th><th scope="col">Arm</th><th scope="col">Metric</th><th scope="col" class="n">Mean ± sd</th><th scope="col" class="n">Blocks</th><th scope="col" class="n">All blocks (95 %)</th></tr>
-        </thead>
-        <tbody>
-          {all.rows.map((row, index) => (
-            <tr key={index}>
-              <td>{starts(index) && row.level}</td>
-              <td>{starts(index) && row.arm}</td>
-              <td>{labels.get(row.metric) ?? row.metric}</td>
-              <td class="n">{row.text}</td>
-              <td class="n">{row.blocks} of {row.blocks_all}</td>
-              <td class="n">{row.ours_text}</td>
-            </tr>
-          ))}
-        </tbody>
-      </Table>
-    </Section>
-  );
-}
-
 function TrialLine({ trial }: { trial: TrialRow }): JSX.Element {
   const flags = [...(trial.saturated ? ["saturated"] : []), ...trial.why];
   return (

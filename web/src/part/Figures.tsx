@@ -100,6 +100,7 @@ function LevelTable({ view, level }: { view: View; level: LevelView }): JSX.Elem
           ))}
         </tbody>
       </Table>
+      {(level.missing ?? []).map((why) => <p class="how" key={why}>“–”: {why}.</p>)}
     </div>
   );
 }

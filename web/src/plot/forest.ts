@@ -3,8 +3,8 @@ import * as Plot from "@observablehq/plot";
 import { present, scaleFor, tick, type Scale } from "../format";
 import { zeroDomain } from "../scale";
 import type { Interval, Overhead, Unit } from "../view";
-import { draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
-import { headings, place, type Placed, type Row } from "./rows";
+import type { Picture } from "./frame";
+import { rowsOnAxis, type Placed, type Row } from "./rows";
 
 /** What the x axis shows. */
 export type Side = "added" | "ratio";
@@ -93,25 +93,14 @@ function scaleOf(rows: readonly Labelled[], side: Side, unit: Unit): Scale {
 /** Draws the comparisons of one metric. */
 export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit, width: number): Picture {
   const scale = scaleOf(rows, side, unit);
-  const margins = { marginLeft: 4, marginRight: 8, marginTop: 2, marginBottom: 44 };
-  const inner = width - margins.marginLeft - margins.marginRight;
-  const laid = place(rows.map((row) => rowOf(row, side, scale.per)), inner);
-  const { placed, height } = laid;
-  const values = placed.flatMap(({ row }) => [row.estimate, row.low, row.high, row.margin, row.margin === null ? null : -row.margin]);
-  const domain = zeroDomain(values.filter(present));
-  const withInterval = placed.filter(({ row }) => row.low !== null && row.high !== null);
-  const ticks = ticksWithin(domain, inner, 4, signed);
-  const label = `difference, ${scale.label} →`;
-  return draw({
+  return rowsOnAxis({
+    rows: rows.map((row) => rowOf(row, side, scale.per)),
     width,
-    height: height + margins.marginTop + margins.marginBottom,
-    ...margins,
-    x: { domain, axis: null },
-    y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
-    marks: [
-      rulesX(ticks),
-      labelsX(ticks, signed),
-      Plot.text([label], { frameAnchor: "bottom-right", dy: 36, textAnchor: "end", fill: "var(--quiet)" }),
+    values: (row) => [row.estimate, row.low, row.high, row.margin, row.margin === null ? null : -row.margin],
+    domain: zeroDomain,
+    axis: `difference, ${scale.label}`,
+    tick: signed,
+    under: (placed) => [
       Plot.rect(placed.filter(({ row }) => row.margin !== null), {
         x1: (item: Placed<ForestRow>) => -(item.row.margin ?? 0),
         x2: (item: Placed<ForestRow>) => item.row.margin ?? 0,
@@ -127,8 +116,9 @@ export function forestPicture(rows: readonly Labelled[], side: Side, unit: Unit,
         stroke: "var(--ink)",
         strokeWidth: 1,
       }),
-      ...headings(laid),
-      Plot.ruleY(withInterval, {
+    ],
+    over: (placed) => [
+      Plot.ruleY(placed.filter(({ row }) => row.low !== null && row.high !== null), {
         x1: (item: Placed<ForestRow>) => item.row.low,
         x2: (item: Placed<ForestRow>) => item.row.high,
         y: "trackY",

@@ -58,7 +58,7 @@ export function axisName(text: string, marginLeft: number): Plot.Markish {
   return Plot.text([text], {
     frameAnchor: "top-left",
     dx: -marginLeft + 2,
-    dy: -15,
+    dy: -17,
     fill: "var(--quiet)",
     textAnchor: "start",
   });

@@ -1,7 +1,7 @@
 // Pictures made of rows: a heading line with a name and a reading, and marks on a track below it.
 import * as Plot from "@observablehq/plot";
 import { shorten } from "../scale";
-import { charactersIn } from "./frame";
+import { axisNameBelow, charactersIn, draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
 
 /** One row before it is placed. */
 export interface Row {
@@ -92,4 +92,48 @@ export function headings<T extends Row>({ placed, inner, lines }: Rows<T>): Plot
       }),
     ),
   ];
+}
+
+/** What a picture of rows over one common axis is made from. */
+export interface OnAxis<T extends Row> {
+  rows: readonly T[];
+  width: number;
+  /** Every value of a row that the axis must reach. */
+  values: (row: T) => readonly (number | null)[];
+  /** The domain that holds the values. */
+  domain: (values: readonly number[]) => [number, number];
+  /** Name of the axis, with its unit. */
+  axis: string;
+  tick: (value: number) => string;
+  /** Marks under the headings, and over them. */
+  under: (placed: readonly Placed<T>[]) => Plot.Markish[];
+  over: (placed: readonly Placed<T>[]) => Plot.Markish[];
+}
+
+const MARGINS = { marginLeft: 4, marginRight: 8, marginTop: 2, marginBottom: 44 };
+
+/** Draws rows below each other over one axis. */
+export function rowsOnAxis<T extends Row>(picture: OnAxis<T>): Picture {
+  const { width } = picture;
+  const inner = width - MARGINS.marginLeft - MARGINS.marginRight;
+  const laid = place(picture.rows, inner);
+  const { placed, height } = laid;
+  const values = placed.flatMap(({ row }) => picture.values(row)).filter((value) => value !== null);
+  const domain = picture.domain(values);
+  const ticks = ticksWithin(domain, inner, 4, picture.tick);
+  return draw({
+    width,
+    height: height + MARGINS.marginTop + MARGINS.marginBottom,
+    ...MARGINS,
+    x: { domain, axis: null },
+    y: { type: "linear", domain: [height, 0], range: [MARGINS.marginTop + height, MARGINS.marginTop], axis: null },
+    marks: [
+      rulesX(ticks),
+      labelsX(ticks, picture.tick),
+      axisNameBelow(`${picture.axis} →`),
+      ...picture.under(placed),
+      ...headings(laid),
+      ...picture.over(placed),
+    ],
+  });
 }

@@ -3,8 +3,8 @@ import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import { zeroDomain } from "../scale";
 import type { Unit, WaterfallSequence } from "../view";
-import { draw, labelsX, rulesX, ticksWithin, type Picture } from "./frame";
-import { headings, place, type Placed, type Row } from "./rows";
+import type { Picture } from "./frame";
+import { rowsOnAxis, type Placed, type Row } from "./rows";
 
 /** What a bar is: a whole arm, or what a step adds or takes away. */
 export type Bar = "whole" | "adds" | "takes";
@@ -54,43 +54,46 @@ export function barsOf(sequence: WaterfallSequence, unit: Unit, per: number): Ba
 export function waterfallPicture(sequence: WaterfallSequence, unit: Unit, width: number): Picture {
   const most = [sequence.start, ...sequence.steps.map((step) => step.to)].filter(present).reduce((a, b) => Math.max(a, b), 0);
   const scale = scaleFor(unit, most);
-  const margins = { marginLeft: 4, marginRight: 8, marginTop: 2, marginBottom: 44 };
-  const inner = width - margins.marginLeft - margins.marginRight;
-  const laid = place(barsOf(sequence, unit, scale.per), inner);
-  const { placed, height } = laid;
-  const domain = zeroDomain(placed.flatMap(({ row }) => [row.from, row.to, row.low, row.high]).filter(present));
-  const ticks = ticksWithin(domain, inner, 4, tick);
-  const drawn = placed.filter(({ row }) => row.from !== null && row.to !== null);
-  const joints = drawn.slice(0, -1).map((item, index) => ({ at: item.row.to ?? 0, y1: item.trackY, y2: drawn[index + 1]?.trackY ?? item.trackY }));
-  const ranged = placed.filter(({ row }) => row.low !== null && row.high !== null);
-  return draw({
+  return rowsOnAxis({
+    rows: barsOf(sequence, unit, scale.per),
     width,
-    height: height + margins.marginTop + margins.marginBottom,
-    ...margins,
-    x: { domain, axis: null },
-    y: { type: "linear", domain: [height, 0], range: [margins.marginTop + height, margins.marginTop], axis: null },
-    marks: [
-      rulesX(ticks),
-      labelsX(ticks, tick),
-      Plot.text([`${scale.label} →`], { frameAnchor: "bottom-right", dy: 36, textAnchor: "end", fill: "var(--quiet)" }),
-      Plot.ruleX(joints, { x: "at", y1: "y1", y2: "y2", stroke: "var(--quiet)", strokeDasharray: "2,3" }),
-      ...headings(laid),
-      Plot.rect(drawn, {
-        x1: (item: Placed<BarRow>) => Math.min(item.row.from ?? 0, item.row.to ?? 0),
-        x2: (item: Placed<BarRow>) => Math.max(item.row.from ?? 0, item.row.to ?? 0),
-        y1: (item: Placed<BarRow>) => item.trackY - 6,
-        y2: (item: Placed<BarRow>) => item.trackY + 6,
-        fill: (item: Placed<BarRow>) => item.row.color,
-        stroke: (item: Placed<BarRow>) => item.row.color,
-        fillOpacity: (item: Placed<BarRow>) => (item.row.bar === "takes" ? 0.25 : 1),
-      }),
-      Plot.ruleY(ranged, {
-        x1: (item: Placed<BarRow>) => item.row.low,
-        x2: (item: Placed<BarRow>) => item.row.high,
-        y: (item: Placed<BarRow>) => item.trackY + 9,
-        stroke: "var(--ink)",
-        strokeWidth: 1.5,
-      }),
-    ],
+    values: (row) => [row.from, row.to, row.low, row.high],
+    domain: zeroDomain,
+    axis: scale.label,
+    tick,
+    under: (placed) => [joints(placed)],
+    over: (placed) => [...bars(placed), intervals(placed)],
+  });
+}
+
+/** Where one bar ends and the next begins. */
+function joints(placed: readonly Placed<BarRow>[]): Plot.Markish {
+  const drawn = placed.filter(({ row }) => row.from !== null && row.to !== null);
+  const pairs = drawn.slice(0, -1).map((item, index) => ({ at: item.row.to ?? 0, y1: item.trackY, y2: drawn[index + 1]?.trackY ?? item.trackY }));
+  return Plot.ruleX(pairs, { x: "at", y1: "y1", y2: "y2", stroke: "var(--quiet)", strokeDasharray: "2,3" });
+}
+
+function bars(placed: readonly Placed<BarRow>[]): Plot.Markish[] {
+  const drawn = placed.filter(({ row }) => row.from !== null && row.to !== null);
+  return [
+    Plot.rect(drawn, {
+      x1: (item: Placed<BarRow>) => Math.min(item.row.from ?? 0, item.row.to ?? 0),
+      x2: (item: Placed<BarRow>) => Math.max(item.row.from ?? 0, item.row.to ?? 0),
+      y1: (item: Placed<BarRow>) => item.trackY - 6,
+      y2: (item: Placed<BarRow>) => item.trackY + 6,
+      fill: (item: Placed<BarRow>) => item.row.color,
+      stroke: (item: Placed<BarRow>) => item.row.color,
+      fillOpacity: (item: Placed<BarRow>) => (item.row.bar === "takes" ? 0.25 : 1),
+    }),
+  ];
+}
+
+function intervals(placed: readonly Placed<BarRow>[]): Plot.Markish {
+  return Plot.ruleY(placed.filter(({ row }) => row.low !== null && row.high !== null), {
+    x1: (item: Placed<BarRow>) => item.row.low,
+    x2: (item: Placed<BarRow>) => item.row.high,
+    y: (item: Placed<BarRow>) => item.trackY + 9,
+    stroke: "var(--ink)",
+    strokeWidth: 1.5,
   });
 }

@@ -1,5 +1,6 @@
 //! `tare plan`: what an experiment would do, how long it takes, and what it could detect.
 
+pub mod ceiling;
 mod choose;
 mod json;
 mod noise;
@@ -32,7 +33,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         print(&format!("{:#}\n", json::value(&plan, &earlier)))?;
     } else {
-        print(&text::text(&plan, &earlier, &args.experiment.out))?;
+        let known = ceiling::known(&args.experiment.out, &plan);
+        print(&text::text(
+            &plan,
+            &earlier,
+            &args.experiment.out,
+            known.as_ref(),
+        ))?;
     }
     Ok(Exit::Done.into())
 }

@@ -9,11 +9,11 @@ use tare_conduct::{Options, Outcome};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
-use tare_schema::plan::{Addressing, Plan};
+use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::record::RunProgress;
 use tare_schema::view::{Outcome as Judged, View};
 
-use crate::commands::plan::{ExperimentArgs, own_path};
+use crate::commands::plan::{ExperimentArgs, ceiling, own_path};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
 use crate::screen::{print, screen};
@@ -30,7 +30,7 @@ pub struct Args {
     /// Print the judged run as JSON instead of the terminal report.
     #[arg(long)]
     json: bool,
-    /// Exit with code 1 when an offered rate was not reached.
+    /// Exit with code 1 when an offered rate was not reached; no level is left out because it is too high.
     #[arg(long)]
     require_rate: bool,
 }
@@ -55,7 +55,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (run.plan, addressing)
         }
         None => {
-            let plan = args.experiment.plan()?;
+            let mut plan = args.experiment.plan()?;
+            if args.require_rate {
+                // Who insists on the rates wants to see every level.
+                plan.beyond_knee = BeyondKnee::Measure;
+            }
             let addressing = plan.addressing;
             (plan, addressing)
         }
@@ -113,6 +117,7 @@ fn options(args: &Args, plan: &Plan) -> Options {
         command: std::iter::once("./tare".to_owned())
             .chain(std::env::args().skip(1))
             .collect(),
+        ceiling: ceiling::known(&args.experiment.out, plan),
     }
 }
 

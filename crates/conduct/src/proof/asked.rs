@@ -83,6 +83,7 @@ fn about(instance: &str, what: &str, passed: u64, share: f64, grown: Option<f64>
     );
     Proof {
         instance: instance.to_owned(),
+        edge: None,
         what: what.to_owned(),
         expected: format!("{low:.0} to {high:.0} ({:.0} % of {passed})", share * 100.0),
         found: grown.map_or_else(

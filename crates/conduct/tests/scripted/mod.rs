@@ -11,7 +11,9 @@ use tare_lab::LabError;
 use tare_lab::environment::{
     Agent, Bed, BedPlan, Death, Environment, Inhabitant, InstanceCounters, Observation, Reading,
 };
-use tare_schema::agent::{AgentMessage, ConnectionCounts, Ended, Instrument, LoadResult, Spread};
+use tare_schema::agent::{
+    AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
+};
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
     LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
@@ -267,7 +269,10 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         right,
         errors: REQUESTS - right,
         unfinished: 0,
-        answered_in_window: Default::default(),
+        answered_in_window: Answered {
+            right,
+            errors: REQUESTS - right,
+        },
         right_by_status: Default::default(),
         overflow: 0,
         sessions: None,
@@ -315,6 +320,7 @@ impl Watcher for Memory {
                     record.block, record.arm, record.copy, record.attempt
                 ));
             }
+            Event::Told(words) => self.heard.push((*words).to_owned()),
             Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
             _ => {}
         }
@@ -456,6 +462,9 @@ fn sample_plan() -> Plan {
             released_share: 0.99,
             saturated_busy: 0.8,
         },
+        beyond_knee: Default::default(),
+        ceiling: None,
+        left_out: Vec::new(),
         waterfall: Vec::new(),
         published: Vec::new(),
         outliers: None,

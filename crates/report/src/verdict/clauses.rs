@@ -21,6 +21,8 @@ pub fn number(about: &str) -> Number {
     match words.first().map(String::as_str) {
         Some("a" | "an" | "one" | "the" | "no" | "each") | None => return Number::Singular,
         Some("two" | "three" | "four" | "five" | "six" | "both") => return Number::Plural,
+        // Doing something is one thing, whatever it is done to.
+        Some(doing) if doing.ends_with("ing") && words.len() > 1 => return Number::Singular,
         _ => {}
     }
     let stops = [
@@ -287,6 +289,7 @@ mod tests {
             "mTLS",
             "mTLS between them",
             "server-sidecar",
+            "keeping all statistics",
             "no proxies",
             "",
         ] {

@@ -5,6 +5,7 @@ mod findings;
 mod parts;
 mod warnings;
 
+pub use clauses::list;
 use tare_schema::plan::Plan;
 use tare_schema::view::{Sentence, SentenceKind, View};
 

@@ -122,14 +122,11 @@ impl Said {
                 said.told.push(clause(metric, &added, number));
             } else {
                 let (name, amount) = match metric {
-                    Metric::Cpu => (
-                        "CPU",
-                        quantity::difference(metric.unit(), &added, Sign::Shown),
-                    ),
-                    _ => (
-                        "the mean",
-                        quantity::difference(metric.unit(), &added, Sign::Shown),
-                    ),
+                    Metric::Cpu => ("CPU", quantity::cores(&added, Sign::Shown)),
+                    _ => {
+                        let amount = quantity::difference(metric.unit(), &added, Sign::Shown);
+                        ("the mean", amount)
+                    }
                 };
                 said.within_noise.push(format!("{name} {amount}"));
             }

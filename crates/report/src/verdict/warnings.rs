@@ -25,6 +25,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     let mut texts = Vec::new();
     texts.extend(progress(view));
     texts.extend(rate(run, view));
+    texts.extend(left_out(run));
     texts.extend(knees(view));
     texts.extend(not_fit(view));
     texts.extend(machine(run));
@@ -82,6 +83,13 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
         }
     }
     texts
+}
+
+/// Levels that were not measured.
+fn left_out(run: &Run) -> Vec<String> {
+    let left = run.plan.left_out.iter();
+    left.map(|left| format!("{} was left out: {}.", left.level, left.why))
+        .collect()
 }
 
 fn knees(view: &View) -> Vec<String> {

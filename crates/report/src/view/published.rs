@@ -1,8 +1,10 @@
 //! Published figures beside ours.
 
 use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{Plan, Published, PublishedFigure};
-use tare_schema::view::{Interval, Overhead, PublishedView, View};
+use tare_schema::plan::{Compare, Plan, Published, PublishedFigure};
+use tare_schema::view::{
+    Family, Interval, Overhead, PublishedColumns, PublishedRow, PublishedView, View,
+};
 
 use crate::latency::Figured;
 use crate::quantity::{self, Sign};
@@ -106,4 +108,71 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
 
 fn missing() -> String {
     quantity::MISSING.into()
+}
+
+/// A column for every source, where there are several: what each product was found to add is never read as another's.
+pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
+    let mut theirs: Vec<String> = Vec::new();
+    let mut keys: Vec<(String, Metric)> = Vec::new();
+    for row in &view.published {
+        if !theirs.contains(&row.source) {
+            theirs.push(row.source.clone());
+        }
+        let key = (row.level.clone().unwrap_or_default(), row.metric);
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    if theirs.len() < 2 || plan.compare != Compare::Arms {
+        return None;
+    }
+    let run: Vec<&str> = view
+        .arms
+        .iter()
+        .filter(|arm| arm.not_run.is_none())
+        .map(|arm| arm.name.as_str())
+        .collect();
+    let rows = keys.into_iter().map(|(level, metric)| PublishedRow {
+        ours: run
+            .iter()
+            .map(|arm| here(view, arm, &level, metric))
+            .collect(),
+        theirs: theirs
+            .iter()
+            .map(|source| {
+                let mut all = view.published.iter();
+                let said = all.find(|row| {
+                    (&row.source, row.metric) == (source, metric)
+                        && row.level.as_ref() == Some(&level)
+                });
+                said.map_or_else(missing, |row| row.theirs.clone())
+            })
+            .collect(),
+        level: level.clone(),
+        metric,
+    });
+    Some(PublishedColumns {
+        rows: rows.collect(),
+        ours: run.iter().map(ToString::to_string).collect(),
+        theirs,
+    })
+}
+
+/// What an arm adds here; of the baseline, and where nothing is compared, its value.
+fn here(view: &View, arm: &str, level: &str, metric: Metric) -> String {
+    let overhead = view.overheads.iter().find(|o| {
+        (o.arm.as_str(), o.level.as_str(), o.metric) == (arm, level, metric)
+            && o.family != Family::Step
+    });
+    if let Some(overhead) = overhead.filter(|o| o.added.is_some()) {
+        return overhead.added_text.clone();
+    }
+    let mut cells = view
+        .levels
+        .iter()
+        .filter(|l| l.name == level)
+        .flat_map(|l| &l.cells);
+    let cell = cells.find(|cell| cell.arm == arm);
+    let figure = cell.and_then(|cell| cell.figures.iter().find(|f| f.metric == metric));
+    figure.map_or_else(missing, |figure| figure.text.clone())
 }

@@ -12,7 +12,7 @@ use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
 use crate::metric::Metric;
 use crate::name::Name;
-use crate::plan::{Addressing, Compare, NoiseFloor, OutlierRuleName, Restart};
+use crate::plan::{Addressing, BeyondKnee, Compare, NoiseFloor, OutlierRuleName, Restart};
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
@@ -36,6 +36,9 @@ pub struct ExperimentDef {
     pub factors: BTreeMap<String, Vec<Value>>,
     /// What is sent, how fast and how long.
     pub load: LoadSection,
+    /// What becomes of levels whose rate this machine does not carry. Default: measure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beyond_knee: Option<BeyondKnee>,
     /// Settings of targets in every arm: `{envoy: {concurrency: 2}}`.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
@@ -252,14 +255,24 @@ pub struct PublishedDef {
     /// Latency added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Period>,
-    /// The figure itself, in the metric's unit.
+    /// The figure itself: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<f64>,
+    pub value: Option<ValueDef>,
     /// Where: product, version, publication.
     pub source: String,
     /// What is not alike between theirs and ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
+}
+
+/// A published figure as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ValueDef {
+    /// In the metric's unit: nanoseconds, bytes, exchanges per second, CPU-seconds per 1000.
+    Number(f64),
+    /// With its unit.
+    WithUnit(String),
 }
 
 /// The quick form: laid over the experiment, key by key.

@@ -16,7 +16,7 @@ pub use arm::{
 };
 pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
-    PlacementDef, PublishedDef, QuickDef, UntilDef, WorkloadUse, WorkloadUseMap,
+    PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,
 };
 pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};

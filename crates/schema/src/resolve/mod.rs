@@ -267,6 +267,9 @@ fn plan(
         primary: run::primary(scope, root, def),
         margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
         fitness: run::fitness(def),
+        beyond_knee: def.beyond_knee.unwrap_or_default(),
+        ceiling: None,
+        left_out: Vec::new(),
         outliers: def.outliers.map(|written| Outliers {
             rule: written.rule,
             keep: written.keep,

@@ -1,10 +1,13 @@
 //! Published figures: that they stand beside something we measure, in a unit that fits.
 
+use std::str::FromStr;
+
 use super::Scope;
-use crate::def::{ExperimentDef, PublishedDef};
-use crate::metric::Unit;
+use crate::def::{ExperimentDef, PublishedDef, ValueDef};
+use crate::metric::{Metric, Unit};
 use crate::plan::{Arm, Compare, Form, Level, Published, PublishedFigure};
 use crate::problem::hint;
+use crate::units::{Period, Size};
 use crate::yaml::Node;
 
 /// All figures that stand beside an arm and a level of this form.
@@ -77,7 +80,7 @@ pub(super) fn published(
 }
 
 fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
-    match (figure.ratio, figure.added, figure.value) {
+    match (figure.ratio, figure.added, &figure.value) {
         (Some(ratio), None, None) => Ok(PublishedFigure::Ratio(ratio)),
         (None, Some(added), None) if figure.metric.unit() == Unit::Nanoseconds => {
             Ok(PublishedFigure::AddedNs(added.as_ns()))
@@ -86,9 +89,29 @@ fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
             "added is a time, but {} is none: write ratio or value",
             figure.metric.label()
         )),
-        (None, None, Some(value)) => Ok(PublishedFigure::Value(value)),
+        (None, None, Some(value)) => Ok(PublishedFigure::Value(number(figure.metric, value)?)),
         _ => Err(String::from(
             "a published figure has exactly one of ratio, added and value",
+        )),
+    }
+}
+
+/// In the metric's own unit.
+fn number(metric: Metric, value: &ValueDef) -> Result<f64, String> {
+    let text = match value {
+        ValueDef::Number(value) => return Ok(*value),
+        ValueDef::WithUnit(text) => text,
+    };
+    match metric.unit() {
+        Unit::Nanoseconds => Period::from_str(text)
+            .map(|period| period.as_ns() as f64)
+            .map_err(|error| error.to_string()),
+        Unit::Bytes => Size::from_str(text)
+            .map(|size| size.0 as f64)
+            .map_err(|error| error.to_string()),
+        _ => Err(format!(
+            "\"{text}\" is no value of {}: write a number",
+            metric.label()
         )),
     }
 }

@@ -13,6 +13,9 @@ pub struct AsPublished {
     pub rule: String,
     /// Blocks left out, by level.
     pub dropped: Vec<(String, String)>,
+    /// The same in words: `Left out: blocks 3 and 5 at 200/s.`
+    #[serde(default)]
+    pub dropped_text: String,
     /// Figures, by level, arm and metric.
     pub rows: Vec<AsPublishedRow>,
 }

@@ -8,6 +8,7 @@
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
 //! | `mutations` | pure: no file, however broken, makes a panic or a problem without a place |
+//! | `published` | pure: published figures with their units |
 //! | `waterfall` | pure: orders of arms
 //! | `names` | pure: experiments by path, study and stem |
 //! | `schemas` | pure: committed schemas are fresh, and real files follow them |
@@ -23,6 +24,7 @@ mod golden;
 mod mistakes;
 mod mutations;
 mod names;
+mod published;
 mod schemas;
 mod sites;
 mod sketches;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tare_schema::find::Library;
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Form, Plan};
+use tare_schema::plan::{BeyondKnee, Ceiling, Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 use tare_schema::view::Noise;
 
@@ -19,7 +19,7 @@ fn plan(form: Form) -> Plan {
 }
 
 fn said(plan: &Plan, earlier: &Earlier) -> String {
-    text::text(plan, earlier, Path::new("runs"))
+    text::text(plan, earlier, Path::new("runs"), None)
 }
 
 #[test]
@@ -143,4 +143,40 @@ fn json_holds_the_whole_plan_and_the_estimate() {
     assert!(value["estimate"]["total_max_ns"].as_u64().unwrap() > 185_000_000_000);
     assert!(value["detectable"].is_null());
     assert_eq!(value["not_run"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
+    let mut plan = plan(Form::Full);
+    let told = |plan: &Plan, known: Option<&Ceiling>| {
+        text::text(plan, &Earlier::None, Path::new("runs"), known)
+    };
+    assert!(!told(&plan, None).contains("full speed"));
+    plan.beyond_knee = BeyondKnee::LeaveOut;
+    let unknown = told(&plan, None);
+    assert!(
+        unknown.contains(
+            "before the first block both-sidecars and both-sidecars-mtls will be run at full speed"
+        ),
+        "{unknown}"
+    );
+    let mut ceiling = Ceiling {
+        arm: "both-sidecars-mtls".into(),
+        carried_per_s: 2499.0,
+        measured_unix_us: 1,
+    };
+    let beyond = told(&plan, Some(&ceiling));
+    assert!(
+        beyond.contains(
+            "2000/s will be left out: both-sidecars-mtls carries 2499/s at full speed here"
+        ),
+        "{beyond}"
+    );
+    ceiling.carried_per_s = 2501.0;
+    assert!(told(&plan, Some(&ceiling)).contains("no level lies above 80 % of it"));
+    // The lowest level stays, whatever is carried.
+    ceiling.carried_per_s = 10.0;
+    plan.keep_below(ceiling);
+    assert_eq!((plan.levels.len(), plan.left_out.len()), (1, 1));
+    assert!(plan.cells.iter().all(|cell| cell.level == "400/s"));
 }

@@ -4,22 +4,22 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use tare_report::pace;
+use tare_report::{pace, quantity};
 use tare_schema::estimate::estimate;
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
-use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{
-    Addressing, Arm, Compare, Form, NoiseFloor, Plan, Published, PublishedFigure, Restart, RoleLoad,
+    Addressing, Arm, Ceiling, Compare, Form, NoiseFloor, Plan, Published, PublishedFigure, Restart,
+    RoleLoad,
 };
 
 use super::noise::Earlier;
-use super::way;
+use super::{ceiling, way};
 
 /// Width of the column of headings.
 const HEAD: usize = 11;
 
 /// Everything that `tare plan` says.
-pub fn text(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
+pub fn text(plan: &Plan, earlier: &Earlier, out: &Path, known: Option<&Ceiling>) -> String {
     let mut page = Page::default();
     let form = match plan.form {
         Form::Full => "",
@@ -31,6 +31,9 @@ pub fn text(plan: &Plan, earlier: &Earlier, out: &Path) -> String {
     page.entry("workload", &workload(plan));
     arms(&mut page, plan);
     page.entry("levels", &levels(plan));
+    if let Some(words) = ceiling::words(plan, known) {
+        page.entry("levels", &words);
+    }
     for line in loads(plan) {
         page.entry("load", &line);
     }
@@ -293,28 +296,24 @@ fn published(figure: &Published) -> String {
     let value = match figure.figure {
         PublishedFigure::Ratio(ratio) => format!("× {ratio}"),
         PublishedFigure::AddedNs(ns) => format!("+{}", seconds(ns)),
-        PublishedFigure::Value(value) => format!("{value} {}", unit(figure.metric)),
+        PublishedFigure::Value(value) => quantity::value(figure.metric.unit(), value),
     };
     let caveat = figure
         .caveat
         .as_ref()
         .map_or_else(String::new, |caveat| format!("; {caveat}"));
+    let against = match figure.figure {
+        PublishedFigure::Value(_) => String::new(),
+        PublishedFigure::Ratio(_) | PublishedFigure::AddedNs(_) => {
+            format!(" against {}", figure.against)
+        }
+    };
     format!(
-        "{} against {}, {}{at}: {value} [{}{caveat}]",
+        "{}{against}, {}{at}: {value} [{}{caveat}]",
         figure.arm,
-        figure.against,
         figure.metric.label(),
         figure.source
     )
-}
-
-fn unit(metric: Metric) -> &'static str {
-    match metric.unit() {
-        Unit::Nanoseconds => "ns",
-        Unit::PerSecond => "per second",
-        Unit::CpuSecondsPer1000 => "CPU-seconds per 1000",
-        Unit::Bytes => "bytes",
-    }
 }
 
 /// What the plan holds but a run of it leaves out, and why.

@@ -1,0 +1,77 @@
+//! What this machine carries, as far as an earlier run of the same experiment has found it out.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tare_schema::plan::{Ceiling, Plan};
+use tare_schema::record::EnvironmentRecord;
+
+/// Run folders looked at, newest first, before giving up.
+const FOLDERS_MAX: usize = 50;
+/// How long a machine is taken to stay as it was: as long as its calibration.
+const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
+
+/// What was found with the same file, arms and cores since this machine was started, within a day.
+pub fn known(out: &Path, plan: &Plan) -> Option<Ceiling> {
+    if !plan.asks_for_ceiling() {
+        return None;
+    }
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let folders = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    // Names begin with the time: the last in order is the newest.
+    folders.sort();
+    let mut newest = folders.into_iter().rev().take(FOLDERS_MAX);
+    newest.find_map(|folder| {
+        let was: Plan = read(&folder.join("plan.json"))?;
+        let machine: EnvironmentRecord = read(&folder.join("environment.json"))?;
+        let ceiling = was.ceiling.clone()?;
+        let same = was.file_digest == plan.file_digest
+            && was.heaviest_arms() == plan.heaviest_arms()
+            && was.placement == plan.placement
+            && was.addressing == plan.addressing
+            && machine.boot_id == boot_id.trim();
+        (same && is_fresh(&ceiling)).then_some(ceiling)
+    })
+}
+
+fn is_fresh(ceiling: &Ceiling) -> bool {
+    let measured = SystemTime::UNIX_EPOCH + Duration::from_micros(ceiling.measured_unix_us);
+    let age = SystemTime::now().duration_since(measured);
+    // A clock that was set back says nothing of the machine.
+    age.is_ok_and(|age| age < GOOD_FOR)
+}
+
+fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    let text = std::fs::read_to_string(path).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// What becomes of the levels, in words; `None` where none is left out whatever the machine carries.
+pub fn words(plan: &Plan, known: Option<&Ceiling>) -> Option<String> {
+    if !plan.asks_for_ceiling() {
+        return None;
+    }
+    let Some(ceiling) = known else {
+        return Some(format!(
+            "before the first block {} will be run at full speed: levels above 80 % of what is carried then are left out",
+            plan.heaviest_arms().join(" and ")
+        ));
+    };
+    let mut kept = plan.clone();
+    kept.keep_below(ceiling.clone());
+    Some(match kept.left_out.as_slice() {
+        [] => format!(
+            "{} carried {:.0}/s at full speed: no level lies above 80 % of it",
+            ceiling.arm, ceiling.carried_per_s
+        ),
+        [first, ..] => {
+            let levels: Vec<&str> = kept
+                .left_out
+                .iter()
+                .map(|left| left.level.as_str())
+                .collect();
+            format!("{} will be left out: {}", levels.join(", "), first.why)
+        }
+    })
+}

@@ -1,0 +1,92 @@
+//! The tables of what others published: a row per figure, a column per source, and as a study prints its own.
+
+use tare_schema::view::View;
+
+use super::Grid;
+use crate::quantity::MISSING;
+
+/// Published figures beside ours.
+pub fn beside(view: &View) -> Grid {
+    let mut grid = Grid::new(
+        &[
+            "arm",
+            "against",
+            "level",
+            "metric",
+            "published",
+            "here",
+            "source",
+        ],
+        4,
+    );
+    for row in &view.published {
+        grid.rows.push(vec![
+            row.arm.clone(),
+            row.against.clone(),
+            row.level.clone().unwrap_or_else(|| MISSING.into()),
+            row.metric.label().into(),
+            row.theirs.clone(),
+            row.ours.clone(),
+            row.source.clone(),
+        ]);
+    }
+    grid
+}
+
+/// Mean ± standard deviation by a published study's rule, beside our mean over all blocks; empty when nobody asked.
+pub fn as_published(view: &View) -> Grid {
+    let heads = [
+        "level",
+        "arm",
+        "metric",
+        "mean ± sd",
+        "blocks",
+        "all blocks (95 %)",
+    ];
+    let mut grid = Grid::new(&heads, 3);
+    let mut before = ("", "");
+    for row in view.as_published.iter().flat_map(|all| &all.rows) {
+        let name = (row.level.as_str(), row.arm.as_str());
+        let (level, arm) = match before {
+            same if same == name => ("", ""),
+            (level, _) if level == name.0 => ("", name.1),
+            _ => name,
+        };
+        before = name;
+        grid.rows.push(vec![
+            level.into(),
+            arm.into(),
+            row.metric.label().into(),
+            row.text.clone(),
+            format!("{} of {}", row.blocks, row.blocks_all),
+            row.ours_text.clone(),
+        ]);
+    }
+    grid
+}
+
+/// The rule of [`as_published`] with the blocks it left out, in words.
+pub fn as_published_rule(view: &View) -> Option<String> {
+    let all = view.as_published.as_ref()?;
+    Some(format!("{}. {}", all.rule, all.dropped_text))
+}
+
+/// A column per source and per arm of ours; empty where there is one source only.
+pub fn columns(view: &View) -> Grid {
+    let Some(all) = &view.published_columns else {
+        return Grid::default();
+    };
+    let mut header = vec!["level".to_owned(), "metric".to_owned()];
+    header.extend(all.ours.iter().map(|arm| format!("{arm}, here")));
+    header.extend(all.theirs.iter().cloned());
+    let rows = all.rows.iter().map(|row| {
+        let mut cells = vec![row.level.clone(), row.metric.label().to_owned()];
+        cells.extend(row.ours.iter().chain(&row.theirs).cloned());
+        cells
+    });
+    Grid {
+        header,
+        rows: rows.collect(),
+        names: 2,
+    }
+}

@@ -1,0 +1,55 @@
+//! Why figures are missing: too few exchanges for a quantile.
+
+use tare_schema::metric::Metric;
+
+use crate::measure;
+use crate::quantity;
+use crate::trials::{CellName, Trials};
+
+/// The quantiles that no trial of these cells has, with what they would need; nothing where nothing was measured.
+pub fn missing(trials: &Trials<'_>, cells: &[CellName]) -> Vec<String> {
+    let measured = || cells.iter().filter_map(|name| trials.cells.get(name));
+    let all = || measured().flat_map(|cell| cell.values());
+    let most = all().map(|trial| measure::observations(trial.record)).max();
+    let Some(most) = most else { return Vec::new() };
+    let lacking: Vec<String> = [Metric::Median, Metric::P90, Metric::P99, Metric::P999]
+        .into_iter()
+        .filter(|metric| all().all(|trial| !trial.values.contains_key(metric)))
+        .filter_map(|metric| {
+            let (_, needed) = measure::quantile(metric)?;
+            (most < needed).then(|| {
+                format!(
+                    "{} needs {}",
+                    metric.label(),
+                    quantity::count(needed as f64)
+                )
+            })
+        })
+        .collect();
+    if lacking.is_empty() {
+        return Vec::new();
+    }
+    vec![format!(
+        "too few exchanges in a trial, {}: {}",
+        quantity::count(most as f64),
+        lacking.join(", ")
+    )]
+}
+
+/// Why a metric of two cells could not be judged.
+pub fn why(trials: &Trials<'_>, cells: [&CellName; 2], metric: Metric) -> String {
+    let known = cells.into_iter().filter_map(|name| trials.cells.get(name));
+    let fewest = known
+        .flat_map(|cell| cell.values())
+        .map(|trial| measure::observations(trial.record))
+        .min();
+    match (fewest, measure::quantile(metric)) {
+        (Some(fewest), Some((_, needed))) if fewest < needed => format!(
+            "too few exchanges in a trial: {} needs {}, there were {}",
+            metric.label(),
+            quantity::count(needed as f64),
+            quantity::count(fewest as f64)
+        ),
+        _ => "too few observations, or not measured here".into(),
+    }
+}

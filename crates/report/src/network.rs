@@ -1,0 +1,129 @@
+//! What passed through pods and what the machine did, over the fit trials of a cell.
+
+use tare_schema::metric::Unit;
+use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
+use tare_schema::view::{MachineView, PodView};
+
+use crate::cells::middle;
+use crate::measure;
+use crate::quantity::{self, MISSING};
+
+/// Heads of [`PodView::texts`].
+pub const POD_HEADS: [&str; 6] = [
+    "packets in /1000",
+    "packets out /1000",
+    "bytes in /exchange",
+    "bytes out /exchange",
+    "connections",
+    "retransmits",
+];
+
+/// Heads of [`MachineView::texts`].
+pub const MACHINE_HEADS: [&str; 5] = [
+    "softirq",
+    "stolen",
+    "other programs",
+    "busiest core",
+    "throttled",
+];
+
+/// Every pod that has a network of its own, in the order of the records.
+pub fn pods(records: &[&TrialRecord]) -> Vec<PodView> {
+    let mut names: Vec<&str> = Vec::new();
+    for pod in records.iter().flat_map(|record| of(record)) {
+        if !names.contains(&pod.pod.as_str()) {
+            names.push(&pod.pod);
+        }
+    }
+    names.into_iter().map(|name| pod(name, records)).collect()
+}
+
+fn of(record: &TrialRecord) -> &[PodUsage] {
+    record.machine.as_ref().map_or(&[], |machine| &machine.pods)
+}
+
+fn pod(name: &str, records: &[&TrialRecord]) -> PodView {
+    let figure = |amount: &dyn Fn(&TrialRecord, &PodUsage) -> Option<f64>| {
+        let values = records.iter().map(|record| {
+            let pod = of(record).iter().find(|pod| pod.pod == name)?;
+            amount(record, pod)
+        });
+        middle(values.collect())
+    };
+    let per_1000 = |count: fn(&PodUsage) -> Option<u64>| {
+        figure(&move |record, pod| measure::per_1000(record, count(pod)? as f64))
+    };
+    let in_window =
+        |count: fn(&PodUsage) -> Option<u64>| figure(&move |_, pod| Some(count(pod)? as f64));
+    let each = |per_1000: Option<f64>| per_1000.map(|amount| amount / 1000.0);
+    let mut view = PodView {
+        pod: name.to_owned(),
+        packets_in_per_1000: per_1000(|pod| pod.packets_in),
+        packets_out_per_1000: per_1000(|pod| pod.packets_out),
+        bytes_in_per_exchange: each(per_1000(|pod| pod.bytes_in)),
+        bytes_out_per_exchange: each(per_1000(|pod| pod.bytes_out)),
+        tcp_connections: in_window(|pod| Some(pod.tcp_opened? + pod.tcp_accepted?)),
+        tcp_retransmits: in_window(|pod| pod.tcp_retransmits),
+        texts: Vec::new(),
+    };
+    view.texts = vec![
+        count(view.packets_in_per_1000),
+        count(view.packets_out_per_1000),
+        bytes(view.bytes_in_per_exchange),
+        bytes(view.bytes_out_per_exchange),
+        count(view.tcp_connections),
+        count(view.tcp_retransmits),
+    ];
+    view
+}
+
+fn count(value: Option<f64>) -> String {
+    value.map_or_else(|| MISSING.into(), quantity::count)
+}
+
+fn bytes(value: Option<f64>) -> String {
+    value.map_or_else(
+        || MISSING.into(),
+        |value| quantity::value(Unit::Bytes, value),
+    )
+}
+
+/// The machine as a whole.
+pub fn machine(records: &[&TrialRecord]) -> MachineView {
+    let figure = |share: &dyn Fn(&TrialRecord, &MachineUsage) -> Option<f64>| {
+        let values = records
+            .iter()
+            .map(|record| share(record, record.machine.as_ref()?));
+        middle(values.collect())
+    };
+    let of_window = |ns: u64, machine: &MachineUsage| {
+        (machine.window_ns > 0).then_some(ns as f64 / machine.window_ns as f64)
+    };
+    let mut view = MachineView {
+        softirq_share: figure(&|_, machine| machine.softirq_share),
+        steal_share: figure(&|_, machine| machine.steal_share),
+        foreign_cores: figure(&|_, machine| of_window(machine.foreign_cpu_ns?, machine)),
+        busiest_core: figure(&|_, machine| machine.core_busy.iter().copied().reduce(f64::max)),
+        throttled_share: figure(&|record, machine| {
+            let worst = record
+                .parts
+                .iter()
+                .filter_map(|part| part.throttled_ns)
+                .max();
+            of_window(worst?, machine)
+        }),
+        texts: Vec::new(),
+    };
+    let percent = |share: Option<f64>| share.map_or_else(|| MISSING.into(), quantity::percent);
+    view.texts = vec![
+        percent(view.softirq_share),
+        percent(view.steal_share),
+        view.foreign_cores.map_or_else(
+            || MISSING.into(),
+            |cores| format!("{} of a core", quantity::percent(cores)),
+        ),
+        percent(view.busiest_core),
+        percent(view.throttled_share),
+    ];
+    view
+}
