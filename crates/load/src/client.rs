@@ -342,6 +342,39 @@ pub enum WithinStart {
     },
 }
 
+/// Records that arrived within an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordsIn {
+    /// How many.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// When the last of them arrived.
+    pub arrived_ns: u64,
+}
+
+/// How old something was when it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aged {
+    /// Which of the plan's requests brought it.
+    pub request: u16,
+    /// What the age is of.
+    pub age: Age,
+    /// When it began.
+    pub since_ns: u64,
+    /// How long ago that was.
+    pub age_ns: u64,
+}
+
+/// What an age is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// From the time at which it should have been sent, by the clock of this machine, to the nanosecond.
+    EndToEnd,
+    /// From the time that the record says, which is in milliseconds and by whoever's clock.
+    OfTimestamp,
+}
+
 /// What became of bytes given to [`Outlet::write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
@@ -392,6 +425,14 @@ pub trait Outlet {
     fn session(&mut self, ticket: Ticket, _series: u16, done: &Done<'_>) {
         self.done(ticket, done);
     }
+    /// Records arrived.
+    fn records(&mut self, _records: &RecordsIn) {}
+    /// Something that arrived says when it began.
+    fn aged(&mut self, _aged: &Aged) {}
+    /// Takes an exchange back that the client was given and never began, because the load is over.
+    fn withdraw(&mut self, ticket: Ticket) {
+        let _ = ticket;
+    }
     /// Tells of a fault of a connection that no exchange can be blamed with.
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display);
 }
@@ -440,6 +481,14 @@ pub trait Client {
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
     /// A timer went off.
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet);
+    /// What is there on the other side and has not been read, in records; `None` where that is not known.
+    fn backlog(&self) -> Option<u64> {
+        None
+    }
+    /// Whether the load has reached an end that only the protocol knows: its window ends here.
+    fn is_finished(&self) -> bool {
+        false
+    }
     /// Tells what the protocol has counted of its own, by name.
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
     /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].

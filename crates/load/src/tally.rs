@@ -38,10 +38,14 @@ pub enum Quantity {
     FirstByte = 7,
     /// `service` of an answer that came in parts.
     ServiceInParts = 8,
+    /// Of a record: from the time at which it should have been sent to its arrival.
+    EndToEnd = 9,
+    /// Of a record: from the time that it says to its arrival.
+    Age = 10,
 }
 
 impl Quantity {
-    const ALL: [Quantity; 9] = [
+    const ALL: [Quantity; 11] = [
         Quantity::Felt,
         Quantity::Service,
         Quantity::Lateness,
@@ -51,6 +55,8 @@ impl Quantity {
         Quantity::Handshake,
         Quantity::FirstByte,
         Quantity::ServiceInParts,
+        Quantity::EndToEnd,
+        Quantity::Age,
     ];
 }
 

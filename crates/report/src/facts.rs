@@ -164,9 +164,8 @@ fn role(role: &RoleLoad) -> FactGroup {
         ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
         ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
         ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
-        ClientSpec::KafkaProduce { connections, .. } => ("Kafka, producing", *connections),
         ClientSpec::Connect { at_once } => ("connections alone", *at_once),
-        ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
+        other => (other.name(), other.connections()),
     };
     let connections = quantity::counted(u64::from(connections), "connection", "connections");
     let requests: Vec<String> = load

@@ -61,6 +61,41 @@ pub struct Sample {
     pub in_flight: u64,
     /// Connections open at its end.
     pub connections: u32,
+    /// Of a protocol whose exchanges carry many records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordSample>,
+}
+
+/// The records of one sample, by the time they arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RecordSample {
+    /// How many.
+    pub count: u64,
+    /// Their bytes, as far as the load looks at them: see [`RecordCounts`].
+    pub bytes: u64,
+    /// Records that were there and had not been read when it ended; `None` where that is not known.
+    pub backlog: Option<u64>,
+    /// From their intended sending to their arrival, median; `None` where records do not say when that was.
+    pub end_to_end_p50_ns: Option<u64>,
+    /// The same, 99th percentile.
+    pub end_to_end_p99_ns: Option<u64>,
+    /// The same, maximum.
+    pub end_to_end_max_ns: Option<u64>,
+}
+
+/// Records carried by the exchanges of a load, by the time they arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RecordCounts {
+    /// Within the window.
+    pub in_window: u64,
+    /// From the first to the last byte of the load.
+    pub total: u64,
+    /// Bytes of those of the window: of keys and values where the load looks at each record, else of whole batches as they came.
+    pub bytes_in_window: u64,
+    /// The same of all.
+    pub bytes_total: u64,
+    /// From the start of the window to the last one's arrival in it.
+    pub last_arrival_ns: u64,
 }
 
 /// What one agent measured, over the window unless a field says otherwise.
@@ -99,6 +134,9 @@ pub struct LoadResult {
     /// Sessions, if the load was one of sessions: what is counted above are then the requests within them.
     #[serde(default)]
     pub sessions: Option<SessionCounts>,
+    /// Records, if its exchanges carry many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordCounts>,
     /// Counts per request and outcome.
     pub outcomes: Vec<OutcomeCount>,
     /// Faults of connections that no exchange is blamed with (bytes nobody asked for); `request` is empty.

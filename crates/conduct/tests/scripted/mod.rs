@@ -276,6 +276,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         right_by_status: Default::default(),
         overflow: 0,
         sessions: None,
+        records: None,
         outcomes: Vec::new(),
         connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,

@@ -64,7 +64,7 @@ impl FetchScanner {
         }
     }
 
-    /// A frame of so many bytes follows, without its length.
+    /// A frame of so many bytes follows, from behind its length and its correlation on.
     pub fn begin(&mut self, frame_bytes: usize) {
         self.place = Place::START;
         self.stage = Stage::Section;

@@ -5,8 +5,6 @@ use thiserror::Error;
 /// The first things an answer says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerHead {
-    /// Which request it belongs to.
-    pub correlation: i32,
     /// For how long the broker held it back, or wants us to hold back.
     pub throttle_ms: i32,
     /// Why the whole request failed; 0 if it did not.
@@ -105,18 +103,13 @@ impl Place {
         loop {
             match self.at {
                 At::Head => {
-                    let correlation = rest.int()?;
                     rest.tags()?;
                     let throttle_ms = rest.int()?;
                     let error = rest.short()?;
                     let _session = rest.int()?;
                     self.topics_left = rest.count()?;
                     self.at = At::Topic;
-                    return Some(Section::Head(AnswerHead {
-                        correlation,
-                        throttle_ms,
-                        error,
-                    }));
+                    return Some(Section::Head(AnswerHead { throttle_ms, error }));
                 }
                 At::Topic if self.topics_left == 0 => self.at = At::End,
                 At::Topic => {

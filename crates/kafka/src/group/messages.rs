@@ -48,7 +48,7 @@ impl GroupKind {
 
     /// Its key, and the oldest and newest version that are written here.
     #[must_use]
-    pub fn versions(self) -> (ApiKey, i16, i16) {
+    pub const fn versions(self) -> (ApiKey, i16, i16) {
         match self {
             GroupKind::Find => (ApiKey::FindCoordinator, 1, 3),
             GroupKind::Join => (ApiKey::JoinGroup, 5, 7),

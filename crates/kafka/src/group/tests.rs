@@ -364,6 +364,27 @@ fn what_was_committed_is_where_the_next_one_begins() {
 }
 
 #[test]
+fn who_is_in_a_hurry_commits_and_leaves_in_one_breath() {
+    let mut world = World::new(1, 2);
+    assert!(
+        world.members[0].hurry_away(Vec::new()).is_none(),
+        "no member yet"
+    );
+    world.run(5000);
+    let offset = CommitOffset {
+        topic: "t".into(),
+        partition: 1,
+        offset: 9,
+    };
+    let (to, words) = world.members[0].hurry_away(vec![offset]).unwrap();
+    assert_eq!(to, To::Node(1));
+    let kinds: Vec<_> = words.iter().map(GroupRequest::kind).collect();
+    assert_eq!(kinds, [GroupKind::Commit, GroupKind::Leave]);
+    assert!(world.members[0].is_over());
+    assert!(world.members[0].poll(u64::MAX).is_none());
+}
+
+#[test]
 fn a_coordinator_that_is_not_ready_is_asked_again_and_not_at_once() {
     let mut world = World::new(1, 2);
     // Popped from the back: no coordinator yet, one that still loads, one that is none any more.

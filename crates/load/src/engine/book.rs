@@ -249,6 +249,28 @@ impl Book {
         }
     }
 
+    /// Observes one value of something that began at this time.
+    #[inline]
+    pub(super) fn record_at(
+        &mut self,
+        since_ns: u64,
+        part: Part,
+        (request, quantity): (u16, Quantity),
+        value_ns: u64,
+    ) {
+        let series = Series {
+            second: (since_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32,
+            part,
+            request,
+            class: RIGHT,
+            quantity,
+        };
+        self.tally.record(series, value_ns);
+        if self.tally.is_full() {
+            self.replace_tally();
+        }
+    }
+
     /// Enters the end of an exchange, of a run of all that are left of it.
     ///
     /// # Panics

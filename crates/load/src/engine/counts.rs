@@ -2,6 +2,7 @@
 
 use tare_schema::agent::{Answered, ConnectionCounts, RequestCount, StatusCount};
 
+use super::records::Records;
 use crate::client::{Status, WaitCause};
 
 /// Exchanges by stage. Each is counted once it has come so far.
@@ -122,6 +123,8 @@ pub struct Counts {
     pub released: Released,
     /// The exchanges, where those are sessions.
     pub within: WithinSessions,
+    /// Records within exchanges, if the protocol tells of any.
+    pub records: Records,
     /// Answers that arrived in the window, whenever their exchange was intended.
     pub answered_in_window: Answered,
     /// Right answers of the window by status.
@@ -177,6 +180,7 @@ impl Counts {
         self.within.ended_in_window += other.within.ended_in_window;
         self.answered_in_window.right += other.answered_in_window.right;
         self.answered_in_window.errors += other.answered_in_window.errors;
+        self.records.add(&other.records);
         self.right_by_status.merge(&other.right_by_status);
         for (sum, one) in self.waits.iter_mut().zip(&other.waits) {
             sum.count += one.count;

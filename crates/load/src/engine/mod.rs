@@ -7,6 +7,7 @@ mod choice;
 mod counts;
 #[cfg(test)]
 mod pair_tests;
+mod records;
 mod sessions;
 #[cfg(test)]
 pub(crate) mod sim;
@@ -20,12 +21,13 @@ use std::net::SocketAddr;
 pub use book::{Book, HandOver};
 pub use choice::Choice;
 pub use counts::{Counts, Released, Stages, Waits};
+pub use records::Records;
 pub use sessions::SessionWindow;
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Client, Closed, ConnId, Connected, Done, ErrorClass, Outlet, Stamp, TIMERS_MAX, Ticket,
-    TimerId, Within, Written,
+    Aged, Client, Closed, ConnId, Connected, Done, ErrorClass, Outlet, RecordsIn, Stamp,
+    TIMERS_MAX, Ticket, TimerId, Within, Written,
 };
 
 /// Releases in one go before events are looked at again: a loop far behind must still read answers.
@@ -387,6 +389,20 @@ impl<W: Wire> Outlet for Desked<'_, W> {
 
     fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
         self.desk.book.session(ticket, series, done);
+    }
+
+    #[inline]
+    fn records(&mut self, records: &RecordsIn) {
+        self.desk.book.records(records);
+    }
+
+    #[inline]
+    fn aged(&mut self, aged: &Aged) {
+        self.desk.book.aged(aged);
+    }
+
+    fn withdraw(&mut self, ticket: Ticket) {
+        self.desk.book.withdraw(ticket);
     }
 
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {

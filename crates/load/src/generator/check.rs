@@ -10,7 +10,7 @@ use tare_schema::load::{
 };
 use thiserror::Error;
 
-use super::producing;
+use super::{fetching, producing};
 use crate::http1::request::RequestError;
 use crate::tally::REQUESTS_MAX;
 
@@ -197,6 +197,10 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
             produce,
         } => {
             producing::check(produce)?;
+            Ok(*connections)
+        }
+        ClientSpec::KafkaFetch { connections, fetch } => {
+            fetching::check(fetch)?;
             Ok(*connections)
         }
         ClientSpec::Planned { name, .. } => Err(PlanError::Protocol(name.clone())),

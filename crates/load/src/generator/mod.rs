@@ -3,6 +3,7 @@
 //! This is the one place where pacing, stop, client and transport of a plan meet.
 
 mod check;
+mod fetching;
 mod figures;
 mod filled;
 mod limits;
@@ -173,6 +174,12 @@ pub fn run(
             let producing = producing::Producing::of(plan, produce)?;
             launch_fallible(plan, &setup, stop, observer, |part| {
                 Ok(producing.producer(&setup, &part)?)
+            })
+        }
+        ClientSpec::KafkaFetch { ref fetch, .. } => {
+            let fetching = fetching::Fetching::of(plan, fetch)?;
+            launch(plan, &setup, stop, observer, |part| {
+                fetching.consumer(&setup, &part)
             })
         }
         ClientSpec::Connect { .. } => {

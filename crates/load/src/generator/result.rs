@@ -75,6 +75,9 @@ pub(crate) fn assemble(
         requests_sent_total: counts.exchanges().sent,
         by_request: by_request(&counts, &gathered.names),
         sessions: sessions(&counts),
+        records: Some(counts.records)
+            .filter(|records| records.are_told)
+            .map(|records| records.counts),
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
         tls: tls(gathered),

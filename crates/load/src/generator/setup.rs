@@ -292,6 +292,7 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
         ClientSpec::Tcp { .. }
         | ClientSpec::Connect { .. }
         | ClientSpec::KafkaProduce { .. }
+        | ClientSpec::KafkaFetch { .. }
         | ClientSpec::Planned { .. } => None,
     }
 }

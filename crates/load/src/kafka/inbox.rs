@@ -1,8 +1,12 @@
 //! Frames of answers, taken from what arrives: in place when they are whole, put together when they come in parts.
 
+mod streamed;
+
 use std::ops::Deref;
 
 use tare_kafka::frame::{self, FrameError};
+
+pub(super) use streamed::Part;
 
 /// Reserved at once for a frame in parts: a length alone is no reason to take more.
 const RESERVED_MAX_BYTES: usize = 1 << 20;
@@ -35,6 +39,10 @@ pub(super) struct Inbox {
     /// What is behind.
     body: Vec<u8>,
     spare: Vec<u8>,
+    /// Length and number of a frame, until it is known whether it is streamed.
+    early: Vec<u8>,
+    /// The number of the frame that is streamed, and how many bytes of it are left.
+    stream: Option<(i32, usize)>,
 }
 
 impl Inbox {
@@ -81,6 +89,8 @@ impl Inbox {
     pub fn reset(&mut self) {
         self.head.clear();
         self.body.clear();
+        self.early.clear();
+        self.stream = None;
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod cluster;
 pub mod errors;
+pub mod fetch;
 mod inbox;
 pub mod names;
 mod outbox;

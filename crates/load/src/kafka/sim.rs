@@ -4,6 +4,8 @@
     reason = "what one protocol's tests do not need another's do"
 )]
 
+mod consuming;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -80,6 +82,7 @@ pub struct Brokers {
     pub metadata_asked: usize,
     pub next_producer: i64,
     pub acks: i16,
+    pub consuming: consuming::Consuming,
     conns: HashMap<ConnId, (i32, Vec<u8>)>,
     /// Last sequences by producer and partition, the newest last.
     sequences: HashMap<(i64, i32), VecDeque<(i32, i32)>>,
@@ -93,12 +96,15 @@ impl Brokers {
             leaders: (0..partitions).map(|at| nodes[at % nodes.len()]).collect(),
             epoch: 1,
             topic_error: 0,
-            versions: vec![
+            versions: [
                 (ApiKey::ApiVersions, 0, 4),
                 (ApiKey::Metadata, 0, 13),
                 (ApiKey::Produce, 3, 13),
                 (ApiKey::InitProducerId, 0, 5),
-            ],
+            ]
+            .into_iter()
+            .chain(Self::consumer_versions())
+            .collect(),
             logs: BTreeMap::new(),
             rule: Box::new(|_| Fate::Take),
             delay_ns: MS,
@@ -107,6 +113,7 @@ impl Brokers {
             metadata_asked: 0,
             next_producer: 100,
             acks: -1,
+            consuming: Default::default(),
             conns: HashMap::new(),
             sequences: HashMap::new(),
         }
@@ -288,7 +295,10 @@ impl Brokers {
                     _ => Self::answer(&body, version, id),
                 }
             }
-            other => panic!("nobody asks {other:?} here"),
+            other => {
+                let acts = self.consumer(node, (other, version, id), &mut bytes);
+                return acts.unwrap_or_else(|| panic!("nobody asks {other:?} here"));
+            }
         };
         vec![Act::Send(answer)]
     }

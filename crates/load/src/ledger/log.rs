@@ -27,6 +27,8 @@ impl Log {
             | Quantity::Service
             | Quantity::ServiceInParts
             | Quantity::FirstByte
+            | Quantity::EndToEnd
+            | Quantity::Age
             | Quantity::Connect
             | Quantity::Handshake => Log::Latency,
             Quantity::Lateness | Quantity::Lag | Quantity::Wait => Log::Lateness,

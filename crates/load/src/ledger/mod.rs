@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use tare_schema::agent::Sample;
+use tare_schema::agent::{RecordCounts, RecordSample, Sample};
 use tare_stats::hlog::WriteError;
 
 pub use log::{Ends, Log, Logs, Naming};
@@ -52,6 +52,7 @@ pub struct Ledger {
 struct Live {
     felt: Sparse,
     lateness: Sparse,
+    end_to_end: Sparse,
 }
 
 #[derive(Debug, Default)]
@@ -61,11 +62,14 @@ struct Pending {
     end_offset_ns: u64,
     in_flight: u64,
     open: u32,
+    records: Option<RecordCounts>,
+    backlog: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 struct WorkerState {
     all: Stages,
+    records: RecordCounts,
     /// Ticks reported.
     ticks: u64,
     ended: bool,
@@ -160,13 +164,15 @@ impl Ledger {
             match series.quantity {
                 Quantity::Felt => live.felt.add_sorted(&self.run),
                 Quantity::Lateness => live.lateness.add_sorted(&self.run),
+                Quantity::EndToEnd => live.end_to_end.add_sorted(&self.run),
                 Quantity::Service
                 | Quantity::ServiceInParts
                 | Quantity::FirstByte
                 | Quantity::Lag
                 | Quantity::Wait
                 | Quantity::Connect
-                | Quantity::Handshake => {}
+                | Quantity::Handshake
+                | Quantity::Age => {}
             }
             if series.part == Part::Window {
                 let as_a = |quantity| Series { quantity, ..series };
@@ -191,6 +197,16 @@ impl Ledger {
         let pending = self.pending.entry(tick.number).or_default();
         pending.live.felt.add_sorted(live.felt.counts());
         pending.live.lateness.add_sorted(live.lateness.counts());
+        pending.live.end_to_end.add_sorted(live.end_to_end.counts());
+        if let Some(records) = tick.records {
+            let sum = pending.records.get_or_insert_default();
+            sum.total += records.total - state.records.total;
+            sum.bytes_total += records.bytes_total - state.records.bytes_total;
+            state.records = records;
+        }
+        if let Some(backlog) = tick.backlog {
+            *pending.backlog.get_or_insert(0) += backlog;
+        }
         pending.stages.add(&tick.all.since(&state.all));
         pending.end_offset_ns = pending.end_offset_ns.max(tick.end_offset_ns);
         pending.in_flight += tick.in_flight;
@@ -232,6 +248,14 @@ impl Ledger {
             lateness_p99_ns: live.lateness.quantile_ns(0.99),
             in_flight: pending.in_flight,
             connections: pending.open,
+            records: pending.records.map(|records| RecordSample {
+                count: records.total,
+                bytes: records.bytes_total,
+                backlog: pending.backlog,
+                end_to_end_p50_ns: live.end_to_end.quantile_ns(0.5),
+                end_to_end_p99_ns: live.end_to_end.quantile_ns(0.99),
+                end_to_end_max_ns: live.end_to_end.max_ns(),
+            }),
         }
     }
 
@@ -283,6 +307,8 @@ impl Naming for Names {
             Quantity::Felt => "felt",
             Quantity::Service | Quantity::ServiceInParts => "service",
             Quantity::FirstByte => "first-byte",
+            Quantity::EndToEnd => "end-to-end",
+            Quantity::Age => "age",
             Quantity::Connect => return of_connection(role, "connect", series.class),
             Quantity::Handshake => return of_connection(role, "handshake", series.class),
             Quantity::Lateness => return format!("{role}.lateness"),

@@ -50,6 +50,9 @@ impl<C: Client> Worker<C> {
             }
             Phase::Running => {
                 self.engine.book_mut().cut(self.plan.control.end_ns());
+                if self.engine.client().is_finished() {
+                    self.engine.book_mut().cut(now_ns);
+                }
                 self.mark(now_ns);
                 if self.engine.book().arrivals().is_over(now_ns) {
                     let end_ns = self.engine.book().arrivals().window_end_ns();

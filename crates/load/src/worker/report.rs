@@ -1,6 +1,6 @@
 //! What a worker tells while and after it works.
 
-use tare_schema::agent::TlsCount;
+use tare_schema::agent::{RecordCounts, TlsCount};
 
 use crate::engine::{Counts, Stages};
 use crate::tally::Tally;
@@ -49,6 +49,10 @@ pub struct Tick {
     pub in_flight: u64,
     /// Connections open.
     pub open: u32,
+    /// Records so far, if the protocol tells of any.
+    pub records: Option<RecordCounts>,
+    /// What has not been read, if that is known.
+    pub backlog: Option<u64>,
 }
 
 /// What a worker leaves.

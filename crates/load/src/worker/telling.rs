@@ -28,6 +28,10 @@ impl<C: Client> Worker<C> {
             all: *book.counts().exchanges(),
             in_flight: book.under_way() as u64,
             open: book.counts().open,
+            records: Some(book.counts().records)
+                .filter(|records| records.are_told)
+                .map(|records| records.counts),
+            backlog: self.engine.client().backlog(),
         };
         self.next_tick += 1;
         self.send(FromWorker::Tick(tick));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallSpec, ProduceSpec};
+use super::{CallSpec, FetchSpec, ProduceSpec};
 
 /// The protocol spoken and how many connections carry it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,13 @@ pub enum ClientSpec {
         /// Attempts at once over all workers.
         at_once: u32,
     },
+    /// Fetching from a Kafka cluster; its addresses are those to ask first. An exchange is a fetch.
+    KafkaFetch {
+        /// Connections over all workers, as far as that can be known before: one to each broker in each worker.
+        connections: u32,
+        /// What is fetched, and how.
+        fetch: Box<FetchSpec>,
+    },
     /// A protocol that can be planned but that this version's agent does not speak: it refuses it by name.
     Planned {
         /// Name of the protocol.
@@ -58,6 +65,38 @@ pub enum ClientSpec {
         /// Connections over all workers.
         connections: u32,
     },
+}
+
+impl ClientSpec {
+    /// The protocol in a word.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            ClientSpec::Http1 { .. } => "http1",
+            ClientSpec::Http2 { .. } => "http2",
+            ClientSpec::Grpc { .. } => "grpc",
+            ClientSpec::Tcp { .. } => "tcp",
+            ClientSpec::Connect { .. } => "connect",
+            ClientSpec::KafkaProduce { .. } => "kafka-produce",
+            ClientSpec::KafkaFetch { .. } => "kafka-fetch",
+            ClientSpec::Planned { name, .. } => name,
+        }
+    }
+
+    /// Connections over all workers.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        match self {
+            ClientSpec::Http1 { connections }
+            | ClientSpec::Http2 { connections, .. }
+            | ClientSpec::Grpc { connections, .. }
+            | ClientSpec::Tcp { connections, .. }
+            | ClientSpec::KafkaProduce { connections, .. }
+            | ClientSpec::KafkaFetch { connections, .. }
+            | ClientSpec::Planned { connections, .. } => *connections,
+            ClientSpec::Connect { at_once } => *at_once,
+        }
+    }
 }
 
 /// How connections come and go, whatever is spoken on them.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod client;
+mod fetch;
 mod grpc;
 mod mix;
 mod pacing;
@@ -17,6 +18,7 @@ pub mod template;
 mod transport;
 
 pub use client::{ClientSpec, ConnectionRules, Direction, TcpContent, TcpExchange};
+pub use fetch::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};

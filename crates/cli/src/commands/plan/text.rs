@@ -150,9 +150,8 @@ fn load(role: &RoleLoad, several: bool) -> String {
         ClientSpec::Http2 { connections, .. } => ("http2", *connections),
         ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
         ClientSpec::Tcp { connections, .. } => ("tcp", *connections),
-        ClientSpec::KafkaProduce { connections, .. } => ("kafka-produce", *connections),
         ClientSpec::Connect { at_once } => ("connections alone", *at_once),
-        ClientSpec::Planned { name, connections } => (name.as_str(), *connections),
+        other => (other.name(), other.connections()),
     };
     let window = match stop {
         Stop::Duration { window_ns } => format!("window {}", seconds(*window_ns)),

@@ -48,6 +48,21 @@ impl Member {
         Some((To::Node(coordinator), self.ask(request)))
     }
 
+    /// The last words of who waits for no answer: a commit, if there are offsets, and the farewell. The membership is over.
+    pub fn hurry_away(&mut self, offsets: Vec<CommitOffset>) -> Option<(To, Vec<GroupRequest>)> {
+        let coordinator = self.coordinator?;
+        if self.member.is_empty() || self.step == Step::Over {
+            return None;
+        }
+        let mut words = Vec::new();
+        if self.step == Step::Stable && !offsets.is_empty() {
+            words.push(self.commit_of(offsets));
+        }
+        words.push(self.farewell());
+        self.end(GroupEvent::Left);
+        Some((To::Node(coordinator), words))
+    }
+
     /// When to ask again, if nothing comes before.
     #[must_use]
     pub fn next_ns(&self) -> u64 {

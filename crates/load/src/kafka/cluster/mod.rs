@@ -23,7 +23,7 @@ use tare_kafka::sasl::Credentials;
 
 pub use link::Answered;
 use link::{Link, NO_NODE, SEED, State};
-pub use receiving::Answer;
+pub use receiving::{Answer, Piece, Taken};
 pub use table::{Partition, Topic};
 
 use super::names::Resolve;

@@ -1,5 +1,7 @@
 //! What brokers answer: the cluster's own questions are dealt with, the owner's answers handed on.
 
+mod streamed;
+
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::{self, FrameError};
 use tare_kafka::kafka_protocol::ResponseError;
@@ -7,6 +9,8 @@ use tare_kafka::kafka_protocol::messages::{
     ApiVersionsRequest, ApiVersionsResponse, MetadataRequest,
 };
 use tare_kafka::kafka_protocol::protocol::Request;
+
+pub use streamed::{Piece, Taken};
 
 use super::Cluster;
 use super::link::{self, Answered, Pending, Purpose, State};

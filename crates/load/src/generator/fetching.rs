@@ -1,0 +1,110 @@
+//! From a plan to consumers of Kafka.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use tare_kafka::group::Assignor;
+use tare_kafka::sasl::Credentials;
+use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Transport};
+
+use super::PlanError;
+use super::check::number;
+use super::producing::login;
+use super::setup::{Part, Setup};
+use crate::clock::{monotonic_ns, realtime_ns};
+use crate::kafka::ClusterPlan;
+use crate::kafka::cluster::Security;
+use crate::kafka::fetch::{self, Fetch, FetchPlan};
+use crate::kafka::names::SystemNames;
+
+/// Fetches of one worker at once.
+const FETCHES_MAX: u16 = 1000;
+
+/// What an answer may have, below the longest frame that is read.
+const FETCH_BYTES_MAX: u32 = 100 << 20;
+
+/// Checks what a plan says of fetching.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
+    if fetch.topics.is_empty() {
+        return Err(number("the number of topics", 0, "at least 1"));
+    }
+    let at_once = fetch.at_once;
+    if !(1..=FETCHES_MAX).contains(&at_once) {
+        return Err(number(
+            "the number of fetches at once",
+            at_once,
+            "1 to 1000",
+        ));
+    }
+    let bytes = fetch.max_bytes.min(fetch.partition_max_bytes);
+    if bytes == 0 || fetch.max_bytes > FETCH_BYTES_MAX {
+        let must = "1 byte to 100 MiB";
+        return Err(number("the size of a fetch", bytes, must));
+    }
+    if fetch.until.records == Some(0) {
+        return Err(number("the number of records", 0, "at least 1"));
+    }
+    if let FetchShare::Group { assignors, .. } = &fetch.share {
+        let is_known = |name: &String| Assignor::ALL.iter().any(|known| known.name() == name);
+        if assignors.is_empty() || !assignors.iter().all(is_known) {
+            let must = "range or sticky";
+            return Err(number("the assignor", assignors.join(","), must));
+        }
+    }
+    Ok(())
+}
+
+/// What all consumers of a plan have in common.
+pub(super) struct Fetching<'a> {
+    plan: &'a LoadPlan,
+    spec: &'a FetchSpec,
+    login: Option<Credentials>,
+    names: Arc<SystemNames>,
+    arrived: Arc<AtomicU64>,
+}
+
+impl<'a> Fetching<'a> {
+    /// Reads what has to be read.
+    ///
+    /// # Errors
+    /// When a password cannot be read.
+    pub fn of(plan: &'a LoadPlan, spec: &'a FetchSpec) -> Result<Self, PlanError> {
+        Ok(Self {
+            plan,
+            spec,
+            login: spec.login.as_ref().map(login).transpose()?,
+            names: Arc::new(SystemNames::default()),
+            arrived: Arc::new(AtomicU64::new(0)),
+        })
+    }
+
+    /// The consumer of one worker.
+    pub fn consumer(&self, setup: &Setup, part: &Part) -> Fetch {
+        let load = &self.plan.load;
+        Fetch::new(FetchPlan {
+            cluster: ClusterPlan {
+                seeds: Arc::clone(&setup.addresses),
+                first: part.first,
+                topics: self.spec.topics.clone(),
+                client_id: self.spec.client_id.clone(),
+                apis: &fetch::APIS,
+                connect_timeout_ns: load.timeout_ns,
+                request_timeout_ns: load.timeout_ns,
+                names: self.names.clone(),
+                security: match load.transport {
+                    Transport::Tcp => Security::Plain,
+                    Transport::Tls(_) => Security::Tls,
+                },
+                login: self.login.clone(),
+            },
+            spec: self.spec.clone(),
+            worker: (part.worker, setup.workers),
+            arrived: Arc::clone(&self.arrived),
+            timeout_ns: load.timeout_ns,
+            realtime_offset_ns: i128::from(realtime_ns()) - i128::from(monotonic_ns()),
+        })
+    }
+}

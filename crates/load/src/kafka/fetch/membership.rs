@@ -1,0 +1,211 @@
+//! The consumer as a member of a group: what the member asks goes to the coordinator, what it is given is fetched.
+
+use tare_kafka::bytes::Bytes;
+use tare_kafka::frame::FrameError;
+use tare_kafka::group::{
+    Assigned, Assignor, CommitOffset, GroupAnswer, GroupEvent, GroupKind, GroupPlan, GroupRequest,
+    Member, To,
+};
+use tare_schema::load::{FetchShare, FetchSpec};
+
+use super::source::Source;
+use super::{Fetch, GROUP};
+use crate::client::Outlet;
+use crate::kafka::cluster::{Answer, Cluster};
+
+const MS: u64 = 1_000_000;
+
+/// Beyond its own limit, an answer may take so long.
+const GRACE_NS: u64 = 10_000 * MS;
+
+/// The membership.
+#[derive(Debug)]
+pub struct Membership {
+    pub member: Member,
+    commit_every_ns: Option<u64>,
+    next_commit_ns: u64,
+    rebalance_ns: u64,
+}
+
+impl Membership {
+    /// As the plan says; `None` without a group.
+    pub fn of(spec: &FetchSpec) -> Option<Self> {
+        let FetchShare::Group {
+            group,
+            assignors,
+            commit_every_ms,
+            session_timeout_ms,
+        } = &spec.share
+        else {
+            return None;
+        };
+        let mut plan = GroupPlan::new(group, &spec.topics);
+        plan.assignors = Assignor::ALL
+            .into_iter()
+            .filter(|known| assignors.iter().any(|name| name == known.name()))
+            .collect();
+        let place = |of: &Assignor| assignors.iter().position(|name| name == of.name());
+        plan.assignors.sort_by_key(place);
+        plan.session_timeout_ms = i32::try_from(*session_timeout_ms).unwrap_or(i32::MAX);
+        plan.heartbeat_every_ms = (session_timeout_ms / 3).clamp(1, 3000);
+        Some(Self {
+            rebalance_ns: u64::from(plan.rebalance_timeout_ms.unsigned_abs()) * MS,
+            member: Member::new(plan),
+            commit_every_ns: commit_every_ms.map(|every| u64::from(every) * MS),
+            next_commit_ns: 0,
+        })
+    }
+}
+
+impl Fetch {
+    /// Asks what the member wants to be asked.
+    pub(super) fn ask_group(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        let Some(group) = &mut self.group else { return };
+        for topic in self.cluster.topics() {
+            if topic.is_led() {
+                group
+                    .member
+                    .know(&topic.name, topic.partitions.len() as u32);
+            }
+        }
+        // Without the cluster's word on topics, a leader would share nothing out.
+        if !self.cluster.topics().iter().all(|topic| topic.is_led()) {
+            return;
+        }
+        if let Some(every_ns) = group.commit_every_ns
+            && group.member.is_stable()
+            && now_ns >= group.next_commit_ns
+        {
+            if group.next_commit_ns > 0 {
+                group
+                    .member
+                    .commit(offsets(&self.reading.sources, &self.spec.topics));
+            }
+            group.next_commit_ns = now_ns.saturating_add(every_ns);
+        }
+        while let Some((to, request)) = group.member.poll(now_ns) {
+            let kind = request.kind();
+            let broker = match to {
+                To::Any => self.cluster.any_usable(),
+                To::Node(node) => self.cluster.broker(node),
+            };
+            if let Some(broker) = broker {
+                self.cluster.want(broker, out);
+            }
+            let usable = broker.filter(|&broker| self.cluster.is_usable(broker));
+            let limit_ns = match kind {
+                GroupKind::Join => group.rebalance_ns + GRACE_NS,
+                _ => self.timeout_ns + u64::from(self.spec.max_wait_ms) * MS,
+            };
+            let Some(broker) = usable else {
+                group.member.lost(kind, now_ns);
+                continue;
+            };
+            if let Err(error) = send(&mut self.cluster, broker, &request, limit_ns, out) {
+                self.problem.get_or_insert(error.to_string());
+            }
+        }
+        let commit_ns = match (group.commit_every_ns, group.member.is_stable()) {
+            (Some(_), true) => group.next_commit_ns,
+            _ => u64::MAX,
+        };
+        self.wake_ns = self.wake_ns.min(group.member.next_ns()).min(commit_ns);
+        self.heed_group(out);
+    }
+
+    /// The coordinator answered.
+    pub(super) fn group_answer(&mut self, answer: &Answer<'_>, out: &mut impl Outlet) {
+        let Some(group) = &mut self.group else { return };
+        let kind = GroupKind::ALL[(answer.token - GROUP) as usize % GroupKind::ALL.len()];
+        let bytes = Bytes::copy_from_slice(&answer.frame);
+        match GroupAnswer::read(kind, bytes, answer.version) {
+            Ok(read) => group.member.answer(read, out.now_ns()),
+            Err(error) => {
+                group.member.lost(kind, out.now_ns());
+                self.cluster.distrust(answer.broker, &error, out);
+            }
+        }
+        self.heed_group(out);
+    }
+
+    /// What happened to the membership.
+    pub(super) fn heed_group(&mut self, out: &mut impl Outlet) {
+        let Some(group) = &mut self.group else { return };
+        let mut given: Option<Vec<Assigned>> = None;
+        while let Some(event) = group.member.event() {
+            match event {
+                GroupEvent::Assigned(partitions) => given = Some(partitions),
+                GroupEvent::Revoked(_) => given = Some(Vec::new()),
+                GroupEvent::Committed | GroupEvent::Left => {}
+                GroupEvent::Failed(error) => {
+                    given = Some(Vec::new());
+                    self.problem.get_or_insert(error.to_string());
+                }
+            }
+        }
+        let Some(given) = given else { return };
+        let ask = self.ask();
+        let topic = |name: &str| self.spec.topics.iter().position(|known| known == name);
+        let sources = given.iter().filter_map(|one| {
+            let topic = u16::try_from(topic(&one.topic)?).ok()?;
+            Some(Source::new(topic, one.partition, one.committed, ask))
+        });
+        let sources = sources.collect();
+        self.deal(sources, out);
+    }
+
+    /// Commits and leaves without waiting for an answer: the end has come.
+    pub(super) fn leave_group(&mut self, out: &mut impl Outlet) {
+        let Some(group) = &mut self.group else { return };
+        let commits = group.commit_every_ns.is_some();
+        let offsets = match commits {
+            true => offsets(&self.reading.sources, &self.spec.topics),
+            false => Vec::new(),
+        };
+        let Some((To::Node(node), words)) = group.member.hurry_away(offsets) else {
+            return;
+        };
+        let broker = self.cluster.broker(node);
+        let Some(broker) = broker.filter(|&broker| self.cluster.is_usable(broker)) else {
+            return;
+        };
+        for request in words {
+            // Nobody waits: what could not be written is found by the session's end.
+            let _ = send(&mut self.cluster, broker, &request, self.timeout_ns, out);
+        }
+    }
+}
+
+/// How far each partition is.
+fn offsets(sources: &[Source], topics: &[String]) -> Vec<CommitOffset> {
+    let each = sources.iter().filter_map(|source| {
+        Some(CommitOffset {
+            topic: topics[usize::from(source.topic)].clone(),
+            partition: source.partition,
+            offset: source.position?,
+        })
+    });
+    each.collect()
+}
+
+fn send(
+    cluster: &mut Cluster,
+    broker: u32,
+    request: &GroupRequest,
+    limit_ns: u64,
+    out: &mut impl Outlet,
+) -> Result<(), FrameError> {
+    let kind = request.kind();
+    let number = GroupKind::ALL.iter().position(|known| *known == kind);
+    let token = GROUP + number.unwrap_or(0) as u32;
+    match request {
+        GroupRequest::Find(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Join(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Sync(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Heartbeat(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Offsets(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Commit(request) => cluster.send(broker, token, request, limit_ns, out),
+        GroupRequest::Leave(request) => cluster.send(broker, token, request, limit_ns, out),
+    }
+}
