@@ -3,6 +3,7 @@
 mod cargo;
 mod checksum;
 mod debian;
+mod go;
 mod maven;
 mod pip;
 
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use tare_schema::record::TargetVersion;
-use tare_schema::target::{CargoDef, Get};
+use tare_schema::target::{CargoDef, Get, GoDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
@@ -163,11 +164,16 @@ impl Fetcher {
             Get::Pip(wheel) => pip::present(wheel, &self.cache, &target.def.target),
             Get::Cargo(package) => self.package(target, package).present(),
             Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).present(),
+            Get::Go(module) => self.module(target, module).present(),
         }
     }
 
     fn package<'a>(&self, target: &Target, package: &'a CargoDef) -> cargo::Package<'a> {
         cargo::Package::of(package, &target.folder, &self.own, &self.cache)
+    }
+
+    fn module<'a>(&'a self, target: &'a Target, module: &'a GoDef) -> go::Module<'a> {
+        go::Module::of(module, target.def.target.as_str(), &self.cache)
     }
 
     /// Makes it be there.
@@ -184,6 +190,7 @@ impl Fetcher {
             Get::Pip(wheel) => pip::download(wheel, &self.cache, &target.def.target, say),
             Get::Cargo(package) => self.package(target, package).build(say),
             Get::Maven(archives) => maven::Archives::of(archives, target, &self.cache).fetch(say),
+            Get::Go(module) => self.module(target, module).build(say),
         }
     }
 

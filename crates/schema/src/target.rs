@@ -134,6 +134,8 @@ pub enum Get {
     Cargo(CargoDef),
     /// Java archives from a Maven repository, by the ordinary mvn client.
     Maven(MavenDef),
+    /// A program built from a Go module, by the ordinary go client.
+    Go(GoDef),
 }
 
 /// A Debian package.
@@ -191,6 +193,26 @@ pub struct MavenDef {
     /// Steps once after the archives are there, within their folder; words see `{{ bin }}` and `{{ folder }}`, the target folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<StepDef>,
+}
+
+/// A program of a Go module, under the target's name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GoDef {
+    /// Path of the module.
+    pub module: String,
+    /// Its version, exact.
+    pub version: String,
+    /// Its checksum as go.sum has it: `h1:` and so on. What it needs is pinned by its own go.sum.
+    pub sum: String,
+    /// The package of the program, seen from the module: `./cmd/name`.
+    pub package: String,
+    /// Build tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Files that are written before the build: path in the module → text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// How the software tells its version.

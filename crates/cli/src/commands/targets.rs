@@ -123,6 +123,7 @@ fn source(get: &Get) -> String {
         Get::Pip(wheel) => format!("pip {}=={}", wheel.package, wheel.version),
         Get::Cargo(package) => format!("built by cargo from {}", package.folder),
         Get::Maven(maven) => format!("maven {}", maven.artifacts.join(" ")),
+        Get::Go(go) => format!("go {}@{}", go.module, go.version),
     }
 }
 

@@ -1,0 +1,252 @@
+//! Programs that are built from a Go module, by the ordinary go client, pinned by the module's checksum.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use tare_schema::target::GoDef;
+
+use super::checksum::sha256_of;
+use super::{Found, locate};
+use crate::tool;
+
+/// The module and what it needs over a slow line.
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
+/// A first build with everything, on one slow core that others use.
+const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// Copying the sources.
+const COPY_LIMIT: Duration = Duration::from_secs(2 * 60);
+
+/// The module, and where its program comes to lie.
+pub(super) struct Module<'a> {
+    def: &'a GoDef,
+    target: &'a str,
+    cache: &'a Path,
+}
+
+/// What `go mod download -json` says.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Downloaded {
+    dir: Option<PathBuf>,
+    sum: Option<String>,
+    error: Option<String>,
+}
+
+impl<'a> Module<'a> {
+    pub(super) fn of(def: &'a GoDef, target: &'a str, cache: &'a Path) -> Module<'a> {
+        Module { def, target, cache }
+    }
+
+    /// The program from an earlier build.
+    pub(super) fn present(&self) -> Option<Found> {
+        let bin = self.folder()?.join(self.target);
+        bin.is_file().then(|| self.found(bin))
+    }
+
+    /// Downloads, verifies, builds, and only then gives the folder its name. The caller holds the lock of the target.
+    pub(super) fn build(&self, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
+        let name = self.name();
+        let go = locate("go").ok_or_else(|| {
+            format!(
+                "go {name}: no go here; install Go from https://go.dev/dl and let it be in PATH"
+            )
+        })?;
+        let folder = self
+            .folder()
+            .ok_or_else(|| format!("go {name}: the cache {} has no path", self.cache.display()))?;
+        let partial = folder.with_extension("partial");
+        let built = self
+            .download(&go, &partial, say)
+            .and_then(|sources| self.compile(&go, &sources, &partial, say))
+            .and_then(|()| fs::rename(&partial, &folder).map_err(disk(&folder)))
+            .map_err(|reason| format!("go {name}: {reason}"));
+        if built.is_err() {
+            // It may not even have been made; the reason given is the one that matters.
+            let _ = fs::remove_dir_all(&partial);
+        }
+        built.map(|()| self.found(folder.join(self.target)))
+    }
+
+    fn name(&self) -> String {
+        format!("{}@{}", self.def.module, self.def.version)
+    }
+
+    fn found(&self, bin: PathBuf) -> Found {
+        Found {
+            bin,
+            source: format!("go {}", self.name()),
+        }
+    }
+
+    /// The name holds a checksum of all that decides what is built.
+    fn folder(&self) -> Option<PathBuf> {
+        let sum = sha256_of(&[format!("{:?}", self.def)]);
+        let name = format!("{}-{}.d", self.target, sum.get(..12)?);
+        // Go is told where to put the program from another folder than ours.
+        let cache = std::path::absolute(self.cache).ok()?;
+        Some(cache.join("go").join(name))
+    }
+
+    /// The sources in a folder of their own, where files may be written: those of Go's cache may not be changed.
+    fn download(
+        &self,
+        go: &Path,
+        partial: &Path,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, String> {
+        if partial.exists() {
+            fs::remove_dir_all(partial).map_err(disk(partial))?;
+        }
+        fs::create_dir_all(partial).map_err(disk(partial))?;
+        // Somewhere to stand: outside of a module go does not download to its cache.
+        let scratch = partial.join("go.mod");
+        fs::write(&scratch, "module fetched\n").map_err(disk(&scratch))?;
+        say(&format!("downloading {} with Go", self.name()));
+        let words = [
+            go.display().to_string(),
+            "mod".to_owned(),
+            "download".to_owned(),
+            "-json".to_owned(),
+            self.name(),
+        ];
+        let output = tool::run_in(partial, &words, &[("GOWORK", "off")], DOWNLOAD_LIMIT)?;
+        let told: Downloaded = serde_json::from_str(&output.stdout)
+            .map_err(|_| format!("go said: {}", output.last_line()))?;
+        if let Some(error) = told.error {
+            return Err(format!(
+                "the module cannot be had ({error}); check the network or GOPROXY"
+            ));
+        }
+        let (Some(dir), Some(sum)) = (told.dir, told.sum) else {
+            return Err(format!("go said: {}", output.last_line()));
+        };
+        self.verified(&sum)?;
+        let sources = partial.join("sources");
+        let words = [
+            "cp".to_owned(),
+            "--recursive".to_owned(),
+            "--no-preserve=mode".to_owned(),
+            dir.display().to_string(),
+            sources.display().to_string(),
+        ];
+        let output = tool::run(&words, &[], COPY_LIMIT)?;
+        if !output.success {
+            return Err(format!("its sources: {}", output.last_line()));
+        }
+        for (path, text) in &self.def.files {
+            let path = sources.join(path);
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder).map_err(disk(folder))?;
+            }
+            fs::write(&path, text).map_err(disk(&path))?;
+        }
+        Ok(sources)
+    }
+
+    /// The checksum is Go's own, over all files of the module; its go.sum holds those of all that it needs.
+    fn verified(&self, sum: &str) -> Result<(), String> {
+        if sum == self.def.sum {
+            return Ok(());
+        }
+        Err(format!(
+            "its checksum is {sum}, not {}; it was not used",
+            self.def.sum
+        ))
+    }
+
+    fn compile(
+        &self,
+        go: &Path,
+        sources: &Path,
+        partial: &Path,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
+        say(&format!(
+            "building {} (the first time takes some minutes)",
+            self.name()
+        ));
+        let words = [
+            go.display().to_string(),
+            "build".to_owned(),
+            "-trimpath".to_owned(),
+            format!("-tags={}", self.def.tags.join(",")),
+            format!("-o={}", partial.join(self.target).display()),
+            self.def.package.clone(),
+        ];
+        let env = [("GOWORK", "off"), ("GOFLAGS", "-mod=readonly")];
+        let output = tool::run_in(sources, &words, &env, BUILD_LIMIT)?;
+        if !output.success {
+            return Err(format!("{}: {}", output.how, output.last_line()));
+        }
+        fs::remove_dir_all(sources).map_err(disk(sources))
+    }
+}
+
+fn disk(at: &Path) -> impl FnOnce(io::Error) -> String {
+    let at = at.display().to_string();
+    move |error| match error.kind() {
+        io::ErrorKind::StorageFull => {
+            format!("no space left at {at}; free about 2 GB or set TARE_CACHE to another folder")
+        }
+        _ => format!("{at}: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn def() -> GoDef {
+        GoDef {
+            module: "example.org/it".to_owned(),
+            version: "v1.2.3".to_owned(),
+            sum: "h1:right".to_owned(),
+            package: "./cmd/it".to_owned(),
+            tags: Vec::new(),
+            files: [].into(),
+        }
+    }
+
+    #[test]
+    fn another_version_tag_or_file_is_another_folder() {
+        let folder = |def: &GoDef| Module::of(def, "it", Path::new("/cache")).folder().unwrap();
+        let first = folder(&def());
+        assert!(first.starts_with("/cache/go"), "{}", first.display());
+        let mut changed = [def(), def(), def()];
+        changed[0].version = "v1.2.4".to_owned();
+        changed[1].tags = vec!["lean".to_owned()];
+        changed[2].files = [("a".to_owned(), "b".to_owned())].into();
+        for def in &changed {
+            assert_ne!(folder(def), first);
+        }
+        assert_eq!(folder(&def()), first);
+    }
+
+    #[test]
+    fn a_module_with_another_checksum_is_not_used() {
+        let def = def();
+        let module = Module::of(&def, "it", Path::new("/cache"));
+        assert_eq!(module.verified("h1:right"), Ok(()));
+        let refused = module.verified("h1:other").unwrap_err();
+        assert!(refused.contains("h1:other, not h1:right") && refused.contains("not used"));
+    }
+
+    #[test]
+    fn what_was_built_is_there_and_nothing_is_when_it_was_cut_short() {
+        let cache = tempfile::tempdir().unwrap();
+        let def = def();
+        let module = Module::of(&def, "it", cache.path());
+        let folder = module.folder().unwrap();
+        let partial = folder.with_extension("partial");
+        fs::create_dir_all(&partial).unwrap();
+        fs::write(partial.join("it"), "").unwrap();
+        assert!(module.present().is_none());
+        fs::rename(&partial, &folder).unwrap();
+        let found = module.present().unwrap();
+        assert_eq!(found.bin, folder.join("it"));
+        assert_eq!(found.source, "go example.org/it@v1.2.3");
+    }
+}
