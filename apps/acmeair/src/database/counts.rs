@@ -1,0 +1,134 @@
+//! What was done with the database.
+
+use mongodb::event::cmap::CmapEvent;
+
+use crate::metrics::{Counter, Latency, Page};
+
+/// A kind of operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Reads documents.
+    Find,
+    /// Writes new ones.
+    Insert,
+    /// Changes some.
+    Update,
+    /// Changes or takes away one, and reads it.
+    FindAndModify,
+    /// Takes some away.
+    Delete,
+    /// Sums over them.
+    Aggregate,
+    /// Makes an index.
+    CreateIndexes,
+}
+
+const OPS: [(Op, &str); 7] = [
+    (Op::Find, "find"),
+    (Op::Insert, "insert"),
+    (Op::Update, "update"),
+    (Op::FindAndModify, "findAndModify"),
+    (Op::Delete, "delete"),
+    (Op::Aggregate, "aggregate"),
+    (Op::CreateIndexes, "createIndexes"),
+];
+
+/// The counts.
+#[derive(Debug, Default)]
+pub struct Counts {
+    ops: [Latency; OPS.len()],
+    /// Operations that came back with an error.
+    pub failed: Counter,
+    /// Operations that were given up.
+    pub late: Counter,
+    /// Operations that were not tried, because the database was away.
+    pub refused: Counter,
+    opened: Counter,
+    closed: Counter,
+    no_connection: Counter,
+}
+
+impl Counts {
+    /// How long operations of a kind took.
+    #[must_use]
+    pub fn op(&self, op: Op) -> &Latency {
+        // The discriminants are the places in the table.
+        &self.ops[op as usize]
+    }
+
+    /// All operations.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.ops.iter().map(Latency::count).sum()
+    }
+
+    /// Takes note of what happened to the pool.
+    pub fn connection(&self, event: &CmapEvent) {
+        match event {
+            CmapEvent::ConnectionReady(_) => self.opened.count(),
+            CmapEvent::ConnectionClosed(_) => self.closed.count(),
+            CmapEvent::ConnectionCheckoutFailed(_) => self.no_connection.count(),
+            _ => {}
+        }
+    }
+
+    /// Writes them down.
+    pub fn write(&self, page: &mut Page) {
+        let took = "Operations of the database in seconds, as the service sees them.";
+        for (op, name) in OPS {
+            let labels = format!("op=\"{name}\"");
+            page.latency("acmeair_db_operation_seconds", took, &labels, self.op(op));
+        }
+        let wrong = "Operations that brought nothing: error, late (given up), refused (not tried while it is away), pool (no connection).";
+        for (why, count) in [
+            ("error", &self.failed),
+            ("late", &self.late),
+            ("refused", &self.refused),
+            ("pool", &self.no_connection),
+        ] {
+            page.counter(
+                "acmeair_db_failures_total",
+                wrong,
+                &format!("why=\"{why}\""),
+                count.get(),
+            );
+        }
+        let opened = "Connections of the pool that were opened.";
+        page.counter(
+            "acmeair_db_connections_opened_total",
+            opened,
+            "",
+            self.opened.get(),
+        );
+        let closed = "Connections of the pool that were closed.";
+        page.counter(
+            "acmeair_db_connections_closed_total",
+            closed,
+            "",
+            self.closed.get(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_counted_under_its_own_name() {
+        let counts = Counts::default();
+        for (place, (op, name)) in OPS.into_iter().enumerate() {
+            for _ in 0..=place {
+                counts.op(op).took(std::time::Duration::ZERO);
+            }
+            let mut page = Page::default();
+            counts.write(&mut page);
+            let line = format!(
+                "acmeair_db_operation_seconds_count{{op=\"{name}\"}} {}\n",
+                place + 1
+            );
+            assert!(page.text().contains(&line), "{line}");
+        }
+        assert_eq!(counts.operations(), 28);
+    }
+}

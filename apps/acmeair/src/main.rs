@@ -1,0 +1,271 @@
+//! An airline of five services over a database: people log in, look for flights, book and cancel.
+//!
+//! `main` has the page for people, `auth` logs them in, `customer`, `flight` and `booking` each have a database of their own.
+
+use std::future::pending;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::database::{Database, DatabaseArgs};
+use crate::error::StartError;
+use crate::keyring::Keyring;
+use crate::peer::Peer;
+use crate::serve::Listening;
+use crate::service::{Served, Service};
+use crate::services::auth::Auth;
+use crate::services::booking::{Bookings, Miles};
+use crate::services::customer::Customers;
+use crate::services::flight::Flights;
+use crate::services::front::Front;
+use crate::token::Issuer;
+
+mod breaker;
+mod database;
+mod domain;
+mod error;
+mod form;
+mod guard;
+mod keyring;
+mod limited;
+mod metrics;
+mod mileage;
+mod peer;
+mod refusal;
+mod serve;
+mod service;
+mod services;
+mod signing;
+mod token;
+
+/// Acme Air: an airline of five services over a database that speaks the protocol of MongoDB.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    service: Which,
+}
+
+/// The services.
+#[derive(Debug, Subcommand)]
+enum Which {
+    /// The page for people, and the way to the other services.
+    Main {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        behind: Behind,
+    },
+    /// Logs people in.
+    Auth {
+        #[command(flatten)]
+        listening: Listening,
+        /// The service customer.
+        #[arg(long, value_name = "HOST:PORT")]
+        customer: String,
+    },
+    /// Profiles, logins and miles.
+    Customer {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        /// The service auth.
+        #[arg(long, value_name = "HOST:PORT")]
+        auth: String,
+        /// Load so many customers at the start; 0 loads none.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        load: u32,
+    },
+    /// Which flights there are.
+    Flight {
+        #[command(flatten)]
+        listening: Listening,
+        #[command(flatten)]
+        database: DatabaseArgs,
+        /// Load all flights at the start.
+        #[arg(long)]
+        load: bool,
+    },
+    /// Books and cancels.
+    Booking(BookingArgs),
+}
+
+/// What the service booking is told.
+#[derive(Debug, Args)]
+struct BookingArgs {
+    #[command(flatten)]
+    listening: Listening,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    /// The service auth.
+    #[arg(long, value_name = "HOST:PORT")]
+    auth: String,
+    /// The service customer.
+    #[arg(long, value_name = "HOST:PORT")]
+    customer: String,
+    /// The service flight.
+    #[arg(long, value_name = "HOST:PORT")]
+    flight: String,
+    /// Take away all bookings at the start.
+    #[arg(long)]
+    load: bool,
+}
+
+/// Where the other services are.
+#[derive(Debug, Args)]
+struct Behind {
+    /// The service auth.
+    #[arg(long, value_name = "HOST:PORT")]
+    auth: String,
+    /// The service customer.
+    #[arg(long, value_name = "HOST:PORT")]
+    customer: String,
+    /// The service flight.
+    #[arg(long, value_name = "HOST:PORT")]
+    flight: String,
+    /// The service booking.
+    #[arg(long, value_name = "HOST:PORT")]
+    booking: String,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            serve::say(&format!("acmeair: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), StartError> {
+    signing::install();
+    let (Which::Main { listening, .. }
+    | Which::Auth { listening, .. }
+    | Which::Customer { listening, .. }
+    | Which::Flight { listening, .. }
+    | Which::Booking(BookingArgs { listening, .. })) = &cli.service;
+    // One thread needs no scheduler between threads.
+    let mut runtime = match listening.workers {
+        0 | 1 => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime
+        .worker_threads(listening.workers.max(1))
+        .enable_all()
+        .build()
+        .map_err(StartError::Runtime)?;
+    runtime.block_on(serve(cli.service))
+}
+
+async fn serve(service: Which) -> Result<(), StartError> {
+    match service {
+        Which::Main { listening, behind } => {
+            let to = |name, at: &str| Peer::new("main", name, at);
+            let front = Front::new(
+                to("auth", &behind.auth),
+                to("customer", &behind.customer),
+                to("flight", &behind.flight),
+                to("booking", &behind.booking),
+            );
+            until_told(front, &listening, pending()).await
+        }
+        Which::Auth {
+            listening,
+            customer,
+        } => {
+            let customer = Peer::new("auth", "customer", &customer);
+            let auth = Auth::new(Issuer::new()?, customer);
+            until_told(auth, &listening, pending()).await
+        }
+        Which::Customer {
+            listening,
+            database,
+            auth,
+            load,
+        } => {
+            let database = Arc::new(Database::new(&database, Customers::NAME).await?);
+            let keyring = keyring(Customers::NAME, &auth);
+            let customers = Customers::new(Arc::clone(&database), keyring);
+            let loader = Arc::clone(&customers);
+            let loading = async move {
+                match load {
+                    0 => Ok(()),
+                    customers => loader.load_first(customers).await,
+                }
+            };
+            until_told(customers, &listening, beside(database, loading)).await
+        }
+        Which::Flight {
+            listening,
+            database,
+            load,
+        } => {
+            let database = Arc::new(Database::new(&database, Flights::NAME).await?);
+            let flights = Flights::new(Arc::clone(&database));
+            let loader = Arc::clone(&flights);
+            let loading = async move {
+                match load {
+                    false => Ok(()),
+                    true => loader.load_first().await,
+                }
+            };
+            until_told(flights, &listening, beside(database, loading)).await
+        }
+        Which::Booking(booking) => serve_booking(booking).await,
+    }
+}
+
+async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
+    let database = Arc::new(Database::new(&how.database, Bookings::NAME).await?);
+    let keyring = keyring(Bookings::NAME, &how.auth);
+    let to = |name, at: &str| Peer::new("booking", name, at);
+    let miles = Miles::new(to("flight", &how.flight), to("customer", &how.customer));
+    tokio::spawn(Arc::clone(&miles).pay_debts());
+    let bookings = Bookings::new(Arc::clone(&database), keyring, miles);
+    let loader = Arc::clone(&bookings);
+    let loading = async move {
+        match how.load {
+            false => Ok(()),
+            true => loader.load_first().await,
+        }
+    };
+    until_told(bookings, &how.listening, beside(database, loading)).await
+}
+
+async fn until_told<S: Service>(
+    service: Arc<S>,
+    listening: &Listening,
+    beside: impl Future<Output = StartError>,
+) -> Result<(), StartError> {
+    let served = Served::new(service);
+    let admin = Arc::clone(&served).admin();
+    serve::until_told(S::NAME, listening, served.router(), admin, beside).await
+}
+
+/// The keys of auth, which are fetched as soon as it is there.
+fn keyring(caller: &'static str, auth: &str) -> Arc<Keyring> {
+    let keyring = Arc::new(Keyring::new(Peer::new(caller, "auth", auth)));
+    let learning = Arc::clone(&keyring);
+    tokio::spawn(async move { learning.learned().await });
+    keyring
+}
+
+/// Watches the database and loads what is to be loaded; returns only when one of both cannot be.
+async fn beside(
+    database: Arc<Database>,
+    loading: impl Future<Output = Result<(), refusal::Refusal>>,
+) -> StartError {
+    let loading = async {
+        match loading.await {
+            Ok(()) => pending().await,
+            Err(refusal) => StartError::Load(refusal.to_string()),
+        }
+    };
+    tokio::select! {
+        given_up = database.watched() => given_up,
+        failed = loading => failed,
+    }
+}

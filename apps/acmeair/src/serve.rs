@@ -1,0 +1,106 @@
+//! Serves one service and its administration page until a signal ends it.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::error::StartError;
+use crate::limited::Limited;
+
+/// Readers of the administration page at once.
+const ADMIN_CONNECTIONS: usize = 64;
+
+/// Where a service listens, and what it allows.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Listening {
+    /// Where to serve; port 0 chooses one, which is printed.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// Where to serve /metrics, /status and /ready.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub admin: SocketAddr,
+    /// Connections at once; further ones wait.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    pub connections: usize,
+    /// Threads that serve.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub workers: usize,
+    /// Seconds that requests under way have to end after SIGTERM or SIGINT.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub grace: u64,
+}
+
+/// Serves until SIGTERM or SIGINT, or until `beside` gives up; then takes no more connections, lets requests end, and returns.
+///
+/// # Errors
+/// When an address is taken, a listener ends by itself, or `beside` gave up.
+pub async fn until_told(
+    name: &str,
+    how: &Listening,
+    app: Router,
+    admin: Router,
+    beside: impl Future<Output = StartError>,
+) -> Result<(), StartError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Signals)?;
+    let (stop, stopped) = watch::channel(());
+    let mut serving = tokio::spawn(run(
+        listen(how.listen, how.connections, name).await?,
+        app,
+        stopped.clone(),
+    ));
+    let telling = tokio::spawn(run(
+        listen(how.admin, ADMIN_CONNECTIONS, &format!("{name} admin")).await?,
+        admin,
+        stopped,
+    ));
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        ended = &mut serving => return ended.unwrap_or(Ok(())).map_err(StartError::Served),
+        gave_up = beside => return Err(gave_up),
+    }
+    say(&format!(
+        "{name} ends: requests under way have {} s",
+        how.grace
+    ));
+    // Nobody listens any more if both have ended by themselves.
+    let _ = stop.send(());
+    let grace = Duration::from_secs(how.grace);
+    if tokio::time::timeout(grace, &mut serving).await.is_err() {
+        say(&format!("{name} cut off what was still under way"));
+    }
+    telling.abort();
+    Ok(())
+}
+
+async fn listen(at: SocketAddr, connections: usize, name: &str) -> Result<Limited, StartError> {
+    let failed = |error| StartError::Listen { at, error };
+    let listener = TcpListener::bind(at).await.map_err(failed)?;
+    let there = listener.local_addr().map_err(failed)?;
+    say(&format!("{name} listens on {there}"));
+    Ok(Limited::new(listener, connections))
+}
+
+async fn run(
+    listener: Limited,
+    app: Router,
+    mut stopped: watch::Receiver<()>,
+) -> std::io::Result<()> {
+    axum::serve(listener, app)
+        .with_graceful_shutdown(async move {
+            // An error means that the sender is gone, which ends the service, too.
+            let _ = stopped.changed().await;
+        })
+        .await
+}
+
+/// One line for whoever started the service; a closed pipe is no reason to stop serving.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,205 @@
+//! What all services have in common: their routes are counted, and they tell about themselves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde_json::{Value, json};
+
+use crate::database::Database;
+use crate::metrics::{Counter, Latency, Page};
+use crate::refusal::Refusal;
+
+/// Largest body of a request.
+const BODY_MAX: usize = 16 << 10;
+
+/// A service.
+pub trait Service: Send + Sync + 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// Where its addresses begin.
+    const ROOT: &'static str;
+    /// Its addresses, as they are counted.
+    const ROUTES: &'static [&'static str];
+
+    /// Its addresses and what they do.
+    fn router(self: Arc<Self>) -> Router;
+
+    /// Its database.
+    fn database(&self) -> Option<&Database> {
+        None
+    }
+
+    /// Writes down what only this one counts.
+    fn write(&self, page: &mut Page);
+
+    /// What only this one tells.
+    fn status(&self) -> Value;
+
+    /// Whether it can do its work; if not, what is missing.
+    fn ready(&self) -> impl Future<Output = Result<(), String>> + Send;
+}
+
+#[derive(Debug, Default)]
+struct Route {
+    requests: Counter,
+    refused: Counter,
+    failed: Counter,
+    latency: Latency,
+}
+
+/// A service with what is counted of its routes.
+#[derive(Debug)]
+pub struct Served<S> {
+    service: Arc<S>,
+    routes: BTreeMap<&'static str, Route>,
+}
+
+impl<S: Service> Served<S> {
+    /// Serves this.
+    #[must_use]
+    pub fn new(service: Arc<S>) -> Arc<Served<S>> {
+        let routes = S::ROUTES.iter().map(|route| (*route, Route::default()));
+        Arc::new(Served {
+            service,
+            routes: routes.collect(),
+        })
+    }
+
+    /// Its addresses, each counted, and its status beside them.
+    pub fn router(self: Arc<Self>) -> Router {
+        let status = format!("{}/status", S::ROOT);
+        Arc::clone(&self.service)
+            .router()
+            .route_layer(middleware::from_fn_with_state(
+                Arc::clone(&self),
+                counted::<S>,
+            ))
+            .route(&status, get(status_page::<S>).with_state(self))
+            .layer(DefaultBodyLimit::max(BODY_MAX))
+            .fallback(async || Refusal::Missing("there is nothing at this address".to_owned()))
+    }
+
+    /// Its administration page.
+    pub fn admin(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/metrics", get(metrics::<S>))
+            .route("/status", get(status_page::<S>))
+            .route("/ready", get(ready::<S>))
+            .with_state(self)
+    }
+}
+
+async fn counted<S: Service>(
+    State(served): State<Arc<Served<S>>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let begun = Instant::now();
+    let path = request.extensions().get::<MatchedPath>();
+    let route = path.and_then(|path| served.routes.get(path.as_str()));
+    if let Some(route) = route {
+        route.requests.count();
+    }
+    let response = next.run(request).await;
+    if let Some(route) = route {
+        route.latency.took(begun.elapsed());
+        match response.status() {
+            status if status.is_server_error() => route.failed.count(),
+            status if status.is_client_error() => route.refused.count(),
+            _ => {}
+        }
+    }
+    response
+}
+
+async fn metrics<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
+    let mut page = Page::default();
+    for (path, route) in &served.routes {
+        let labels = format!("route=\"{path}\"");
+        let requests = &route.requests;
+        page.counter(
+            "acmeair_requests_total",
+            "Requests received.",
+            &labels,
+            requests.get(),
+        );
+        let refused = "Of the requests received, those answered with a status 4xx.";
+        page.counter(
+            "acmeair_refusals_total",
+            refused,
+            &labels,
+            route.refused.get(),
+        );
+        let failed = "Of the requests received, those answered with a status 5xx.";
+        page.counter(
+            "acmeair_failures_total",
+            failed,
+            &labels,
+            route.failed.get(),
+        );
+        let took = "From the head of a request to that of its answer, in seconds.";
+        page.latency("acmeair_request_seconds", took, &labels, &route.latency);
+    }
+    if let Some(database) = served.service.database() {
+        database.counts().write(&mut page);
+        let up = i64::from(database.state().why().is_none());
+        page.gauge("acmeair_db_up", "Whether the database answers.", "", up);
+    }
+    served.service.write(&mut page);
+    let format = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    (format, page.text()).into_response()
+}
+
+async fn status_page<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
+    let service = &served.service;
+    let missing = service.ready().await.err();
+    let mut status = json!({
+        "service": S::NAME,
+        "version": env!("CARGO_PKG_VERSION"),
+        "ready": missing.is_none(),
+    });
+    if let Some(missing) = &missing {
+        status["missing"] = json!(missing);
+    }
+    if let Some(database) = service.database() {
+        let state = database.state();
+        status["database"] = json!({
+            "at": database.hosts,
+            "state": state.word(),
+            "why": state.why(),
+            "operations": database.counts().operations(),
+            "failed": database.counts().failed.get(),
+            "late": database.counts().late.get(),
+            "refused": database.counts().refused.get(),
+        });
+    }
+    if let (Value::Object(all), Value::Object(own)) = (&mut status, service.status()) {
+        all.extend(own);
+    }
+    axum::Json(status).into_response()
+}
+
+async fn ready<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
+    match served.service.ready().await {
+        Ok(()) => "ready\n".into_response(),
+        Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, format!("{missing}\n")).into_response(),
+    }
+}
+
+/// Whether the database of a service answers; if not, why.
+///
+/// # Errors
+/// The reason.
+pub fn database_ready(database: &Database) -> Result<(), String> {
+    match database.state().why() {
+        None => Ok(()),
+        Some(why) => Err(format!("the database at {}: {why}", database.hosts)),
+    }
+}

@@ -1,0 +1,156 @@
+//! The service auth: logs people in and gives them tokens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::form::Form;
+use crate::guard::{Failed, Guarded, Repeat};
+use crate::metrics::{Counter, Page};
+use crate::peer::Peer;
+use crate::refusal::Refusal;
+use crate::service::Service;
+use crate::token::{self, COOKIE, Issuer, LIFE};
+
+/// What customer has to say whether a login is right.
+const CUSTOMER_LIMIT: Duration = Duration::from_millis(500);
+
+/// The service.
+#[derive(Debug)]
+pub struct Auth {
+    issuer: Issuer,
+    customer: Peer,
+    validate: Guarded,
+    logins: Counter,
+    refused: Counter,
+}
+
+#[derive(Deserialize)]
+struct Validated {
+    #[serde(rename = "validCustomer")]
+    valid: bool,
+}
+
+impl Auth {
+    /// With this key, asking this service for logins.
+    #[must_use]
+    pub fn new(issuer: Issuer, customer: Peer) -> Arc<Auth> {
+        Arc::new(Auth {
+            issuer,
+            customer,
+            validate: Guarded::new("validateid", CUSTOMER_LIMIT, Repeat::Always),
+            logins: Counter::default(),
+            refused: Counter::default(),
+        })
+    }
+
+    async fn valid(&self, login: &str, password: &str) -> Result<bool, Refusal> {
+        let form = [("login", login), ("password", password)];
+        let path = "/customer/internal/validateid";
+        let answer = self.validate.post(&self.customer, path, &form).await;
+        let answer = answer.map_err(|failed| {
+            let why = format!("nobody can log in now: {failed}");
+            match failed {
+                Failed::Unanswered(crate::peer::Unanswered::Late(..)) => Refusal::Late(why),
+                _ => Refusal::Unavailable(why),
+            }
+        })?;
+        if answer.status.is_client_error() {
+            return Ok(false);
+        }
+        let read: Validated = serde_json::from_slice(&answer.body)
+            .map_err(|error| Refusal::Behind(format!("customer's answer is none: {error}")))?;
+        Ok(read.valid)
+    }
+}
+
+async fn login(State(auth): State<Arc<Auth>>, body: Bytes) -> Result<Response, Refusal> {
+    let form = Form::read(&body)?;
+    let (login, password) = (form.need("login")?, form.need("password")?);
+    if !auth.valid(login, password).await? {
+        auth.refused.count();
+        return Err(Refusal::Forbidden(
+            "login and password do not belong together".to_owned(),
+        ));
+    }
+    let token = auth.issuer.token(login, token::now_s())?;
+    auth.logins.count();
+    let age = LIFE.as_secs();
+    // The script of a page need not read the token, and no other site's page may use it.
+    cookies([
+        format!("{COOKIE}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"),
+        format!("loggedinuser={login}; Path=/; Max-Age={age}; SameSite=Strict"),
+    ])
+    .map(|cookies| (cookies, "logged in").into_response())
+}
+
+async fn logout() -> Result<Response, Refusal> {
+    let ended = |name| format!("{name}=; Path=/; Max-Age=0; SameSite=Strict");
+    cookies([ended(COOKIE), ended("loggedinuser")])
+        .map(|cookies| (cookies, "logged out").into_response())
+}
+
+type Cookies = AppendHeaders<[(header::HeaderName, HeaderValue); 2]>;
+
+fn cookies([first, second]: [String; 2]) -> Result<Cookies, Refusal> {
+    let value = |text: String| {
+        HeaderValue::try_from(text)
+            .map(|value| (header::SET_COOKIE, value))
+            .map_err(|_| Refusal::Malformed("this login cannot stand in a cookie".to_owned()))
+    };
+    Ok(AppendHeaders([value(first)?, value(second)?]))
+}
+
+async fn keys(State(auth): State<Arc<Auth>>) -> Json<Value> {
+    Json(json!({ "keys": [auth.issuer.public] }))
+}
+
+impl Service for Auth {
+    const NAME: &'static str = "auth";
+    const ROOT: &'static str = "/auth";
+    const ROUTES: &'static [&'static str] = &["/auth/login", "/auth/logout", "/auth/getJwk"];
+
+    fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/auth/login", post(login))
+            .route("/auth/logout", post(logout))
+            .route("/auth/getJwk", get(keys))
+            .with_state(self)
+    }
+
+    fn write(&self, page: &mut Page) {
+        self.customer.write(page);
+        self.validate.write(page);
+        let help = "Logins, by what came of them.";
+        for (result, count) in [("right", &self.logins), ("wrong", &self.refused)] {
+            page.counter(
+                "acmeair_logins_total",
+                help,
+                &format!("result=\"{result}\""),
+                count.get(),
+            );
+        }
+    }
+
+    fn status(&self) -> Value {
+        json!({
+            "key": self.issuer.public.kid,
+            "logins": self.logins.get(),
+            "refused": self.refused.get(),
+            "calls": [self.validate.status()],
+        })
+    }
+
+    /// It can say so when it cannot log anybody in, so it waits for nobody.
+    async fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

@@ -1,0 +1,322 @@
+//! The service customer: profiles, logins and miles.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use mongodb::bson::{Document, doc};
+use mongodb::options::ReturnDocument;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::database::{Database, Op};
+use crate::domain::customer::{Customer, MILES_AT_FIRST};
+use crate::form::Form;
+use crate::keyring::Keyring;
+use crate::metrics::{Counter, Page};
+use crate::refusal::Refusal;
+use crate::service::{Service, database_ready};
+
+const COLLECTION: &str = "customer";
+/// Most customers that are loaded.
+const CUSTOMERS_MAX: u32 = 1_000_000;
+/// Most miles that one update may add or take: twice round the earth.
+const MILES_MAX: i64 = 50_000;
+
+/// The service.
+#[derive(Debug)]
+pub struct Customers {
+    database: Arc<Database>,
+    keyring: Arc<Keyring>,
+    loading: Mutex<()>,
+    /// Whether the data is there that was asked for at the start.
+    loaded: AtomicBool,
+    updates: Counter,
+    mile_updates: Counter,
+}
+
+impl Customers {
+    /// Over this database, with tokens checked by these keys.
+    #[must_use]
+    pub fn new(database: Arc<Database>, keyring: Arc<Keyring>) -> Arc<Customers> {
+        Arc::new(Customers {
+            database,
+            keyring,
+            loading: Mutex::new(()),
+            loaded: AtomicBool::new(true),
+            updates: Counter::default(),
+            mile_updates: Counter::default(),
+        })
+    }
+
+    /// Loads customers when the database is there; it is not ready before.
+    ///
+    /// # Errors
+    /// When they cannot be loaded.
+    pub async fn load_first(&self, customers: u32) -> Result<(), Refusal> {
+        self.loaded.store(false, Ordering::Relaxed);
+        self.database.up().await;
+        self.load(customers).await?;
+        self.loaded.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn load(&self, customers: u32) -> Result<(), Refusal> {
+        if !(1..=CUSTOMERS_MAX).contains(&customers) {
+            return Err(Refusal::Malformed(format!(
+                "numCustomers is from 1 to {CUSTOMERS_MAX}, not {customers}"
+            )));
+        }
+        let _only = self.loading.lock().await;
+        let all: Vec<Customer> = (0..customers).map(Customer::loaded).collect();
+        self.database.replace_all(COLLECTION, &all).await
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<Customer>, Refusal> {
+        let customers = self.database.collection::<Customer>(COLLECTION);
+        let found = async { customers.find_one(doc! { "_id": id }).await };
+        self.database.run(Op::Find, found).await
+    }
+
+    /// The customer, if this is the password.
+    async fn authentic(&self, id: &str, password: &str) -> Result<Option<Customer>, Refusal> {
+        let found = self.find(id).await?;
+        Ok(found.filter(|customer| same(&customer.password, password)))
+    }
+
+    async fn change(&self, id: &str, change: Document) -> Result<Option<Customer>, Refusal> {
+        let customers = self.database.collection::<Customer>(COLLECTION);
+        let changed = async {
+            customers
+                .find_one_and_update(doc! { "_id": id }, change)
+                .return_document(ReturnDocument::After)
+                .await
+        };
+        self.database.run(Op::FindAndModify, changed).await
+    }
+}
+
+impl Customers {
+    /// One sum over all customers. Two of them in one group are too much for FerretDB 1.24: the second is always 0.
+    async fn sum(&self, of: Document) -> Result<i64, Refusal> {
+        let group = doc! { "$group": { "_id": null, "sum": of } };
+        let documents = self.database.collection::<Document>(COLLECTION);
+        let summed = async {
+            let mut cursor = documents.aggregate([group]).await?;
+            match cursor.advance().await? {
+                true => cursor.deserialize_current().map(Some),
+                false => Ok(None),
+            }
+        };
+        let summed = self.database.run_long(Op::Aggregate, summed).await?;
+        Ok(summed.and_then(|sums| whole(&sums, "sum")).unwrap_or(0))
+    }
+}
+
+/// Takes as long wherever the first difference is.
+fn same(one: &str, other: &str) -> bool {
+    let differences = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b);
+    one.len() == other.len() && differences.count() == 0
+}
+
+fn nobody(id: &str) -> Refusal {
+    Refusal::Missing(format!("there is no customer {id:?}"))
+}
+
+async fn by_id(
+    State(customers): State<Arc<Customers>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<Customer>, Refusal> {
+    customers.keyring.must_be(&headers, &id).await?;
+    let found = customers.find(&id).await?;
+    let customer = found.ok_or_else(|| nobody(&id))?;
+    Ok(Json(customer.without_password()))
+}
+
+async fn update(
+    State(customers): State<Arc<Customers>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Customer>, Refusal> {
+    customers.keyring.must_be(&headers, &id).await?;
+    let sent: Customer = serde_json::from_slice(&body).map_err(|error| {
+        Refusal::Malformed(format!(
+            "the body is no customer with its password: {error}"
+        ))
+    })?;
+    if sent.id != id {
+        return Err(Refusal::Malformed(
+            "the body is another customer".to_owned(),
+        ));
+    }
+    let changes = sent.changes().map_err(Refusal::Malformed)?;
+    if customers.authentic(&id, &sent.password).await?.is_none() {
+        return Err(Refusal::Forbidden("the password is not right".to_owned()));
+    }
+    let changed = customers.change(&id, changes).await?;
+    customers.updates.count();
+    Ok(Json(changed.ok_or_else(|| nobody(&id))?.without_password()))
+}
+
+async fn validate(
+    State(customers): State<Arc<Customers>>,
+    body: Bytes,
+) -> Result<Json<Value>, Refusal> {
+    let form = Form::read(&body)?;
+    let (login, password) = (form.need("login")?, form.need("password")?);
+    let found = customers.authentic(login, password).await?;
+    Ok(Json(json!({ "validCustomer": found.is_some() })))
+}
+
+async fn add_miles(
+    State(customers): State<Arc<Customers>>,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Result<Json<Value>, Refusal> {
+    let form = Form::read(&body)?;
+    let miles: i64 = form
+        .need("miles")?
+        .parse()
+        .ok()
+        .filter(|miles: &i64| miles.abs() <= MILES_MAX)
+        .ok_or_else(|| {
+            Refusal::Malformed(format!(
+                "miles is a whole number up to {MILES_MAX}, or less than 0"
+            ))
+        })?;
+    let more = doc! { "$inc": { "total_miles": miles, "miles_ytd": miles } };
+    let changed = customers.change(&id, more).await?;
+    let changed = changed.ok_or_else(|| nobody(&id))?;
+    customers.mile_updates.count();
+    Ok(Json(json!({ "total_miles": changed.total_miles })))
+}
+
+#[derive(Deserialize)]
+struct HowMany {
+    #[serde(rename = "numCustomers", default = "ten_thousand")]
+    customers: u32,
+}
+
+fn ten_thousand() -> u32 {
+    10_000
+}
+
+async fn load(
+    State(customers): State<Arc<Customers>>,
+    Query(how): Query<HowMany>,
+) -> Result<Json<Value>, Refusal> {
+    customers.load(how.customers).await?;
+    Ok(Json(json!({ "customers": how.customers })))
+}
+
+/// How many customers there are, and the miles that they have more than at first.
+async fn audit(State(customers): State<Arc<Customers>>) -> Result<Json<Value>, Refusal> {
+    let all = customers.sum(doc! { "$sum": 1 }).await?;
+    let miles = customers.sum(doc! { "$sum": "$total_miles" }).await?;
+    Ok(Json(
+        json!({ "customers": all, "miles": miles - all * MILES_AT_FIRST }),
+    ))
+}
+
+/// A whole number of a document; a database may say it in any of its kinds.
+pub(super) fn whole(of: &Document, name: &str) -> Option<i64> {
+    use mongodb::bson::Bson;
+    match of.get(name)? {
+        Bson::Int32(number) => Some(i64::from(*number)),
+        Bson::Int64(number) => Some(*number),
+        Bson::Double(number) if number.fract() == 0.0 => Some(*number as i64),
+        _ => None,
+    }
+}
+
+impl Service for Customers {
+    const NAME: &'static str = "customer";
+    const ROOT: &'static str = "/customer";
+    const ROUTES: &'static [&'static str] = &[
+        "/customer/byid/{id}",
+        "/customer/internal/validateid",
+        "/customer/internal/updateCustomerTotalMiles/{id}",
+        "/customer/loader/load",
+        "/customer/audit",
+    ];
+
+    fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/customer/byid/{id}", get(by_id).post(update))
+            .route("/customer/internal/validateid", post(validate))
+            .route(
+                "/customer/internal/updateCustomerTotalMiles/{id}",
+                post(add_miles),
+            )
+            .route("/customer/loader/load", get(load))
+            .route("/customer/audit", get(audit))
+            .with_state(self)
+    }
+
+    fn database(&self) -> Option<&Database> {
+        Some(&self.database)
+    }
+
+    fn write(&self, page: &mut Page) {
+        self.keyring.write(page);
+        let help = "Profiles that were changed.";
+        page.counter(
+            "acmeair_profile_updates_total",
+            help,
+            "",
+            self.updates.get(),
+        );
+        let help = "Changes of a customer's miles.";
+        page.counter(
+            "acmeair_customer_mile_updates_total",
+            help,
+            "",
+            self.mile_updates.get(),
+        );
+    }
+
+    fn status(&self) -> Value {
+        json!({
+            "keys": self.keyring.ready().is_ok(),
+            "profileUpdates": self.updates.get(),
+            "mileUpdates": self.mile_updates.get(),
+        })
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        database_ready(&self.database)?;
+        if !self.loaded.load(Ordering::Relaxed) {
+            return Err("customers are being loaded".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_password_is_the_same() {
+        assert!(same("password", "password"));
+        for other in ["", "passwor", "passwore", "password1"] {
+            assert!(!same("password", other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_read_in_every_kind_that_a_database_may_choose() {
+        let sums = doc! { "a": 3_i32, "b": 4_i64, "c": 5.0, "d": 5.5, "e": "6" };
+        let read: Vec<_> = ["a", "b", "c", "d", "e", "f"]
+            .map(|name| whole(&sums, name))
+            .into();
+        assert_eq!(read, [Some(3), Some(4), Some(5), None, None, None]);
+    }
+}

@@ -1,0 +1,226 @@
+//! The service flight: which flights there are, and what miles they are worth.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use futures_util::TryStreamExt;
+use jiff::civil::Date;
+use mongodb::bson::doc;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::database::{Database, Op};
+use crate::domain::flight::{Flight, FlightSegment, Offered, loaded, midnight, today};
+use crate::form::Form;
+use crate::metrics::{Counter, Page};
+use crate::mileage::SEGMENTS;
+use crate::refusal::Refusal;
+use crate::service::{Service, database_ready};
+
+const SEGMENT_COLLECTION: &str = "flightSegment";
+const FLIGHT_COLLECTION: &str = "flight";
+/// Most flights of a day on one segment.
+const FLIGHTS_MAX: usize = 100;
+
+/// The service.
+#[derive(Debug)]
+pub struct Flights {
+    database: Arc<Database>,
+    loading: Mutex<()>,
+    /// Whether the data is there that was asked for at the start.
+    loaded: AtomicBool,
+    /// Legs that were asked for.
+    searches: Counter,
+    /// Of these, those with a flight.
+    successes: Counter,
+}
+
+/// The flights of one leg.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Leg {
+    num_pages: usize,
+    current_page: usize,
+    has_more_options: bool,
+    page_size: usize,
+    flights_options: Vec<Offered>,
+}
+
+impl Flights {
+    /// Over this database.
+    #[must_use]
+    pub fn new(database: Arc<Database>) -> Arc<Flights> {
+        Arc::new(Flights {
+            database,
+            loading: Mutex::new(()),
+            loaded: AtomicBool::new(true),
+            searches: Counter::default(),
+            successes: Counter::default(),
+        })
+    }
+
+    /// Loads all flights when the database is there; it is not ready before.
+    ///
+    /// # Errors
+    /// When they cannot be loaded.
+    pub async fn load_first(&self) -> Result<(), Refusal> {
+        self.loaded.store(false, Ordering::Relaxed);
+        self.database.up().await;
+        self.load().await?;
+        self.loaded.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn load(&self) -> Result<(usize, usize), Refusal> {
+        let _only = self.loading.lock().await;
+        let segments: Vec<FlightSegment> = SEGMENTS.iter().map(FlightSegment::from).collect();
+        let flights = loaded(today());
+        let database = &self.database;
+        let pair = doc! { "originPort": 1, "destPort": 1 };
+        database.index(SEGMENT_COLLECTION, pair).await?;
+        let departure = doc! { "flightSegmentId": 1, "scheduledDepartureTime": 1 };
+        database.index(FLIGHT_COLLECTION, departure).await?;
+        database.replace_all(SEGMENT_COLLECTION, &segments).await?;
+        database.replace_all(FLIGHT_COLLECTION, &flights).await?;
+        self.searches.reset();
+        self.successes.reset();
+        Ok((segments.len(), flights.len()))
+    }
+
+    /// The flights from an airport to another on a day: one operation, and one more if there is such a segment.
+    async fn leg(&self, from: &str, to: &str, day: Date) -> Result<Leg, Refusal> {
+        let segments = self
+            .database
+            .collection::<FlightSegment>(SEGMENT_COLLECTION);
+        let pair = doc! { "originPort": from, "destPort": to };
+        let found = async { segments.find_one(pair).await };
+        let segment = self.database.run(Op::Find, found).await?;
+        let offered = match (segment, midnight(day)) {
+            (Some(segment), Some(departure)) => {
+                let flights = self.database.collection::<Flight>(FLIGHT_COLLECTION);
+                let on =
+                    doc! { "flightSegmentId": &segment.id, "scheduledDepartureTime": departure };
+                let found = async {
+                    let cursor = flights.find(on).limit(FLIGHTS_MAX as i64).await?;
+                    cursor.try_collect::<Vec<Flight>>().await
+                };
+                let flights = self.database.run(Op::Find, found).await?;
+                let offered = flights.into_iter().map(|flight| flight.offered(&segment));
+                offered.collect()
+            }
+            _ => Vec::new(),
+        };
+        self.searches.count();
+        if !offered.is_empty() {
+            self.successes.count();
+        }
+        Ok(Leg {
+            num_pages: 1,
+            current_page: 0,
+            has_more_options: false,
+            page_size: 10,
+            flights_options: offered,
+        })
+    }
+}
+
+fn day(form: &Form, name: &str) -> Result<Date, Refusal> {
+    let said = form.need(name)?;
+    said.parse()
+        .map_err(|_| Refusal::Malformed(format!("{name} is a day as 2026-11-21, not {said:?}")))
+}
+
+async fn query(State(flights): State<Arc<Flights>>, body: Bytes) -> Result<Json<Value>, Refusal> {
+    let form = Form::read(&body)?;
+    let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
+    let one_way = form.truth("oneWay")?;
+    let departure = day(&form, "fromDate")?;
+    let back = (!one_way).then(|| day(&form, "returnDate")).transpose()?;
+    let mut legs = vec![flights.leg(from, to, departure).await?];
+    if let Some(back) = back {
+        legs.push(flights.leg(to, from, back).await?);
+    }
+    Ok(Json(json!({ "tripLegs": legs.len(), "tripFlights": legs })))
+}
+
+async fn reward_miles(
+    State(flights): State<Arc<Flights>>,
+    body: Bytes,
+) -> Result<Json<Value>, Refusal> {
+    let form = Form::read(&body)?;
+    let id = form.need("flightSegment")?;
+    let segments = flights
+        .database
+        .collection::<FlightSegment>(SEGMENT_COLLECTION);
+    let found = async { segments.find_one(doc! { "_id": id }).await };
+    let segment = flights.database.run(Op::Find, found).await?;
+    let segment = segment.ok_or_else(|| Refusal::Missing(format!("there is no segment {id:?}")))?;
+    Ok(Json(json!({ "miles": segment.miles })))
+}
+
+async fn load(State(flights): State<Arc<Flights>>) -> Result<Json<Value>, Refusal> {
+    let (segments, flights) = flights.load().await?;
+    Ok(Json(json!({ "segments": segments, "flights": flights })))
+}
+
+async fn audit(State(flights): State<Arc<Flights>>) -> Json<Value> {
+    Json(flights.status())
+}
+
+impl Service for Flights {
+    const NAME: &'static str = "flight";
+    const ROOT: &'static str = "/flight";
+    const ROUTES: &'static [&'static str] = &[
+        "/flight/queryflights",
+        "/flight/getrewardmiles",
+        "/flight/loader/load",
+        "/flight/audit",
+    ];
+
+    fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/flight/queryflights", post(query))
+            .route("/flight/getrewardmiles", post(reward_miles))
+            .route("/flight/loader/load", get(load))
+            .route("/flight/audit", get(audit))
+            .with_state(self)
+    }
+
+    fn database(&self) -> Option<&Database> {
+        Some(&self.database)
+    }
+
+    fn write(&self, page: &mut Page) {
+        let help = "Legs that were asked for.";
+        page.counter(
+            "acmeair_flight_searches_total",
+            help,
+            "",
+            self.searches.get(),
+        );
+        let help = "Of the legs that were asked for, those with a flight.";
+        page.counter(
+            "acmeair_flight_successes_total",
+            help,
+            "",
+            self.successes.get(),
+        );
+    }
+
+    fn status(&self) -> Value {
+        json!({ "searches": self.searches.get(), "successes": self.successes.get() })
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        database_ready(&self.database)?;
+        if !self.loaded.load(Ordering::Relaxed) {
+            return Err("flights are being loaded".to_owned());
+        }
+        Ok(())
+    }
+}
