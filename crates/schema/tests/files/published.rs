@@ -37,13 +37,13 @@ fn a_value_has_the_metrics_unit_or_a_unit_of_its_own() {
 #[test]
 fn a_value_whose_unit_does_not_fit_is_refused() {
     for (metric, value, words) in [
-        ("median", "6MB", "6MB"),
+        ("median", "6MB", "MB"),
         ("proxy-memory", "6ms", "ms"),
         ("cpu", "6ms", "write a number"),
     ] {
         let said = published(metric, value).unwrap_err();
         assert!(
-            said.contains(words) && said.contains("case.yaml:9"),
+            said.contains(words) && said.contains("case.yaml:9:"),
             "{said}"
         );
     }
