@@ -51,6 +51,7 @@ pub mod http2;
 pub mod kafka;
 mod ledger;
 mod load;
+pub mod mongodb;
 pub mod roster;
 pub mod session;
 mod sys;

@@ -164,6 +164,7 @@ fn role(role: &RoleLoad) -> FactGroup {
         ClientSpec::Http2 { connections, .. } => ("HTTP/2", *connections),
         ClientSpec::Grpc { connections, .. } => ("gRPC", *connections),
         ClientSpec::Tcp { connections, .. } => ("TCP", *connections),
+        ClientSpec::Mongodb { connections, .. } => ("MongoDB", *connections),
         ClientSpec::Connect { at_once } => ("connections alone", *at_once),
         other => (other.name(), other.connections()),
     };

@@ -1,6 +1,8 @@
 //! The protocols an edge can have: one registry line each.
 
-use crate::load::{Body, CallSpec, ClientSpec, ExpectBody, RequestSpec, TcpContent, TcpExchange};
+use crate::load::{
+    Body, CallSpec, ClientSpec, ExpectBody, MongoData, RequestSpec, TcpContent, TcpExchange,
+};
 
 /// A protocol and whether a proxy that only knows TCP can carry it in an experiment.
 struct Protocol {
@@ -113,11 +115,25 @@ pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> Cli
             connections,
             produce: Box::default(),
         },
+        // A script of another application is none of ours.
+        "mongodb" if requests.iter().all(is_mongodb_operation) && !requests.is_empty() => {
+            ClientSpec::Mongodb {
+                connections,
+                data: MongoData::default(),
+            }
+        }
         other => ClientSpec::Planned {
             name: other.to_owned(),
             connections,
         },
     }
+}
+
+/// The methods of requests that are operations on documents.
+pub const MONGODB_OPERATIONS: [&str; 4] = ["find", "insert", "update", "delete"];
+
+fn is_mongodb_operation(request: &RequestSpec) -> bool {
+    MONGODB_OPERATIONS.contains(&request.method.as_str())
 }
 
 /// An echo returns the letters that were sent; an answer with a size of its own may be anything.

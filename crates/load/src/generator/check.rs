@@ -26,6 +26,9 @@ const STREAMS_MAX: u16 = 10_000;
 /// Largest exchange over TCP.
 const TCP_BYTES_MAX: u64 = 1 << 40;
 
+/// Longest text in a document of MongoDB; several must fit one message.
+const DOCUMENT_BYTES_MAX: u32 = 1 << 20;
+
 /// Why a plan cannot be run.
 #[derive(Debug, Error)]
 pub enum PlanError {
@@ -59,8 +62,18 @@ pub enum PlanError {
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
     /// A protocol of a later version.
-    #[error("this agent does not speak {0:?}: use http1, http2, grpc or tcp")]
+    #[error("this agent does not speak {0:?}: use http1, http2, grpc, tcp or mongodb")]
     Protocol(String),
+    /// A request over MongoDB's protocol that is no operation.
+    #[error(
+        "request {name:?}: {method:?} is no operation on documents; use find, insert, update or delete"
+    )]
+    Operation {
+        /// Its name.
+        name: String,
+        /// As written.
+        method: String,
+    },
     /// A recording that cannot be replayed.
     #[error(transparent)]
     Recording(#[from] crate::arrivals::RecordingError),
@@ -191,6 +204,15 @@ pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
             check_tcp(*exchange)?;
             Ok(*connections)
         }
+        ClientSpec::Mongodb { connections, data } => match data.documents {
+            0 => Err(number("the number of documents", 0, "at least 1")),
+            _ if data.document_bytes > DOCUMENT_BYTES_MAX => Err(number(
+                "the length of a document's text",
+                data.document_bytes,
+                "at most 1 MiB",
+            )),
+            _ => Ok(*connections),
+        },
         ClientSpec::Connect { at_once } => Ok(*at_once),
         ClientSpec::KafkaProduce {
             connections,

@@ -43,6 +43,7 @@ use crate::http1::request::Prepared;
 use crate::http2::dialect::Http;
 use crate::http2::request::{Prepared as Http2Request, Scheme};
 use crate::ledger::{Gathered, Ledger, LedgerPlan};
+use crate::mongodb::Operation;
 use crate::session::Sessions;
 use crate::tls::TlsError;
 use crate::worker::{FromWorker, Opened, Worker};
@@ -180,6 +181,23 @@ pub fn run(
             let fetching = fetching::Fetching::of(plan, fetch)?;
             launch(plan, &setup, stop, observer, |part| {
                 fetching.consumer(&setup, &part)
+            })
+        }
+        ClientSpec::Mongodb { ref data, .. } => {
+            let one = |spec: &RequestSpec| {
+                Operation::of(&spec.method).ok_or_else(|| PlanError::Operation {
+                    name: spec.name.clone(),
+                    method: spec.method.clone(),
+                })
+            };
+            let operations: Arc<[Operation]> = plan
+                .load
+                .requests
+                .iter()
+                .map(one)
+                .collect::<Result<_, _>>()?;
+            launch(plan, &setup, stop, observer, |part| {
+                setup.mongodb(&part, &operations, data)
             })
         }
         ClientSpec::Connect { .. } => {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    ClientSpec, LoadPlan, LoadSpec, Order, Pacing, Resumption, Spin, Stop, TcpExchange,
+    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Resumption, Spin, Stop, TcpExchange,
     ThinkSpread, TlsVersion, Transport,
 };
 use tare_stats::random::Random;
@@ -16,6 +16,7 @@ use super::{LoadError, WAITING_MAX, schedule};
 use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
+use crate::clock::realtime_ns;
 use crate::connect::{Connect, ConnectPlan, Then};
 use crate::control::Control;
 use crate::engine::{Book, Choice, Engine, SessionWindow};
@@ -24,6 +25,7 @@ use crate::http1::requests::Requests;
 use crate::http2::codec::Limits;
 use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
+use crate::mongodb::{Documents, Mongodb, MongodbPlan, Operation};
 use crate::roster::{Connections, Opening};
 use crate::tally::Tally;
 use crate::tcp::Tcp;
@@ -227,6 +229,24 @@ impl Setup {
         Tcp::new(exchange, &self.connections_of(part, waiting_max))
     }
 
+    pub(super) fn mongodb(
+        &self,
+        part: &Part,
+        operations: &Arc<[Operation]>,
+        data: &MongoData,
+    ) -> Mongodb {
+        let waiting_max = self.exchanges_max(part.worker, part.connections);
+        let purpose = format!("documents of worker {}", part.worker);
+        let random = Random::for_purpose(self.seed, &purpose);
+        let shares = (part.worker, self.workers);
+        Mongodb::new(MongodbPlan {
+            operations: Arc::clone(operations),
+            connections: self.connections_of(part, waiting_max),
+            // The time tells runs apart that insert into one collection.
+            documents: Documents::new(data, shares, (realtime_ns() >> 20) as u32, random),
+        })
+    }
+
     fn connections_of(&self, part: &Part, waiting_max: usize) -> Connections {
         let rules = &self.load.connections;
         Connections {
@@ -290,6 +310,7 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
         ClientSpec::Http1 { .. } => Some("http/1.1"),
         ClientSpec::Http2 { .. } | ClientSpec::Grpc { .. } => Some("h2"),
         ClientSpec::Tcp { .. }
+        | ClientSpec::Mongodb { .. }
         | ClientSpec::Connect { .. }
         | ClientSpec::KafkaProduce { .. }
         | ClientSpec::KafkaFetch { .. }

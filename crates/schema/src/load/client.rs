@@ -46,6 +46,14 @@ pub enum ClientSpec {
         /// How they go.
         produce: Box<ProduceSpec>,
     },
+    /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. The method of a request says which: find, insert,
+    /// update or delete.
+    Mongodb {
+        /// Connections over all workers.
+        connections: u32,
+        /// What the operations work on.
+        data: MongoData,
+    },
     /// Connections alone: each exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
     Connect {
         /// Attempts at once over all workers.
@@ -76,6 +84,7 @@ impl ClientSpec {
             ClientSpec::Http2 { .. } => "http2",
             ClientSpec::Grpc { .. } => "grpc",
             ClientSpec::Tcp { .. } => "tcp",
+            ClientSpec::Mongodb { .. } => "mongodb",
             ClientSpec::Connect { .. } => "connect",
             ClientSpec::KafkaProduce { .. } => "kafka-produce",
             ClientSpec::KafkaFetch { .. } => "kafka-fetch",
@@ -93,8 +102,35 @@ impl ClientSpec {
             | ClientSpec::Tcp { connections, .. }
             | ClientSpec::KafkaProduce { connections, .. }
             | ClientSpec::KafkaFetch { connections, .. }
+            | ClientSpec::Mongodb { connections, .. }
             | ClientSpec::Planned { connections, .. } => *connections,
             ClientSpec::Connect { at_once } => *at_once,
+        }
+    }
+}
+
+/// The documents of a load over MongoDB's protocol. They are put there before it begins, with `_id` 0, 1, 2 …; those that are there
+/// stay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MongoData {
+    /// Their database.
+    pub database: String,
+    /// Their collection.
+    pub collection: String,
+    /// How many are found and updated.
+    pub documents: u32,
+    /// Length of the text in each.
+    pub document_bytes: u32,
+}
+
+impl Default for MongoData {
+    fn default() -> Self {
+        Self {
+            database: "tare".into(),
+            collection: "load".into(),
+            documents: 10_000,
+            document_bytes: 200,
         }
     }
 }

@@ -17,7 +17,7 @@ pub mod session;
 pub mod template;
 mod transport;
 
-pub use client::{ClientSpec, ConnectionRules, Direction, TcpContent, TcpExchange};
+pub use client::{ClientSpec, ConnectionRules, Direction, MongoData, TcpContent, TcpExchange};
 pub use fetch::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};

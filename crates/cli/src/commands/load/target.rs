@@ -40,12 +40,19 @@ pub enum Scheme {
     Kafka,
     /// Kafka over TLS.
     KafkaTls,
+    /// MongoDB's protocol, plaintext.
+    Mongodb,
+    /// MongoDB's protocol over TLS: its URL says so behind the path.
+    MongodbTls,
 }
 
 impl Scheme {
     /// Whether TLS lies below.
     pub fn is_secure(self) -> bool {
-        matches!(self, Scheme::Https | Scheme::Tls | Scheme::KafkaTls)
+        matches!(
+            self,
+            Scheme::Https | Scheme::Tls | Scheme::KafkaTls | Scheme::MongodbTls
+        )
     }
 
     /// The same with TLS below, for hints.
@@ -54,6 +61,7 @@ impl Scheme {
             Scheme::Http | Scheme::Https => "https://",
             Scheme::Tcp | Scheme::Tls => "tls://",
             Scheme::Kafka | Scheme::KafkaTls => "kafka+tls://",
+            Scheme::Mongodb | Scheme::MongodbTls => "mongodb://host:port/?tls=true",
         }
     }
 
@@ -62,6 +70,7 @@ impl Scheme {
             Scheme::Http => Some(80),
             Scheme::Https => Some(443),
             Scheme::Tcp | Scheme::Tls | Scheme::Kafka | Scheme::KafkaTls => None,
+            Scheme::Mongodb | Scheme::MongodbTls => Some(27017),
         }
     }
 }
@@ -107,6 +116,9 @@ impl Target {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka") => (Scheme::Kafka, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("kafka+tls") => {
                 (Scheme::KafkaTls, rest)
+            }
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("mongodb") => {
+                (mongodb_scheme(rest), rest)
             }
             Some((scheme, rest)) => {
                 bail!("{url}: no load on {scheme}://; did you mean http://{rest}?");
@@ -195,6 +207,18 @@ impl Target {
     }
 }
 
+/// As in MongoDB's connection strings: TLS is an option behind the question mark.
+fn mongodb_scheme(rest: &str) -> Scheme {
+    let options = rest.split_once('?').map_or("", |(_, options)| options);
+    match options
+        .split('&')
+        .any(|option| matches!(option, "tls=true" | "ssl=true"))
+    {
+        true => Scheme::MongodbTls,
+        false => Scheme::Mongodb,
+    }
+}
+
 /// Loopback, private (RFC 1918, RFC 4193), link-local, shared (RFC 6598), or this host itself.
 fn is_private(ip: IpAddr) -> bool {
     match ip {
@@ -254,6 +278,21 @@ mod tests {
             assert!(error.to_string().contains("no port"));
             assert!(error.to_string().contains(&format!("{url}:9000")));
         }
+    }
+
+    #[test]
+    fn a_mongodb_url_says_behind_itself_whether_it_is_over_tls() {
+        let target = parse("mongodb://127.0.0.1/d.c?tls=true");
+        assert_eq!(
+            (target.scheme, target.path.as_str()),
+            (Scheme::MongodbTls, "/d.c?tls=true")
+        );
+        assert_eq!(target.addresses[0].port(), 27017);
+        let target = parse("mongodb://127.0.0.1:9?tls=false");
+        assert_eq!(
+            (target.scheme, target.addresses[0].port()),
+            (Scheme::Mongodb, 9)
+        );
     }
 
     #[test]

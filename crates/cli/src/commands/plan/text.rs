@@ -150,6 +150,7 @@ fn load(role: &RoleLoad, several: bool) -> String {
         ClientSpec::Http2 { connections, .. } => ("http2", *connections),
         ClientSpec::Grpc { connections, .. } => ("grpc", *connections),
         ClientSpec::Tcp { connections, .. } => ("tcp", *connections),
+        ClientSpec::Mongodb { connections, .. } => ("mongodb", *connections),
         ClientSpec::Connect { at_once } => ("connections alone", *at_once),
         other => (other.name(), other.connections()),
     };

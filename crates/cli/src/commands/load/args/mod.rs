@@ -2,6 +2,7 @@
 
 mod grpc;
 mod kafka;
+mod mongodb;
 mod output;
 mod pacing;
 mod protocol;
@@ -12,6 +13,7 @@ mod tls;
 
 pub use grpc::GrpcArgs;
 pub use kafka::{KafkaArgs, OnOff};
+pub use mongodb::MongodbArgs;
 pub use output::OutputArgs;
 pub use pacing::{PacingArgs, RateArg, Stopping};
 pub use protocol::ProtocolArgs;
@@ -23,7 +25,7 @@ pub use tls::{Resume, TlsArgs, Version as TlsVersionArg};
 /// Arguments of `tare load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port or kafka://host:port/topic. Loopback and private addresses only, unless
+    /// Where to: http://host:port/path, https://host:port/path, tcp://host:port, tls://host:port, kafka://host:port/topic or mongodb://host:port/database.collection. Loopback and private addresses only, unless
     /// --allow-public-target. May be left out where a file of requests says it.
     pub url: Option<String>,
     #[command(flatten)]
@@ -40,6 +42,8 @@ pub struct Args {
     pub tcp: TcpArgs,
     #[command(flatten)]
     pub kafka: KafkaArgs,
+    #[command(flatten)]
+    pub mongodb: MongodbArgs,
     #[command(flatten)]
     pub search: SearchArgs,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod grpc;
 mod kafka;
+mod mongodb;
 mod pace;
 mod request;
 mod targets;
@@ -73,6 +74,22 @@ impl Wanted {
             );
         }
         let stop = pace::stop(&args.pacing, &pacing);
+        let mongodb = mongodb::load(args, target)?;
+        let client = match (producer, tcp::exchange(args, target)?, mongodb) {
+            (Some(produce), ..) => ClientSpec::KafkaProduce {
+                connections,
+                produce: Box::new(produce),
+            },
+            (None, Some(exchange), _) => ClientSpec::Tcp {
+                connections,
+                exchange,
+            },
+            (None, None, Some((data, operations))) => {
+                content.requests = operations;
+                ClientSpec::Mongodb { connections, data }
+            }
+            (None, None, None) => client(args, connections, calls),
+        };
         let counted = |count: u32, what: &str| match count {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
@@ -111,17 +128,7 @@ impl Wanted {
                 },
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
-                client: match (producer, tcp::exchange(args, target)?) {
-                    (Some(produce), _) => ClientSpec::KafkaProduce {
-                        connections,
-                        produce: Box::new(produce),
-                    },
-                    (None, Some(exchange)) => ClientSpec::Tcp {
-                        connections,
-                        exchange,
-                    },
-                    (None, None) => client(args, connections, calls),
-                },
+                client,
                 mix: content.mix,
                 connections: pace::connections(&args.pacing),
                 requests: content
