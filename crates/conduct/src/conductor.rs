@@ -345,6 +345,7 @@ impl<'a> Conductor<'a> {
             machine: measured.machine,
             proofs: measured.proofs,
             endpoints: measured.endpoints,
+            told: measured.told,
         };
         self.folder.write_record(&record)?;
         self.watcher.hear(&Event::TrialDone(&record));

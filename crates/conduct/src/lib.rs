@@ -17,6 +17,7 @@ mod refusal;
 pub mod samples;
 mod status;
 mod tail;
+mod told;
 pub mod traffic;
 mod trial;
 

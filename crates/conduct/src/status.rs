@@ -76,6 +76,7 @@ pub(crate) fn judge(
         machine: usage.machine,
         proofs,
         endpoints,
+        told: Vec::new(),
     }
 }
 

@@ -8,14 +8,14 @@ use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
-use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, TrialStatus};
+use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, Told, TrialStatus};
 
 use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::folder::write_synced;
 use crate::status::judge;
 use crate::traffic::Sent;
-use crate::{proof, samples};
+use crate::{proof, samples, told};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -36,6 +36,7 @@ pub(crate) struct Measured {
     pub machine: Option<MachineUsage>,
     pub proofs: Vec<Proof>,
     pub endpoints: Vec<Endpoint>,
+    pub told: Vec<Told>,
 }
 
 impl Measured {
@@ -49,6 +50,7 @@ impl Measured {
             machine: None,
             proofs: Vec::new(),
             endpoints: Vec::new(),
+            told: Vec::new(),
         }
     }
 }
@@ -100,9 +102,9 @@ pub(crate) fn measure(
     };
     write_files(folder, &agents)?;
     let proofs = proof::prove(plan, cell, &agents_sent(&agents), &before, &after);
-    Ok(Trial::Measured(Box::new(judge(
-        plan, agents, watched, proofs,
-    ))))
+    let mut measured = judge(plan, agents, watched, proofs);
+    measured.told = told::told(&before, &after);
+    Ok(Trial::Measured(Box::new(measured)))
 }
 
 /// An agent with what it said.

@@ -14,7 +14,9 @@ use tare_schema::topology::{InstanceRole, Settings};
 use crate::LabError;
 use crate::catalogue::{Catalogue, Target, builtin_folder};
 use crate::certificates::Authority;
+use crate::counters::CounterReader;
 use crate::door::Door;
+use crate::environment::InstanceCounters;
 use crate::fetch::Fetcher;
 use crate::local::addresses::{Addresses, free_port};
 use crate::probe::{Life, Waited};
@@ -141,6 +143,14 @@ impl Cluster {
     #[must_use]
     pub fn client(&self) -> &Identity {
         &self.client
+    }
+
+    /// What an instance has counted, as its target says.
+    ///
+    /// # Errors
+    /// When there is no such instance, or it does not answer.
+    pub fn counters(&self, number: u32) -> Result<InstanceCounters, LabError> {
+        CounterReader::new(&self.member(number)?.rendered, Door::Host).read()
     }
 
     /// Kills an instance at once; its records stay.

@@ -1,5 +1,6 @@
 //! Reads what an instance has counted, from Prometheus text, JSON, other text, logs or a command.
 
+mod json;
 mod log;
 mod prometheus;
 
@@ -56,14 +57,15 @@ impl CounterReader {
     /// # Errors
     /// The counter that could not be read, and why.
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
-        let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
+        let mut pages: BTreeMap<(String, Option<String>), Result<String, String>> = BTreeMap::new();
         let mut readings = Vec::new();
         for counter in &self.counters {
             let found = match page_of(&counter.source) {
-                Some((url, cost)) => {
-                    let text = pages.entry(url.to_owned()).or_insert_with(|| {
+                Some((url, question, cost)) => {
+                    let page = (url.to_owned(), question.map(str::to_owned));
+                    let text = pages.entry(page).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
-                        fetch(&self.door, url)
+                        fetch(&self.door, url, question)
                     });
                     let own = match cost {
                         ReadingCost::Free => 0,
@@ -134,6 +136,7 @@ impl CounterReader {
                 edge,
                 label: found.label,
                 value: found.value * counter.scale,
+                kind: counter.kind,
             })
         };
         found.into_iter().filter_map(name).collect()
@@ -155,17 +158,18 @@ fn summed(readings: Vec<Reading>) -> Vec<Reading> {
     sums
 }
 
-fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
+/// Address, question and cost of a page.
+fn page_of(source: &CounterSource) -> Option<(&str, Option<&str>, ReadingCost)> {
     match source {
-        CounterSource::Prometheus(from) => Some((&from.url, from.reading)),
-        CounterSource::Json(from) => Some((&from.url, from.reading)),
-        CounterSource::Text(from) => Some((&from.url, from.reading)),
+        CounterSource::Prometheus(from) => Some((&from.url, None, from.reading)),
+        CounterSource::Json(from) => Some((&from.url, from.post.as_deref(), from.reading)),
+        CounterSource::Text(from) => Some((&from.url, None, from.reading)),
         CounterSource::Log(_) | CounterSource::Command(_) => None,
     }
 }
 
-fn fetch(door: &Door, url: &str) -> Result<String, String> {
-    match page::get(door, url, LIMIT)? {
+fn fetch(door: &Door, url: &str, question: Option<&str>) -> Result<String, String> {
+    match page::ask(door, url, question, LIMIT)? {
         page::Page { status: 200, text } => Ok(text),
         page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
     }
@@ -181,17 +185,7 @@ fn without_own(mut found: Vec<Found>, own: u32) -> Vec<Found> {
 fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
     match source {
         CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
-        CounterSource::Json(from) => {
-            let page: serde_json::Value = serde_json::from_str(text)
-                .map_err(|error| format!("{} is no JSON: {error}", from.url))?;
-            let number = page.pointer(&from.pointer);
-            match (number.and_then(serde_json::Value::as_f64), from.missing) {
-                (Some(value), _) => Ok(vec![value_only(value)]),
-                (None, _) if number.is_some() => Err(format!("`{}` is no number", from.pointer)),
-                (None, Missing::Zero) => Ok(vec![value_only(0.0)]),
-                (None, Missing::Unknown) => Ok(Vec::new()),
-            }
-        }
+        CounterSource::Json(from) => json::find(text, from),
         CounterSource::Text(from) => by_pattern(text, &from.pattern),
         CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
     }
@@ -213,13 +207,6 @@ fn from_elsewhere(door: &Door, source: &CounterSource) -> Result<Vec<Found>, Str
             by_pattern(&output.stdout, &from.pattern)
         }
         _ => Ok(Vec::new()),
-    }
-}
-
-fn value_only(value: f64) -> Found {
-    Found {
-        value,
-        ..Found::default()
     }
 }
 

@@ -12,6 +12,7 @@ use tare_schema::agent::AgentMessage;
 use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Exclusion, Limits, Placement};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
 
 use crate::LabError;
@@ -183,6 +184,8 @@ pub struct Reading {
     pub label: Option<String>,
     /// Value.
     pub value: f64,
+    /// Whether it is a sum since the start or the state of things.
+    pub kind: CounterKind,
 }
 
 /// An instance that ended without being asked to.

@@ -22,13 +22,29 @@ pub(crate) struct Page {
 
 /// Gets a page over a connection of its own. The error is in words.
 pub(crate) fn get(door: &Door, url: &str, within: Duration) -> Result<Page, String> {
+    ask(door, url, None, within)
+}
+
+/// The same, with a question in JSON that is posted.
+pub(crate) fn ask(
+    door: &Door,
+    url: &str,
+    question: Option<&str>,
+    within: Duration,
+) -> Result<Page, String> {
     let (authority, path) = split(url)?;
     let deadline = Instant::now() + within;
     let failed = |what: &str, error: &std::io::Error| format!("{url}: {what}: {error}");
     let mut stream = connect(door, url, authority, within)?;
-    let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\nConnection: close\r\n\r\n"
-    );
+    let head =
+        format!("{path} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\nConnection: close\r\n");
+    let request = match question {
+        None => format!("GET {head}\r\n"),
+        Some(question) => format!(
+            "POST {head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{question}",
+            question.len()
+        ),
+    };
     stream
         .write_all(request.as_bytes())
         .map_err(|error| failed("cannot ask", &error))?;

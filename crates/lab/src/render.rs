@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use minijinja::Value;
-use tare_schema::target::{CounterSource, ReadyDef, StopDef};
+use tare_schema::target::{CounterKind, CounterSource, JsonSource, ReadyDef, StopDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
@@ -75,6 +75,8 @@ pub struct Counter {
     pub source: CounterSource,
     /// Factor.
     pub scale: f64,
+    /// Whether it only ever grows.
+    pub kind: CounterKind,
 }
 
 impl Rendered {
@@ -218,6 +220,7 @@ fn counters(
                 edge: edge.map(str::to_owned),
                 source,
                 scale: counter.scale,
+                kind: counter.kind,
             });
         };
         match &counter.from {
@@ -228,7 +231,7 @@ fn counters(
             }
             CounterSource::Json(from) if from.pointer.contains("{{ edge }}") => {
                 for route in &context.routes {
-                    let mut from = from.clone();
+                    let mut from = asked(templates, from)?;
                     from.url = text(&from.url)?;
                     let extra = Value::from_pairs([("edge", route.id.clone())]);
                     from.pointer = templates.text_with(key, &from.pointer, &extra)?;
@@ -236,7 +239,7 @@ fn counters(
                 }
             }
             CounterSource::Json(from) => {
-                let mut from = from.clone();
+                let mut from = asked(templates, from)?;
                 from.url = text(&from.url)?;
                 from.pointer = text(&from.pointer)?;
                 add(None, CounterSource::Json(from));
@@ -259,6 +262,15 @@ fn counters(
         }
     }
     Ok(all)
+}
+
+/// A source with its question in place of the file that holds it.
+fn asked(templates: &Templates<'_>, from: &JsonSource) -> Result<JsonSource, LabError> {
+    let mut from = from.clone();
+    if let Some(file) = &from.post {
+        from.post = Some(templates.file(file)?);
+    }
+    Ok(from)
 }
 
 fn in_folder(dir: &Path, file: &str) -> String {

@@ -36,6 +36,7 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
             Probe::Tcp(at.to_string()).ask(&Door::Host).unwrap();
         }
     }
+    tells_of_itself(&cluster);
     cluster.kill(2).unwrap();
     let within = Duration::from_secs(60);
     let fenced = Probe::Kafka {
@@ -55,4 +56,37 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
     assert!(folders.iter().all(|folder| !folder.exists()));
+}
+
+/// What a broker counts is there from its start, with its unit.
+fn tells_of_itself(cluster: &Cluster) {
+    let counters = cluster.counters(1).unwrap();
+    let of = |name: &str| {
+        let mut found = counters.readings.iter().filter(|r| r.name == name);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no {name}: {counters:?}"))
+            .value
+    };
+    assert!((1e6..1e9).contains(&of("x-heap-bytes")), "bytes");
+    assert_eq!(of("x-under-replicated-partitions"), 0.0);
+    assert_eq!(of("x-messages-in"), 0.0);
+    assert_eq!(of("x-produce-requests"), 0.0);
+    assert_eq!(of("x-isr-shrinks"), 0.0);
+    let phases = counters
+        .readings
+        .iter()
+        .filter(|r| r.name == "x-produce-ms");
+    let phases: Vec<&str> = phases.filter_map(|r| r.label.as_deref()).collect();
+    for phase in [
+        "Total",
+        "RequestQueue",
+        "Local",
+        "Remote",
+        "ResponseQueue",
+        "ResponseSend",
+    ] {
+        assert!(phases.contains(&phase), "{phases:?}");
+    }
+    assert!(of("x-gc-pauses") >= 0.0);
 }

@@ -48,6 +48,23 @@ pub struct TrialRecord {
     pub proofs: Vec<Proof>,
     /// Addresses the load went to.
     pub endpoints: Vec<Endpoint>,
+    /// What parts say of themselves: the counters of their targets whose names begin with `x-`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
+}
+
+/// A figure that a part gives of itself, from before the first request to after the last answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Told {
+    /// Instance.
+    pub instance: String,
+    /// Name of the counter, without its `x-`.
+    pub name: String,
+    /// What it is of, where there are several: a topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// How much it has grown; of a gauge, where it stands at the end.
+    pub value: f64,
 }
 
 /// What became of a trial.

@@ -1,6 +1,7 @@
 //! Tests of the proof on edges behind the first: calls are counted against what the workload says of each request.
 
 use std::collections::BTreeMap;
+use tare_schema::target::CounterKind;
 
 use tare_schema::agent::RequestCount;
 use tare_schema::plan::RoleLoad;
@@ -31,6 +32,7 @@ fn reading(name: &str, edge: Option<&str>, value: f64) -> Reading {
         edge: edge.map(str::to_owned),
         label: None,
         value,
+        kind: CounterKind::Counter,
     }
 }
 

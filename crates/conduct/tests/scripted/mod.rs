@@ -21,6 +21,7 @@ use tare_schema::load::{
 use tare_schema::metric::Metric;
 use tare_schema::plan::*;
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::target::CounterKind;
 use tare_schema::topology::*;
 
 /// What becomes of one trial.
@@ -168,6 +169,7 @@ impl Bed for ScriptedBed {
                     edge: None,
                     label: None,
                     value: self.seen,
+                    kind: CounterKind::Counter,
                 }],
             })
             .collect())

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use proptest::prelude::*;
-use tare_schema::target::{CommandSource, JsonSource, LogSource, PrometheusSource, TextSource};
+use tare_schema::target::{
+    CommandSource, CounterKind, JsonSource, LogSource, PrometheusSource, TextSource,
+};
 
 use super::*;
 
@@ -29,6 +31,7 @@ fn reader(sources: Vec<(&str, CounterSource)>, edges: &[(&str, &str)]) -> Counte
         edge: None,
         source,
         scale: 1.0,
+        kind: CounterKind::Counter,
     });
     CounterReader {
         door: Door::Host,
@@ -192,6 +195,10 @@ fn a_number_in_json_is_found_by_its_pointer() {
     let source = |pointer: &str, missing| {
         CounterSource::Json(JsonSource {
             url: url.clone(),
+            post: None,
+            keys: None,
+            then: None,
+            times: None,
             pointer: pointer.to_owned(),
             missing,
             reading: ReadingCost::Free,
@@ -213,11 +220,59 @@ fn a_number_in_json_is_found_by_its_pointer() {
 }
 
 #[test]
+fn each_key_that_matches_is_a_number_with_its_label_and_a_mean_times_its_count_is_a_sum() {
+    let page = r#"[{"value": {"m,name=In,topic=a": {"Count": 3, "Mean": 2.5}, "m,name=In,topic=b": {"Count": 1, "Mean": 4},
+        "m,name=Out,topic=a": {"Count": 9}}}, {"value": {}}]"#;
+    let (url, server) = serve(vec![page.to_owned()]);
+    let source = |pointer: &str, then: &str, times: Option<&str>| {
+        CounterSource::Json(JsonSource {
+            url: url.clone(),
+            post: Some("[1, 2]".to_owned()),
+            pointer: pointer.to_owned(),
+            keys: Some("name=In,topic=(?<label>.+)$".to_owned()),
+            then: Some(then.to_owned()),
+            times: times.map(str::to_owned),
+            missing: Missing::Unknown,
+            reading: ReadingCost::Free,
+        })
+    };
+    let sources = vec![
+        ("x-in", source("/0/value", "/Count", None)),
+        ("x-time", source("/0/value", "/Mean", Some("/Count"))),
+        ("x-none", source("/1/value", "/Count", None)),
+        ("x-nowhere", source("/2/value", "/Count", None)),
+    ];
+    let readings = reader(sources, &[]).read().unwrap().readings;
+    let values: Vec<_> = readings
+        .iter()
+        .map(|reading| {
+            (
+                &*reading.name,
+                reading.label.as_deref().unwrap(),
+                reading.value,
+            )
+        })
+        .collect();
+    let expected = [
+        ("x-in", "a", 3.0),
+        ("x-in", "b", 1.0),
+        ("x-time", "a", 7.5),
+        ("x-time", "b", 4.0),
+    ];
+    assert_eq!(values, expected);
+    server.join().unwrap();
+}
+
+#[test]
 fn rubbish_is_an_error_that_names_instance_and_counter() {
     for page in ["", "<html>", "{\"n\": \"many\"}", "\u{0}\u{1}"] {
         let (url, server) = serve(vec![page.to_owned()]);
         let source = CounterSource::Json(JsonSource {
             url,
+            post: None,
+            keys: None,
+            then: None,
+            times: None,
             pointer: "/n".to_owned(),
             missing: Missing::Zero,
             reading: ReadingCost::Free,

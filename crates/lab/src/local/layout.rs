@@ -434,8 +434,11 @@ fn peers(topology: &Topology, name: &str, all: &[Context]) -> Vec<Peer> {
                 && stem(&instance.name) == stem(name)
         })
     };
+    let mut alike: Vec<&Context> = all.iter().filter(alike).collect();
+    // By number, whatever order they start in.
+    alike.sort_by_key(|other| number(&other.name));
     (0..)
-        .zip(all.iter().filter(alike))
+        .zip(alike)
         .map(|(index, other)| Peer {
             index,
             name: other.name.clone(),
@@ -445,6 +448,11 @@ fn peers(topology: &Topology, name: &str, all: &[Context]) -> Vec<Peer> {
             routes: other.routes.clone(),
         })
         .collect()
+}
+
+/// `broker-2` → 2.
+fn number(name: &str) -> Option<u32> {
+    name.rsplit_once('-')?.1.parse().ok()
 }
 
 /// `broker-2` → `broker`.
