@@ -314,6 +314,7 @@ fn context(
         address,
         admin,
         ports,
+        exempt: None,
         cpus: Vec::new(),
         settings: Settings::new(),
         workload: Settings::new(),

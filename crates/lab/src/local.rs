@@ -144,6 +144,7 @@ impl Local {
                 ports: target.def.ports.clone(),
                 instances: target.def.instances,
                 redirects: target.def.redirects,
+                exempt: target.def.exempt,
             };
             needs.insert(instance.target.clone(), of_target);
         }
@@ -211,6 +212,9 @@ impl Environment for Local {
         record
             .facts
             .insert(String::from("files of instances"), lies);
+        if let Some(how) = self.network.exemption_in_words() {
+            record.facts.insert(String::from("redirected traffic"), how);
+        }
         record.facts.extend(self.network.distances.clone());
         Ok(record)
     }
@@ -239,6 +243,7 @@ impl Environment for Local {
             folder: &folder,
             run: &self.run,
             redirect: network.redirect(),
+            exemption: network.exemption,
             needs: &needs,
             memory: &keeper::in_memory(&self.folder),
         };

@@ -14,7 +14,9 @@ use crate::LabError;
 use crate::catalogue::Target;
 use crate::probe::Probe;
 
-pub use context::{Advertise, Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id};
+pub use context::{
+    Advertise, Context, Exempt, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
+};
 use templates::Templates;
 
 /// An instance, ready to be started: nothing in it is a template any more.

@@ -8,7 +8,9 @@
 mod base;
 mod beds;
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::within;
@@ -23,41 +25,106 @@ use tare_schema::topology::{Interception, Security};
 #[test]
 fn sidecars_of_both_kinds_take_what_is_sent_to_them_and_pass_on_what_is_no_edge() {
     for proxy in ["haproxy", "envoy"] {
-        let rig = Rig::new();
-        let builtin = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"));
-        let mut options = rig.options();
-        options.addressing = Addressing::Namespaces;
-        options.catalogue = Catalogue::load(&builtin, &[rig.path("targets")]).unwrap();
-        options.fetcher = Fetcher {
-            own: PathBuf::from(RIG),
-            ..Fetcher::from_env().unwrap()
-        };
-        let mut local = Local::new(options).unwrap();
-        let mut bed = local.place(&captured(proxy)).unwrap();
-        bed.start().unwrap();
-        let pods = bed.inhabitants().unwrap();
-        let client = pods.iter().find(|one| one.instance == "client").unwrap();
-        let server = pods.iter().find(|one| one.instance == "server").unwrap();
-        let (client, at) = (client.pid.unwrap(), server.address.clone());
-        let edge = bed.endpoint("client->server", "client").unwrap().addresses[0].port();
-        let before = connections(bed.as_mut());
-        for _ in 0..3 {
-            assert_eq!(echo_from(client, &at, edge), "hello", "{proxy}");
-        }
-        let mut after = before;
-        assert!(within(LIMIT, || {
-            after = connections(bed.as_mut());
-            after == before.map(|count| count + 3.0)
-        }));
-        // A server that no edge knows, in the same pod: captured on both sides, too, and passed on to where it was called.
-        let stranger = Stranger::serve(server.pid.unwrap(), &at);
-        assert_eq!(echo_from(client, &at, Stranger::PORT), "hello", "{proxy}");
-        drop(stranger);
-        assert_eq!(connections(bed.as_mut()), after, "{proxy}");
-        // Who calls the capturing port itself is not sent round for ever.
-        assert_eq!(echo_from(client, "127.0.0.1", 15001), "", "{proxy}");
-        bed.stop().unwrap();
+        pass_through(proxy, &Fetcher::from_env().unwrap());
     }
+}
+
+/// Set in the copy of the test that runs as an ordinary user: the programs of its sidecars.
+const ORDINARY: &str = "TARE_TEST_PROGRAMS";
+/// A user without rights: `nobody`.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traffic_too() {
+    if let Some(programs) = std::env::var_os(ORDINARY) {
+        let programs = PathBuf::from(programs);
+        for proxy in ["haproxy", "envoy"] {
+            let cache = tempfile::tempdir().unwrap();
+            let fetcher = Fetcher {
+                cache: cache.path().to_owned(),
+                own: PathBuf::from(RIG),
+                chosen: vec![(
+                    String::from(proxy),
+                    programs.join(proxy).display().to_string(),
+                )],
+            };
+            pass_through(proxy, &fetcher);
+        }
+        return;
+    }
+    let name =
+        "without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traffic_too";
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let programs = tempfile::tempdir().unwrap();
+    open_to_all(programs.path());
+    let builtin = Catalogue::load(&targets(), &[]).unwrap();
+    for proxy in ["haproxy", "envoy"] {
+        let fetcher = Fetcher::from_env().unwrap();
+        let software = fetcher.provide(builtin.get(proxy).unwrap(), &mut |_| {});
+        let copy = programs.path().join(proxy);
+        std::fs::copy(software.unwrap().bin, &copy).unwrap();
+        open_to_all(&copy);
+    }
+    command
+        .args(["--exact", name])
+        .env(ORDINARY, programs.path());
+    command.env("TMPDIR", programs.path());
+    std::fs::set_permissions(programs.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn open_to_all(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn targets() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"))
+}
+
+/// Three connections along the edge, one to a stranger, one to where it should never end.
+fn pass_through(proxy: &str, fetcher: &Fetcher) {
+    let rig = Rig::new();
+    let mut options = rig.options();
+    options.addressing = Addressing::Namespaces;
+    options.catalogue = Catalogue::load(&targets(), &[rig.path("targets")]).unwrap();
+    options.fetcher = Fetcher {
+        own: PathBuf::from(RIG),
+        ..fetcher.clone()
+    };
+    let mut local = Local::new(options).unwrap();
+    let mut bed = local.place(&captured(proxy)).unwrap();
+    bed.start().unwrap();
+    let pods = bed.inhabitants().unwrap();
+    let client = pods.iter().find(|one| one.instance == "client").unwrap();
+    let server = pods.iter().find(|one| one.instance == "server").unwrap();
+    let (client, at) = (client.pid.unwrap(), server.address.clone());
+    let edge = bed.endpoint("client->server", "client").unwrap().addresses[0].port();
+    let before = connections(bed.as_mut());
+    for _ in 0..3 {
+        assert_eq!(echo_from(client, &at, edge), "hello", "{proxy}");
+    }
+    let mut after = before;
+    assert!(within(LIMIT, || {
+        after = connections(bed.as_mut());
+        after == before.map(|count| count + 3.0)
+    }));
+    // A server that no edge knows, in the same pod: captured on both sides, too, and passed on to where it was called.
+    let stranger = Stranger::serve(server.pid.unwrap(), &at);
+    assert_eq!(echo_from(client, &at, Stranger::PORT), "hello", "{proxy}");
+    drop(stranger);
+    assert_eq!(connections(bed.as_mut()), after, "{proxy}");
+    // Who calls the capturing port itself is not sent round for ever.
+    assert_eq!(echo_from(client, "127.0.0.1", 15001), "", "{proxy}");
+    bed.stop().unwrap();
 }
 
 /// Two sidecars with mutual TLS between them; the kernel sends both their traffic.
@@ -105,6 +172,11 @@ fn echo_from(pid: u32, address: &str, port: u16) -> String {
 
 fn inside(pid: u32) -> Command {
     let mut command = Command::new("nsenter");
+    // Who made the user namespace may do anything in it.
+    if !rustix::process::geteuid().is_root() {
+        let user = format!("--user=/proc/{pid}/ns/user");
+        command.args([&*user, "--preserve-credentials"]);
+    }
     command.args([&format!("--net=/proc/{pid}/ns/net"), "--"]);
     command.stderr(Stdio::null());
     command

@@ -18,6 +18,10 @@ pub const OUTBOUND_PORT: u16 = 15001;
 pub const INBOUND_PORT: u16 = 15006;
 /// Group of a sidecar's process: what it sends itself is not captured. (Istio's number)
 pub const SIDECAR_GROUP: u32 = 1337;
+/// Packet mark of what a sidecar sends itself, where it can have no group of its own. (The group's number)
+pub const SIDECAR_MARK: u32 = 1337;
+/// Ports from which a sidecar calls that cannot mark: below those that the kernel gives to callers (32768 on).
+pub const SIDECAR_PORTS: [u16; 2] = [28_000, 31_999];
 /// The program, where an ordinary user's `PATH` may not lead to.
 const PROGRAMS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
 /// A few rules take milliseconds.
@@ -35,6 +39,17 @@ pub enum Direction {
     Inbound,
 }
 
+/// By what a sidecar's own traffic is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exemption {
+    /// The group of its process, 1337.
+    #[default]
+    Group,
+    /// A packet mark, or the ports from which it calls: a user namespace of one user has no second group.
+    Itself,
+}
+
 /// What is captured in a pod, and what is not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capture {
@@ -49,6 +64,9 @@ pub struct Capture {
     /// Called servers whose callers are sent to a port of their own.
     #[serde(default)]
     pub sent: BTreeSet<Sent>,
+    /// By what the sidecar's own traffic is known, which is never captured.
+    #[serde(default)]
+    pub exemption: Exemption,
 }
 
 /// Traffic that is sent to another port than the rest.
@@ -81,7 +99,14 @@ impl Capture {
                 "  type nat hook {hook} priority -100; policy accept;"
             ));
             if *direction == Direction::Outbound {
-                rule(format_args!("  meta skgid {SIDECAR_GROUP} return"));
+                match self.exemption {
+                    Exemption::Group => rule(format_args!("  meta skgid {SIDECAR_GROUP} return")),
+                    Exemption::Itself => {
+                        let [first, last] = SIDECAR_PORTS;
+                        rule(format_args!("  meta mark {SIDECAR_MARK} return"));
+                        rule(format_args!("  tcp sport {first}-{last} return"));
+                    }
+                }
             }
             // Within the pod nothing is captured: the app's own calls, the sidecar's to the app, probes.
             rule(format_args!("  {device} \"lo\" return"));
@@ -178,11 +203,15 @@ fn wait(child: &mut Child) -> io::Result<bool> {
     }
 }
 
-/// Whether a process of this user namespace can take the group of a sidecar: one that maps a single user cannot.
+/// By what sidecars can be known in the user namespace of a process: one that maps a single user has no second group.
 #[must_use]
-pub fn has_sidecar_group() -> bool {
-    let map = std::fs::read_to_string("/proc/self/gid_map").unwrap_or_default();
-    covers(&map, SIDECAR_GROUP)
+pub fn exemption_in(pid: u32) -> Exemption {
+    let map = std::fs::read_to_string(format!("/proc/{pid}/gid_map")).unwrap_or_default();
+    if covers(&map, SIDECAR_GROUP) {
+        Exemption::Group
+    } else {
+        Exemption::Itself
+    }
 }
 
 /// Whether a group lies in a map of lines `inside outside count`. (`user_namespaces(7)`)
@@ -214,6 +243,7 @@ mod tests {
                 server: "10.77.1.3:20001".parse().unwrap(),
                 port: 20007,
             }]),
+            exemption: Exemption::Group,
         };
         let rules = capture.rules();
         let (outbound, inbound) = rules.split_once("chain inbound").unwrap();
@@ -238,6 +268,22 @@ mod tests {
         assert!(inbound.contains("redirect to :15006"));
         // Ranges are of called addresses; a sidecar's own group calls, it is not called.
         assert!(!inbound.contains("192.168") && !inbound.contains("skgid"));
+    }
+
+    #[test]
+    fn a_sidecar_without_a_group_is_known_by_its_mark_or_its_ports() {
+        let mut capture = Capture {
+            directions: BTreeSet::from([Direction::Outbound]),
+            ..Capture::default()
+        };
+        assert!(!capture.rules().contains("mark") && !capture.rules().contains("sport"));
+        capture.exemption = Exemption::Itself;
+        let rules = capture.rules();
+        let redirect = rules.find("redirect").unwrap();
+        for rule in ["meta mark 1337 return", "tcp sport 28000-31999 return"] {
+            assert!(rules.find(rule).unwrap() < redirect, "{rules}");
+        }
+        assert!(!rules.contains("skgid"));
     }
 
     #[test]

@@ -59,6 +59,9 @@ pub struct TargetDef {
     /// To which of its ports the kernel sends redirected traffic.
     #[serde(default)]
     pub redirects: RedirectPorts,
+    /// By what its own traffic, which is not redirected, can be known.
+    #[serde(default)]
+    pub exempt: ExemptBy,
     /// What an experiment may set, with defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
@@ -90,6 +93,17 @@ pub struct TargetDef {
     /// Whether several instances make one system.
     #[serde(default)]
     pub instances: Instances,
+}
+
+/// By what a sidecar's own traffic can be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExemptBy {
+    /// The group of its process alone, which it cannot have without root.
+    #[default]
+    Group,
+    /// Its templates mark it, or have it call from certain ports, where they see `exempt`.
+    Itself,
 }
 
 /// Ports of a sidecar that takes redirected traffic.

@@ -129,6 +129,12 @@ impl Keeper {
         BTreeSet::from([self.process.id(), self.keeper_pid])
     }
 
+    /// Id of the keeper itself, which has a guardian before it where it has namespaces.
+    #[must_use]
+    pub fn inside_pid(&self) -> u32 {
+        self.keeper_pid
+    }
+
     /// Starts a process.
     ///
     /// # Errors

@@ -115,7 +115,8 @@ impl LocalBed {
         let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
         spawn.env.extend(rendered.env.clone());
         let takes_redirected = self.placed.layout.capturing.contains(name);
-        spawn.group = takes_redirected.then_some(SIDECAR_GROUP);
+        let known_by_group = self.placed.layout.contexts[index].exempt.is_none();
+        spawn.group = (takes_redirected && known_by_group).then_some(SIDECAR_GROUP);
         spawn.bounds = self.bounds(name);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
         self.started.push((name.clone(), pid));

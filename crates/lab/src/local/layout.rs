@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use tare_net::capture::Capture;
+use tare_net::capture::{Capture, Exemption};
 use tare_schema::load::Endpoint;
-use tare_schema::target::{Instances, RedirectPorts};
+use tare_schema::target::{ExemptBy, Instances, RedirectPorts};
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
 use crate::LabError;
@@ -31,6 +31,8 @@ pub(crate) struct Ground<'a> {
     pub run: &'a str,
     /// Whether the kernel can be told to redirect a pod's traffic.
     pub redirect: Redirect,
+    /// By what a sidecar's own traffic is known.
+    pub exemption: Exemption,
     /// Target → what it needs of its place; those that need nothing may be left out.
     pub needs: &'a BTreeMap<String, Needs>,
     /// Where folders in memory can be made.
@@ -46,6 +48,8 @@ pub(crate) struct Needs {
     pub instances: Instances,
     /// To which of its ports redirected traffic is sent.
     pub redirects: RedirectPorts,
+    /// By what its own traffic can be known.
+    pub exempt: ExemptBy,
 }
 
 /// Whether traffic can be redirected.
@@ -104,7 +108,8 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
         .filter(|instance| ground.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
-    let captured = captured::captured(plan, &contexts)?;
+    let captured = captured::captured(plan, &contexts, ground.exemption)?;
+    captured::exempt(topology, &mut contexts, &captured, ground)?;
     Ok(Layout {
         contexts,
         identified,
@@ -387,6 +392,7 @@ fn context(
         log: dir.join(super::LOG),
         dir,
         memory: ground.memory.join(&plan.name).join(&instance.name),
+        exempt: None,
         ports,
         address,
         admin,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tare_net::Switch;
-use tare_net::capture::Capture;
+use tare_net::capture::{self, Capture, Exemption};
 use tare_schema::plan::Addressing;
 use tare_schema::topology::Topology;
 
@@ -23,6 +23,8 @@ pub(crate) struct Network {
     pub(crate) kind: Kind,
     /// In words, for the record.
     pub(crate) reason: String,
+    /// By what a sidecar's own traffic is known, where traffic is redirected.
+    pub(crate) exemption: Exemption,
     /// Names of the sites in the order of their numbers; none: everything is at one place.
     sites: Vec<String>,
     /// What lies between them, as it was asked for and as it was found; for the record.
@@ -53,6 +55,7 @@ impl Network {
                         let (sites, distances) = distances::join(&mut keeper, options)?;
                         let network = Network {
                             kind: Kind::Namespaces,
+                            exemption: capture::exemption_in(keeper.inside_pid()),
                             reason: asked(options.addressing),
                             sites,
                             distances,
@@ -70,10 +73,18 @@ impl Network {
         let network = Network {
             kind: Kind::Loopback(Addresses::reserve()?),
             reason: refused,
+            exemption: Exemption::Group,
             sites: Vec::new(),
             distances: BTreeMap::new(),
         };
         Ok((keeper, network))
+    }
+
+    /// What is not as with root, for the record.
+    pub(crate) fn exemption_in_words(&self) -> Option<String> {
+        let words = "without root: a sidecar's own traffic is known by packet mark (1337) or by the ports it calls from, not by \
+                     its group as in Istio";
+        (self.exemption == Exemption::Itself).then(|| words.to_owned())
     }
 
     /// Word of the record.

@@ -34,6 +34,8 @@ pub struct Context {
     pub ports: BTreeMap<String, u16>,
     /// A folder of its own in memory, for data that are not to reach a disk. Not made; removed with the bed.
     pub memory: PathBuf,
+    /// How a sidecar that takes redirected traffic makes its own known; `None`: it need not, its group is.
+    pub exempt: Option<Exempt>,
     /// Cores it may use; empty: all.
     pub cpus: Vec<u32>,
     /// Its settings, complete (defaults included).
@@ -46,6 +48,17 @@ pub struct Context {
     pub routes: Vec<RouteContext>,
     /// Instances of the same target in the same part or hop, itself included, in one order for all.
     pub peers: Vec<Peer>,
+}
+
+/// What is not redirected: packets with the mark, and calls from the ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Exempt {
+    /// Packet mark (`SO_MARK`).
+    pub mark: u32,
+    /// First of the ports to call from.
+    pub first_port: u16,
+    /// Last of them.
+    pub last_port: u16,
 }
 
 /// Who an instance is, and the files that prove it (PEM).

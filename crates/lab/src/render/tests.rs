@@ -60,6 +60,7 @@ fn context() -> Context {
         admin: SocketAddr::new(address, 15_000),
         ports: BTreeMap::new(),
         memory: PathBuf::from("/memory/t"),
+        exempt: None,
         cpus: vec![0],
         settings: Settings::new(),
         workload: Settings::new(),

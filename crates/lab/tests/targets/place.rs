@@ -216,6 +216,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         memory: PathBuf::from("/dev/shm/tare/middle"),
         peers: peers.collect(),
         ports,
+        exempt: None,
         cpus: vec![0],
         settings,
         workload: Settings::new(),

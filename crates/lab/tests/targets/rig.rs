@@ -133,6 +133,7 @@ pub fn start_with(
         admin,
         ports: BTreeMap::new(),
         memory: dir.join("memory"),
+        exempt: None,
         cpus: Vec::new(),
         settings: Settings::new(),
         workload: Settings::new(),

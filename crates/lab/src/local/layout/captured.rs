@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{SocketAddr, SocketAddrV4};
 
-use tare_net::capture::{Capture, Direction, INBOUND_PORT, OUTBOUND_PORT, Sent};
+use tare_net::capture::{
+    Capture, Direction, Exemption, INBOUND_PORT, OUTBOUND_PORT, SIDECAR_MARK, SIDECAR_PORTS, Sent,
+};
 use tare_schema::plan::Exclusion;
-use tare_schema::target::RedirectPorts;
+use tare_schema::target::{ExemptBy, RedirectPorts};
 use tare_schema::topology::{Instance, Interception, Route, Topology};
 
-use super::{Ground, address_of, chain, find};
+use super::{Ground, Needs, address_of, chain, find};
 use crate::LabError;
 use crate::environment::BedPlan;
-use crate::render::Context;
+use crate::render::{Context, Exempt};
 
 /// What an arm captures.
 #[derive(Debug, Default)]
@@ -67,7 +69,11 @@ fn shared_port(direction: Direction) -> u16 {
 }
 
 /// What all routes together have captured.
-pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured, LabError> {
+pub(super) fn captured(
+    plan: &BedPlan,
+    contexts: &[Context],
+    exemption: Exemption,
+) -> Result<Captured, LabError> {
     let mut captured = Captured::default();
     for context in contexts {
         let listens = context
@@ -93,6 +99,7 @@ pub(super) fn captured(plan: &BedPlan, contexts: &[Context]) -> Result<Captured,
         }
     }
     for (pod, capture) in &mut captured.pods {
+        capture.exemption = exemption;
         for route in &plan.topology.routes {
             capture
                 .servers
@@ -122,6 +129,42 @@ fn apart(context: &Context) -> Vec<SocketAddrV4> {
         SocketAddr::V6(_) => None,
     })
     .collect()
+}
+
+/// Tells the sidecars how to make their own traffic known, where their group does not.
+pub(super) fn exempt(
+    topology: &Topology,
+    contexts: &mut [Context],
+    captured: &Captured,
+    ground: &Ground<'_>,
+) -> Result<(), LabError> {
+    if ground.exemption == Exemption::Group {
+        return Ok(());
+    }
+    let [first_port, last_port] = SIDECAR_PORTS;
+    for context in contexts {
+        if !captured.instances.contains(&context.name) {
+            continue;
+        }
+        let target = &find(topology, &context.name)?.target;
+        let can = |needs: &Needs| needs.exempt == ExemptBy::Itself;
+        if !ground.needs.get(target).is_some_and(can) {
+            return Err(LabError::Unsupported {
+                what: format!("redirected traffic for {} ({target})", context.name),
+                environment: String::from(
+                    "a user namespace of one user, where sidecars have no group of their own and this one cannot mark what \
+                     it sends",
+                ),
+                next: String::from("run as root, or use `interception: explicit`"),
+            });
+        }
+        context.exempt = Some(Exempt {
+            mark: SIDECAR_MARK,
+            first_port,
+            last_port,
+        });
+    }
+    Ok(())
 }
 
 /// Servers that a route reaches from or in this pod without being captured on that stretch.

@@ -76,6 +76,7 @@ fn placed_with(
         &mut Ground {
             addresses: &addresses,
             redirect,
+            exemption: Exemption::Group,
             port: &mut |address| {
                 let port = next.entry(address).or_insert(20_000);
                 *port += 1;
