@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{:?}", result.protocol_counts);
     println!(
         "lateness p99 {:?}",
-        found.lateness().and_then(|one| one.quantile(0.99))
+        found.lateness().map(|one| one.quantile(0.99))
     );
     Ok(())
 }

@@ -442,6 +442,9 @@ pub trait Client {
     /// Exchanges it takes at once, with [`Client::run`]. One that sends them in batches takes many: what is alike then is dealt
     /// with once.
     const RUN_MAX: u32 = 1;
+    /// Starts that are fixed in advance are not woken up for more often than this. One that gathers them loses nothing by it
+    /// as long as it is far below its linger, and each time costs a system call.
+    const START_EVERY_NS: u64 = 0;
 
     /// Opens the connections.
     fn start(&mut self, out: &mut impl Outlet);

@@ -34,6 +34,13 @@ impl Arrivals {
         }
     }
 
+    /// Whether starts are fixed in advance.
+    #[inline]
+    #[must_use]
+    pub fn is_planned(&self) -> bool {
+        matches!(self, Arrivals::Planned(_))
+    }
+
     /// The next intended start that was not taken; [`NEVER`] when none is known.
     #[inline]
     #[must_use]

@@ -71,6 +71,8 @@ struct Desk {
     book: Book,
     timers: [u64; TIMERS_MAX],
     next_timer_ns: u64,
+    /// Before this time no start is woken up for.
+    held_until_ns: u64,
     links: Vec<Link>,
 }
 
@@ -105,6 +107,7 @@ impl<C: Client> Engine<C> {
                 book,
                 timers: [NEVER; TIMERS_MAX],
                 next_timer_ns: NEVER,
+                held_until_ns: 0,
                 links: Vec::new(),
             },
         }
@@ -155,7 +158,11 @@ impl<C: Client> Engine<C> {
     #[inline]
     #[must_use]
     pub fn next_start_ns(&self) -> u64 {
-        self.desk.book.arrivals().next_ns()
+        let next_ns = self.desk.book.arrivals().next_ns();
+        match C::START_EVERY_NS {
+            0 => next_ns,
+            _ => next_ns.max(self.desk.held_until_ns),
+        }
     }
 
     /// The client's next timer.
@@ -193,6 +200,9 @@ impl<C: Client> Engine<C> {
         let Self { client, desk } = self;
         while let Some(timer) = desk.due_timer(now_ns) {
             client.timer(timer, &mut Desked { wire, desk });
+        }
+        if C::START_EVERY_NS > 0 && desk.book.arrivals().is_planned() {
+            desk.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
         }
         for turn in 1..=RELEASES_MAX {
             match desk.book.release(now_ns, C::RUN_MAX) {

@@ -19,8 +19,9 @@ use tare_kafka::kafka_protocol::messages::produce_response::{
     PartitionProduceResponse, TopicProduceResponse,
 };
 use tare_kafka::kafka_protocol::messages::{
-    ApiKey, ApiVersionsResponse, BrokerId, InitProducerIdResponse, MetadataResponse,
-    ProduceRequest, ProduceResponse, ProducerId, RequestHeader, ResponseHeader, TopicName,
+    ApiKey, ApiVersionsResponse, BrokerId, InitProducerIdRequest, InitProducerIdResponse,
+    MetadataResponse, ProduceRequest, ProduceResponse, ProducerId, RequestHeader, ResponseHeader,
+    TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
 
@@ -279,7 +280,11 @@ impl Brokers {
             ApiKey::Metadata => Self::answer(&self.metadata(), version, id),
             ApiKey::InitProducerId => {
                 self.next_producer += 1;
+                let asked = InitProducerIdRequest::decode(&mut bytes, version).unwrap();
+                // As brokers have it: an empty transaction is none of anybody's.
+                let empty = asked.transactional_id.is_some_and(|id| id.is_empty());
                 let body = InitProducerIdResponse::default()
+                    .with_error_code(if empty { 42 } else { 0 })
                     .with_producer_id(ProducerId(self.next_producer));
                 Self::answer(&body, version, id)
             }

@@ -286,7 +286,7 @@ impl Produce {
         let pause_ns = (PAUSE_FIRST_NS << doublings).min(PAUSE_MAX_NS);
         let at = slot.partition as usize;
         let partition = &mut self.partitions[at];
-        partition.flying -= 1;
+        partition.landed();
         partition.returned.push(batch);
         partition.paused_until_ns = partition
             .paused_until_ns
@@ -299,7 +299,7 @@ impl Produce {
     /// Ends the records of a batch that is under way.
     fn end_flying(&mut self, batch: u32, end: End<'_>, out: &mut impl Outlet) {
         let at = self.store.slot(batch).partition as usize;
-        self.partitions[at].flying -= 1;
+        self.partitions[at].landed();
         self.end_batch(batch, end, out);
         self.settle_returned(at);
     }

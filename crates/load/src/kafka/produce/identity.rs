@@ -3,7 +3,7 @@
 use tare_kafka::batch::Producer;
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame;
-use tare_kafka::kafka_protocol::messages::InitProducerIdRequest;
+use tare_kafka::kafka_protocol::messages::{InitProducerIdRequest, ProducerId};
 
 use super::{AGAIN, Idempotence, Produce};
 use crate::client::Outlet;
@@ -97,7 +97,10 @@ impl Produce {
         let Some(broker) = self.cluster.any_usable() else {
             return;
         };
-        let request = InitProducerIdRequest::default();
+        let request = InitProducerIdRequest::default()
+            .with_transactional_id(None)
+            .with_producer_id(ProducerId(-1))
+            .with_producer_epoch(-1);
         let limit_ns = self.plan.cluster.request_timeout_ns;
         match self.cluster.send(broker, IDENTITY, &request, limit_ns, out) {
             Ok(()) => {

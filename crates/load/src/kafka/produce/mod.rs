@@ -228,6 +228,7 @@ const WAITING_RESERVED: usize = 1 << 16;
 
 impl Client for Produce {
     const RUN_MAX: u32 = 1 << 20;
+    const START_EVERY_NS: u64 = 50_000;
 
     fn start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);

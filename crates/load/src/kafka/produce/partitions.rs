@@ -22,6 +22,9 @@ pub(super) struct Partition {
     pub flying: u32,
     /// Batches that came back to be sent again; until all under way have come back nothing is sent.
     pub returned: Vec<u32>,
+    /// Whether a batch is under way that is sent again: nothing goes behind it until it is settled, since a broker remembers the
+    /// last five batches only.
+    pub alone: bool,
     /// Nothing is sent before this time.
     pub paused_until_ns: u64,
     /// Number of the next record, with idempotence.
@@ -38,6 +41,7 @@ impl Partition {
             queue: VecDeque::with_capacity(16),
             flying: 0,
             returned: Vec::new(),
+            alone: false,
             paused_until_ns: 0,
             sequence: 0,
         }
@@ -46,7 +50,13 @@ impl Partition {
     /// Whether what has to be repeated is being waited for.
     #[inline]
     pub fn is_held(&self) -> bool {
-        !self.returned.is_empty()
+        self.alone || !self.returned.is_empty()
+    }
+
+    /// A batch under way has come back or is over.
+    pub fn landed(&mut self) {
+        self.flying -= 1;
+        self.alone &= self.flying > 0;
     }
 }
 
@@ -78,10 +88,21 @@ impl Produce {
         if partition.flying > 0 || partition.returned.is_empty() {
             return;
         }
-        let store = &self.store;
+        let store = &mut self.store;
         partition
             .returned
             .sort_unstable_by_key(|&batch| std::cmp::Reverse(store.slot(batch).order));
+        if self.identity.is_idempotent() {
+            // What stands behind a batch that gets another number cannot have been written: it gets one too.
+            let mut renumbered = false;
+            for &batch in partition.returned.iter().rev() {
+                let slot = store.slot_mut(batch);
+                renumbered |= slot.sequence.is_none();
+                if renumbered && slot.sequence.take().is_some() {
+                    self.identity.settled();
+                }
+            }
+        }
         for batch in partition.returned.drain(..) {
             partition.queue.push_front(batch);
         }

@@ -196,6 +196,7 @@ impl Produce {
         partition.flying += 1;
         let slot = self.store.slot_mut(batch);
         slot.tries += 1;
+        partition.alone = slot.tries > 1;
         self.counts.retries += u64::from(slot.tries > 1);
         if slot.blocked.is_none() && self.plan.linger_ns > 0 {
             slot.blocked = Some(WaitCause::Linger);

@@ -101,6 +101,23 @@ fn records_linger_together_and_each_is_felt_from_its_own_start() {
 }
 
 #[test]
+fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
+    for (per_s, latest_ns) in [(200_000.0, 50_000), (1000.0, 0)] {
+        let plan = ProducePlan {
+            batch_bytes: 20_000,
+            buffer_bytes: 1_000_000,
+            ..plan(Idempotence::On)
+        };
+        let mut sim = sim(plan, Brokers::new(&[1], 1), rate(per_s, 1));
+        sim.run_until(20 * S);
+        assert_eq!(sim.engine.book().counts().all.right, per_s as u64);
+        let lateness = sim.observed().of(Quantity::Lateness, "");
+        let latest = lateness[lateness.len() - 1];
+        assert!(latest <= latest_ns + latest_ns / 500, "{latest}");
+    }
+}
+
+#[test]
 fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
     let mut slow = Brokers::new(&[1], 1);
     slow.delay_ns = 20 * MS;
@@ -369,4 +386,32 @@ proptest! {
         prop_assert!(stored >= all.right && stored <= 700, "{} stored, {:?}", stored, all);
         sequences_are_whole(&sim.net.far);
     }
+}
+
+#[test]
+fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
+    // The broker remembers five batches: were more sent behind one that is refused again and again, it would be doubled.
+    let rule = |asked: Asked| match asked.number {
+        13 => Fate::TakeAndRefuse(20),
+        14..30 => Fate::Refuse(6),
+        30 => Fate::Refuse(59),
+        _ => Fate::Take,
+    };
+    let mut one = Brokers::new(&[1], 1);
+    one.rule = Box::new(rule);
+    one.delay_ns = 0;
+    let plan = ProducePlan {
+        linger_ns: 2 * MS,
+        timeout_ns: 60 * S,
+        ..plan(Idempotence::On)
+    };
+    let mut sim = sim(plan, one, rate(700.0, 1));
+    sim.run_until(200 * S);
+    let all = sim.engine.book().counts().all;
+    assert!(
+        all.errors <= 4,
+        "only what was in doubt may be given up: {all:?}"
+    );
+    assert!(sim.net.far.records() <= 700);
+    assert!(sim.net.far.records() as u64 >= all.right);
 }
