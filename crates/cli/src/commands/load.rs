@@ -9,6 +9,7 @@ mod check;
 mod coming_from;
 mod curve;
 mod display;
+mod end_to_end;
 mod judgement;
 mod output;
 mod paint;
@@ -64,6 +65,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if let Some(rates) = &args.search.curve {
         return curve::run(&args, rates, &wanted, &stop);
+    }
+    if args.consume.end_to_end {
+        return end_to_end::run(&args, &wanted, files, &stop);
     }
     let (outcome, samples) = match measure(&args, &wanted, &stop) {
         Ok(measured) => measured,

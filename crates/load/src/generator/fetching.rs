@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use tare_kafka::group::Assignor;
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Transport};
+use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Pacing, Transport};
 
 use super::PlanError;
 use super::check::number;
@@ -14,7 +14,7 @@ use super::setup::{Part, Setup};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::kafka::ClusterPlan;
 use crate::kafka::cluster::Security;
-use crate::kafka::fetch::{self, Fetch, FetchPlan};
+use crate::kafka::fetch::{self, Fetch, FetchPlan, Surplus};
 use crate::kafka::names::SystemNames;
 
 /// Fetches of one worker at once.
@@ -105,6 +105,10 @@ impl<'a> Fetching<'a> {
             arrived: Arc::clone(&self.arrived),
             timeout_ns: load.timeout_ns,
             realtime_offset_ns: i128::from(realtime_ns()) - i128::from(monotonic_ns()),
+            surplus: match load.pacing {
+                Pacing::Max => Surplus::GiveBack,
+                _ => Surplus::Wait,
+            },
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use tare_report::quantity;
 use tare_schema::agent::LoadResult;
-use tare_schema::load::{ClientSpec, Direction, LoadSpec, TcpExchange};
+use tare_schema::load::{ClientSpec, Direction, FetchDepth, LoadSpec, TcpExchange};
 use tare_schema::metric::Unit;
 
 /// Bytes a second each way within the window, in words; `None` for a load that is not about bytes.
@@ -11,6 +11,9 @@ use tare_schema::metric::Unit;
 pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
     if let ClientSpec::KafkaProduce { .. } = &load.client {
         return Some(format!("throughput   {}", records(result)));
+    }
+    if let ClientSpec::KafkaFetch { fetch, .. } = &load.client {
+        return Some(read(fetch.depth, result));
     }
     let ClientSpec::Tcp {
         exchange:
@@ -39,6 +42,55 @@ pub fn words(load: &LoadSpec, result: &LoadResult) -> Option<String> {
         }
     };
     Some(format!("throughput   {words}"))
+}
+
+/// Records that were read, as Kafka's own tool tells them: from the start to the last of them.
+fn read(depth: FetchDepth, result: &LoadResult) -> String {
+    let records = result.records.unwrap_or_default();
+    let seconds = records.last_arrival_ns as f64 / 1e9;
+    if records.in_window == 0 || seconds <= 0.0 {
+        return format!(
+            "read         0 records in {}",
+            quantity::span(result.window_ns)
+        );
+    }
+    let of = match depth {
+        FetchDepth::Batches => "of batches",
+        FetchDepth::Records | FetchDepth::Stamps { .. } => "of keys and values",
+    };
+    let mib = f64::from(1 << 20);
+    let bytes = records.bytes_in_window as f64;
+    let count = |name: &str| result.protocol_counts.get(name).copied().unwrap_or(0);
+    let mut lines = vec![
+        format!(
+            "read         {} records, {:.0} records/s, in {}",
+            records.in_window,
+            records.in_window as f64 / seconds,
+            quantity::span(records.last_arrival_ns)
+        ),
+        format!(
+            "             {:.2} MB ({:.2} MiB) {of}, {:.2} MB/s ({:.2} MiB/s)",
+            bytes / 1e6,
+            bytes / mib,
+            bytes / seconds / 1e6,
+            bytes / seconds / mib
+        ),
+    ];
+    if result.protocol_counts.contains_key("group-assignments") {
+        lines.push(format!(
+            "group        {} rebalances, {} without partitions, {} commits",
+            count("group-rebalances"),
+            quantity::span(count("group-rebalancing-us") * 1000),
+            count("group-commits")
+        ));
+    }
+    let corrupt = count("corrupt-batches") + count("unreadable-batches");
+    if corrupt > 0 {
+        lines.push(format!(
+            "corrupt      {corrupt} batches could not be read: see the outcomes"
+        ));
+    }
+    lines.join("\n")
 }
 
 /// Records and the bytes of their values, as Kafka's own tools tell them.

@@ -75,6 +75,17 @@ pub struct FetchPlan {
     pub timeout_ns: u64,
     /// What to add to the monotonic clock for that of the wall.
     pub realtime_offset_ns: i128,
+    /// What becomes of exchanges that no broker is there for.
+    pub surplus: Surplus,
+}
+
+/// What becomes of exchanges beyond one for each broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surplus {
+    /// They wait: a schedule wants them.
+    Wait,
+    /// They are given back: as many are wanted as can be under way.
+    GiveBack,
 }
 
 /// The client.
@@ -99,6 +110,9 @@ pub struct Fetch {
     wake_ns: u64,
     problem: Option<String>,
     finished: bool,
+    surplus: Surplus,
+    /// The broker that had its turn first last time.
+    first: u32,
 }
 
 impl Fetch {
@@ -112,6 +126,7 @@ impl Fetch {
             arrived,
             timeout_ns,
             realtime_offset_ns,
+            surplus,
         } = plan;
         let signed = |bytes: u32| i32::try_from(bytes).unwrap_or(i32::MAX);
         Self {
@@ -135,6 +150,8 @@ impl Fetch {
             wake_ns: NEVER,
             problem: None,
             finished: false,
+            surplus,
+            first: 0,
             spec,
         }
     }
@@ -255,7 +272,11 @@ impl Fetch {
         if self.layout_changed {
             self.lay_out(now_ns);
         }
-        for broker in 1..self.lanes.len() as u32 {
+        let brokers = (self.lanes.len() as u32).saturating_sub(1);
+        // In turn: with fewer exchanges than brokers, each has its share of them.
+        self.first = self.first.wrapping_add(1);
+        for step in 0..brokers {
+            let broker = 1 + (self.first.wrapping_add(step)) % brokers;
             let lane = &mut self.lanes[broker as usize];
             let is_free = lane.under_way.is_none() && !lane.wanted.is_empty();
             if !is_free || self.finished || !self.cluster.is_usable(broker) {
@@ -289,6 +310,14 @@ impl Fetch {
                 |buffer, correlation| buffer.extend_from_slice(request.bytes(correlation)),
                 out,
             );
+        }
+        let under_way = self.lanes.iter().filter(|lane| lane.under_way.is_some());
+        let most = (brokers as usize).max(1).saturating_sub(under_way.count());
+        while self.surplus == Surplus::GiveBack && brokers > 0 && self.held.len() > most {
+            let Some((due, _)) = self.held.pop_back() else {
+                break;
+            };
+            out.withdraw(due.ticket);
         }
         for (_, waited) in &mut self.held {
             waited.get_or_insert(WaitCause::Connection);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tare_kafka::stamp::Stamps;
 use tare_schema::load::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
-use super::{APIS, Fetch, FetchPlan};
+use super::{APIS, Fetch, FetchPlan, Surplus};
 use crate::arrivals::{Arrivals, Looped, SharedCount};
 use crate::client::Client;
 use crate::engine::sim::{MS, S, Sim};
@@ -48,6 +48,7 @@ fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
         arrived: Arc::new(AtomicU64::new(0)),
         timeout_ns: S,
         realtime_offset_ns: i128::from(1_700_000_001_000 * MS),
+        surplus: Surplus::Wait,
     }
 }
 
@@ -128,6 +129,41 @@ fn a_backlog_is_read_to_its_end_and_the_load_ends_there() {
 }
 
 #[test]
+fn exchanges_beyond_one_for_each_broker_are_given_back() {
+    let wide = FetchSpec {
+        at_once: 16,
+        ..spec()
+    };
+    let plan = FetchPlan {
+        surplus: Surplus::GiveBack,
+        ..plan(wide, (0, 1))
+    };
+    let brokers = filled(5, 20);
+    let all = brokers.records() as u64;
+    let mut world = sim_of(plan, brokers);
+    world.run_until(S + 7 * MS);
+    assert!(world.engine.book().under_way() <= 2, "two brokers lead");
+    run(&mut world, 10 * S);
+    assert_eq!(records(&world), all);
+    let counts = world.engine.book().counts();
+    assert_eq!(counts.all.intended, counts.all.right);
+}
+
+#[test]
+fn with_one_fetch_at_a_time_every_broker_has_its_turn() {
+    let narrow = FetchSpec {
+        at_once: 1,
+        partition_max_bytes: 300,
+        ..spec()
+    };
+    let brokers = filled(4, 9);
+    let all = brokers.records() as u64;
+    let mut world = sim(narrow, brokers);
+    run(&mut world, 10 * S);
+    assert_eq!(records(&world), all);
+}
+
+#[test]
 fn workers_share_the_partitions_and_miss_none() {
     let all = filled(5, 9).records() as u64;
     let read: Vec<u64> = (0..3)
@@ -182,10 +218,7 @@ fn a_leader_that_moves_is_followed() {
     assert!(world.engine.client().is_finished());
     assert_eq!(records(&world), all);
     let counts = world.engine.book().counts();
-    assert!(
-        counts.all.errors >= 1,
-        "a fetch met who leads it no more"
-    );
+    assert!(counts.all.errors >= 1, "a fetch met who leads it no more");
     let outcomes = world.classes.seen();
     assert_eq!(outcomes[0].class.to_string(), "not-leader");
     let example = outcomes[0].example.clone().unwrap();

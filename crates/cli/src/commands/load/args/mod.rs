@@ -1,5 +1,6 @@
 //! The arguments of `tare load`, in groups.
 
+mod consume;
 mod grpc;
 mod kafka;
 mod mongodb;
@@ -11,6 +12,7 @@ mod search;
 mod tcp;
 mod tls;
 
+pub use consume::ConsumeArgs;
 pub use grpc::GrpcArgs;
 pub use kafka::{KafkaArgs, OnOff};
 pub use mongodb::MongodbArgs;
@@ -44,6 +46,8 @@ pub struct Args {
     pub kafka: KafkaArgs,
     #[command(flatten)]
     pub mongodb: MongodbArgs,
+    #[command(flatten)]
+    pub consume: ConsumeArgs,
     #[command(flatten)]
     pub search: SearchArgs,
     #[command(flatten)]

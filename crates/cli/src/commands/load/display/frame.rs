@@ -127,9 +127,15 @@ impl State {
         let sample = &self.last;
         let seconds = sample.length_ns as f64 / 1e9;
         let per_s = |rate| quantity::value(Unit::PerSecond, rate);
-        let now = match seconds > 0.0 {
-            true => per_s((sample.right + sample.errors) as f64 / seconds),
-            false => quantity::MISSING.to_owned(),
+        let now = match (seconds > 0.0, sample.records) {
+            (true, Some(records)) => {
+                let bytes = quantity::value(Unit::Bytes, records.bytes as f64 / seconds);
+                let behind = records.backlog.map(|behind| format!(", {behind} behind"));
+                let records = per_s(records.count as f64 / seconds);
+                format!("records {records}, {bytes}/s{}", behind.unwrap_or_default())
+            }
+            (true, None) => per_s((sample.right + sample.errors) as f64 / seconds),
+            (false, _) => quantity::MISSING.to_owned(),
         };
         let now = paint.strong(&now);
         match self.asked_per_s {

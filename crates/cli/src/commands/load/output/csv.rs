@@ -8,13 +8,18 @@ use tare_schema::agent::Sample;
 const HEAD: &str = "offset_s,length_s,intended,released,right,errors,felt_p50_ns,felt_p99_ns,felt_max_ns,\
 lateness_p99_ns,in_flight,connections";
 
+/// Further ones of a load whose exchanges carry records.
+const RECORDS: &str =
+    ",records,record_bytes,backlog_records,end_to_end_p50_ns,end_to_end_p99_ns,end_to_end_max_ns";
+
 /// Writes them.
 pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(file);
-    writeln!(out, "{HEAD}")?;
+    let with_records = samples.iter().any(|sample| sample.records.is_some());
+    writeln!(out, "{HEAD}{}", if with_records { RECORDS } else { "" })?;
     let missing = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
     for s in samples {
-        writeln!(
+        write!(
             out,
             "{:.3},{:.3},{},{},{},{},{},{},{},{},{},{}",
             s.offset_ns as f64 / 1e9,
@@ -30,6 +35,20 @@ pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
             s.in_flight,
             s.connections
         )?;
+        if with_records {
+            let of = s.records.unwrap_or_default();
+            write!(
+                out,
+                ",{},{},{},{},{},{}",
+                of.count,
+                of.bytes,
+                missing(of.backlog),
+                missing(of.end_to_end_p50_ns),
+                missing(of.end_to_end_p99_ns),
+                missing(of.end_to_end_max_ns)
+            )?;
+        }
+        writeln!(out)?;
     }
     out.flush()
 }
@@ -37,6 +56,27 @@ pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_have_columns_of_their_own_where_there_are_any() {
+        let sample = Sample {
+            records: Some(tare_schema::agent::RecordSample {
+                count: 5,
+                bytes: 50,
+                backlog: Some(3),
+                ..Default::default()
+            }),
+            ..Sample::default()
+        };
+        let mut text = Vec::new();
+        write(&mut text, &[sample]).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with(RECORDS));
+        assert!(lines[1].ends_with(",5,50,3,,,"), "{}", lines[1]);
+        let count = |line: &str| line.split(',').count();
+        assert_eq!(count(lines[0]), count(lines[1]));
+    }
 
     #[test]
     fn every_field_of_a_sample_has_its_column_and_a_missing_one_is_empty() {

@@ -36,15 +36,7 @@ pub(super) fn producer(
     let [request] = requests else {
         bail!("one topic a load: leave out the file of requests");
     };
-    let topic = target.path.trim_matches('/');
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
-        bail!(
-            "{}: {topic:?} is no topic: write {}/topic, of letters, digits, dots, - and _",
-            target.url,
-            target.url.trim_end_matches(&target.path)
-        );
-    }
+    let topic = topic(target)?;
     let kafka = &args.kafka;
     let spec = of(kafka)?;
     request.name = topic.replace('.', "_").chars().take(64).collect();
@@ -60,6 +52,20 @@ pub(super) fn producer(
         request.body = Body::Filler { bytes };
     }
     Ok(Some(spec))
+}
+
+/// The topic that a URL names.
+pub(super) fn topic(target: &Target) -> anyhow::Result<&str> {
+    let topic = target.path.trim_matches('/');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if topic.is_empty() || topic.len() > 249 || !topic.chars().all(is_name) {
+        bail!(
+            "{}: {topic:?} is no topic: write {}/topic, of letters, digits, dots, - and _",
+            target.url,
+            target.url.trim_end_matches(&target.path)
+        );
+    }
+    Ok(topic)
 }
 
 fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {

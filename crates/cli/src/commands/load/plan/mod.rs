@@ -1,5 +1,6 @@
 //! From the arguments of `tare load` to a load plan.
 
+mod consume;
 mod grpc;
 mod kafka;
 mod mongodb;
@@ -14,12 +15,17 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{CallSpec, ClientSpec, Endpoint, LoadPlan, LoadSpec, Spin};
+use tare_schema::load::{CallSpec, ClientSpec, Endpoint, FetchSpec, LoadPlan, LoadSpec, Spin};
 
 use super::args::Args;
 use super::target::Target;
 pub use grpc::server;
 pub use request::Content;
+
+/// A consumer of this topic as the arguments say, beside a producer.
+pub fn consumer_of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
+    consume::of(args, topic)
+}
 
 /// Connections when nothing is said: what comparable tools open.
 const CONNECTIONS: u32 = 50;
@@ -39,7 +45,11 @@ impl Wanted {
     /// Makes the plan.
     pub fn new(args: &Args, target: &Target, mut content: Content) -> anyhow::Result<Self> {
         let pacing = pace::pacing(&args.pacing)?;
-        let producer = kafka::producer(args, target, &mut content.requests)?;
+        let consumer = consume::consumer(args, target, &mut content.requests)?;
+        let producer = match &consumer {
+            Some(_) => None,
+            None => kafka::producer(args, target, &mut content.requests)?,
+        };
         let calls = match (grpc::is_wanted(args)?, content.requests.as_mut_slice()) {
             (false, _) => None,
             (true, [request]) => Some(grpc::calls(args, target, request)?),
@@ -56,7 +66,7 @@ impl Wanted {
             .clients
             .map(|clients| clients.div_ceil(shared_by));
         // A worker has a connection to each broker, whatever is sent over them.
-        let is_kafka = producer.is_some();
+        let is_kafka = producer.is_some() || consumer.is_some();
         let needed = needed.filter(|_| !is_kafka);
         let usual = if is_kafka {
             args.pacing.workers
@@ -74,21 +84,29 @@ impl Wanted {
             );
         }
         let stop = pace::stop(&args.pacing, &pacing);
+        let stop = consumer
+            .as_ref()
+            .map_or(stop, |consumer| consume::stop(consumer, stop));
         let mongodb = mongodb::load(args, target)?;
-        let client = match (producer, tcp::exchange(args, target)?, mongodb) {
-            (Some(produce), ..) => ClientSpec::KafkaProduce {
+        let exchange = tcp::exchange(args, target)?;
+        let client = match (consumer, producer, exchange, mongodb) {
+            (Some(fetch), ..) => ClientSpec::KafkaFetch {
+                connections,
+                fetch: Box::new(fetch),
+            },
+            (None, Some(produce), ..) => ClientSpec::KafkaProduce {
                 connections,
                 produce: Box::new(produce),
             },
-            (None, Some(exchange), _) => ClientSpec::Tcp {
+            (None, None, Some(exchange), _) => ClientSpec::Tcp {
                 connections,
                 exchange,
             },
-            (None, None, Some((data, operations))) => {
+            (None, None, None, Some((data, operations))) => {
                 content.requests = operations;
                 ClientSpec::Mongodb { connections, data }
             }
-            (None, None, None) => client(args, connections, calls),
+            (None, None, None, None) => client(args, connections, calls),
         };
         let counted = |count: u32, what: &str| match count {
             1 => format!("1 {what}"),
