@@ -47,7 +47,7 @@ impl Beds {
         environment: &mut dyn Environment,
         logs: &Path,
     ) -> Result<&mut dyn Bed, LabError> {
-        let key = key_of(plan.restart, stay);
+        let key = key_of(plan, stay);
         let index = match self.up.iter().position(|(up, _, _)| *up == key) {
             Some(index) => index,
             None => {
@@ -101,16 +101,18 @@ pub fn bed_plan(plan: &Plan, arm: &Arm, cell: &Cell, name: &str) -> BedPlan {
     }
 }
 
-fn key_of(restart: Restart, stay: &Stay<'_>) -> Key {
+fn key_of(plan: &Plan, stay: &Stay<'_>) -> Key {
+    let mut workload = stay.cell.workload.clone();
+    workload.retain(|name, _| !plan.workload.of_load.contains(name));
     Key {
         arm: stay.slot.arm.clone(),
-        round: match restart {
+        round: match plan.restart {
             Restart::Trial => (stay.block, stay.slot.copy, stay.trial),
             Restart::Block => (stay.block, stay.slot.copy, 0),
             // Its copy has processes of its own: the noise floor holds what differs between processes.
             Restart::Run => (0, stay.slot.copy, 0),
         },
-        workload: stay.cell.workload.clone(),
+        workload,
         targets: stay.cell.targets.clone(),
     }
 }

@@ -108,7 +108,14 @@ fn carried(
     let logs = folder.path().join("beds");
     let bed = beds.get(plan, &stay, environment, &logs)?;
     let seed = Random::for_purpose(plan.seed, &format!("ceiling of {}", arm.name)).bits();
-    let trial = trial::measure(plan, &cell, seed, bed, &place, &mut Ear(watcher));
+    let trial = trial::measure(
+        plan,
+        &cell,
+        (stay.trial, seed),
+        bed,
+        &place,
+        &mut Ear(watcher),
+    );
     beds.stop_all(&logs);
     Ok(match trial? {
         Trial::Interrupted => None,

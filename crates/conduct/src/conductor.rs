@@ -407,7 +407,7 @@ impl<'a> Conductor<'a> {
             watcher: self.watcher,
             progress,
         };
-        trial::measure(&self.plan, cell, seed, bed, path, &mut ear)
+        trial::measure(&self.plan, cell, (number, seed), bed, path, &mut ear)
     }
 
     /// Estimate of the time to the end of the run.

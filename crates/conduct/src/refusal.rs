@@ -6,11 +6,20 @@ use crate::ConductError;
 
 /// Refuses what no environment here can do.
 pub(crate) fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
-    if !plan.workload.prepare.is_empty() {
+    let planned = |name: &&String| {
+        let mut cells = plan.cells.iter();
+        cells.all(|cell| cell.prepare.iter().any(|step| step.step() == *name))
+    };
+    let steps = plan.workload.prepare.iter();
+    let cannot: Vec<&str> = steps
+        .filter(|name| !planned(name))
+        .map(String::as_str)
+        .collect();
+    if !cannot.is_empty() {
         return Err(ConductError::Plan(format!(
             "workload {} has preparation steps ({}), which no environment here can run yet",
             plan.workload.name,
-            plan.workload.prepare.join(", ")
+            cannot.join(", ")
         )));
     }
     let crowded = plan.cells.iter().flat_map(|cell| &cell.load);

@@ -73,16 +73,21 @@ pub(crate) trait Listener {
 pub(crate) fn measure(
     plan: &Plan,
     cell: &Cell,
-    seed: u64,
+    (trial, seed): (u32, u64),
     bed: &mut dyn Bed,
     folder: &Path,
     listener: &mut dyn Listener,
 ) -> Result<Trial, ConductError> {
+    for step in &cell.prepare {
+        if let Err(error) = bed.prepare(&step.of_trial(trial)) {
+            return failed_by(bed, error);
+        }
+    }
     let before = match bed.counters() {
         Ok(before) => before,
         Err(error) => return failed_by(bed, error),
     };
-    let mut agents = match start_agents(cell, seed, bed) {
+    let mut agents = match start_agents(cell, (trial, seed), bed) {
         Ok(agents) => agents,
         Err(error) => return failed_by(bed, error),
     };
@@ -117,7 +122,11 @@ pub(crate) struct RunningAgent {
     pub result: Option<LoadResult>,
 }
 
-fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<RunningAgent>, LabError> {
+fn start_agents(
+    cell: &Cell,
+    (trial, seed): (u32, u64),
+    bed: &mut dyn Bed,
+) -> Result<Vec<RunningAgent>, LabError> {
     let start_at = now_unix_us() + lead(cell).as_micros() as u64;
     let mut agents = Vec::new();
     for role in &cell.load {
@@ -130,7 +139,7 @@ fn start_agents(cell: &Cell, seed: u64, bed: &mut dyn Bed) -> Result<Vec<Running
                 start_at_unix_us: Some(start_at),
                 seed: seed ^ u64::from(part),
                 endpoint: endpoint.clone(),
-                load: share_of(&role.load, Deal { parts, part }),
+                load: share_of(&cell.load_of_trial(&role.load, trial), Deal { parts, part }),
             };
             agents.push(RunningAgent {
                 agent: bed.start_agent(&role.instance, &orders)?,

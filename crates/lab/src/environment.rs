@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Exclusion, Limits, Placement};
+use tare_schema::plan::{Exclusion, Limits, Placement, Preparation};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
@@ -68,6 +68,12 @@ pub trait Bed: Send {
     /// # Errors
     /// The instance that did not become ready, its probe, how long, its log tail.
     fn start(&mut self) -> Result<(), LabError>;
+
+    /// Takes a step before a trial.
+    ///
+    /// # Errors
+    /// Why it could not be taken, and the next step.
+    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError>;
 
     /// Where an instance that calls over an edge sends its first bytes: an address for each instance that it calls.
     ///

@@ -1,5 +1,6 @@
 //! The laboratory: targets, environments, the keeper, certificates and observation.
 
+mod broker;
 pub mod calibrate;
 pub mod catalogue;
 pub mod certificates;

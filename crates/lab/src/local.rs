@@ -10,6 +10,7 @@ mod distances;
 mod layout;
 mod orders;
 mod pods;
+mod prepare;
 mod redirection;
 mod watched;
 

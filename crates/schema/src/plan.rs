@@ -125,6 +125,52 @@ pub struct WorkloadPlan {
     pub edges: Vec<Edge>,
     /// Steps before a trial or a run, by name.
     pub prepare: Vec<String>,
+    /// Settings that only concern what is sent: one bed serves all their values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of_load: Vec<String>,
+}
+
+/// A step before a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "makes", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Preparation {
+    /// A topic of Kafka; it is there when every broker knows a leader and all copies of each partition.
+    Topic {
+        /// Name of the step.
+        step: String,
+        /// Part whose instances are the brokers.
+        part: String,
+        /// Which of its target's ports is asked.
+        port: String,
+        /// Name of the topic; `{trial}` in it is the number of the trial.
+        topic: String,
+        /// How many partitions.
+        partitions: u32,
+        /// How many copies of each.
+        replicas: u16,
+    },
+}
+
+/// What stands for the number of a trial, where a cell is prepared for each of them.
+const TRIAL: &str = "{trial}";
+
+impl Preparation {
+    /// Name of the step.
+    #[must_use]
+    pub fn step(&self) -> &str {
+        match self {
+            Preparation::Topic { step, .. } => step,
+        }
+    }
+
+    /// The step of one trial.
+    #[must_use]
+    pub fn of_trial(&self, trial: u32) -> Preparation {
+        let mut own = self.clone();
+        let Preparation::Topic { topic, .. } = &mut own;
+        *topic = topic.replace(TRIAL, &trial.to_string());
+        own
+    }
 }
 
 /// A node of the workload.
@@ -235,6 +281,23 @@ pub struct Cell {
     pub targets: BTreeMap<String, Settings>,
     /// Load, one entry per role.
     pub load: Vec<RoleLoad>,
+    /// Steps before each trial. Where there are some, `{trial}` in the path of a request is the number of the trial, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<Preparation>,
+}
+
+impl Cell {
+    /// What a role sends in one trial.
+    #[must_use]
+    pub fn load_of_trial(&self, load: &LoadSpec, trial: u32) -> LoadSpec {
+        let mut own = load.clone();
+        if !self.prepare.is_empty() {
+            for request in &mut own.requests {
+                request.path = request.path.replace(TRIAL, &trial.to_string());
+            }
+        }
+        own
+    }
 }
 
 /// The load of one role.

@@ -1,5 +1,7 @@
 //! The protocols an edge can have: one registry line each.
 
+use serde_json::{Map, Value};
+
 use crate::load::{
     Body, CallSpec, ClientSpec, ExpectBody, MongoData, RequestSpec, TcpContent, TcpExchange,
 };
@@ -134,6 +136,30 @@ pub const MONGODB_OPERATIONS: [&str; 4] = ["find", "insert", "update", "delete"]
 
 fn is_mongodb_operation(request: &RequestSpec) -> bool {
     MONGODB_OPERATIONS.contains(&request.method.as_str())
+}
+
+/// The same client with keys of its plan laid over: those of what it does (`produce`), where it has such a part, else its own.
+///
+/// # Errors
+/// A key that it does not have, or a value that does not fit.
+pub fn laid_over(client: ClientSpec, keys: &Map<String, Value>) -> Result<ClientSpec, String> {
+    if keys.is_empty() {
+        return Ok(client);
+    }
+    let wrong = |error: serde_json::Error| error.to_string();
+    let mut text = serde_json::to_value(client).map_err(wrong)?;
+    let own = text.as_object_mut().and_then(|own| {
+        let inner = own.iter().find(|(_, value)| value.is_object());
+        let inner = inner.map(|(name, _)| name.clone());
+        match inner {
+            Some(name) => own.get_mut(&name).and_then(Value::as_object_mut),
+            None => Some(own),
+        }
+    });
+    if let Some(own) = own {
+        own.extend(keys.clone());
+    }
+    serde_json::from_value(text).map_err(wrong)
 }
 
 /// An echo returns the letters that were sent; an answer with a size of its own may be anything.

@@ -65,6 +65,7 @@ fn cell() -> Cell {
         workload: BTreeMap::new(),
         targets: BTreeMap::new(),
         load: vec![load],
+        prepare: Vec::new(),
     }
 }
 

@@ -135,6 +135,10 @@ impl Bed for ScriptedBed {
         Ok(())
     }
 
+    fn prepare(&mut self, _: &tare_schema::plan::Preparation) -> Result<(), LabError> {
+        Ok(())
+    }
+
     fn endpoint(&self, _: &str, _: &str) -> Result<Endpoint, LabError> {
         Ok(Endpoint {
             addresses: vec!["127.0.0.1:9".parse().unwrap()],
@@ -403,6 +407,7 @@ pub fn plan() -> Plan {
         level: "1000/s".into(),
         workload: Settings::new(),
         targets: BTreeMap::new(),
+        prepare: Vec::new(),
         load: vec![RoleLoad {
             role: "load".into(),
             instance: "client".into(),
@@ -433,6 +438,7 @@ fn sample_plan() -> Plan {
             parts: Vec::new(),
             edges: Vec::new(),
             prepare: Vec::new(),
+            of_load: Vec::new(),
         },
         compare: Compare::Arms,
         arms: Vec::new(),

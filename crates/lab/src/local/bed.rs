@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::load::{Endpoint, LoadPlan};
+use tare_schema::plan::Preparation;
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
@@ -15,7 +16,7 @@ use super::agent::LocalAgent;
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
-use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock, orders};
+use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock, orders, prepare};
 use crate::LabError;
 use crate::counters::CounterReader;
 use crate::door::Door;
@@ -312,6 +313,10 @@ impl Bed for LocalBed {
             self.wait_ready(index)?;
         }
         Ok(())
+    }
+
+    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
+        prepare::prepare(&self.placed, step)
     }
 
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {

@@ -1,66 +1,23 @@
 //! Kafka's metadata question: a broker serves when it has a controller and sees every broker of its cluster.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use tare_kafka::bytes::{Bytes, BytesMut};
-use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::{MetadataRequest, MetadataResponse};
-use tare_kafka::kafka_protocol::protocol::StrBytes;
 
-use super::open;
+use crate::broker::{self, METADATA};
 use crate::door::Door;
-
-/// The version of the question: known to every broker since 2.8.
-const VERSION: i16 = 11;
-/// Metadata without topics: some hundred bytes for each broker.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// Asks the broker at an address whether its metadata are complete.
 ///
 /// # Errors
 /// In words: why there is no answer, or what is missing.
 pub(super) fn ask(door: &Door, at: &str, brokers: usize, limit: Duration) -> Result<(), String> {
-    let until = Instant::now() + limit;
-    let stream = open(door, at, limit)?;
     let told = |error: String| format!("the metadata of {at}: {error}");
-    let answer = exchange(stream, until).map_err(told)?;
-    judge(&answer, brokers).map_err(told)
-}
-
-fn exchange(mut stream: TcpStream, until: Instant) -> Result<MetadataResponse, String> {
-    let words = |error: std::io::Error| error.to_string();
     // No topics: what exists is not asked, only who is there.
     let question = MetadataRequest::default().with_topics(Some(Vec::new()));
-    let client = StrBytes::from_static_str("tare-probe");
-    let mut out = BytesMut::new();
-    frame::write(&mut out, &question, VERSION, 1, &client).map_err(|error| error.to_string())?;
-    stream.write_all(&out).map_err(words)?;
-    let mut bytes = Vec::new();
-    let mut chunk = [0_u8; 4096];
-    loop {
-        if let Some(length) =
-            frame::length(&bytes, ANSWER_BYTES_MAX).map_err(|error| error.to_string())?
-            && bytes.len() >= length + 4
-        {
-            let whole = Bytes::copy_from_slice(&bytes[4..length + 4]);
-            return frame::read::<MetadataRequest>(whole, VERSION).map_err(|e| e.to_string());
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err("no whole answer in time".to_owned());
-        }
-        stream.set_read_timeout(Some(left)).map_err(words)?;
-        match stream.read(&mut chunk) {
-            Ok(0) => return Err("the broker closed the connection".to_owned()),
-            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // The read timed out: the next turn says so.
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(words(error)),
-        }
-    }
+    let until = Instant::now() + limit;
+    let answer = broker::ask(door, at, &question, METADATA, until).map_err(told)?;
+    judge(&answer, brokers).map_err(told)
 }
 
 /// Brokers that are fenced (not caught up, or leaving) are not in the metadata.
@@ -77,7 +34,9 @@ fn judge(answer: &MetadataResponse, brokers: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
+    use tare_kafka::bytes::BytesMut;
     use tare_kafka::kafka_protocol::messages::metadata_response::MetadataResponseBroker;
     use tare_kafka::kafka_protocol::messages::{BrokerId, ResponseHeader};
     use tare_kafka::kafka_protocol::protocol::{Encodable, HeaderVersion};
@@ -106,12 +65,12 @@ mod tests {
 
     fn frame_of(answer: &MetadataResponse) -> Vec<u8> {
         let mut body = BytesMut::new();
-        let version = MetadataResponse::header_version(VERSION);
+        let version = MetadataResponse::header_version(METADATA);
         ResponseHeader::default()
             .with_correlation_id(1)
             .encode(&mut body, version)
             .unwrap();
-        answer.encode(&mut body, VERSION).unwrap();
+        answer.encode(&mut body, METADATA).unwrap();
         let mut whole = u32::try_from(body.len()).unwrap().to_be_bytes().to_vec();
         whole.extend_from_slice(&body);
         whole

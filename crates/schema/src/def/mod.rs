@@ -22,6 +22,6 @@ pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{
-    BodyDef, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
-    RequestDef, SettingKind, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+    BodyDef, Concern, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
+    RequestDef, SettingKind, TopicDef, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
 };

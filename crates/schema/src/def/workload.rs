@@ -98,6 +98,19 @@ pub struct WorkloadSettingDef {
     /// Greatest number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
+    /// What is made with it. Default: targets, which are started afresh for another value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concerns: Option<Concern>,
+}
+
+/// What a setting decides about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Concern {
+    /// Targets: their templates see it.
+    Targets,
+    /// What is sent and prepared alone: targets stay up.
+    Load,
 }
 
 /// What values a setting takes.
@@ -135,6 +148,10 @@ pub struct LoadKindDef {
     /// What it asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// Keys of the client's plan over the protocol's own (`acks`, `linger_ns`). Texts may hold settings; a time may be written
+    /// as `5ms`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub client: BTreeMap<String, Value>,
     /// What is sent; one is chosen per exchange by weight.
     #[serde(default)]
     pub requests: Vec<RequestDef>,
@@ -233,6 +250,27 @@ pub struct PrepareDef {
     /// A command, each word a template.
     #[serde(default)]
     pub command: Vec<String>,
+    /// A topic of Kafka is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicDef>,
+}
+
+/// A topic to make. Texts may hold settings as `{{ partitions }}`, and `{trial}`: the number of the trial, in what is sent as
+/// well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "topic"))]
+pub struct TopicDef {
+    /// Part whose instances are the brokers.
+    pub part: Name,
+    /// Which of its target's ports is asked.
+    pub port: String,
+    /// Name of the topic.
+    pub name: String,
+    /// How many partitions.
+    pub partitions: String,
+    /// How many copies of each.
+    pub replicas: String,
 }
 
 /// When a step is taken.

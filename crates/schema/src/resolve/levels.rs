@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Scope, load, workload};
+use super::{Scope, load, prepare, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadSection};
 use crate::document;
@@ -177,6 +177,7 @@ pub(super) fn cells(
         let used = workload::used(scope, &variant.root, folder);
         let targets = targets(scope, &variant.root);
         let load = load::roles(scope, &variant.root, &filled, folder, &used);
+        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &used);
         levels.push(variant.level.clone());
         cells.push(Cell {
             arm: String::new(),
@@ -184,6 +185,7 @@ pub(super) fn cells(
             workload: used.settings,
             targets,
             load,
+            prepare,
         });
     }
     (levels, cells)

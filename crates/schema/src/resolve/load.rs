@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 use super::workload::Used;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
@@ -14,7 +16,7 @@ use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind, RoleLoad};
 use crate::problem::hint;
 use crate::topology::Settings;
-use crate::units::Size;
+use crate::units::{Period, Size};
 use crate::yaml::{Mark, Node};
 
 /// Connections when nothing is said: what published studies of proxies use.
@@ -219,6 +221,16 @@ fn spec(
         period.map_or(default, crate::units::Period::as_ns)
     };
     let requests = requests(scope, root, role, kind, settings);
+    let client = crate::protocol::client(protocol, connections, &requests);
+    let client =
+        match keys_of(kind, settings).and_then(|keys| crate::protocol::laid_over(client, &keys)) {
+            Ok(client) => client,
+            Err(said) => {
+                let said = format!("`client` of the workload's load: {said}");
+                scope.problem(root.key_place(&role.path), said);
+                return None;
+            }
+        };
     if protocol == "tcp" && requests.len() > 1 {
         let said = "over TCP all exchanges are of one size: give the workload just one request";
         scope.problem(root.key_place(&role.path), said.to_owned());
@@ -232,7 +244,7 @@ fn spec(
         spin: def.spin.unwrap_or(Spin::Bounded),
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
-        client: crate::protocol::client(protocol, connections, &requests),
+        client,
         mix: Default::default(),
         connections: ConnectionRules {
             exchanges_max: def.exchanges_per_connection,
@@ -240,6 +252,32 @@ fn spec(
         },
         requests,
     })
+}
+
+/// The keys that a workload lays over its client: a text that is one setting alone is that setting's value, and a time is
+/// nanoseconds where the key's unit says so.
+fn keys_of(kind: &LoadKindDef, settings: &Settings) -> Result<Map<String, Value>, String> {
+    let mut keys = Map::new();
+    for (key, value) in &kind.client {
+        let filled = match value {
+            Value::String(text) => {
+                let alone = text.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
+                match alone.and_then(|name| settings.get(name.trim())) {
+                    Some(value) => value.clone(),
+                    None => template::fill(text, settings)?.into(),
+                }
+            }
+            other => other.clone(),
+        };
+        let period = filled.as_str().filter(|_| key.ends_with("_ns"));
+        let value = match period.map(str::parse::<Period>) {
+            Some(Ok(period)) => period.as_ns().into(),
+            Some(Err(error)) => return Err(format!("{key}: {error}")),
+            None => filled,
+        };
+        keys.insert(key.clone(), value);
+    }
+    Ok(keys)
 }
 
 fn requests(

@@ -9,6 +9,7 @@ mod check;
 mod levels;
 mod load;
 mod pacing;
+mod prepare;
 mod published;
 mod redirection;
 mod run;
@@ -251,6 +252,7 @@ fn plan(
             parts: workload::parts(folder, &used),
             edges: ways::edges_of(folder),
             prepare: def.prepare.iter().map(|name| name.0.clone()).collect(),
+            of_load: workload::of_load(folder),
         },
         compare,
         cells: all_cells(&arms, cells),

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Scope;
 use crate::catalog::WorkloadFolder;
-use crate::def::{CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
+use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
 use crate::plan::{Edge, Part, PartKind};
 use crate::problem::hint;
 use crate::topology::{Security, Settings};
@@ -183,6 +183,15 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
         }
     }
     Used { settings, targets }
+}
+
+/// Settings that only concern what is sent.
+pub(super) fn of_load(folder: &WorkloadFolder) -> Vec<String> {
+    let settings = folder.def.settings.iter();
+    settings
+        .filter(|(_, setting)| setting.concerns == Some(Concern::Load))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// The parts of the plan.
