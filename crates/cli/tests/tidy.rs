@@ -235,3 +235,21 @@ fn the_page_knows_the_view_as_it_is() {
     let now = schemars::schema_for!(tare_schema::view::View).to_value();
     assert_eq!(committed, now, "run `npm run types` in web/, build, commit");
 }
+
+#[test]
+fn the_committed_shape_of_what_kafka_commands_print_is_fresh() {
+    let path = root().join("docs/schema/kafka.json");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_tare"))
+        .args(["schema", "kafka"])
+        .output()
+        .unwrap();
+    let now = String::from_utf8(output.stdout).unwrap();
+    if std::env::var_os("TARE_UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &now).unwrap();
+    }
+    assert_eq!(
+        fs::read_to_string(&path).unwrap_or_default(),
+        now,
+        "TARE_UPDATE_GOLDEN=1 writes it anew"
+    );
+}

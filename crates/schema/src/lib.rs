@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod calibration;
 pub mod catalog;
+pub mod clusters;
 pub mod def;
 pub mod document;
 pub mod estimate;

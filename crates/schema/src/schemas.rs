@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::agent::AgentMessage;
+use crate::clusters::ClustersDef;
 use crate::def::{ExperimentDef, WorkloadDef};
 use crate::document::schema_of;
 use crate::load::LoadPlan;
@@ -25,6 +26,12 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// One that is declared elsewhere: by the crate whose types it is of.
+    #[must_use]
+    pub const fn new(name: &'static str, about: &'static str, make: fn() -> Value) -> Shape {
+        Shape { name, about, make }
+    }
+
     /// The schema (draft 2020-12).
     #[must_use]
     pub fn schema(&self) -> Value {
@@ -65,6 +72,11 @@ pub const SHAPES: &[Shape] = &[
         name: "session",
         about: "a scripted session, `tare load --session`",
         make: schema_of::<SessionDef>,
+    },
+    Shape {
+        name: "clusters",
+        about: "Kafka clusters by name, ~/.config/tare/clusters.yaml",
+        make: schema_of::<ClustersDef>,
     },
     Shape {
         name: "plan",

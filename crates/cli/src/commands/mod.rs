@@ -4,6 +4,7 @@ pub mod agent;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod kafka;
 pub mod keeper;
 pub mod lab;
 pub mod link;
@@ -36,6 +37,8 @@ pub enum Command {
     Compare(compare::Args),
     /// Keep one arm of an experiment up, to look around in it.
     Lab(lab::Args),
+    /// Administer Kafka clusters.
+    Kafka(Box<kafka::Args>),
     /// Say what limits a measurement on this machine.
     Doctor(doctor::Args),
     /// Print the JSON Schema of a file format.
@@ -66,6 +69,7 @@ impl Command {
             Command::Report(args) => report::run(args),
             Command::Compare(args) => compare::run(args),
             Command::Lab(args) => lab::run(args),
+            Command::Kafka(args) => kafka::run(*args),
             Command::Doctor(args) => doctor::run(args),
             Command::Schema(args) => schema::run(args),
             Command::Targets(args) => targets::run(args),

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use tare_schema::problem::hint;
-use tare_schema::schemas::{SHAPES, shape};
+use tare_schema::schemas::{SHAPES, Shape};
 
+use crate::commands::kafka::shapes::KAFKA;
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
 
@@ -19,16 +20,21 @@ pub struct Args {
 /// Runs `tare schema`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(which) = args.which else {
-        for shape in SHAPES {
+        for shape in all() {
             print(&format!("{:<14} {}\n", shape.name, shape.about))?;
         }
         return Ok(Exit::Done.into());
     };
-    let Some(shape) = shape(&which) else {
-        let known = SHAPES.iter().map(|shape| shape.name);
+    let Some(shape) = all().find(|shape| shape.name == which) else {
+        let known = all().map(|shape| shape.name);
         let said = format!("unknown shape \"{which}\"{}", hint(&which, known));
         return Err(bad_input(said));
     };
     print(&shape.text())?;
     Ok(Exit::Done.into())
+}
+
+/// Those of files and messages, and those that only commands print.
+fn all() -> impl Iterator<Item = &'static Shape> {
+    SHAPES.iter().chain([&KAFKA])
 }

@@ -186,8 +186,11 @@ impl Admin {
         let request = IncrementalAlterConfigsRequest::default()
             .with_resources(vec![altered])
             .with_validate_only(mode == Mode::Validate);
-        // Setting the same twice is the same.
-        let answer = self.cluster.ask(&request)?;
+        // Setting the same twice is the same. A broker's own settings are its own to take.
+        let answer = match resource {
+            Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
+            _ => self.cluster.ask(&request)?,
+        };
         let outcomes: Vec<Outcome> = answer
             .responses
             .iter()

@@ -169,8 +169,17 @@ impl Cluster {
         let mut patience = Patience::of(self.settings.answer_within);
         loop {
             let mut last = None;
-            for address in self.candidates() {
-                match self.at(&address, request, i16::MAX, patience.until(), repeat) {
+            let candidates = self.candidates();
+            for (number, address) in (1..).zip(&candidates) {
+                // One that hangs must leave time for the next one.
+                let until = match repeat {
+                    Repeat::Safe if number < candidates.len() => {
+                        let half = Instant::now() + self.settings.answer_within / 2;
+                        half.min(patience.until())
+                    }
+                    _ => patience.until(),
+                };
+                match self.at(address, request, i16::MAX, until, repeat) {
                     Ok(answer) => return Ok(answer),
                     Err(Lost { error, is_final }) if is_final => return Err(error),
                     Err(Lost { error, .. }) => last = Some(error),

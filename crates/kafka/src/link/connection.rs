@@ -241,6 +241,11 @@ impl Connection {
         }
     }
 
+    fn shows_nothing(&self) -> bool {
+        let tls = self.settings.tls.as_ref();
+        tls.is_some_and(|tls| tls.identity.is_none())
+    }
+
     /// What a broken connection means, by how far it had come.
     fn lost(&self, api: String, error: &Error) -> LinkError {
         if let Some(meaning) = tls::meaning(&self.broker, error) {
@@ -265,6 +270,12 @@ impl Connection {
                 why: frame.map_or_else(|| ended(error), ToString::to_string),
             },
             _ if frame.is_some() => self.garbage(api, error.to_string()),
+            // In TLS 1.3 the client is done before the broker has looked for a certificate; its alert may be lost with the
+            // connection.
+            (_, Stage::Fresh) if self.shows_nothing() => LinkError::Identity {
+                broker,
+                why: format!("{} right after the handshake", ended(error)),
+            },
             (_, Stage::Versions) if self.settings.sasl.is_none() => LinkError::WantsSasl {
                 broker,
                 why: ended(error),

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::sasl::Credentials;
+
 /// How to talk to brokers.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -11,7 +13,7 @@ pub struct Settings {
     /// TLS; none: plain.
     pub tls: Option<Tls>,
     /// User and password; none: anonymous, or known by certificate.
-    pub sasl: Option<Sasl>,
+    pub sasl: Option<Credentials>,
     /// Longest way to a connection that can be used: TCP, TLS, SASL and versions together.
     pub connect_within: Duration,
     /// Longest wait for one answer.
@@ -60,53 +62,4 @@ pub struct Identity {
     pub certificate: PathBuf,
     /// File of the key.
     pub key: PathBuf,
-}
-
-/// How to prove who one is.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Sasl {
-    /// Mechanism.
-    pub mechanism: Mechanism,
-    /// User.
-    pub user: String,
-    /// Password.
-    pub password: String,
-}
-
-impl std::fmt::Debug for Sasl {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The password belongs in no log.
-        f.debug_struct("Sasl")
-            .field("mechanism", &self.mechanism)
-            .field("user", &self.user)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A mechanism of SASL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// The password as it is: only over TLS.
-    Plain,
-}
-
-impl Mechanism {
-    /// As it is called between client and broker.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mechanism::Plain => "PLAIN",
-        }
-    }
-}
-
-impl std::str::FromStr for Mechanism {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Mechanism, String> {
-        match word.to_uppercase().as_str() {
-            "PLAIN" => Ok(Mechanism::Plain),
-            _ => Err(format!("no SASL mechanism {word:?}: write plain")),
-        }
-    }
 }

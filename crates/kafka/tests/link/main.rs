@@ -93,6 +93,20 @@ fn the_second_address_is_asked_when_the_first_is_down() {
 }
 
 #[test]
+fn a_broker_that_hangs_leaves_time_to_ask_another_one() {
+    let hanging = Broker::start(|stream, _, port| {
+        healthy(stream, port, 1);
+        while next(stream).is_some() {}
+    });
+    let other = Broker::start(|stream, _, port| healthy(stream, port, 9));
+    let addresses = vec![hanging.address.clone(), other.address.clone()];
+    let mut cluster = Cluster::connect(addresses, hasty()).unwrap();
+    assert_eq!(cluster.brokers().get(&1), Some(&hanging.address));
+    cluster.refresh().unwrap();
+    assert_eq!(cluster.brokers().get(&1), Some(&other.address));
+}
+
+#[test]
 fn an_http_server_is_told_from_a_broker() {
     let broker = Broker::start(|stream, _, _| {
         let _ = next(stream);

@@ -14,7 +14,8 @@ use tare_kafka::kafka_protocol::messages::{
     ApiKey, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka::link::{Cluster, Identity, LinkError, Mechanism, Sasl, Settings, Tls, Trust};
+use tare_kafka::link::{Cluster, Identity, LinkError, Settings, Tls, Trust};
+use tare_kafka::sasl::{Credentials, Mechanism};
 
 use super::fake::{Broker, all_versions, frame, healthy, next};
 use super::{connect, hasty, only};
@@ -218,7 +219,7 @@ fn guarded(handshake: ResponseError, authenticate: i16) -> Broker {
 
 fn ann() -> Settings {
     Settings {
-        sasl: Some(Sasl {
+        sasl: Some(Credentials {
             mechanism: Mechanism::Plain,
             user: "ann".to_owned(),
             password: "secret".to_owned(),

@@ -92,7 +92,13 @@ impl Admin {
     /// moves then.
     pub fn reassign(&mut self, moves: &[Move], limit: Limit) -> Result<(), AdminError> {
         self.refuse_if_stale(moves)?;
-        let throttles = Throttles::of(moves, limit);
+        let mut throttles = Throttles::of(moves, limit);
+        if let Some(throttles) = &mut throttles {
+            // One that is down copies nothing, and takes no settings.
+            let sites = self.sites()?;
+            let is_there = |id: &i32| sites.iter().any(|site| site.broker == *id);
+            throttles.brokers.retain(|id, _| is_there(id));
+        }
         if let Some(throttles) = &throttles {
             self.throttle(throttles)?;
         }

@@ -118,8 +118,17 @@ impl Admin {
         Ok(throttles)
     }
 
-    /// Sets limits; refuses where there are some already, which belong to somebody else.
+    /// Sets limits, all or none; refuses where there are some already, which belong to somebody else.
     pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
+        self.refuse_if_throttled(throttles)?;
+        let done = self.set_throttles(throttles);
+        if done.is_err() {
+            self.unthrottle(throttles)?;
+        }
+        done
+    }
+
+    fn refuse_if_throttled(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         let there = self.throttles()?;
         let brokers = throttles.brokers.keys();
         let broker = brokers
@@ -134,11 +143,15 @@ impl Admin {
             (Some(id), _) => Some(format!("broker {id}")),
             (_, Some(name)) => Some(format!("topic {name}")),
         };
-        if let Some(whose) = whose {
-            return Err(AdminError::Input(format!(
+        match whose {
+            None => Ok(()),
+            Some(whose) => Err(AdminError::Input(format!(
                 "copying is throttled on {whose} already, by somebody else's move or one that was left: wait for it, or take the limit away with `tare kafka reassign unthrottle`"
-            )));
+            ))),
         }
+    }
+
+    fn set_throttles(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         for (id, rate) in &throttles.brokers {
             let changes = RATES.map(|key| Change::Set(key.to_owned(), rate.to_string()));
             self.alter_configs(&Resource::Broker(*id), &changes, Mode::Do)?;

@@ -1,0 +1,26 @@
+//! Asking before something is destroyed.
+
+use std::io::{BufRead, IsTerminal, stdin};
+
+use crate::exit::bad_input;
+
+use super::Manner;
+
+/// Asks on a terminal; elsewhere `--yes` must have said it.
+pub fn confirm(what: &str, manner: &Manner) -> anyhow::Result<()> {
+    if manner.yes {
+        return Ok(());
+    }
+    if !stdin().is_terminal() {
+        return Err(bad_input(format!(
+            "would {what}: add --yes to do it without being asked"
+        )));
+    }
+    eprint!("{what}? [y/N] ");
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line)?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(bad_input("nothing was done")),
+    }
+}

@@ -1,0 +1,103 @@
+//! `tare kafka cluster` and `tare kafka brokers`.
+
+use std::process::ExitCode;
+
+use tare_kafka::admin::{Admin, BrokerView};
+
+use crate::exit::Exit;
+use crate::screen::print;
+
+use super::page::{self, count, list, maybe};
+use super::{Manner, input_or_cluster};
+
+/// Shows the cluster.
+pub fn cluster(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let view = admin.describe().map_err(input_or_cluster)?;
+    if manner.json {
+        page::json(&view)?;
+        return Ok(Exit::Done.into());
+    }
+    print(&format!(
+        "cluster {} · controller {} of {} · metadata version {}\n{}, {}, {}\n",
+        maybe(view.id.as_ref()),
+        maybe(view.controller),
+        list(&view.voters),
+        maybe(view.metadata_version),
+        count(view.topics, "topic"),
+        count(view.partitions, "partition"),
+        count(view.replicas, "replica"),
+    ))?;
+    let rows = view.brokers.iter().map(|broker| {
+        vec![
+            broker.id.to_string(),
+            at(broker),
+            maybe(broker.rack.as_ref()),
+            broker.leaders.to_string(),
+            broker.replicas.to_string(),
+            broker.behind.to_string(),
+        ]
+    });
+    let header = [
+        "broker #",
+        "address",
+        "rack",
+        "leaders #",
+        "replicas #",
+        "behind #",
+    ];
+    page::table(&header, rows)?;
+    for (number, what, next) in [
+        (
+            view.offline,
+            "without a leader",
+            "`tare kafka topics list --troubled` shows which",
+        ),
+        (
+            view.under_replicated,
+            "not wholly in sync",
+            "`tare kafka topics list --troubled` shows which",
+        ),
+        (
+            view.led_by_another,
+            "not led by their preferred leader",
+            "`tare kafka elect --all` gives it back",
+        ),
+    ] {
+        if number > 0 {
+            print(&format!("{} {what}; {next}\n", count(number, "partition")))?;
+        }
+    }
+    Ok(Exit::Done.into())
+}
+
+/// Shows the brokers.
+pub fn brokers(admin: &mut Admin, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let view = admin.describe().map_err(input_or_cluster)?;
+    if manner.json {
+        page::json(&view.brokers)?;
+        return Ok(Exit::Done.into());
+    }
+    for broker in &view.brokers {
+        print(&format!(
+            "broker {} · {} · rack {}\n  leads {} of the {} it should · {}, {} behind\n  listens on {}\n  tells clients {}\n",
+            broker.id,
+            at(broker),
+            maybe(broker.rack.as_ref()),
+            broker.leaders,
+            broker.preferred,
+            count(broker.replicas, "replica"),
+            broker.behind,
+            maybe(broker.listeners.as_ref()),
+            maybe(broker.advertised.as_ref()),
+        ))?;
+    }
+    Ok(Exit::Done.into())
+}
+
+/// One that is down has no address.
+fn at(broker: &BrokerView) -> String {
+    match broker.host.is_empty() {
+        true => "down".to_owned(),
+        false => format!("{}:{}", broker.host, broker.port),
+    }
+}

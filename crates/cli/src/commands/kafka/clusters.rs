@@ -1,0 +1,164 @@
+//! `tare kafka clusters`: names of clusters, with how to reach them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tare_schema::clusters::{self as file, ClusterDef, ClustersDef};
+use tare_schema::problem::{hint, list};
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::ask::confirm;
+use super::connect::ConnectionArgs;
+use super::page::{self, MISSING};
+use super::{Manner, shapes::NamedCluster};
+
+/// Arguments of `tare kafka clusters`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with names.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show the names.
+    List,
+    /// Give a cluster a name: `tare kafka clusters add NAME --bootstrap HOST:PORT …`.
+    Add {
+        /// Name.
+        name: String,
+    },
+    /// Forget a name; the cluster itself is not touched.
+    Remove {
+        /// Name.
+        name: String,
+    },
+}
+
+/// The names with the file they are in.
+pub struct Book {
+    path: PathBuf,
+    def: ClustersDef,
+}
+
+impl Book {
+    /// Reads it; a file that is not there is an empty one.
+    pub fn open() -> anyhow::Result<Book> {
+        let path = path()?;
+        let def = match path.exists() {
+            true => file::read(&path).map_err(bad_input)?,
+            false => ClustersDef::default(),
+        };
+        Ok(Book { path, def })
+    }
+
+    /// The cluster of this name, or the only one.
+    pub fn find(&self, name: Option<&str>) -> anyhow::Result<ClusterDef> {
+        let known = &self.def.clusters;
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        match name {
+            Some(name) => known.get(name).cloned().ok_or_else(|| {
+                let hint = hint(name, names.iter().copied());
+                bad_input(format!(
+                    "no cluster {name} in {}{hint}: see `tare kafka clusters list`",
+                    self.path.display()
+                ))
+            }),
+            None => match (known.len(), known.values().next()) {
+                (1, Some(only)) => Ok(only.clone()),
+                (0, _) => Err(bad_input(
+                    "say which cluster: --bootstrap HOST:PORT, or give it a name with `tare kafka clusters add NAME --bootstrap HOST:PORT`",
+                )),
+                _ => Err(bad_input(format!(
+                    "say which cluster: --cluster NAME, one of {}",
+                    list(&names)
+                ))),
+            },
+        }
+    }
+
+    fn save(&self) -> anyhow::Result<()> {
+        let text = file::write(&self.def).map_err(bad_input)?;
+        let folder = self.path.parent().unwrap_or(&self.path);
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        // Whole or not at all.
+        let new = self.path.with_extension("yaml.new");
+        std::fs::write(&new, text)
+            .and_then(|()| std::fs::rename(&new, &self.path))
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+}
+
+fn path() -> anyhow::Result<PathBuf> {
+    let config = match std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => match std::env::var_os("HOME") {
+            Some(home) => PathBuf::from(home).join(".config"),
+            None => {
+                return Err(bad_input(
+                    "there is no home folder: set HOME or XDG_CONFIG_HOME",
+                ));
+            }
+        },
+    };
+    Ok(config.join("tare/clusters.yaml"))
+}
+
+/// Does it.
+pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let mut book = Book::open()?;
+    match &args.action {
+        Action::List => show(&book, manner)?,
+        Action::Add { name } => {
+            let def = connection.def()?;
+            if book.def.clusters.contains_key(name) {
+                confirm(&format!("replace what {name} means"), manner)?;
+            }
+            book.def.clusters.insert(name.clone(), def);
+            book.save()?;
+            print(&format!("{name} is in {}\n", book.path.display()))?;
+        }
+        Action::Remove { name } => {
+            book.find(Some(name))?;
+            book.def.clusters.remove(name);
+            book.save()?;
+            print(&format!("{name} is forgotten\n"))?;
+        }
+    }
+    Ok(Exit::Done.into())
+}
+
+fn show(book: &Book, manner: &Manner) -> anyhow::Result<()> {
+    let all = book.def.clusters.iter();
+    if manner.json {
+        let named: Vec<NamedCluster> = all
+            .map(|(name, cluster)| NamedCluster {
+                name: name.clone(),
+                cluster: cluster.clone(),
+            })
+            .collect();
+        return page::json(&named);
+    }
+    let rows = all.map(|(name, cluster)| {
+        let tls = match &cluster.tls {
+            None => MISSING.to_owned(),
+            Some(tls) if tls.cert.is_some() => "with a certificate".to_owned(),
+            Some(_) => "yes".to_owned(),
+        };
+        let sasl = cluster.sasl.as_ref();
+        let sasl = sasl.map(|sasl| format!("{} as {}", sasl.mechanism, sasl.user));
+        vec![
+            name.clone(),
+            cluster.bootstrap.join(" "),
+            tls,
+            page::maybe(sasl),
+        ]
+    });
+    page::table(&["name", "brokers", "TLS", "SASL"], rows)
+}

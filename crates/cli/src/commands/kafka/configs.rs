@@ -1,0 +1,185 @@
+//! `tare kafka configs`: read with their source, changed key by key.
+
+use std::process::ExitCode;
+
+use tare_kafka::admin::{Admin, Change, Config, ConfigSource, Mode, Resource};
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::page;
+use super::shapes::Configured;
+use super::{Manner, input_or_cluster};
+
+/// Arguments of `tare kafka configs`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What it belongs to.
+    #[command(subcommand)]
+    of: Of,
+}
+
+/// What a configuration belongs to.
+#[derive(Debug, clap::Subcommand)]
+enum Of {
+    /// A topic.
+    Topic {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// One broker.
+    Broker {
+        /// Its number.
+        id: i32,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// What all brokers have unless they have their own.
+    Brokers {
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// A consumer group.
+    Group {
+        /// Its name.
+        name: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+}
+
+/// What to change; without any, it is shown.
+#[derive(Debug, clap::Args)]
+pub struct ChangeArgs {
+    /// Give a key this value.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Give a key back to its default.
+    #[arg(long, value_name = "KEY")]
+    unset: Vec<String>,
+    /// Add to a list.
+    #[arg(long, value_name = "KEY=VALUE")]
+    append: Vec<String>,
+    /// Take out of a list.
+    #[arg(long, value_name = "KEY=VALUE")]
+    subtract: Vec<String>,
+    /// Only ask whether it could be changed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Show every key, defaults too.
+    #[arg(long)]
+    all: bool,
+}
+
+impl ChangeArgs {
+    fn changes(&self) -> anyhow::Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        for words in &self.set {
+            let (key, value) = pair(words)?;
+            changes.push(Change::Set(key, value));
+        }
+        changes.extend(self.unset.iter().cloned().map(Change::Unset));
+        for words in &self.append {
+            let (key, value) = pair(words)?;
+            changes.push(Change::Append(key, value));
+        }
+        for words in &self.subtract {
+            let (key, value) = pair(words)?;
+            changes.push(Change::Subtract(key, value));
+        }
+        Ok(changes)
+    }
+}
+
+/// Does it.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let (resource, change) = match &args.of {
+        Of::Topic { name, change } => (Resource::Topic(name.clone()), change),
+        Of::Broker { id, change } => (Resource::Broker(*id), change),
+        Of::Brokers { change } => (Resource::Brokers, change),
+        Of::Group { name, change } => (Resource::Group(name.clone()), change),
+    };
+    show_or_change(admin, &resource, change, manner)?;
+    Ok(Exit::Done.into())
+}
+
+/// Changes what is to be changed, or shows what there is.
+pub fn show_or_change(
+    admin: &mut Admin,
+    resource: &Resource,
+    change: &ChangeArgs,
+    manner: &Manner,
+) -> anyhow::Result<()> {
+    let changes = change.changes()?;
+    if !changes.is_empty() {
+        let mode = match change.dry_run {
+            true => Mode::Validate,
+            false => Mode::Do,
+        };
+        admin
+            .alter_configs(resource, &changes, mode)
+            .map_err(input_or_cluster)?;
+        if !manner.json {
+            let word = match mode {
+                Mode::Validate => "could be changed",
+                Mode::Do => "changed; every broker knows in a moment",
+            };
+            return print(&format!("{resource}: {word}\n"));
+        }
+    }
+    let found = admin
+        .configs(std::slice::from_ref(resource), None)
+        .map_err(input_or_cluster)?;
+    let shown: Vec<Configured> = found
+        .into_iter()
+        .map(|(resource, mut configs)| {
+            configs.retain(|one| change.all || is_set(one));
+            Configured { resource, configs }
+        })
+        .collect();
+    if manner.json {
+        return page::json(&shown);
+    }
+    for one in &shown {
+        if one.configs.is_empty() {
+            eprintln!("nothing is set on {resource}; --all shows the defaults");
+            continue;
+        }
+        let rows = one.configs.iter().map(|config| {
+            let value = match config.is_sensitive {
+                true => "(secret)".to_owned(),
+                false => page::maybe(config.value.as_ref()),
+            };
+            vec![config.name.clone(), value, source(config.source).to_owned()]
+        });
+        page::table(&["key", "value", "from"], rows)?;
+    }
+    Ok(())
+}
+
+/// Whether somebody has set it.
+fn is_set(config: &Config) -> bool {
+    config.source != ConfigSource::Default
+}
+
+fn source(source: ConfigSource) -> &'static str {
+    match source {
+        ConfigSource::Topic => "topic",
+        ConfigSource::Broker => "broker",
+        ConfigSource::Brokers => "all brokers",
+        ConfigSource::File => "broker's file",
+        ConfigSource::Default => "default",
+        ConfigSource::Group => "group",
+        ConfigSource::Other => "elsewhere",
+    }
+}
+
+/// `key=value`.
+pub fn pair(words: &str) -> anyhow::Result<(String, String)> {
+    match words.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(bad_input(format!("{words:?}: write KEY=VALUE"))),
+    }
+}

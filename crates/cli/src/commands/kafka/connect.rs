@@ -1,0 +1,179 @@
+//! From a name or an address to an administrator of the cluster.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tare_kafka::admin::Admin;
+use tare_kafka::link::{Identity, Settings, Tls, Trust, addresses};
+use tare_kafka::sasl::{Credentials, Mechanism};
+use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
+
+use crate::exit::bad_input;
+
+use super::clusters::Book;
+use super::wrong_or_away;
+
+/// Which cluster, and how to talk to it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct ConnectionArgs {
+    /// A cluster of `tare kafka clusters`; the only one there when left out.
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "bootstrap")]
+    cluster: Option<String>,
+    /// Brokers to ask first, separated by commas.
+    #[arg(long, global = true, value_name = "HOST:PORT,…")]
+    bootstrap: Option<String>,
+    /// Speak TLS; one of the four below says it too.
+    #[arg(long, global = true)]
+    tls: bool,
+    /// Believe the certificate authorities in this PEM file instead of the system's.
+    #[arg(long, global = true, value_name = "FILE")]
+    cacert: Option<String>,
+    /// Accept any certificate.
+    #[arg(long, global = true, conflicts_with = "cacert")]
+    insecure: bool,
+    /// Show this certificate (PEM) when a broker asks for one.
+    #[arg(long, global = true, value_name = "FILE", requires = "key")]
+    cert: Option<String>,
+    /// The key of --cert (PEM).
+    #[arg(long, global = true, value_name = "FILE", requires = "cert")]
+    key: Option<String>,
+    /// Expect this name in the brokers' certificates.
+    #[arg(long, global = true, value_name = "NAME")]
+    server_name: Option<String>,
+    /// Prove who you are: plain, scram-sha-256 or scram-sha-512.
+    #[arg(long, global = true, value_name = "MECHANISM", requires = "user")]
+    sasl: Option<String>,
+    /// User of --sasl.
+    #[arg(long, global = true, value_name = "NAME", requires = "sasl")]
+    user: Option<String>,
+    /// Environment variable that has the password.
+    #[arg(
+        long,
+        global = true,
+        value_name = "VARIABLE",
+        conflicts_with = "password_file"
+    )]
+    password_env: Option<String>,
+    /// File that has the password, and nothing else.
+    #[arg(long, global = true, value_name = "FILE")]
+    password_file: Option<String>,
+    /// Longest wait for an answer, in seconds.
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+impl ConnectionArgs {
+    /// Connects.
+    pub fn connect(&self) -> anyhow::Result<Admin> {
+        let def = match &self.bootstrap {
+            Some(_) => self.def()?,
+            None => Book::open()?.find(self.cluster.as_deref())?,
+        };
+        let settings = self.settings(&def)?;
+        let bootstrap = addresses(&def.bootstrap.join(",")).map_err(bad_input)?;
+        Admin::connect(bootstrap, settings).map_err(wrong_or_away)
+    }
+
+    /// What the flags say, as it is kept under a name.
+    pub fn def(&self) -> anyhow::Result<ClusterDef> {
+        let Some(bootstrap) = &self.bootstrap else {
+            return Err(bad_input("say which brokers to ask: --bootstrap HOST:PORT"));
+        };
+        let known = addresses(bootstrap).map_err(bad_input)?;
+        let is_tls = self.tls
+            || self.insecure
+            || self.cacert.is_some()
+            || self.cert.is_some()
+            || self.server_name.is_some();
+        let tls = is_tls.then(|| ClusterTlsDef {
+            ca: self.cacert.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            server_name: self.server_name.clone(),
+            insecure: self.insecure,
+        });
+        let sasl = self.sasl.clone().zip(self.user.clone());
+        let sasl = sasl.map(|(mechanism, user)| ClusterSaslDef {
+            mechanism,
+            user,
+            password_env: self.password_env.clone(),
+            password_file: self.password_file.clone(),
+        });
+        if let Some(sasl) = &sasl {
+            mechanism(&sasl.mechanism)?;
+        }
+        Ok(ClusterDef {
+            bootstrap: known.iter().map(ToString::to_string).collect(),
+            tls,
+            sasl,
+        })
+    }
+
+    fn settings(&self, def: &ClusterDef) -> anyhow::Result<Settings> {
+        let within = Duration::from_secs(self.timeout);
+        let usual = Settings::default();
+        Ok(Settings {
+            tls: def.tls.as_ref().map(tls).transpose()?,
+            sasl: def.sasl.as_ref().map(sasl).transpose()?,
+            connect_within: usual.connect_within.min(within),
+            answer_within: within,
+            ..usual
+        })
+    }
+}
+
+fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
+    let identity = match (&def.cert, &def.key) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some(Identity {
+            certificate: PathBuf::from(certificate),
+            key: PathBuf::from(key),
+        }),
+        _ => {
+            return Err(bad_input(
+                "a client's certificate needs its key, and the key its certificate",
+            ));
+        }
+    };
+    Ok(Tls {
+        trust: match (&def.ca, def.insecure) {
+            (_, true) => Trust::Anybody,
+            (Some(path), false) => Trust::File(PathBuf::from(path)),
+            (None, false) => Trust::System,
+        },
+        identity,
+        server_name: def.server_name.clone(),
+    })
+}
+
+fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
+    let password = match (&def.password_env, &def.password_file) {
+        (Some(name), _) => std::env::var(name).map_err(|_| {
+            bad_input(format!(
+                "the environment variable {name} has no password of {}: export {name}=…",
+                def.user
+            ))
+        })?,
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| bad_input(format!("{path}: {error}")))?;
+            text.trim_end_matches(['\r', '\n']).to_owned()
+        }
+        (None, None) => {
+            return Err(bad_input(format!(
+                "no password for {}: give --password-env VARIABLE or --password-file FILE",
+                def.user
+            )));
+        }
+    };
+    Ok(Credentials {
+        mechanism: mechanism(&def.mechanism)?,
+        user: def.user.clone(),
+        password,
+    })
+}
+
+fn mechanism(word: &str) -> anyhow::Result<Mechanism> {
+    word.parse().map_err(|error: String| bad_input(error))
+}

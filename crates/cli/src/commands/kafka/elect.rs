@@ -1,0 +1,55 @@
+//! `tare kafka elect`: the preferred leaders lead again.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use tare_kafka::admin::Admin;
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::page;
+use super::{Manner, input_or_cluster};
+
+/// Arguments of `tare kafka elect`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Topics, all of their partitions.
+    #[arg(value_name = "TOPIC", required_unless_present_any = ["all", "partition"])]
+    topics: Vec<String>,
+    /// One partition, `TOPIC:NUMBER`; may be given several times.
+    #[arg(long, value_name = "TOPIC:NUMBER")]
+    partition: Vec<String>,
+    /// Every partition of the cluster.
+    #[arg(long, conflicts_with_all = ["topics", "partition"])]
+    all: bool,
+}
+
+/// Does it.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let mut named: BTreeMap<String, Vec<i32>> = BTreeMap::new();
+    for words in &args.partition {
+        let (topic, number) = partition(words)?;
+        named.entry(topic).or_default().push(number);
+    }
+    let topics = admin.topics_named(&args.topics).map_err(input_or_cluster)?;
+    for topic in topics {
+        let all = topic.partitions.iter().map(|one| one.partition);
+        named.entry(topic.name.clone()).or_default().extend(all);
+    }
+    let which = (!args.all).then_some(&named);
+    let outcomes = admin.elect_preferred(which).map_err(input_or_cluster)?;
+    if outcomes.is_empty() && !manner.json {
+        print("every partition is led by its preferred leader already\n")?;
+    }
+    page::outcomes(&outcomes, "led by its preferred leader now", manner)?;
+    Ok(Exit::Done.into())
+}
+
+/// `TOPIC:NUMBER`.
+pub fn partition(words: &str) -> anyhow::Result<(String, i32)> {
+    let parts = words.rsplit_once(':');
+    parts
+        .and_then(|(topic, number)| Some((topic.to_owned(), number.parse().ok()?)))
+        .ok_or_else(|| bad_input(format!("{words:?} is no partition: write TOPIC:NUMBER")))
+}

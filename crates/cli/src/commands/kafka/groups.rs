@@ -1,0 +1,265 @@
+//! `tare kafka groups`: consumer groups, their members and lag; deleted, set to other offsets.
+
+use std::process::ExitCode;
+
+use tare_kafka::admin::{Admin, GroupLag, GroupView, Mode, ResetTo};
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::ask::confirm;
+use super::page::{self, list, maybe};
+use super::{Manner, input_or_cluster};
+
+/// Arguments of `tare kafka groups`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with groups.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show all groups.
+    List,
+    /// Show groups with their members.
+    Describe {
+        /// Groups.
+        #[arg(required = true, value_name = "GROUP")]
+        names: Vec<String>,
+    },
+    /// Show how far groups are behind, partition by partition.
+    Lag {
+        /// Groups; all when left out.
+        #[arg(value_name = "GROUP")]
+        names: Vec<String>,
+    },
+    /// Delete groups with their offsets.
+    Delete {
+        /// Groups.
+        #[arg(required = true, value_name = "GROUP")]
+        names: Vec<String>,
+    },
+    /// Set the offsets of a group that nobody is in.
+    Reset(ResetArgs),
+}
+
+/// Where to.
+#[derive(Debug, clap::Args)]
+struct ResetArgs {
+    /// Group.
+    #[arg(value_name = "GROUP")]
+    name: String,
+    /// Only this topic; may be given several times. All that the group has committed to when left out.
+    #[arg(long = "topic", value_name = "TOPIC")]
+    topics: Vec<String>,
+    #[command(flatten)]
+    to: ToArgs,
+    /// Only show what would be set.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// One of these.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct ToArgs {
+    /// To the first records that are still there.
+    #[arg(long)]
+    to_earliest: bool,
+    /// To the end: what is there now is skipped.
+    #[arg(long)]
+    to_latest: bool,
+    /// To the first records at or after this time, such as 2026-11-21T09:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    to_time: Option<jiff::Timestamp>,
+    /// To this offset, on every partition.
+    #[arg(long, value_name = "OFFSET")]
+    to_offset: Option<i64>,
+    /// So many records on, or back when negative.
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    by: Option<i64>,
+}
+
+impl ToArgs {
+    fn to(&self) -> anyhow::Result<ResetTo> {
+        match self {
+            ToArgs {
+                to_earliest: true, ..
+            } => Ok(ResetTo::Earliest),
+            ToArgs {
+                to_latest: true, ..
+            } => Ok(ResetTo::Latest),
+            ToArgs {
+                to_time: Some(time),
+                ..
+            } => Ok(ResetTo::Time {
+                time_ms: time.as_millisecond(),
+            }),
+            ToArgs {
+                to_offset: Some(offset),
+                ..
+            } => Ok(ResetTo::Offset(*offset)),
+            ToArgs {
+                by: Some(count), ..
+            } => Ok(ResetTo::By(*count)),
+            // The parser asks for one of them.
+            _ => Err(bad_input(
+                "say where to: --to-earliest, --to-latest, --to-time, --to-offset or --by",
+            )),
+        }
+    }
+}
+
+/// Does it.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    match &args.action {
+        Action::List => {
+            let groups = admin.groups().map_err(input_or_cluster)?;
+            if manner.json {
+                page::json(&groups)?;
+            } else if groups.is_empty() {
+                eprintln!("there are no groups");
+            } else {
+                let rows = groups.iter().map(|group| {
+                    vec![
+                        group.name.clone(),
+                        group.state.clone(),
+                        group.kind.clone(),
+                        group.protocol.clone(),
+                        group.coordinator.to_string(),
+                    ]
+                });
+                let header = ["group", "state", "kind", "protocol", "coordinator #"];
+                page::table(&header, rows)?;
+            }
+        }
+        Action::Describe { names } => {
+            let groups: Result<Vec<GroupView>, _> =
+                names.iter().map(|name| admin.group(name)).collect();
+            describe(&groups.map_err(input_or_cluster)?, manner)?;
+        }
+        Action::Lag { names } => {
+            let names = match &names[..] {
+                [] => {
+                    let groups = admin.groups().map_err(input_or_cluster)?;
+                    let consumers = groups.into_iter();
+                    consumers
+                        .filter(|group| ["consumer", ""].contains(&group.protocol.as_str()))
+                        .map(|group| group.name)
+                        .collect()
+                }
+                some => some.to_vec(),
+            };
+            let lags: Result<Vec<GroupLag>, _> =
+                names.iter().map(|name| admin.group_lag(name)).collect();
+            lag(&lags.map_err(input_or_cluster)?, manner)?;
+        }
+        Action::Delete { names } => {
+            confirm(
+                &format!("delete {} with all their offsets", names.join(", ")),
+                manner,
+            )?;
+            let outcomes = admin.delete_groups(names).map_err(input_or_cluster)?;
+            page::outcomes(&outcomes, "deleted", manner)?;
+        }
+        Action::Reset(args) => reset(admin, args, manner)?,
+    }
+    Ok(Exit::Done.into())
+}
+
+fn describe(groups: &[GroupView], manner: &Manner) -> anyhow::Result<()> {
+    if manner.json {
+        return page::json(&groups);
+    }
+    for group in groups {
+        print(&format!(
+            "{} · {} · {} · kept by broker {} · partitions given by {}\n",
+            group.name,
+            group.state,
+            group.kind,
+            group.coordinator,
+            maybe(group.assignor.as_ref())
+        ))?;
+        if group.members.is_empty() {
+            print("nobody is in it\n")?;
+            continue;
+        }
+        let rows = group.members.iter().map(|member| {
+            let assigned: Vec<String> = member
+                .assigned
+                .iter()
+                .map(|(topic, partitions)| format!("{topic} {}", list(partitions)))
+                .collect();
+            vec![
+                member.client.clone(),
+                member.host.clone(),
+                member.id.clone(),
+                assigned.join("; "),
+            ]
+        });
+        page::table(&["client", "host", "member", "reads"], rows)?;
+    }
+    Ok(())
+}
+
+fn lag(lags: &[GroupLag], manner: &Manner) -> anyhow::Result<()> {
+    if manner.json {
+        return page::json(&lags);
+    }
+    for one in lags {
+        let members = one.group.members.len();
+        print(&format!(
+            "{} · {} · {} · {} behind\n",
+            one.group.name,
+            one.group.state,
+            page::count(members, "member"),
+            maybe(one.lag)
+        ))?;
+        let rows = one.partitions.iter().map(|row| {
+            let member = row.member.as_ref();
+            let found = one.group.members.iter();
+            let client = member.and_then(|id| {
+                let mut found = found.filter(|member| &member.id == id);
+                found.next().map(|member| member.client.clone())
+            });
+            vec![
+                format!("{}-{}", row.topic, row.partition),
+                maybe(row.committed),
+                maybe(row.end),
+                maybe(row.lag),
+                maybe(client),
+            ]
+        });
+        let header = ["partition", "committed #", "end #", "behind #", "client"];
+        page::table(&header, rows)?;
+    }
+    Ok(())
+}
+
+fn reset(admin: &mut Admin, args: &ResetArgs, manner: &Manner) -> anyhow::Result<()> {
+    let to = args.to.to()?;
+    let mode = match args.dry_run {
+        true => Mode::Validate,
+        false => {
+            confirm(&format!("set the offsets of {}", args.name), manner)?;
+            Mode::Do
+        }
+    };
+    let resets = admin
+        .reset_group(&args.name, &args.topics, to, mode)
+        .map_err(input_or_cluster)?;
+    if manner.json {
+        return page::json(&resets);
+    }
+    let rows = resets.iter().map(|one| {
+        vec![
+            format!("{}-{}", one.topic, one.partition),
+            maybe(one.from),
+            one.to.to_string(),
+        ]
+    });
+    page::table(&["partition", "from #", "to #"], rows)
+}

@@ -1,0 +1,235 @@
+//! `tare kafka reassign`: partitions moved to other brokers.
+
+mod plan;
+mod watch;
+
+use std::process::ExitCode;
+
+use tare_kafka::admin::Admin;
+use tare_kafka::admin::reassign::{Limit, Moving, Throttles};
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::ask::confirm;
+use super::elect::partition;
+use super::page::{self, bytes, count, list};
+use super::shapes::Motion;
+use super::{Manner, input_or_cluster};
+
+/// Arguments of `tare kafka reassign`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with moves.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Plan moves: spread over racks, replicas and leaders even, as little copied as can be. Nothing is changed.
+    Plan(plan::PlanArgs),
+    /// Begin the moves of a plan.
+    Run(RunArgs),
+    /// Show what is moving, and limits on copying.
+    Show,
+    /// Follow what is moving to its end, then take limits on copying away.
+    Watch,
+    /// Send what is moving back to where it was.
+    Cancel {
+        /// One partition, `TOPIC:NUMBER`; may be given several times. All when left out.
+        #[arg(long, value_name = "TOPIC:NUMBER")]
+        partition: Vec<String>,
+    },
+    /// Take away limits on copying that were left.
+    Unthrottle,
+}
+
+/// How to begin.
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// The plan, as `reassign plan --out` wrote it; `-` reads standard input.
+    #[arg(long, value_name = "FILE")]
+    plan: String,
+    /// Copy at most so many bytes a second on each broker, such as 10MB.
+    #[arg(long, value_name = "RATE")]
+    throttle: Option<String>,
+    /// Then follow it to its end.
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Does it.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    match &args.action {
+        Action::Plan(args) => plan::run(admin, args, manner)?,
+        Action::Run(args) => return begin(admin, args, manner),
+        Action::Show => show(admin, manner)?,
+        Action::Watch => return watch::run(admin, manner),
+        Action::Cancel { partition } => cancel(admin, partition, manner)?,
+        Action::Unthrottle => unthrottle(admin, manner)?,
+    }
+    Ok(Exit::Done.into())
+}
+
+fn begin(admin: &mut Admin, args: &RunArgs, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let plan = plan::read(&args.plan)?;
+    let limit = match &args.throttle {
+        None => Limit::None,
+        Some(words) => Limit::BytesPerSecond(rate(words)?),
+    };
+    if plan.moves.is_empty() {
+        print("the plan moves nothing\n")?;
+        return Ok(Exit::Done.into());
+    }
+    let what = format!(
+        "move {}, {} copied",
+        count(plan.moves.len(), "partition"),
+        count(plan.copies, "replica")
+    );
+    confirm(&what, manner)?;
+    admin
+        .reassign(&plan.moves, limit)
+        .map_err(input_or_cluster)?;
+    if args.watch {
+        return watch::run(admin, manner);
+    }
+    match manner.json {
+        true => page::json(&plan)?,
+        false => print(&format!(
+            "{} on their way; `tare kafka reassign watch` follows them{}\n",
+            count(plan.moves.len(), "partition"),
+            match limit {
+                Limit::None => "",
+                Limit::BytesPerSecond(_) => " and takes the limit on copying away at the end",
+            }
+        ))?,
+    }
+    Ok(Exit::Done.into())
+}
+
+/// What is moving now, with its limits.
+fn motion(admin: &mut Admin) -> anyhow::Result<Motion> {
+    Ok(Motion {
+        moving: admin.reassignments().map_err(input_or_cluster)?,
+        throttles: admin.throttles().map_err(input_or_cluster)?,
+    })
+}
+
+fn show(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
+    let motion = motion(admin)?;
+    if manner.json {
+        return page::json(&motion);
+    }
+    if motion.moving.is_empty() {
+        print("nothing is moving\n")?;
+    } else {
+        let rows = motion.moving.iter().map(|one| {
+            vec![
+                format!("{}-{}", one.topic, one.partition),
+                list(&one.replicas),
+                list(&one.adding),
+                list(&one.removing),
+                copied(one),
+            ]
+        });
+        let header = ["partition", "replicas", "adding", "removing", "copied #"];
+        page::table(&header, rows)?;
+    }
+    for (broker, rate) in &motion.throttles.brokers {
+        print(&format!(
+            "broker {broker} copies at most {}/s\n",
+            bytes(i64::try_from(*rate).unwrap_or(i64::MAX))
+        ))?;
+    }
+    if motion.moving.is_empty() && !motion.throttles.is_empty() {
+        print("limits on copying are left; `tare kafka reassign unthrottle` takes them away\n")?;
+    }
+    Ok(())
+}
+
+fn copied(one: &Moving) -> String {
+    match (one.copied_bytes, one.wanted_bytes) {
+        (Some(copied), Some(wanted)) => format!("{} of {}", bytes(copied), bytes(wanted)),
+        _ => page::MISSING.to_owned(),
+    }
+}
+
+fn cancel(admin: &mut Admin, partitions: &[String], manner: &Manner) -> anyhow::Result<()> {
+    let keys: Vec<(String, i32)> = match partitions {
+        [] => {
+            let all = admin.reassignments().map_err(input_or_cluster)?;
+            all.into_iter()
+                .map(|one| (one.topic, one.partition))
+                .collect()
+        }
+        some => some
+            .iter()
+            .map(|words| partition(words))
+            .collect::<Result<_, _>>()?,
+    };
+    if keys.is_empty() {
+        print("nothing is moving\n")?;
+        return unthrottle_ours(admin).map(drop);
+    }
+    let what = format!(
+        "send {} back to where they were",
+        count(keys.len(), "partition")
+    );
+    confirm(&what, manner)?;
+    let outcomes = admin
+        .cancel_reassignments(&keys)
+        .map_err(input_or_cluster)?;
+    if admin.reassignments().map_err(input_or_cluster)?.is_empty() {
+        unthrottle_ours(admin)?;
+    }
+    page::outcomes(&outcomes, "goes back", manner)
+}
+
+/// Takes away the limits that moves leave; a topic whose every replica is limited (`*`) was so by its owner's will.
+fn unthrottle_ours(admin: &mut Admin) -> anyhow::Result<Throttles> {
+    let mut throttles = admin.throttles().map_err(input_or_cluster)?;
+    let all = throttles.topics.len();
+    throttles.topics.retain(|_, topic| {
+        let mut names = topic.leading.iter().chain(&topic.following);
+        !names.any(|name| name == "*")
+    });
+    if throttles.topics.len() < all {
+        throttles.brokers.clear();
+    }
+    admin.unthrottle(&throttles).map_err(input_or_cluster)?;
+    Ok(throttles)
+}
+
+fn unthrottle(admin: &mut Admin, manner: &Manner) -> anyhow::Result<()> {
+    let throttles = admin.throttles().map_err(input_or_cluster)?;
+    let moving = admin.reassignments().map_err(input_or_cluster)?;
+    if !moving.is_empty() && !throttles.is_empty() {
+        let what = format!(
+            "take limits away while {} still moving",
+            match moving.len() {
+                1 => "1 partition is".to_owned(),
+                more => format!("{more} partitions are"),
+            }
+        );
+        confirm(&what, manner)?;
+    }
+    admin.unthrottle(&throttles).map_err(input_or_cluster)?;
+    match (manner.json, throttles.is_empty()) {
+        (true, _) => page::json(&throttles),
+        (false, true) => print("there are no limits on copying\n"),
+        (false, false) => print("limits on copying are taken away\n"),
+    }
+}
+
+/// `10MB` to bytes.
+fn rate(words: &str) -> anyhow::Result<u64> {
+    let size: Result<tare_schema::units::Size, _> = words.trim_end_matches("/s").parse();
+    match size {
+        Ok(size) if size.0 > 0 => Ok(size.0),
+        _ => Err(bad_input(format!(
+            "{words:?} is no rate of bytes: write such as 10MB"
+        ))),
+    }
+}

@@ -1,0 +1,149 @@
+//! `tare kafka reassign plan`: which replica goes where.
+
+use std::io::Read;
+
+use tare_kafka::admin::Admin;
+use tare_kafka::assign::{self, Plan, Replication};
+
+use crate::commands::kafka::page::{self, count, list};
+use crate::commands::kafka::{Manner, input_or_cluster};
+use crate::exit::bad_input;
+use crate::screen::print;
+
+/// Moves shown to people; the file has all.
+const SHOWN_MAX: usize = 40;
+
+/// Longest plan that is read.
+const PLAN_MAX_BYTES: u64 = 64 << 20;
+
+/// What to plan.
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    /// Topics whose partitions may move.
+    #[arg(value_name = "TOPIC", required_unless_present = "all")]
+    topics: Vec<String>,
+    /// Every topic, those of Kafka itself too.
+    #[arg(long, conflicts_with = "topics")]
+    all: bool,
+    /// Brokers to use, separated by commas; all that are there when left out.
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    brokers: Vec<i32>,
+    /// Brokers to empty, separated by commas.
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    without: Vec<i32>,
+    /// Replicas of each partition; as many as it has when left out.
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    replicas: Option<u16>,
+    /// Write the plan there, for `reassign run --plan`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<std::path::PathBuf>,
+}
+
+/// Plans.
+pub fn run(admin: &mut Admin, args: &PlanArgs, manner: &Manner) -> anyhow::Result<()> {
+    let mut sites = admin.sites().map_err(input_or_cluster)?;
+    for id in args.brokers.iter().chain(&args.without) {
+        let is_there = sites.iter().any(|site| site.broker == *id);
+        // One that is to be emptied may be down.
+        if !is_there && !args.without.contains(id) {
+            return Err(bad_input(format!(
+                "there is no broker {id} now: see `tare kafka brokers`"
+            )));
+        }
+    }
+    sites.retain(|site| {
+        let is_named = args.brokers.is_empty() || args.brokers.contains(&site.broker);
+        is_named && !args.without.contains(&site.broker)
+    });
+    let topics = match args.all {
+        false => args.topics.clone(),
+        true => {
+            let all = admin.topics().map_err(input_or_cluster)?;
+            all.into_iter().map(|topic| topic.name).collect()
+        }
+    };
+    let placed = admin.placed(&topics).map_err(input_or_cluster)?;
+    let replication = match args.replicas {
+        None => Replication::Keep,
+        Some(count) => Replication::Exactly(usize::from(count)),
+    };
+    let plan = assign::plan(&sites, &placed, replication).map_err(bad_input)?;
+    if let Some(path) = &args.out {
+        let text = serde_json::to_string_pretty(&plan)? + "\n";
+        std::fs::write(path, text)
+            .map_err(|error| bad_input(format!("cannot write {}: {error}", path.display())))?;
+    }
+    match manner.json {
+        true => page::json(&plan),
+        false => show(&plan, args),
+    }
+}
+
+fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
+    if plan.moves.is_empty() {
+        return print("all is as it should be: nothing to move\n");
+    }
+    let rows = plan.moves.iter().take(SHOWN_MAX).map(|one| {
+        let adding: Vec<i32> = one.adding().collect();
+        vec![
+            format!("{}-{}", one.topic, one.partition),
+            list(&one.from),
+            list(&one.to),
+            list(&adding),
+        ]
+    });
+    page::table(
+        &["partition", "brokers now", "brokers then", "new copies"],
+        rows,
+    )?;
+    if plan.moves.len() > SHOWN_MAX {
+        let more = plan.moves.len() - SHOWN_MAX;
+        print(&format!("… and {more} more; --out FILE writes all\n"))?;
+    }
+    let brokers: std::collections::BTreeSet<i32> = plan
+        .before
+        .keys()
+        .chain(plan.after.keys())
+        .copied()
+        .collect();
+    let rows = brokers.into_iter().map(|id| {
+        let before = plan.before.get(&id).copied().unwrap_or_default();
+        let after = plan.after.get(&id).copied().unwrap_or_default();
+        vec![
+            id.to_string(),
+            format!("{} → {}", before.replicas, after.replicas),
+            format!("{} → {}", before.leaders, after.leaders),
+        ]
+    });
+    page::table(&["broker #", "replicas #", "leaders #"], rows)?;
+    let next = match &args.out {
+        Some(path) => format!("tare kafka reassign run --plan {}", path.display()),
+        None => {
+            "tare kafka reassign run --plan FILE, after another plan with --out FILE".to_owned()
+        }
+    };
+    print(&format!(
+        "{} change, {} copied; to do it:\n{next}\n",
+        count(plan.moves.len(), "partition"),
+        count(plan.copies, "replica"),
+    ))
+}
+
+/// Reads a plan back.
+pub fn read(path: &str) -> anyhow::Result<Plan> {
+    let mut text = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin()
+            .lock()
+            .take(PLAN_MAX_BYTES)
+            .read_to_end(&mut text),
+        _ => std::fs::File::open(path)
+            .and_then(|file| file.take(PLAN_MAX_BYTES).read_to_end(&mut text)),
+    };
+    read.map_err(|error| bad_input(format!("{path}: {error}")))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        bad_input(format!(
+            "{path}: {error}; it is to be what `tare kafka reassign plan --out` wrote"
+        ))
+    })
+}

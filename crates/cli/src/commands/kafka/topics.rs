@@ -1,0 +1,279 @@
+//! `tare kafka topics`: shown, created, grown, deleted, configured.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tare_kafka::admin::{Admin, ConfigSource, Mode, NewTopic, Outcome, Resource, Shape, TopicView};
+use tare_kafka::link::Patience;
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::ask::confirm;
+use super::configs::{self, pair};
+use super::page::{self, count, list, maybe};
+use super::shapes::DescribedTopic;
+use super::{Manner, input_or_cluster};
+
+/// How long new topics may take to come in sync.
+const READY_SECONDS: u64 = 30;
+
+/// Arguments of `tare kafka topics`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with topics.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Show all topics.
+    List {
+        /// Those of Kafka itself too.
+        #[arg(long)]
+        internal: bool,
+        /// Only those with partitions that are without a leader or not wholly in sync.
+        #[arg(long)]
+        troubled: bool,
+    },
+    /// Show topics with their partitions and what is set on them.
+    Describe {
+        /// Topics.
+        #[arg(required = true, value_name = "TOPIC")]
+        names: Vec<String>,
+    },
+    /// Make topics, and wait until they are in sync.
+    Create(CreateArgs),
+    /// Give a topic more partitions; records keep their places, keys may go elsewhere from now on.
+    Grow {
+        /// Topic.
+        topic: String,
+        /// How many it is to have altogether.
+        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
+        partitions: i32,
+        /// Where the new ones go: brokers of each, `1:2,2:3`, the preferred leader first.
+        #[arg(long, value_name = "LISTS")]
+        assignment: Option<String>,
+    },
+    /// Delete topics with everything in them.
+    Delete {
+        /// Topics.
+        #[arg(required = true, value_name = "TOPIC")]
+        names: Vec<String>,
+    },
+    /// Show or change what is set on a topic (the same as `tare kafka configs … topic NAME`).
+    Config {
+        /// Topic.
+        topic: String,
+        #[command(flatten)]
+        change: configs::ChangeArgs,
+    },
+}
+
+/// A topic to be.
+#[derive(Debug, clap::Args)]
+struct CreateArgs {
+    /// Topics.
+    #[arg(required = true, value_name = "TOPIC")]
+    names: Vec<String>,
+    /// Partitions; the brokers' default when left out.
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..))]
+    partitions: Option<i32>,
+    /// Replicas of each; the brokers' default when left out.
+    #[arg(long, short, value_name = "COUNT", value_parser = clap::value_parser!(i16).range(1..))]
+    replicas: Option<i16>,
+    /// Brokers of each partition, `1:2:3,2:3:1`, the preferred leader first.
+    #[arg(long, value_name = "LISTS", conflicts_with_all = ["partitions", "replicas"])]
+    assignment: Option<String>,
+    /// Its own configuration; may be given several times.
+    #[arg(long = "config", short = 'c', value_name = "KEY=VALUE")]
+    configs: Vec<String>,
+    /// Only ask whether it could be done.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Does it.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    match &args.action {
+        Action::List { internal, troubled } => {
+            let mut topics = admin.topics().map_err(input_or_cluster)?;
+            topics.retain(|topic| {
+                let shown = *internal || *troubled || !topic.is_internal;
+                shown && (!troubled || trouble(topic) > 0)
+            });
+            show(&topics, manner)?;
+        }
+        Action::Describe { names } => describe(admin, names, manner)?,
+        Action::Create(args) => create(admin, args, manner)?,
+        Action::Grow {
+            topic,
+            partitions,
+            assignment,
+        } => {
+            let placed = assignment.as_deref().map(lists).transpose()?;
+            admin
+                .grow_topic(topic, *partitions, placed.as_deref(), Mode::Do)
+                .map_err(input_or_cluster)?;
+            let done = [done(topic)];
+            page::outcomes(&done, &format!("has {partitions} partitions now"), manner)?;
+        }
+        Action::Delete { names } => {
+            let topics = admin.topics_named(names).map_err(input_or_cluster)?;
+            let partitions = topics.iter().map(|topic| topic.partitions.len()).sum();
+            let what = format!(
+                "delete {} with {} and all records",
+                names.join(", "),
+                count(partitions, "partition")
+            );
+            confirm(&what, manner)?;
+            let outcomes = admin.delete_topics(names).map_err(input_or_cluster)?;
+            page::outcomes(&outcomes, "deleted", manner)?;
+        }
+        Action::Config { topic, change } => {
+            configs::show_or_change(admin, &Resource::Topic(topic.clone()), change, manner)?;
+        }
+    }
+    Ok(Exit::Done.into())
+}
+
+fn done(name: &str) -> Outcome {
+    Outcome {
+        name: name.to_owned(),
+        refusal: None,
+    }
+}
+
+/// Partitions of a topic that are without a leader or behind.
+fn trouble(topic: &TopicView) -> usize {
+    let all = topic.partitions.iter();
+    all.filter(|one| one.leader.is_none() || one.is_under_replicated())
+        .count()
+}
+
+fn show(topics: &[TopicView], manner: &Manner) -> anyhow::Result<()> {
+    if manner.json {
+        return page::json(&topics);
+    }
+    if topics.is_empty() {
+        eprintln!("no such topics");
+        return Ok(());
+    }
+    let rows = topics.iter().map(|topic| {
+        let all = topic.partitions.iter();
+        vec![
+            topic.name.clone(),
+            topic.partitions.len().to_string(),
+            topic.replication().to_string(),
+            all.clone()
+                .filter(|one| one.leader.is_none())
+                .count()
+                .to_string(),
+            all.filter(|one| one.is_under_replicated())
+                .count()
+                .to_string(),
+        ]
+    });
+    let header = [
+        "topic",
+        "partitions #",
+        "replicas #",
+        "leaderless #",
+        "behind #",
+    ];
+    page::table(&header, rows)
+}
+
+fn describe(admin: &mut Admin, names: &[String], manner: &Manner) -> anyhow::Result<()> {
+    let topics = admin.topics_named(names).map_err(input_or_cluster)?;
+    let resources: Vec<Resource> = names.iter().cloned().map(Resource::Topic).collect();
+    let found = admin.configs(&resources, None).map_err(input_or_cluster)?;
+    let mut configs: BTreeMap<Resource, _> = found.into_iter().collect();
+    let described: Vec<DescribedTopic> = topics
+        .into_iter()
+        .map(|topic| {
+            let resource = Resource::Topic(topic.name.clone());
+            let mut configs = configs.remove(&resource).unwrap_or_default();
+            configs.retain(|config| config.source == ConfigSource::Topic);
+            DescribedTopic { topic, configs }
+        })
+        .collect();
+    if manner.json {
+        return page::json(&described);
+    }
+    for DescribedTopic { topic, configs } in &described {
+        print(&format!("{} · {}\n", topic.name, maybe(topic.id.as_ref())))?;
+        for config in configs {
+            print(&format!(
+                "  {} = {}\n",
+                config.name,
+                maybe(config.value.as_ref())
+            ))?;
+        }
+        let rows = topic.partitions.iter().map(|one| {
+            vec![
+                one.partition.to_string(),
+                maybe(one.leader),
+                list(&one.replicas),
+                list(&one.in_sync),
+                list(&one.offline),
+            ]
+        });
+        let header = ["partition #", "leader #", "replicas", "in sync", "offline"];
+        page::table(&header, rows)?;
+    }
+    Ok(())
+}
+
+fn create(admin: &mut Admin, args: &CreateArgs, manner: &Manner) -> anyhow::Result<()> {
+    let shape = match &args.assignment {
+        Some(words) => Shape::Placed(lists(words)?),
+        None => Shape::Even {
+            partitions: args.partitions,
+            replicas: args.replicas,
+        },
+    };
+    let configs: Result<BTreeMap<String, String>, _> =
+        args.configs.iter().map(|words| pair(words)).collect();
+    let configs = configs?;
+    let topics: Vec<NewTopic> = args
+        .names
+        .iter()
+        .map(|name| NewTopic {
+            name: name.clone(),
+            shape: shape.clone(),
+            configs: configs.clone(),
+        })
+        .collect();
+    let (mode, word) = match args.dry_run {
+        true => (Mode::Validate, "could be created"),
+        false => (Mode::Do, "created"),
+    };
+    let outcomes = admin
+        .create_topics(&topics, mode)
+        .map_err(input_or_cluster)?;
+    page::outcomes(&outcomes, word, manner)?;
+    if mode == Mode::Do {
+        let patience = Patience::of(Duration::from_secs(READY_SECONDS));
+        admin
+            .wait_until_in_sync(&args.names, patience, READY_SECONDS)
+            .map_err(input_or_cluster)?;
+    }
+    Ok(())
+}
+
+/// `1:2,2:3` to the brokers of each partition.
+fn lists(words: &str) -> anyhow::Result<Vec<Vec<i32>>> {
+    let one = |list: &str| -> Result<Vec<i32>, std::num::ParseIntError> {
+        list.split(':').map(|word| word.trim().parse()).collect()
+    };
+    let lists: Result<Vec<Vec<i32>>, _> = words.split(',').map(one).collect();
+    lists.map_err(|_| {
+        bad_input(format!(
+            "{words:?} is no list of brokers: write 1:2:3,2:3:1, one list for each partition"
+        ))
+    })
+}

@@ -1,0 +1,155 @@
+//! `tare kafka verify`: whether all replicas hold the same records.
+
+use std::process::ExitCode;
+
+use tare_kafka::admin::{Admin, Progress, Verdict, VerifyView};
+
+use crate::exit::{Exit, bad_input};
+use crate::screen::print;
+
+use super::elect::partition;
+use super::page::{self, bytes, count};
+use super::{Manner, input_or_cluster};
+
+/// Arguments of `tare kafka verify`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Topics, all of their partitions.
+    #[arg(value_name = "TOPIC", required_unless_present = "partition")]
+    topics: Vec<String>,
+    /// One partition, `TOPIC:NUMBER`; may be given several times.
+    #[arg(long, value_name = "TOPIC:NUMBER")]
+    partition: Vec<String>,
+}
+
+/// Does it; exit code 1 when replicas differ, or could not all be read.
+pub fn run(admin: &mut Admin, args: &Args, manner: &Manner) -> anyhow::Result<ExitCode> {
+    let mut wanted = Vec::new();
+    for topic in admin.topics_named(&args.topics).map_err(input_or_cluster)? {
+        let all = topic.partitions.iter().cloned();
+        wanted.extend(all.map(|one| (topic.name.clone(), one)));
+    }
+    for words in &args.partition {
+        let (name, number) = partition(words)?;
+        let topics = admin.topics_named(&[&name]).map_err(input_or_cluster)?;
+        let mut all = topics.into_iter().flat_map(|topic| topic.partitions);
+        let Some(one) = all.find(|one| one.partition == number) else {
+            return Err(bad_input(format!("topic {name} has no partition {number}")));
+        };
+        wanted.push((name, one));
+    }
+    let progress = Line::new();
+    let mut views = Vec::new();
+    for (topic, one) in &wanted {
+        let mut watch = |at: Progress| progress.show(topic, one.partition, at);
+        let view = admin.verify(topic, one, &mut watch);
+        views.push(view.map_err(input_or_cluster)?);
+    }
+    progress.clear();
+    match manner.json {
+        true => page::json(&views)?,
+        false => show(&views)?,
+    }
+    let worst = views.iter().map(|view| view.verdict).max();
+    Ok(match worst {
+        None | Some(Verdict::Same | Verdict::Cleaned) => Exit::Done.into(),
+        Some(Verdict::Incomplete) if views.iter().all(is_alone_or_same) => Exit::Done.into(),
+        Some(Verdict::Incomplete | Verdict::Differs) => Exit::NoVerdict.into(),
+    })
+}
+
+/// A partition with one replica has nothing to differ from.
+fn is_alone_or_same(view: &VerifyView) -> bool {
+    view.verdict != Verdict::Incomplete || view.replicas.len() == 1 && view.notes.len() == 1
+}
+
+fn show(views: &[VerifyView]) -> anyhow::Result<()> {
+    let rows = views.iter().map(|view| {
+        vec![
+            format!("{}-{}", view.topic, view.partition),
+            word(view.verdict).to_owned(),
+            view.replicas.len().to_string(),
+            format!("{}–{}", view.from, view.to),
+            view.records.to_string(),
+            bytes(i64::try_from(view.size_bytes).unwrap_or(i64::MAX)),
+        ]
+    });
+    let header = [
+        "partition",
+        "replicas are",
+        "read #",
+        "offsets",
+        "records #",
+        "size #",
+    ];
+    page::table(&header, rows)?;
+    for view in views {
+        let name = format!("{}-{}", view.topic, view.partition);
+        for replica in view.replicas.iter().filter(|one| one.corrupt > 0) {
+            print(&format!(
+                "{name}: broker {} has {} with a wrong checksum; remove that replica's files while the broker is down, and it copies them again\n",
+                replica.broker,
+                count(
+                    usize::try_from(replica.corrupt).unwrap_or(usize::MAX),
+                    "batch"
+                ),
+            ))?;
+        }
+        for one in &view.differences {
+            let each: Vec<String> = one
+                .batches
+                .iter()
+                .map(|(broker, mark)| match mark {
+                    None => format!("broker {broker} has no batch"),
+                    Some(mark) => format!(
+                        "broker {broker} has {} records, epoch {}, checksum {:08x}",
+                        mark.records, mark.leader_epoch, mark.crc
+                    ),
+                })
+                .collect();
+            print(&format!(
+                "{name}: at offset {}: {}\n",
+                one.offset,
+                each.join("; ")
+            ))?;
+        }
+        for note in &view.notes {
+            print(&format!("{name}: {note}\n"))?;
+        }
+    }
+    Ok(())
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "the same",
+        Verdict::Incomplete => "not all read",
+        Verdict::Cleaned => "cleaned differently",
+        Verdict::Differs => "DIFFERENT",
+    }
+}
+
+/// One line that is written over, on a terminal only.
+struct Line(console::Term);
+
+impl Line {
+    fn new() -> Line {
+        Line(console::Term::stderr())
+    }
+
+    fn show(&self, topic: &str, partition: i32, at: Progress) {
+        if self.0.is_term() {
+            let whole = (at.to - at.from).max(1);
+            let done = (at.at - at.from).clamp(0, whole) * 100 / whole;
+            // A line that cannot be shown is not worth an error.
+            let _ = self.0.clear_line();
+            let _ = self.0.write_str(&format!("{topic}-{partition}: {done} %"));
+        }
+    }
+
+    fn clear(&self) {
+        if self.0.is_term() {
+            let _ = self.0.clear_line();
+        }
+    }
+}

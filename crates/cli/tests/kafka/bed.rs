@@ -1,0 +1,154 @@
+//! One cluster of three brokers for all tests of this binary, the command run against it, and records written to it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::Output;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tare_kafka::batch::{Batch, Producer, Record};
+use tare_kafka::bytes::Bytes;
+use tare_kafka::kafka_protocol::messages::produce_request::{
+    PartitionProduceData, TopicProduceData,
+};
+use tare_kafka::kafka_protocol::messages::{ProduceRequest, TopicName};
+use tare_kafka::kafka_protocol::protocol::StrBytes;
+use tare_kafka::link::{Address, Cluster as Brokers, Settings};
+use tare_lab::cluster::Cluster;
+
+use crate::rig::{finish, stderr, stdout, tare};
+
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Records in a batch of [`Bed::produce`], and bytes in a record.
+const BATCH_RECORDS: u32 = 100;
+const RECORD_BYTES: usize = 1000;
+
+/// The newest version of produce that names topics.
+const PRODUCE_NEWEST: i16 = 12;
+
+/// The cluster, for one test at a time.
+pub struct Bed {
+    pub cluster: Cluster,
+    config: tempfile::TempDir,
+}
+
+/// Waits for the cluster's turn.
+pub fn bed() -> MutexGuard<'static, Bed> {
+    static BED: OnceLock<Mutex<Bed>> = OnceLock::new();
+    let bed = BED.get_or_init(|| {
+        let settings = BTreeMap::from([
+            ("all_listeners".to_owned(), json!(true)),
+            ("log_dir".to_owned(), json!("memory")),
+            ("min_insync_replicas".to_owned(), json!(2)),
+        ]);
+        Mutex::new(Bed {
+            cluster: Cluster::start("kafka", 3, &settings).unwrap(),
+            config: tempfile::tempdir().unwrap(),
+        })
+    });
+    bed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Bed {
+    /// Where the brokers listen in a way, as `--bootstrap` takes it.
+    pub fn at(&self, port: &str) -> String {
+        let all: Vec<String> = self
+            .cluster
+            .at(port)
+            .iter()
+            .map(SocketAddr::to_string)
+            .collect();
+        all.join(",")
+    }
+
+    /// `tare kafka` with these words and a home of its own.
+    pub fn command(&self, words: &[&str]) -> std::process::Command {
+        let words: Vec<&str> = ["kafka"].iter().chain(words).copied().collect();
+        let mut command = tare(&words);
+        command
+            .env("XDG_CONFIG_HOME", self.config.path())
+            .env("COLUMNS", "80");
+        command
+    }
+
+    /// Runs it without saying which cluster.
+    pub fn bare(&self, words: &[&str]) -> Output {
+        finish(&mut self.command(words), LIMIT)
+    }
+
+    /// Runs it on the plain listeners.
+    pub fn kafka(&self, words: &[&str]) -> Output {
+        let at = self.at("plain");
+        let words: Vec<&str> = words.iter().copied().chain(["--bootstrap", &at]).collect();
+        self.bare(&words)
+    }
+
+    /// What it prints, when it goes well.
+    pub fn text(&self, words: &[&str]) -> String {
+        let output = self.kafka(words);
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        stdout(&output)
+    }
+
+    /// Its JSON, when it goes well.
+    pub fn json(&self, words: &[&str]) -> Value {
+        let words: Vec<&str> = words.iter().copied().chain(["--json", "--yes"]).collect();
+        serde_json::from_str(&self.text(&words)).unwrap()
+    }
+
+    /// What it says when it must not go well, and with which exit code.
+    pub fn refused(&self, words: &[&str]) -> (Option<i32>, String) {
+        let output = self.kafka(words);
+        assert!(!output.status.success(), "{words:?}: {}", stdout(&output));
+        (output.status.code(), stderr(&output))
+    }
+
+    /// Writes so many batches of a hundred records of a kilobyte to a partition, acknowledged by all.
+    pub fn produce(&self, topic: &str, partition: i32, batches: usize) {
+        let bootstrap: Vec<Address> = self
+            .at("plain")
+            .split(',')
+            .map(|word| word.parse().unwrap())
+            .collect();
+        let views = self.json(&["topics", "describe", topic]);
+        let leader = views[0]["partitions"][usize::try_from(partition).unwrap()]["leader"]
+            .as_i64()
+            .unwrap();
+        let mut brokers = Brokers::connect(bootstrap, Settings::default()).unwrap();
+        let record = Record::new(None, Some(&[7; RECORD_BYTES]), &[]);
+        let mut batch = Batch::new(0, 1 << 20, record);
+        assert_eq!(
+            batch.repeat(BATCH_RECORDS, 1_700_000_000_000, None),
+            BATCH_RECORDS
+        );
+        batch.seal(Producer::NONE);
+        let name = TopicName(StrBytes::from_string(topic.to_owned()));
+        for _ in 0..batches {
+            let records = Bytes::copy_from_slice(batch.bytes());
+            let data = PartitionProduceData::default()
+                .with_index(partition)
+                .with_records(Some(records));
+            let topic = TopicProduceData::default()
+                .with_name(name.clone())
+                .with_partition_data(vec![data]);
+            let request = ProduceRequest::default()
+                .with_acks(-1)
+                .with_timeout_ms(30_000)
+                .with_topic_data(vec![topic]);
+            let leader = i32::try_from(leader).unwrap();
+            let answer = brokers
+                .ask_broker(leader, &request, PRODUCE_NEWEST)
+                .unwrap();
+            let code = answer.responses[0].partition_responses[0].error_code;
+            assert_eq!(code, 0, "{topic:?}", topic = name.as_str());
+        }
+    }
+}
+
+/// Every line fits a narrow terminal.
+pub fn assert_narrow(text: &str) {
+    let long = text.lines().find(|line| line.chars().count() > 80);
+    assert_eq!(long, None, "{text}");
+}

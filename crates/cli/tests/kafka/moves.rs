@@ -1,0 +1,151 @@
+//! Partitions moved: planned, throttled, watched, left alone, cancelled.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::bed::{Bed, LIMIT, assert_narrow, bed};
+use crate::rig::{kill, stderr, wait_for};
+
+/// Where the partitions of a topic are.
+fn replicas(bed: &Bed, topic: &str) -> Vec<Vec<i64>> {
+    let topic = &bed.json(&["topics", "describe", topic])[0];
+    let partitions = topic["partitions"].as_array().unwrap();
+    partitions
+        .iter()
+        .map(|one| {
+            let replicas = one["replicas"].as_array().unwrap();
+            replicas.iter().map(|id| id.as_i64().unwrap()).collect()
+        })
+        .collect()
+}
+
+/// A topic on brokers 1 and 2 with a megabyte in each partition, and a plan that empties broker 1.
+fn planned(bed: &Bed, topic: &str, folder: &std::path::Path) -> (String, Value) {
+    bed.text(&["topics", "create", topic, "--assignment", "1:2,1:2"]);
+    bed.produce(topic, 0, 10);
+    bed.produce(topic, 1, 10);
+    let path = folder.join("plan.json").display().to_string();
+    let plan = bed.json(&["reassign", "plan", topic, "--without", "1", "--out", &path]);
+    (path, plan)
+}
+
+fn show(bed: &Bed) -> Value {
+    bed.json(&["reassign", "show"])
+}
+
+fn nothing() -> Value {
+    json!({"moving": [], "throttles": {"brokers": {}, "topics": {}}})
+}
+
+#[test]
+fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
+    let bed = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let (path, plan) = planned(&bed, "emptied", folder.path());
+    assert_eq!(plan["copies"], 2);
+    assert_eq!(plan["after"]["2"]["leaders"], 1);
+    assert_eq!(plan["after"]["3"]["leaders"], 1);
+    assert_narrow(&bed.text(&["reassign", "plan", "emptied", "--without", "1"]));
+
+    let (code, words) = bed.refused(&["reassign", "run", "--plan", &path]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("--yes"), "{words}");
+    let run = [
+        "reassign",
+        "run",
+        "--plan",
+        &path,
+        "--throttle",
+        "50MB",
+        "--watch",
+        "--yes",
+    ];
+    let text = bed.text(&run);
+    assert!(text.contains("nothing is moving"), "{text}");
+    let all = replicas(&bed, "emptied");
+    assert!(all.iter().flatten().all(|id| *id != 1), "{all:?}");
+    wait_for(LIMIT, "throttles gone", || {
+        (show(&bed) == nothing()).then_some(())
+    });
+    // The same plan a second time is about a cluster that was.
+    let (code, words) = bed.refused(&["reassign", "run", "--plan", &path, "--yes"]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("make a new plan"), "{words}");
+    // And a new one finds nothing to do.
+    let again = bed.json(&["reassign", "plan", "emptied", "--without", "1"]);
+    assert_eq!(again["moves"], json!([]));
+    bed.text(&["topics", "delete", "emptied", "--yes"]);
+}
+
+#[test]
+fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
+    let bed = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = planned(&bed, "slow", folder.path());
+    // A megabyte at a kilobyte a second: it is surely still moving when it is cancelled.
+    let run = ["reassign", "run", "--plan", &path, "--throttle", "1kB"];
+    bed.json(&run);
+    let moving = show(&bed);
+    assert_eq!(moving["moving"].as_array().unwrap().len(), 2, "{moving}");
+    assert_eq!(moving["throttles"]["brokers"]["3"], 1000);
+    let (code, words) = bed.refused(&["reassign", "plan", "slow"]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("moving already"), "{words}");
+
+    let at = bed.at("plain");
+    let mut command = bed.command(&["reassign", "watch", "--bootstrap", &at]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut said).unwrap();
+    assert!(said.contains("2 partitions moving"), "{said}");
+    kill(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let words = stderr(&output);
+    assert!(
+        words.contains("reassign watch") && words.contains("reassign cancel"),
+        "{words}"
+    );
+    assert_eq!(show(&bed)["moving"].as_array().unwrap().len(), 2);
+
+    bed.json(&["reassign", "cancel"]);
+    wait_for(LIMIT, "end of the move", || {
+        (show(&bed)["moving"] == json!([])).then_some(())
+    });
+    bed.text(&["reassign", "watch"]);
+    wait_for(LIMIT, "throttles gone", || {
+        (show(&bed) == nothing()).then_some(())
+    });
+    assert_eq!(replicas(&bed, "slow"), [[1, 2], [1, 2]]);
+    bed.text(&["topics", "delete", "slow", "--yes"]);
+}
+
+#[test]
+fn replicas_are_added_and_disks_say_where_they_are() {
+    let bed = bed();
+    let folder = tempfile::tempdir().unwrap();
+    bed.text(&["topics", "create", "wider", "-p", "2", "-r", "1"]);
+    bed.produce("wider", 0, 5);
+    let path = folder.path().join("plan.json").display().to_string();
+    bed.json(&["reassign", "plan", "wider", "-r", "3", "--out", &path]);
+    bed.text(&["reassign", "run", "--plan", &path, "--watch", "--yes"]);
+    let all = replicas(&bed, "wider");
+    assert!(all.iter().all(|one| one.len() == 3), "{all:?}");
+    wait_for(LIMIT, "copies on all disks", || {
+        let dirs = bed.json(&["log-dirs", "--topic", "wider"]);
+        let dirs = dirs.as_array().unwrap().clone();
+        let full = dirs.iter().filter(|dir| {
+            let mut all = dir["partitions"].as_array().unwrap().iter();
+            all.any(|one| one["partition"] == 0 && one["size_bytes"].as_i64() > Some(500_000))
+        });
+        (full.count() == 3).then_some(())
+    });
+    assert_narrow(&bed.text(&["log-dirs", "--topic", "wider", "--partitions"]));
+    bed.text(&["topics", "delete", "wider", "--yes"]);
+}
