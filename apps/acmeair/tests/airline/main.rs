@@ -8,6 +8,7 @@
 
 mod database;
 mod faults;
+mod origin;
 mod people;
 mod rig;
 mod strangers;
