@@ -98,7 +98,10 @@ struct Stand {
 
 impl Stand {
     fn new(at: &[SocketAddr]) -> Self {
-        let bootstrap: Vec<Address> = at.iter().map(|at| at.to_string().parse().unwrap()).collect();
+        let bootstrap: Vec<Address> = at
+            .iter()
+            .map(|at| at.to_string().parse().unwrap())
+            .collect();
         Self {
             admin: Admin::connect(bootstrap, Settings::default()).unwrap(),
         }
@@ -117,7 +120,10 @@ impl Stand {
                 .collect(),
         };
         let outcomes = self.admin.create_topics(&[topic], Mode::Do).unwrap();
-        assert!(outcomes.iter().all(|one| one.refusal.is_none()), "{outcomes:?}");
+        assert!(
+            outcomes.iter().all(|one| one.refusal.is_none()),
+            "{outcomes:?}"
+        );
         self.admin
             .wait_until_in_sync(&[name], Patience::of(Duration::from_secs(30)), 30)
             .unwrap();
@@ -159,13 +165,23 @@ fn records_reach_real_brokers_once_and_what_goes_wrong_is_told_in_words() {
 fn every_codec_is_taken(stand: &mut Stand, plain: &[SocketAddr]) {
     stand.topic("codecs", &[]);
     let mut expected = 0;
-    for codec in [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd] {
+    for codec in [
+        Codec::None,
+        Codec::Gzip,
+        Codec::Snappy,
+        Codec::Lz4,
+        Codec::Zstd,
+    ] {
         let mut plan = plan(plain, "codecs", Pacing::Max, 20_000);
         let spec = produce(&mut plan);
         spec.compression = codec;
         spec.keys = Keys::Random { count: 50 };
         let outcome = run(&plan).unwrap();
-        assert_eq!(outcome.result.right, 20_000, "{codec:?}: {:?}", outcome.result.outcomes);
+        assert_eq!(
+            outcome.result.right, 20_000,
+            "{codec:?}: {:?}",
+            outcome.result.outcomes
+        );
         expected += 20_000;
         assert_eq!(stand.records("codecs"), expected, "{codec:?}");
     }
@@ -193,7 +209,11 @@ fn every_listener_is_spoken_to(stand: &mut Stand, cluster: &Cluster, folder: &Pa
         }
         produce(&mut plan).login = login;
         let outcome = run(&plan).unwrap_or_else(|error| panic!("{port}: {error}"));
-        assert_eq!(outcome.result.right, 2000, "{port}: {:?}", outcome.result.outcomes);
+        assert_eq!(
+            outcome.result.right, 2000,
+            "{port}: {:?}",
+            outcome.result.outcomes
+        );
         expected += 2000;
         assert_eq!(stand.records("listeners"), expected, "{port}");
     }
@@ -203,9 +223,15 @@ fn what_goes_wrong_names_the_broker(stand: &mut Stand, cluster: &Cluster, folder
     let plain = cluster.at("plain");
     let few = |at: &[SocketAddr], topic: &str| plan(at, topic, Pacing::Max, 10);
     let said = refusal(&few(&plain, "nowhere"));
-    assert!(said.contains("create the topic first") && said.contains(" at "), "{said}");
+    assert!(
+        said.contains("create the topic first") && said.contains(" at "),
+        "{said}"
+    );
     let said = refusal(&few(&cluster.at("tls"), "listeners"));
-    assert!(said.contains("kafka+tls://") || said.contains("not the Kafka protocol"), "{said}");
+    assert!(
+        said.contains("kafka+tls://") || said.contains("not the Kafka protocol"),
+        "{said}"
+    );
     let mut other = few(&plain, "listeners");
     other.load.transport = tls(cluster);
     other.load.timeout_ns = 3_000_000_000;
@@ -223,11 +249,21 @@ fn what_goes_wrong_names_the_broker(stand: &mut Stand, cluster: &Cluster, folder
     assert!(said.contains("--sasl-user"), "{said}");
     stand.topic("small", &[("max.message.bytes", "2000")]);
     let outcome = run(&few(&plain, "small")).unwrap();
-    assert_eq!(outcome.result.right, 10, "ten small records are one small batch");
+    assert_eq!(
+        outcome.result.right, 10,
+        "ten small records are one small batch"
+    );
     let outcome = run(&plan(&plain, "small", Pacing::Max, 5000)).unwrap();
-    let refused = outcome.result.outcomes.iter().find(|one| one.class == "message-too-large");
+    let refused = outcome
+        .result
+        .outcomes
+        .iter()
+        .find(|one| one.class == "message-too-large");
     let example = refused.and_then(|one| one.example.clone()).unwrap();
-    assert!(example.contains("max.message.bytes") && example.contains("broker "), "{example}");
+    assert!(
+        example.contains("max.message.bytes") && example.contains("broker "),
+        "{example}"
+    );
 }
 
 fn a_killed_broker_loses_and_doubles_nothing(stand: &mut Stand, cluster: &mut Cluster) {
@@ -246,7 +282,11 @@ fn a_killed_broker_loses_and_doubles_nothing(stand: &mut Stand, cluster: &mut Cl
         ControlFlow::Continue(())
     });
     let outcome = outcome.unwrap();
-    assert_eq!(outcome.result.right, 16_000, "{:?}", outcome.result.outcomes);
+    assert_eq!(
+        outcome.result.right, 16_000,
+        "{:?}",
+        outcome.result.outcomes
+    );
     assert!(outcome.result.protocol_counts["retries"] > 0);
     // The dead one may still be known as a leader: ask those that live.
     cluster.start_again(3).unwrap();

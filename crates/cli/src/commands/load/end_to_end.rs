@@ -191,11 +191,12 @@ fn both(
     stop: &StopHandle,
 ) -> Result<Both, LoadError> {
     let stop_reading = StopHandle::new();
+    let order = &stop_reading;
     thread::scope(|scope| {
         let (tell, told) = channel();
         let reading = thread::Builder::new()
             .name("consumer".into())
-            .spawn_scoped(scope, || read(consumer, &stop_reading, &tell));
+            .spawn_scoped(scope, move || read(consumer, order, &tell));
         let reading = reading.map_err(|source| LoadError::System {
             what: "start a thread for the consumer",
             source,
@@ -213,7 +214,7 @@ fn both(
                 );
             }
         }
-        stop_reading.end();
+        order.end();
         // What is still told is of no use; without a reader, the other side is not held up.
         drop(told);
         let read = reading.join();

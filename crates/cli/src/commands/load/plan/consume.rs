@@ -14,7 +14,7 @@ use super::kafka::topic;
 const AT_ONCE: u16 = 32;
 
 /// How often a member of a group commits.
-const COMMIT_EVERY_MS: u32 = 1000;
+const COMMIT_EVERY_MS: u64 = 1000;
 
 /// Without a heartbeat for so long, a member is taken for dead: short, since a load that was killed blocks its group.
 const SESSION_TIMEOUT_MS: u32 = 10_000;
