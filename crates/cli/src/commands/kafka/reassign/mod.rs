@@ -36,7 +36,7 @@ enum Action {
     Show,
     /// Follow what is moving to its end, then take limits on copying away.
     Watch,
-    /// Send what is moving back to where it was.
+    /// Send what is moving back to the brokers where it was.
     Cancel {
         /// One partition, `TOPIC:NUMBER`; may be given several times. All when left out.
         #[arg(long, value_name = "TOPIC:NUMBER")]
