@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `asks` | pure: instances that others ask
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
+//! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
 //! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
@@ -21,6 +22,7 @@
 mod asks;
 mod bench;
 mod golden;
+mod kafka;
 mod mistakes;
 mod mutations;
 mod names;
