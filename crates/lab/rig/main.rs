@@ -7,6 +7,8 @@
     reason = "a test program: it fails loudly and tells its caller by standard output"
 )]
 
+mod sites;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -34,15 +36,16 @@ fn main() {
         ),
         ["owner-of-pods", base, token] => {
             let mut keeper = Keeper::start_in_namespaces(&me(), Some(base.as_ref())).unwrap();
-            for number in 0..4 {
-                let address = Ipv4Addr::new(10, 77, 1, number);
-                keeper.plug(&format!("pod-{number}"), address).unwrap();
-            }
-            // Where they can be had, limits are among what must not stay.
-            let bounds = Bounds::new(Some(0.9), Some(1 << 30)).unwrap();
-            let bounds = keeper.try_bounds(bounds).is_ok().then_some(bounds);
-            own(keeper, token, bounds);
+            plug(&mut keeper, |number| Ipv4Addr::new(10, 77, 1, number));
+            own_bounded(keeper, token);
         }
+        ["owner-of-sites", base, token] => {
+            let mut keeper = sites::start(base);
+            sites::capture_all(&mut keeper);
+            own_bounded(keeper, token);
+        }
+        ["sites", base] => sites::reach(base),
+        ["describe-sites", base] => sites::describe(base),
         ["describe", base] => describe(base),
         ["limits", base] => {
             let limits = Limits {
@@ -96,6 +99,21 @@ fn ground(words: &[&str]) -> Ground {
 
 fn me() -> PathBuf {
     std::env::current_exe().unwrap()
+}
+
+/// Four pods.
+fn plug(keeper: &mut Keeper, address: impl Fn(u8) -> Ipv4Addr) {
+    for number in 0..4 {
+        let pod = format!("pod-{number}");
+        keeper.plug(&pod, address(number)).unwrap();
+    }
+}
+
+/// Where they can be had, limits are among what must not stay.
+fn own_bounded(mut keeper: Keeper, token: &str) {
+    let bounds = Bounds::new(Some(0.9), Some(1 << 30)).unwrap();
+    let bounds = keeper.try_bounds(bounds).is_ok().then_some(bounds);
+    own(keeper, token, bounds);
 }
 
 /// Says which addressing this process can have, and why.

@@ -1,5 +1,10 @@
 //! Kafka's brokers as the laboratory starts them: a cluster is ready when every broker sees all of it.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "the functions beside the tests fail as the tests do"
+)]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -239,6 +239,13 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     assert!(deaths[0].log_tail.iter().any(|line| line == "40 MiB"));
     // Told once, and told although the part itself goes on.
     assert!(bed.deaths().is_empty());
+    // It works on under its limit: who died may have done so within one period of it.
+    let inhabitants = bed.inhabitants().unwrap();
+    let server = inhabitants.iter().find(|one| one.instance == "server");
+    let log = server.unwrap().log.clone().unwrap();
+    assert!(within(LIMIT, || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("burnt"))
+    }));
     let (parts, _) = observation.finish().unwrap();
     assert!(parts[0].processes >= 1 && parts[0].limited_periods.unwrap() > 0);
     // The conductor has no limit.

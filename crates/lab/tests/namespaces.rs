@@ -7,16 +7,15 @@
 
 mod base;
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use base::{Base, kill, processes, within};
+use base::pods::{Which, devices};
+use base::{Base, kill, within};
 use tare_lab::keeper::{Keeper, Spawn};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -30,7 +29,7 @@ fn nothing_survives_an_owner_of_pods_killed_at_any_moment() {
     let base = Base::new("pods-owner");
     let before = devices();
     for round in 0..20u64 {
-        let mut owner = base.owner(round, rustix::process::geteuid().as_raw());
+        let mut owner = base.owner("owner-of-pods", round, rustix::process::geteuid().as_raw());
         std::thread::sleep(Duration::from_millis((round * round * 37) % 211));
         let networks = base.networks();
         owner.kill().unwrap();
@@ -45,7 +44,7 @@ fn nothing_but_a_folder_survives_a_keeper_of_pods_killed_at_any_moment() {
     for which in [Which::Guardian, Which::Inside] {
         let base = Base::new(which.word());
         for round in 0..10u64 {
-            let mut owner = base.owner(round, rustix::process::geteuid().as_raw());
+            let mut owner = base.owner("owner-of-pods", round, rustix::process::geteuid().as_raw());
             let mut found = None;
             assert!(within(Duration::from_secs(5), || {
                 found = base.keeper(which);
@@ -75,7 +74,7 @@ fn without_root_a_user_namespace_serves_and_leaves_nothing_either() {
     let base = Base::new("pods-nobody");
     std::fs::set_permissions(&base.0, std::fs::Permissions::from_mode(0o777)).unwrap();
     for round in 0..4u64 {
-        let mut owner = base.owner(round, NOBODY);
+        let mut owner = base.owner("owner-of-pods", round, NOBODY);
         assert!(
             within(Duration::from_secs(10), || base.carrying(round).len() >= 28),
             "all four trees stand, each in its pod"
@@ -204,106 +203,4 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         !keeper.tail("server").unwrap().is_empty()
     }));
     pid
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Which {
-    Guardian,
-    Inside,
-}
-
-impl Which {
-    fn word(self) -> &'static str {
-        match self {
-            Which::Guardian => "pods-guardian",
-            Which::Inside => "pods-inside",
-        }
-    }
-}
-
-impl Base {
-    fn token_of(&self, round: u64) -> String {
-        format!("{}-{round}", self.token())
-    }
-
-    fn owner(&self, round: u64, user: u32) -> std::process::Child {
-        let mut command = Command::new(RIG);
-        command
-            .args(["owner-of-pods", &self.text(), &self.token_of(round)])
-            .current_dir("/")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        if rustix::process::geteuid().is_root() {
-            command.uid(user).gid(user);
-        }
-        command.spawn().unwrap()
-    }
-
-    /// Living processes of a round's trees.
-    fn carrying(&self, round: u64) -> Vec<u32> {
-        let token = self.token_of(round);
-        processes(|words| words.contains(&token) && !words.contains(&"owner-of-pods".into()))
-    }
-
-    /// Keepers and guardians below this folder.
-    fn keepers(&self) -> Vec<u32> {
-        processes(|words| words.get(1).is_some_and(|w| w == "keeper") && self.names(words))
-    }
-
-    fn keeper(&self, which: Which) -> Option<u32> {
-        let flag = match which {
-            Which::Guardian => "--namespaces",
-            Which::Inside => "--inside",
-        };
-        let found = processes(|words| words.iter().any(|w| w == flag) && self.names(words));
-        found.first().copied()
-    }
-
-    fn names(&self, words: &[String]) -> bool {
-        words.iter().any(|word| word.starts_with(&self.text()))
-    }
-
-    /// The network namespaces that processes of this test are in, the host's among them.
-    fn networks(&self) -> BTreeSet<PathBuf> {
-        let name = self.0.file_name().unwrap().to_string_lossy().into_owned();
-        processes(|words| words.iter().any(|word| word.contains(&name)))
-            .into_iter()
-            .filter_map(|pid| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok())
-            .collect()
-    }
-
-    /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's.
-    fn assert_gone(&self, round: u64, networks: &BTreeSet<PathBuf>) {
-        let host = std::fs::read_link("/proc/self/ns/net").unwrap();
-        let held = || {
-            processes(|_| true)
-                .into_iter()
-                .filter_map(|pid| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok())
-                .any(|network| network != host && networks.contains(&network))
-        };
-        let gone = within(Duration::from_secs(2), || {
-            self.carrying(round).is_empty()
-                && self.keepers().is_empty()
-                && self.entries().is_empty()
-                && !held()
-        });
-        assert!(
-            gone,
-            "round {round}: left {:?}, {:?} and {:?}",
-            self.carrying(round),
-            self.keepers(),
-            self.entries()
-        );
-        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
-        assert!(!mounts.contains("nsfs"), "a namespace is mounted: {mounts}");
-    }
-}
-
-/// Names of the host's network devices.
-fn devices() -> BTreeSet<String> {
-    let text = std::fs::read_to_string("/proc/self/net/dev").unwrap();
-    let lines = text.lines().skip(2);
-    lines
-        .map(|line| line.split(':').next().unwrap().trim().to_owned())
-        .collect()
 }

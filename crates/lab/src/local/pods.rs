@@ -62,6 +62,14 @@ impl Network {
                         };
                         return Ok((keeper, network));
                     }
+                    // What was asked for as a distance must not be measured without one.
+                    Err(error) if !options.site_links.is_empty() => {
+                        return Err(LabError::Unsupported {
+                            what: String::from("sites"),
+                            environment: String::from("pods without a network of their own"),
+                            next: format!("{error} and leave the sites out"),
+                        });
+                    }
                     Err(error) if options.addressing == Addressing::Auto => {
                         format!("namespaces are not possible here: {error}")
                     }

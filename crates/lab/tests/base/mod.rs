@@ -5,6 +5,8 @@
     reason = "the functions beside the tests fail as the tests do"
 )]
 
+pub mod pods;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

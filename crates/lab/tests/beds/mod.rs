@@ -95,7 +95,7 @@ impl Rig {
         rig.target(
             "greedy",
             "",
-            r#"[/bin/sh, -c, "echo up; {{ bin }} hog; echo going on; sleep 60"]"#,
+            r#"[/bin/sh, -c, "echo up; {{ bin }} hog; {{ bin }} burn-once 200; sleep 60"]"#,
             &log("up"),
         );
         let soon = r#"{tcp: "{{ listen }}", within: 300ms}"#;

@@ -10,7 +10,7 @@ pub enum LinkError {
     Plan(String),
     /// No TUN.
     #[error(
-        "cannot open /dev/net/tun: {0}; load the module (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
+        "no TUN device can be had of /dev/net/tun: {0}; load the module (`modprobe tun`), or give the container the device (`--device /dev/net/tun`)"
     )]
     NoTun(io::Error),
     /// No device in the namespace.

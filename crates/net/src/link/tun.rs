@@ -47,7 +47,11 @@ impl Tun {
             device: name.to_owned(),
             error,
         };
-        sys::make_device(&file, name, offload).map_err(no_device)?;
+        sys::make_device(&file, name, offload).map_err(|error| match error.raw_os_error() {
+            // Something else lies there, as where a container hides a device.
+            Some(libc::ENOTTY) => LinkError::NoTun(error),
+            _ => no_device(error),
+        })?;
         let socket = UdpSocket::bind(("0.0.0.0", 0)).map_err(no_device)?;
         sys::set_queue_length(&socket, name, QUEUE_PACKETS).map_err(no_device)?;
         let statistics = File::open("/proc/thread-self/net/dev").ok();
