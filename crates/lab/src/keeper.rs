@@ -26,5 +26,5 @@ pub(crate) use children::cpu_set;
 pub use client::{Exit, Keeper};
 pub(crate) use folder::{INSTANCE_MARK, default_base, in_memory, name_of, sweep};
 pub(crate) use lines::Lines;
-pub use protocol::{Ending, Spawn};
+pub use protocol::{Ending, LinkCounts, Spawn};
 pub use server::{Ground, keeper_main};

@@ -7,6 +7,7 @@
 //! shared by several processes of one part counts for each of them; a process that starts and ends within
 //! the window without being waited for by a process of its part is not seen.
 
+mod links;
 mod machine;
 mod pods;
 mod reading;
@@ -20,6 +21,8 @@ use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
 use crate::environment::Observation;
 use crate::process::{self, ProcessStat};
+use links::LinkObservation;
+pub use links::WatchedLinks;
 pub(crate) use machine::MachineReading;
 pub use pods::WatchedPod;
 use pods::{PodCounts, PodReading};
@@ -109,6 +112,7 @@ impl Watched {
 pub struct LocalObservation {
     parts: Vec<PartObservation>,
     pods: Vec<(WatchedPod, PodCounts, PodReading)>,
+    links: Option<LinkObservation>,
     machine: Option<MachineReading>,
     started: Instant,
 }
@@ -172,9 +176,19 @@ impl LocalObservation {
         Ok(LocalObservation {
             parts,
             pods,
+            links: None,
             machine,
             started: Instant::now(),
         })
+    }
+
+    /// Counts what crosses the links between sites from now on, too.
+    ///
+    /// # Errors
+    /// When they do not say what has crossed them so far.
+    pub fn with_links(mut self, links: WatchedLinks) -> Result<LocalObservation, LabError> {
+        self.links = Some(LinkObservation::start(links)?);
+        Ok(self)
     }
 
     fn machine_usage(&self, parts: &[PartUsage]) -> MachineUsage {
@@ -212,6 +226,9 @@ impl Observation for LocalObservation {
                 part.packets = both.map(|(packets_in, packets_out)| packets_in + packets_out);
             }
             machine.pods.push(usage);
+        }
+        if let Some(links) = &self.links {
+            machine.links = links.finish()?;
         }
         Ok((usages, machine))
     }

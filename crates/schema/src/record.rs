@@ -216,6 +216,9 @@ pub struct MachineUsage {
     /// What passed through each pod that has a network of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<PodUsage>,
+    /// What passed between every two sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkUsage>,
 }
 
 /// What passed through the network of a pod within the window, from or to other pods.
@@ -239,6 +242,44 @@ pub struct PodUsage {
     pub tcp_segments_sent: Option<u64>,
     /// TCP segments sent again.
     pub tcp_retransmits: Option<u64>,
+}
+
+/// What passed over a link between two sites within the window.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LinkUsage {
+    /// `east-west`.
+    pub link: String,
+    /// Both ways: to the second site, and back from it.
+    pub ways: Vec<WayUsage>,
+}
+
+/// One way of a link. What entered within the window and was neither passed on nor dropped is under way at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WayUsage {
+    /// Site that sent.
+    pub from: String,
+    /// Site that was sent to.
+    pub to: String,
+    /// Packets that entered, as they would be on a wire.
+    pub packets_in: u64,
+    /// Bytes of them, IP headers included.
+    pub bytes_in: u64,
+    /// Packets handed over at the other end.
+    pub packets_out: u64,
+    /// Bytes of them, IP headers included.
+    pub bytes_out: u64,
+    /// Packets lost as asked for (`loss`).
+    pub lost_packets: u64,
+    /// Packets that found the queue before the `rate` full.
+    pub queue_full_packets: u64,
+    /// Packets for which the link had no buffer: more was under way than it holds.
+    pub no_buffer_packets: u64,
+    /// Packets that the other end refused.
+    pub refused_packets: u64,
+    /// Packets that the kernel dropped before the link read them; `None`: it does not say.
+    pub overflowed_packets: Option<u64>,
+    /// Writes over 200 µs after they were due: the machine was busy.
+    pub late_pieces: u64,
 }
 
 /// One piece of evidence.

@@ -14,7 +14,7 @@ use tare_net::capture::Capture;
 use super::folder;
 use super::lines::Lines;
 use super::passing::Inlet;
-use super::protocol::{Ending, Event, LINE_BYTES_MAX, Order, Request, Spawn};
+use super::protocol::{Ending, Event, LINE_BYTES_MAX, LinkCounts, Order, Request, Spawn};
 use tare_net::link::{LinkPlan, RoundTrips};
 
 use crate::LabError;
@@ -223,6 +223,20 @@ impl Keeper {
             .map_err(LabError::Keeper)?;
         serde_json::from_str(&lines.concat())
             .map_err(|error| LabError::Keeper(format!("no round trips were told: {error}")))
+    }
+
+    /// What has crossed every link between sites since it was made.
+    ///
+    /// # Errors
+    /// When the keeper has no namespaces or does not answer.
+    pub fn links(&mut self) -> Result<Vec<LinkCounts>, LabError> {
+        let (_, lines) = self
+            .ask(Order::Links, ANSWER_LIMIT)?
+            .map_err(LabError::Keeper)?;
+        let counts = lines.iter().map(|line| serde_json::from_str(line));
+        counts
+            .collect::<Result<_, _>>()
+            .map_err(|error| LabError::Keeper(format!("no counts of links were told: {error}")))
     }
 
     /// Lets go of a pod's network.

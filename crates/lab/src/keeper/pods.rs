@@ -13,6 +13,7 @@ use tare_net::link::{Link, LinkPlan, round_trips};
 use tare_net::namespace::Namespace;
 use tare_net::site::{self, Site};
 
+use super::protocol::LinkCounts;
 use crate::LabError;
 
 /// As many as a 99th percentile needs, and some that may get lost; a millisecond apart.
@@ -24,7 +25,7 @@ const PODS_MAX: usize = 500;
 pub(crate) struct Pods {
     switch: Switch,
     /// Where an experiment has sites these have the pods, and the links are what lies between.
-    links: Vec<Link>,
+    links: Vec<([u8; 2], Link)>,
     sites: BTreeMap<u8, Site>,
     by_name: BTreeMap<String, Namespace>,
     /// The `/proc` of the host.
@@ -86,9 +87,21 @@ impl Pods {
         };
         let link = site::join(one, other, plan).map_err(|error| wrong(&error))?;
         let trips = round_trips(site::way(one, other), ECHOES);
-        self.links.push(link);
+        self.links.push((pair, link));
         let trips = trips.map_err(|error| wrong(&error))?;
         serde_json::to_string(&trips).map_err(|error| wrong(&error))
+    }
+
+    /// What has crossed every link, as JSON.
+    pub(crate) fn counts(&self) -> Result<Vec<String>, String> {
+        let said = |(sites, link): &([u8; 2], Link)| {
+            let counts = LinkCounts {
+                sites: *sites,
+                counts: link.counts(),
+            };
+            serde_json::to_string(&counts).map_err(|error| format!("links: {error}"))
+        };
+        self.links.iter().map(said).collect()
     }
 
     pub(crate) fn unplug(&mut self, pod: &str) -> Result<(), String> {

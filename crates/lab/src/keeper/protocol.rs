@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tare_net::capture::Capture;
-use tare_net::link::LinkPlan;
+use tare_net::link::{Counts, LinkPlan};
 
 use crate::cgroup::fence::Bounds;
 
@@ -40,6 +40,15 @@ pub struct Spawn {
     pub bounds: Option<Bounds>,
 }
 
+/// What has crossed a link since it was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkCounts {
+    /// Its sites by number, as they were joined.
+    pub sites: [u8; 2],
+    /// What crossed it, and what was dropped and why.
+    pub counts: Counts,
+}
+
 /// What the conductor asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Request {
@@ -71,6 +80,8 @@ pub(crate) enum Order {
     Plug { pod: String, address: Ipv4Addr },
     /// Join two sites by a link, make those that are not there, and say how long round trips are.
     Join { sites: [u8; 2], plan: LinkPlan },
+    /// Say what has crossed every link, a line each.
+    Links,
     /// Let go of a pod's network: it ends with the last process in it.
     Unplug { pod: String },
     /// Send a pod's traffic to its sidecar.

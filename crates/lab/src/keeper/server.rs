@@ -273,6 +273,7 @@ impl<'a> Server<'a> {
             Order::Join { sites, plan } => self
                 .with_pods(|pods| pods.join(sites, &plan))
                 .map(|trips| (None, vec![trips])),
+            Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
             Order::Unplug { pod } => self
                 .with_pods(|pods| pods.unplug(&pod))
                 .map(nothing_to_tell),

@@ -386,10 +386,11 @@ impl Bed for LocalBed {
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
-        Ok(Box::new(LocalObservation::start(
-            self.watched(),
-            self.watched_pods(),
-        )?))
+        let observation = LocalObservation::start(self.watched(), self.watched_pods())?;
+        Ok(Box::new(match self.placed.pods.links() {
+            Some(links) => observation.with_links(links)?,
+            None => observation,
+        }))
     }
 
     fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {

@@ -17,6 +17,7 @@ use crate::LabError;
 use crate::door::{Door, PodDoor};
 use crate::keeper::Keeper;
 use crate::local::LocalOptions;
+use crate::observe::WatchedLinks;
 
 /// How the pods of a run get their addresses, and why so.
 pub(crate) struct Network {
@@ -113,6 +114,7 @@ impl Network {
     ) -> Result<Pods, LabError> {
         let mut pods = Pods {
             keeper: Arc::clone(keeper),
+            sites: self.sites.clone(),
             bed: bed.to_owned(),
             folder: folder.to_owned(),
             addresses: BTreeMap::new(),
@@ -171,6 +173,7 @@ fn site_address(sites: &[String], site: &str, number: u16) -> Option<Ipv4Addr> {
 /// The pods of one bed. Dropping it lets go of their networks, which end with the last process in them.
 pub(crate) struct Pods {
     keeper: SharedKeeper,
+    sites: Vec<String>,
     bed: String,
     folder: PathBuf,
     pub(crate) addresses: BTreeMap<String, IpAddr>,
@@ -185,6 +188,14 @@ impl Pods {
     /// The pod as the keeper knows it, if it has a network of its own.
     pub(crate) fn network(&self, pod: &str) -> Option<String> {
         self.plugged.contains(pod).then(|| self.kept(pod))
+    }
+
+    /// What lies between the sites, if there are any.
+    pub(crate) fn links(&self) -> Option<WatchedLinks> {
+        (!self.sites.is_empty()).then(|| WatchedLinks {
+            keeper: Arc::clone(&self.keeper),
+            sites: self.sites.clone(),
+        })
     }
 
     /// Sends a pod's traffic to its sidecar.

@@ -100,6 +100,7 @@ impl MachineReading {
             foreign_cpu_ns: ours.map(|ours| (all.busy * tick_ns).saturating_sub(ours)),
             load_average: self.load_average,
             pods: Vec::new(),
+            links: Vec::new(),
         }
     }
 }

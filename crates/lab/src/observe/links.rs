@@ -1,0 +1,126 @@
+//! What crossed the links between sites within the window, and what was dropped and why.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tare_net::link::WayCounts;
+use tare_schema::record::{LinkUsage, WayUsage};
+
+use crate::LabError;
+use crate::keeper::{Keeper, LinkCounts};
+
+/// The links of a run that has sites.
+pub struct WatchedLinks {
+    /// Holds them.
+    pub keeper: Arc<Mutex<Keeper>>,
+    /// Names of the sites in the order of their numbers.
+    pub sites: Vec<String>,
+}
+
+/// The links, and what had crossed them before the window.
+pub(super) struct LinkObservation {
+    watched: WatchedLinks,
+    first: Vec<LinkCounts>,
+}
+
+impl LinkObservation {
+    pub(super) fn start(watched: WatchedLinks) -> Result<LinkObservation, LabError> {
+        let first = watched.read()?;
+        Ok(LinkObservation { watched, first })
+    }
+
+    pub(super) fn finish(&self) -> Result<Vec<LinkUsage>, LabError> {
+        let last = self.watched.read()?;
+        let usages = last.iter().map(|last| {
+            let first = self.first.iter().find(|first| first.sites == last.sites);
+            usage(last, first?, &self.watched.sites)
+        });
+        Ok(usages.flatten().collect())
+    }
+}
+
+impl WatchedLinks {
+    fn read(&self) -> Result<Vec<LinkCounts>, LabError> {
+        // A thread that panicked with it has left its state on the other side of a socket.
+        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        keeper.links()
+    }
+}
+
+fn usage(last: &LinkCounts, first: &LinkCounts, sites: &[String]) -> Option<LinkUsage> {
+    let [one, other] = last.sites.map(|number| sites.get(usize::from(number)));
+    let (one, other) = (one?, other?);
+    let (last, first) = (&last.counts, &first.counts);
+    Some(LinkUsage {
+        link: format!("{one}-{other}"),
+        ways: vec![
+            way(&last.there, &first.there, [one, other]),
+            way(&last.back, &first.back, [other, one]),
+        ],
+    })
+}
+
+fn way(last: &WayCounts, first: &WayCounts, [from, to]: [&String; 2]) -> WayUsage {
+    let grown = |count: fn(&WayCounts) -> u64| count(last).saturating_sub(count(first));
+    let overflowed = last.overflowed.zip(first.overflowed);
+    WayUsage {
+        from: from.clone(),
+        to: to.clone(),
+        packets_in: grown(|way| way.entered_packets),
+        bytes_in: grown(|way| way.entered_bytes),
+        packets_out: grown(|way| way.passed_packets),
+        bytes_out: grown(|way| way.passed_bytes),
+        lost_packets: grown(|way| way.lost_packets),
+        queue_full_packets: grown(|way| way.queue_full_packets),
+        no_buffer_packets: grown(|way| way.no_buffer_packets),
+        refused_packets: grown(|way| way.refused_packets),
+        overflowed_packets: overflowed.map(|(last, first)| last.saturating_sub(first)),
+        late_pieces: grown(|way| way.late_pieces),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_what_came_within_it_by_way_and_cause() {
+        let first = WayCounts {
+            entered_packets: 100,
+            passed_packets: 90,
+            lost_packets: 3,
+            overflowed: Some(1),
+            ..WayCounts::default()
+        };
+        let last = WayCounts {
+            entered_packets: 150,
+            entered_bytes: 7000,
+            passed_packets: 130,
+            passed_bytes: 6000,
+            lost_packets: 5,
+            queue_full_packets: 7,
+            overflowed: Some(12),
+            ..first
+        };
+        let mut before = LinkCounts {
+            sites: [0, 1],
+            counts: tare_net::link::Counts::default(),
+        };
+        before.counts.back = first;
+        let mut after = before;
+        after.counts.back = last;
+        let sites = ["east", "west"].map(String::from);
+        let found = usage(&after, &before, &sites).unwrap();
+        assert_eq!(found.link, "east-west");
+        let [there, back] = &found.ways[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!((&*there.from, &*there.to), ("east", "west"));
+        assert_eq!((there.packets_in, there.overflowed_packets), (0, None));
+        assert_eq!((&*back.from, &*back.to), ("west", "east"));
+        assert_eq!((back.packets_in, back.bytes_in), (50, 7000));
+        assert_eq!((back.packets_out, back.bytes_out), (40, 6000));
+        assert_eq!((back.lost_packets, back.queue_full_packets), (2, 7));
+        assert_eq!(back.overflowed_packets, Some(11));
+        assert_eq!(usage(&after, &before, &sites[..1]), None);
+    }
+}
