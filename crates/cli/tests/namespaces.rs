@@ -7,7 +7,8 @@
 
 mod rig;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,7 +17,8 @@ use rig::{
     finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, tare, turn,
     wait_for,
 };
-use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus};
+use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus, WayUsage};
+use tare_stats::hlog;
 
 /// Longest that a small run may take here before the test gives up.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -105,6 +107,84 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
             assert!(proof.is_some(), "{arm} has no proof of its server sidecar");
         }
     }
+}
+
+/// There and back again between the sites of a test.
+const ROUND_TRIP_NS: u64 = 6_000_000;
+
+#[test]
+fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), CAPTURED);
+    let sites = "addressing: namespaces\n\
+         sites:\n  pods: {east: [client], west: [server]}\n  \
+         links: [{between: [east, west], round_trip: 6ms}]\n";
+    fs::write(&file, fs::read_to_string(&file).unwrap() + sites).unwrap();
+    let out = folder.path().join("runs");
+    let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    let run = only_run(&out).unwrap();
+    let found = environment(&run).facts["round trip east-west"].clone();
+    let median_ms: f64 = found.split_once(" ms (median)").unwrap().0.parse().unwrap();
+    assert!(median_ms * 1e6 >= ROUND_TRIP_NS as f64, "{found}");
+    assert!(found.contains("1100 of 1100 answered"), "{found}");
+    assert!(found.contains("asked for: east–west 6ms"), "{found}");
+    let records = records(&run);
+    for arm in ["direct", "captured"] {
+        let record = records.iter().find(|record| record.arm == arm).unwrap();
+        assert!(
+            record.proofs.iter().all(|proof| proof.holds),
+            "{arm}: {:?}",
+            record.proofs
+        );
+        let right = record.load[0].right;
+        assert!(right > 0, "{arm}: {:?}", record.status);
+        let links = &record.machine.as_ref().unwrap().links;
+        let [link] = &links[..] else {
+            panic!("{arm}: {links:?}");
+        };
+        let [there, back] = &link.ways[..] else {
+            panic!("{arm}: {links:?}");
+        };
+        assert_eq!(link.link, "east-west");
+        assert_eq!((&*there.from, &*there.to), ("east", "west"));
+        assert_eq!((&*back.from, &*back.to), ("west", "east"));
+        for way in [there, back] {
+            assert_carried(way, right);
+        }
+        let least = least_felt_ns(&run, record.trial);
+        // Three digits of it are kept.
+        assert!(
+            least >= ROUND_TRIP_NS - ROUND_TRIP_NS / 500,
+            "{arm}: {least}"
+        );
+    }
+}
+
+/// Each exchange is a packet at least; the two windows differ a little at their ends. Nothing was asked to be dropped.
+fn assert_carried(way: &WayUsage, exchanges: u64) {
+    assert!(2 * way.packets_out >= exchanges, "{way:?}");
+    // An empty TCP segment has 40 bytes of headers.
+    assert!(way.bytes_out >= 40 * way.packets_out, "{way:?}");
+    let dropped = [
+        way.lost_packets,
+        way.queue_full_packets,
+        way.no_buffer_packets,
+        way.refused_packets,
+    ];
+    assert_eq!(dropped, [0; 4], "{way:?}");
+    assert_eq!(way.overflowed_packets, Some(0), "{way:?}");
+}
+
+/// The shortest latency of a trial.
+fn least_felt_ns(run: &Path, trial: u32) -> u64 {
+    let log = run.join(format!("trials/{trial:04}/latency.hlog"));
+    let log = BufReader::new(File::open(log).unwrap());
+    let tags = hlog::read_merged(log, Duration::ZERO..Duration::MAX).unwrap();
+    let felt = tags.iter().find(|(tag, _)| tag.ends_with(".felt"));
+    felt.unwrap().1.min_ns().unwrap()
 }
 
 #[test]
