@@ -18,6 +18,10 @@ use tare_schema::calibration::{Calibration, WayFigures};
 use crate::LabError;
 
 pub use memory::remembered;
+use stream::Passes;
+
+/// All ways are measured so often in turn: what disturbs the machine for a second does not fall on one of them alone.
+const PASSES: usize = 3;
 
 /// Measures everything that can be measured here, in about five seconds. `out` is the folder in which runs are written.
 ///
@@ -29,15 +33,27 @@ pub fn measure(out: &Path) -> Result<Calibration, LabError> {
         to: None,
         address: Ipv4Addr::LOCALHOST.into(),
     };
-    let mut ways = vec![way("two loopback addresses", loopback)?];
+    let mut ways = vec![Way::new("two loopback addresses", loopback)];
     // Without the right to make a pod no run uses one: nothing is missing.
-    if let Ok(switch) = Namespace::new() {
-        ways.extend(between_pods(&switch)?);
+    let around = Namespace::new().ok();
+    let pods = around.as_ref().and_then(two_pods);
+    if let (Some([from, to]), Some(address)) = (&pods, Switch::pod_address(1)) {
+        let path = link::Path {
+            from: Some(from.as_fd()),
+            to: Some(to.as_fd()),
+            address: IpAddr::from(address),
+        };
+        ways.push(Way::new("two pods", path));
+    }
+    for _ in 0..PASSES {
+        for way in &mut ways {
+            way.pass()?;
+        }
     }
     Ok(Calibration {
         measured_unix_s: now_unix_s(),
         boot_id: memory::boot_id(),
-        ways,
+        ways: ways.into_iter().filter_map(Way::figures).collect(),
         disk: disk::measure(out).ok(),
     })
 }
@@ -63,8 +79,8 @@ pub fn measured_anew(cache: &Path, out: &Path) -> Result<Calibration, LabError> 
     Ok(measured)
 }
 
-/// Two pods on a switch of their own, as a run makes them.
-fn between_pods(around: &Namespace) -> Result<Option<WayFigures>, LabError> {
+/// Two pods on a switch of their own, as a run makes them; a kernel without bridges, say, has none, and runs are on loopback too.
+fn two_pods(around: &Namespace) -> Option<[Namespace; 2]> {
     let plugged = around.run(|| {
         let mut switch = Switch::new()?;
         let pods = [Namespace::new()?, Namespace::new()?];
@@ -74,31 +90,42 @@ fn between_pods(around: &Namespace) -> Result<Option<WayFigures>, LabError> {
             }
         }
         // The switch's devices live as long as its namespace, which the caller holds.
-        Ok(pods)
+        Ok::<_, tare_net::NetError>(pods)
     });
-    let pods = match plugged.and_then(|pods: Result<_, tare_net::NetError>| pods) {
-        Ok(pods) => pods,
-        // A kernel without bridges, say: then runs are on loopback too.
-        Err(_) => return Ok(None),
-    };
-    let Some(address) = Switch::pod_address(1) else {
-        return Ok(None);
-    };
-    let [from, to] = &pods;
-    let path = link::Path {
-        from: Some(from.as_fd()),
-        to: Some(to.as_fd()),
-        address: IpAddr::from(address),
-    };
-    way("two pods", path).map(Some)
+    plugged.ok()?.ok()
 }
 
-fn way(between: &str, path: link::Path<'_>) -> Result<WayFigures, LabError> {
-    Ok(WayFigures {
-        between: between.to_owned(),
-        plain: stream::plain(path)?,
-        tls: stream::through_tls(path)?,
-    })
+/// A way and what its passes have found so far.
+struct Way<'a> {
+    between: &'static str,
+    path: link::Path<'a>,
+    plain: Passes,
+    tls: Passes,
+}
+
+impl<'a> Way<'a> {
+    fn new(between: &'static str, path: link::Path<'a>) -> Way<'a> {
+        Way {
+            between,
+            path,
+            plain: Passes::default(),
+            tls: Passes::default(),
+        }
+    }
+
+    fn pass(&mut self) -> Result<(), LabError> {
+        self.plain.add(stream::plain(self.path)?);
+        self.tls.add(stream::through_tls(self.path)?);
+        Ok(())
+    }
+
+    fn figures(self) -> Option<WayFigures> {
+        Some(WayFigures {
+            between: self.between.to_owned(),
+            plain: self.plain.figures()?,
+            tls: self.tls.figures()?,
+        })
+    }
 }
 
 /// The network's own words, as an error of the laboratory.
