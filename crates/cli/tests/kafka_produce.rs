@@ -1,4 +1,9 @@
 //! Producing to real brokers: over every listener, with every codec, through the death of a broker, and what goes wrong in words.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,8 +1,7 @@
 //! The contract between the driver, which knows time and sockets, and a protocol, which knows neither.
 //!
-//! A [`Client`] is the logical state above many connections. It is told what happened and answers through an
-//! [`Outlet`]. Nothing in it blocks, reads a clock of its own or touches a socket, so it runs as well on a virtual clock
-//! with a simulated network. A client over a client gives the inner one an outlet of its own.
+//! A [`Client`] is the logical state above many connections. It is told what happened and answers through an [`Outlet`].
+//! Nothing in it blocks, reads a clock or touches a socket, so it runs as well on a virtual clock and a simulated network.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -390,6 +389,8 @@ pub trait Outlet {
     fn now_ns(&self) -> u64;
     /// Opens a connection in a free slot; answered by [`Client::connected`] or [`Client::closed`].
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
+    /// Whom TLS has to meet in this slot from now on, where the plan names nobody.
+    fn name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many of these bytes as it takes now and keeps none: how many. After fewer than all,

@@ -42,6 +42,8 @@ pub trait Wire {
     fn now_ns(&self) -> u64;
     /// Begins to connect. A failure is told later, never from within.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
+    /// Whom TLS has to meet; see [`Outlet::name`].
+    fn name(&mut self, _conn: ConnId, _host: &str) {}
     /// Sends bytes behind those before. A failure is told later, never from within.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many bytes as it takes now; see [`Outlet::pour`].
@@ -342,6 +344,10 @@ impl<W: Wire> Outlet for Desked<'_, W> {
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
         self.desk.link(conn).state = LinkState::Connecting;
         self.wire.connect(conn, address);
+    }
+
+    fn name(&mut self, conn: ConnId, host: &str) {
+        self.wire.name(conn, host);
     }
 
     #[inline]

@@ -99,6 +99,10 @@ impl<O: Outlet> Outlet for Inner<'_, O> {
         self.out.connect(conn, address);
     }
 
+    fn name(&mut self, conn: ConnId, host: &str) {
+        self.out.name(conn, host);
+    }
+
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         self.out.write(conn, bytes)

@@ -76,6 +76,17 @@ pub struct TlsClient {
     /// What the server must choose when it chooses.
     pub(super) needed: Option<Arc<[u8]>>,
     resumption: Resumption,
+    /// Who has to be met.
+    meets: Meets,
+}
+
+/// Whose certificate is expected where a protocol connects to several servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meets {
+    /// The one that the plan names, everywhere.
+    Named,
+    /// Each server under the name by which it is known.
+    Each,
 }
 
 impl TlsClient {
@@ -114,6 +125,10 @@ impl TlsClient {
             server: server_name(spec.server_name.as_deref().unwrap_or(host))?,
             needed: needed.map(|needed| needed.as_bytes().into()),
             resumption: spec.resumption,
+            meets: match spec.server_name {
+                Some(_) => Meets::Named,
+                None => Meets::Each,
+            },
         };
         Ok(client.for_worker())
     }
@@ -131,6 +146,21 @@ impl TlsClient {
             server: self.server.clone(),
             needed: self.needed.clone(),
             resumption: self.resumption,
+            meets: self.meets,
+        }
+    }
+
+    /// Whom to meet at a server of this name, if that is not the same everywhere.
+    pub(crate) fn name_of(&self, host: &str) -> Option<ServerName<'static>> {
+        match (self.meets, server_name(host).ok()?) {
+            (Meets::Named, _) => None,
+            // Where servers have names, the address of one is seldom in its certificate.
+            (Meets::Each, ServerName::IpAddress(_))
+                if matches!(self.server, ServerName::DnsName(_)) =>
+            {
+                None
+            }
+            (Meets::Each, name) => Some(name),
         }
     }
 }

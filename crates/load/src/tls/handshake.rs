@@ -2,6 +2,7 @@
 
 use rustls::HandshakeKind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError};
 use tare_schema::agent::{Handshaken, TlsSeen};
 
@@ -35,12 +36,16 @@ pub struct Shaken {
 }
 
 impl Handshake {
-    /// Begins one; [`Handshake::proceed`] gives the first bytes to send.
+    /// Begins one, with the server of the plan or the one named; [`Handshake::proceed`] gives the first bytes to send.
     ///
     /// # Errors
     /// When rustls refuses the configuration.
-    pub fn begin(client: &TlsClient) -> Result<Self, TlsFault> {
-        let conn = UnbufferedClientConnection::new(client.config.clone(), client.server.clone())
+    pub fn begin(
+        client: &TlsClient,
+        named: Option<&ServerName<'static>>,
+    ) -> Result<Self, TlsFault> {
+        let server = named.unwrap_or(&client.server).clone();
+        let conn = UnbufferedClientConnection::new(client.config.clone(), server)
             .map_err(|error| TlsFault::from_rustls(&error))?;
         Ok(Self {
             conn,

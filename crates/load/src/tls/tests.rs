@@ -63,7 +63,7 @@ fn give(server: &mut ServerConnection) -> Vec<u8> {
 /// Shakes hands, the server's bytes coming in pieces of this size.
 fn shake(version: TlsVersion, piece: usize) -> (Session, ServerConnection, Vec<u8>) {
     let mut server = server();
-    let mut handshake = Handshake::begin(&client(version)).unwrap();
+    let mut handshake = Handshake::begin(&client(version), None).unwrap();
     let mut out = Vec::new();
     handshake.proceed(&[], &mut out).unwrap();
     for _ in 0..10 {

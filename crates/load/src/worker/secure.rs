@@ -1,12 +1,14 @@
 //! TLS on the sockets of a worker: shakes hands once a connection is there, then seals what is written and opens what is read.
 
+use std::collections::BTreeMap;
 use std::io;
 
+use rustls::pki_types::ServerName;
 use tare_schema::agent::{Handshaken, TlsCount, TlsSeen};
 
 use super::sockets::{Life, Sockets};
 use super::{BUFFER_BYTES, Ending, RECEIVES_MAX, Worker};
-use crate::client::{Client, Closed, Stamp, Written};
+use crate::client::{Client, Closed, ConnId, Stamp, Written};
 use crate::tls::{
     Handshake, Progress, RECORD_MAX, Session, Shaken, Step, TlsClient, TlsFault, Told,
 };
@@ -33,6 +35,8 @@ pub enum Layer {
 #[derive(Debug)]
 pub struct Secure {
     client: TlsClient,
+    /// Whom to meet, by slot, where that is not the same for all.
+    named: BTreeMap<u32, ServerName<'static>>,
     /// Sealed records on their way to the kernel.
     sealed: Vec<u8>,
     counts: Vec<TlsCount>,
@@ -57,9 +61,18 @@ impl Secure {
     pub fn new(client: TlsClient) -> Self {
         Self {
             client,
+            named: BTreeMap::new(),
             sealed: Vec::with_capacity(BUFFER_BYTES),
             counts: Vec::with_capacity(4),
         }
+    }
+
+    /// Meets this one in a slot. A host that cannot be one of a certificate is not taken: then the plan's is expected.
+    pub fn name(&mut self, conn: ConnId, host: &str) {
+        match self.client.name_of(host) {
+            Some(name) => self.named.insert(conn.0, name),
+            None => self.named.remove(&conn.0),
+        };
     }
 
     fn count(&mut self, seen: TlsSeen, kind: Handshaken) {
@@ -93,7 +106,8 @@ impl Sockets {
         let Some(secure) = &mut self.tls else {
             return Ok(());
         };
-        let mut handshake = Handshake::begin(&secure.client).map_err(Closed::Tls)?;
+        let mut handshake = Handshake::begin(&secure.client, secure.named.get(&life.conn.0))
+            .map_err(Closed::Tls)?;
         let mut out = std::mem::take(&mut secure.sealed);
         out.clear();
         let begun = handshake.proceed(&[], &mut out);

@@ -363,6 +363,12 @@ impl Wire for Sockets {
         }
     }
 
+    fn name(&mut self, conn: ConnId, host: &str) {
+        if let Some(secure) = &mut self.tls {
+            secure.name(conn, host);
+        }
+    }
+
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
         let life = self.life(conn);

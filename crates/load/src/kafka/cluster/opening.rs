@@ -49,6 +49,7 @@ impl Cluster {
             link.address = Some(address);
             link.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
+            out.name(link::conn(at), &link.host);
             out.connect(link::conn(at), address);
         }
     }

@@ -51,7 +51,7 @@ impl Membership {
         Some(Self {
             rebalance_ns: u64::from(plan.rebalance_timeout_ms.unsigned_abs()) * MS,
             member: Member::new(plan),
-            commit_every_ns: commit_every_ms.map(|every| u64::from(every) * MS),
+            commit_every_ns: commit_every_ms.map(|every| every * MS),
             next_commit_ns: 0,
         })
     }
