@@ -156,7 +156,7 @@ fn a_proxy_in_a_folder_of_the_users_own_runs_without_recompiling() {
         .into_iter()
         .filter(|r| r.arm == "mine")
         .collect();
-    assert!(!mine.is_empty());
+    assert!(!mine.is_empty(), "{}", stderr(&output));
     let proof = mine[0]
         .proofs
         .iter()
