@@ -5,11 +5,13 @@ use std::collections::btree_map::Entry;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::time::Timespec;
 use tare_net::Switch;
 use tare_net::capture::{self, Capture};
 use tare_net::enclosure;
-use tare_net::link::{Link, LinkPlan, round_trips};
+use tare_net::link::{Link, LinkPlan, round_trips_while};
 use tare_net::namespace::Namespace;
 use tare_net::site::{self, Site};
 
@@ -74,7 +76,12 @@ impl Pods {
     }
 
     /// Joins two sites, and says as JSON how long round trips between them are.
-    pub(crate) fn join(&mut self, pair: [u8; 2], plan: &LinkPlan) -> Result<String, String> {
+    pub(crate) fn join(
+        &mut self,
+        pair: [u8; 2],
+        plan: &LinkPlan,
+        owner: BorrowedFd<'_>,
+    ) -> Result<String, String> {
         let wrong = |error: &dyn std::fmt::Display| format!("no link between two sites: {error}");
         for number in pair {
             if let Entry::Vacant(place) = self.sites.entry(number) {
@@ -86,7 +93,8 @@ impl Pods {
             return Err(wrong(&"a site is missing"));
         };
         let link = site::join(one, other, plan).map_err(|error| wrong(&error))?;
-        let trips = round_trips(site::way(one, other), ECHOES);
+        // Seconds, where some get lost: all must be gone before, should the owner be.
+        let trips = round_trips_while(site::way(one, other), ECHOES, &|| !has_left(owner));
         self.links.push((pair, link));
         let trips = trips.map_err(|error| wrong(&error))?;
         serde_json::to_string(&trips).map_err(|error| wrong(&error))
@@ -143,4 +151,11 @@ impl Pods {
         let opened = network.run(open).map_err(|error| error.to_string())?;
         opened.map_err(|error| format!("cannot open a socket in the pod {pod}: {error}"))
     }
+}
+
+/// Whether the other end of a socket is closed.
+fn has_left(owner: BorrowedFd<'_>) -> bool {
+    let mut looked = [PollFd::from_borrowed_fd(owner, PollFlags::empty())];
+    let at_once = Timespec::default();
+    poll(&mut looked, Some(&at_once)).is_ok() && looked[0].revents().contains(PollFlags::HUP)
 }

@@ -270,9 +270,11 @@ impl<'a> Server<'a> {
             Order::Plug { pod, address } => self
                 .with_pods(|pods| pods.plug(&pod, address))
                 .map(nothing_to_tell),
-            Order::Join { sites, plan } => self
-                .with_pods(|pods| pods.join(sites, &plan))
-                .map(|trips| (None, vec![trips])),
+            Order::Join { sites, plan } => {
+                let owner = self.stream.as_fd();
+                self.with_pods(|pods| pods.join(sites, &plan, owner))
+                    .map(|trips| (None, vec![trips]))
+            }
             Order::Links => self.with_pods(|pods| pods.counts()).map(|all| (None, all)),
             Order::Unplug { pod } => self
                 .with_pods(|pods| pods.unplug(&pod))

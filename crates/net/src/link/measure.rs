@@ -126,6 +126,18 @@ impl Path<'_> {
 /// # Errors
 /// When a namespace cannot be entered or the address not be bound. Datagrams that get lost are no error.
 pub fn round_trips(path: Path<'_>, echoes: u64) -> Result<RoundTrips, LinkError> {
+    round_trips_while(path, echoes, &|| true)
+}
+
+/// The same, cut short when nobody wants it any more.
+///
+/// # Errors
+/// As [`round_trips`].
+pub fn round_trips_while(
+    path: Path<'_>,
+    echoes: u64,
+    wanted: &(dyn Fn() -> bool + Sync),
+) -> Result<RoundTrips, LinkError> {
     let bind = |address: IpAddr| {
         let socket = UdpSocket::bind((address, 0))?;
         socket.set_read_timeout(Some(TICK))?;
@@ -142,8 +154,8 @@ pub fn round_trips(path: Path<'_>, echoes: u64) -> Result<RoundTrips, LinkError>
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| answer(&far, &stop));
-        let sending = scope.spawn(|| send(&near, echoes));
-        let trips = receive(&near, echoes);
+        let sending = scope.spawn(|| send(&near, echoes, wanted));
+        let trips = receive(&near, echoes, wanted);
         stop.store(true, Ordering::Relaxed);
         match sending.join() {
             Ok(sent) => Ok(RoundTrips::of(sent.map_err(path.failed("sending"))?, trips)),
@@ -171,11 +183,14 @@ fn answer(far: &UdpSocket, stop: &AtomicBool) {
 }
 
 /// Each carries the moment at which it was sent: both ends are on one clock.
-fn send(near: &UdpSocket, echoes: u64) -> io::Result<u64> {
+fn send(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) -> io::Result<u64> {
     let _ = exact_timers();
     let mut data = [0; ECHO_BYTES];
     let mut due = Instant::now();
-    for _ in 0..echoes {
+    for sent in 0..echoes {
+        if !wanted() {
+            return Ok(sent);
+        }
         thread::sleep(due.saturating_duration_since(Instant::now()));
         data[..8].copy_from_slice(&now_ns().to_ne_bytes());
         near.send(&data)?;
@@ -184,13 +199,13 @@ fn send(near: &UdpSocket, echoes: u64) -> io::Result<u64> {
     Ok(echoes)
 }
 
-fn receive(near: &UdpSocket, echoes: u64) -> Vec<u64> {
+fn receive(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) -> Vec<u64> {
     let _ = exact_timers();
     let mut data = [0; ECHO_BYTES];
     let mut trips = Vec::with_capacity(echoes as usize);
     let sending = ECHO_GAP * u32::try_from(echoes).unwrap_or(u32::MAX);
     let deadline = Instant::now() + sending + ECHO_WAIT;
-    while (trips.len() as u64) < echoes && Instant::now() < deadline {
+    while (trips.len() as u64) < echoes && Instant::now() < deadline && wanted() {
         if let Ok(ECHO_BYTES) = near.recv(&mut data) {
             let mut sent = [0; 8];
             sent.copy_from_slice(&data[..8]);

@@ -30,7 +30,9 @@ use tun::Tun;
 
 pub use counts::{Counts, WayCounts};
 pub use error::LinkError;
-pub use measure::{Path, RoundTrips, Throughput, connected, round_trips, throughput};
+pub use measure::{
+    Path, RoundTrips, Throughput, connected, round_trips, round_trips_while, throughput,
+};
 pub use plan::{LinkPlan, Scheduling, WayPlan};
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
 pub use windows::widen;
