@@ -2,6 +2,7 @@
 
 mod counts;
 mod explain;
+mod turns;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::error::StartError;
 use crate::refusal::Refusal;
 pub use counts::{Counts, Op};
 use explain::{Fault, explain};
+use turns::Turns;
 
 /// Between two tries while it cannot be reached.
 const PAUSE_DOWN: Duration = Duration::from_millis(500);
@@ -94,6 +96,7 @@ pub struct Database {
     within: Option<Duration>,
     state: watch::Sender<State>,
     counts: Arc<Counts>,
+    turns: Turns,
 }
 
 impl Database {
@@ -136,6 +139,7 @@ impl Database {
             within: within.map(Duration::from_secs),
             state: watch::Sender::new(State::Trying("not yet asked".to_owned())),
             counts,
+            turns: Turns::default(),
         })
     }
 
@@ -187,6 +191,28 @@ impl Database {
             return Err(self.away(why));
         }
         self.limited(op, doing, self.limit).await
+    }
+
+    /// Does one operation that changes the document of this key, after all others of this process that do. FerretDB 1 reads a document
+    /// and writes it back as two steps: of two changes at once the first would be lost, and two could take away the same.
+    ///
+    /// # Errors
+    /// As [`Database::run`], and when the turn does not come in time; then nothing was done.
+    pub async fn run_in_turn<T>(
+        &self,
+        key: &str,
+        op: Op,
+        doing: impl Future<Output = mongodb::error::Result<T>>,
+    ) -> Result<T, Refusal> {
+        let turn = tokio::time::timeout(self.limit, self.turns.of(key)).await;
+        let _turn = turn.map_err(|_| {
+            self.counts.late.count();
+            Refusal::Unavailable(format!(
+                "{key} was being changed by others for longer than {} ms",
+                self.limit.as_millis()
+            ))
+        })?;
+        self.run(op, doing).await
     }
 
     /// Does an operation on many documents, which may take longer.

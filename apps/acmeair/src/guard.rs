@@ -12,6 +12,8 @@ const RETRIES: u32 = 3;
 const RETRY_WITHIN: Duration = Duration::from_secs(5);
 /// Before a further try.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// A service answers so when its database took too long.
+const GATEWAY_TIMEOUT: u16 = 504;
 
 /// Whether a call may be made again when it may have been done already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,12 @@ impl Failed {
     /// Whether what was asked may have been done.
     #[must_use]
     pub fn uncertain(&self) -> bool {
-        matches!(self, Failed::Unanswered(unanswered) if unanswered.uncertain())
+        match self {
+            Failed::Open(_) => false,
+            // The other service gave up waiting for what it had begun.
+            Failed::Status(_, status) => *status == GATEWAY_TIMEOUT,
+            Failed::Unanswered(unanswered) => unanswered.uncertain(),
+        }
     }
 }
 
@@ -172,5 +179,25 @@ impl Guarded {
             "retries": self.retries.get(),
             "fallbacks": self.given_up.get(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_begun_and_not_seen_to_end_may_have_been_done() {
+        let late = Unanswered::Late("customer", 10);
+        let unsent = Unanswered::Unsent("customer", "refused".to_owned());
+        for (failed, uncertain) in [
+            (Failed::Status("customer", 504), true),
+            (Failed::Unanswered(late), true),
+            (Failed::Status("customer", 503), false),
+            (Failed::Unanswered(unsent), false),
+            (Failed::Open("customer"), false),
+        ] {
+            assert_eq!(failed.uncertain(), uncertain, "{failed}");
+        }
     }
 }

@@ -152,7 +152,10 @@ async fn cancel(
     // One operation finds it, checks whose it is, and takes it away: two who cancel it at once do not both succeed.
     let its = doc! { "_id": number, "customerId": who };
     let taken = async { all.find_one_and_delete(its).await };
-    let taken = bookings.database.run(Op::FindAndModify, taken).await?;
+    let taken = bookings
+        .database
+        .run_in_turn(number, Op::FindAndModify, taken)
+        .await?;
     let none = || Refusal::Missing(format!("{who} has no booking {number:?}"));
     let booking = taken.ok_or_else(none)?;
     bookings.cancelled.count();

@@ -97,7 +97,9 @@ impl Customers {
                 .return_document(ReturnDocument::After)
                 .await
         };
-        self.database.run(Op::FindAndModify, changed).await
+        self.database
+            .run_in_turn(id, Op::FindAndModify, changed)
+            .await
     }
 }
 

@@ -178,6 +178,47 @@ fn after_scripted_sessions_flights_bookings_and_miles_add_up() {
     assert_eq!(airline.failures(), 0);
 }
 
+/// A database may read a document and write it back as two steps: then one of two changes is lost, or both take away the same.
+#[test]
+fn changes_of_one_document_at_once_count_once_each() {
+    let airline = Airline::open(1);
+    let person = airline.person(0).log_in();
+    let customer = airline.customer.as_ref().unwrap().at;
+    let kind = [("Content-Type", "application/x-www-form-urlencoded")];
+    let path = "/customer/internal/updateCustomerTotalMiles/uid0@email.com";
+    let mut profile = person.profile();
+    profile["password"] = json!("password");
+    std::thread::scope(|all| {
+        for _ in 0..8 {
+            all.spawn(|| {
+                for _ in 0..10 {
+                    let answer = crate::rig::send(customer, "POST", path, &kind, "miles=1");
+                    assert_eq!(answer.status, 200);
+                }
+            });
+        }
+        // A changed telephone is a change of the same document.
+        for _ in 0..10 {
+            let answer = person.post_json("/customer/byid/uid0@email.com", &profile);
+            assert_eq!(answer.status, 200);
+        }
+    });
+    assert_eq!(person.profile()["total_miles"], 1_000_080);
+    let flight = person.query("LHR", "JFK", 1).unwrap();
+    for _ in 0..5 {
+        let number = person.book(&flight);
+        let mut told: Vec<u16> = std::thread::scope(|all| {
+            let asked: Vec<_> = (0..8)
+                .map(|_| all.spawn(|| person.cancel(&number).status))
+                .collect();
+            asked.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        told.sort_unstable();
+        assert_eq!(told, [200, 404, 404, 404, 404, 404, 404, 404]);
+    }
+    assert_eq!(airline.failures(), 0);
+}
+
 #[test]
 fn every_service_tells_how_it_is_and_what_it_counts() {
     let airline = Airline::open(1);
