@@ -4,6 +4,8 @@ use bytes::{Buf, Bytes, BytesMut};
 use kafka_protocol::messages::{RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
 
+use crate::bounded::{Bounded, Lengths};
+
 /// The longest answer that is taken: what a broker sends for one fetch is bounded by what was asked for, all else is small.
 pub const ANSWER_MAX_BYTES: usize = 128 << 20;
 
@@ -103,7 +105,11 @@ pub fn correlation(frame: &[u8]) -> Option<i32> {
 /// # Errors
 /// If it is not what this version says, to the last byte.
 pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, FrameError> {
-    let mut rest = frame;
+    let lengths = match R::header_version(version) {
+        0 | 1 => Lengths::Plain,
+        _ => Lengths::Compact,
+    };
+    let mut rest = Bounded::new(frame, lengths);
     let fail = |error: &dyn std::fmt::Display| FrameError::Decode {
         version,
         reason: format!("{error:#}"),
@@ -169,6 +175,18 @@ mod tests {
     fn the_answer_about_versions_has_the_old_header() {
         let body = ApiVersionsResponse::default();
         assert_eq!(read::<ApiVersionsRequest>(answer(&body, 3), 3), Ok(body));
+    }
+
+    #[test]
+    fn a_length_of_more_than_there_is_reserves_no_memory() {
+        // The correlation, no error, then a length of 2^32 - 1 or 2^31 - 1 and nothing behind it.
+        let compact = Bytes::from_static(&[0, 0, 0, 7, 0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f, 0]);
+        assert!(read::<ApiVersionsRequest>(compact, 3).is_err());
+        let plain = Bytes::from_static(&[0, 0, 0, 7, 0, 0, 0x7f, 0xff, 0xff, 0xff]);
+        assert!(read::<ApiVersionsRequest>(plain, 0).is_err());
+        // A broker may have a large number, in answers whose lengths are compact.
+        let body = MetadataResponse::default().with_controller_id((i32::MAX).into());
+        assert_eq!(read::<MetadataRequest>(answer(&body, 12), 12), Ok(body));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod assign;
 pub mod batch;
+mod bounded;
 pub mod compress;
 pub mod fetch;
 pub mod frame;
@@ -11,6 +12,7 @@ pub mod link;
 pub mod records;
 pub mod sasl;
 pub mod stamp;
+mod varint;
 
 pub use bytes;
 pub use kafka_protocol;

@@ -3,7 +3,6 @@
 mod record;
 #[cfg(test)]
 mod tests;
-pub mod varint;
 mod write;
 
 pub use record::{Header, Record};

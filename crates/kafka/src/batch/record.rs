@@ -1,6 +1,6 @@
 //! A record without its place: key, value and headers, encoded once and copied into batches.
 
-use super::varint;
+use crate::varint;
 
 /// A header of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Record {
     #[must_use]
     pub fn behind_key(&self) -> &[u8] {
         let mut rest = &self.bytes[..];
-        let key_bytes = varint::take(&mut rest).unwrap_or(-1).max(0) as usize;
+        let key_bytes = varint::take_long(&mut rest).unwrap_or(-1).max(0) as usize;
         &rest[key_bytes.min(rest.len())..]
     }
 

@@ -1,7 +1,8 @@
 //! A batch that is filled, sealed, sent, and filled again: records of one form stay laid out and are only patched.
 
-use super::{Record, layout, varint};
+use super::{Record, layout};
 use crate::compress::{CompressError, Compressor};
+use crate::varint;
 
 /// Behind a record's length and attributes stands its timestamp delta. Up to this many ms it takes one byte, so that records
 /// lie where they lay when the batch was filled before.

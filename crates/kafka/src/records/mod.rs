@@ -10,7 +10,6 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod unpack;
-mod varint;
 mod walk;
 
 pub use batches::{Batch, Batches};

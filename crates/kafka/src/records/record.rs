@@ -1,6 +1,6 @@
 //! A record in place: its key, value, headers, time and offset.
 
-use super::varint::{take_int, take_unsigned};
+use crate::varint::{take_int, take_unsigned};
 
 /// A record; its parts are where they arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::error::RecordError;
 use super::header::{BatchHeader, Timestamps};
 use super::record::{Record, take_bytes};
-use super::varint::{take_int, take_long};
+use crate::varint::{take_int, take_long};
 
 /// The records of a batch. Behind an error there is nothing more; bytes behind the last record are one.
 #[derive(Debug, Clone)]

@@ -87,8 +87,7 @@ impl Base {
         names.flat_map(|name| groups_named(&name)).collect()
     }
 
-    /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's. A machine with more to do
-    /// than it has processors may take five times as long.
+    /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's.
     pub fn assert_gone(&self, round: u64, networks: &BTreeSet<PathBuf>) {
         let host = std::fs::read_link("/proc/self/ns/net").unwrap();
         let held = || {
@@ -97,15 +96,12 @@ impl Base {
                 .flat_map(networks_of)
                 .any(|network| network != host && networks.contains(&network))
         };
-        let gone = within(
-            Duration::from_secs(if is_crowded() { 10 } else { 2 }),
-            || {
-                self.carrying(round).is_empty()
-                    && self.keepers().is_empty()
-                    && self.entries().is_empty()
-                    && !held()
-            },
-        );
+        let gone = within(Duration::from_secs(2), || {
+            self.carrying(round).is_empty()
+                && self.keepers().is_empty()
+                && self.entries().is_empty()
+                && !held()
+        });
         assert!(
             gone,
             "round {round}: left {:?}, {:?} and {:?}",
@@ -116,13 +112,6 @@ impl Base {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
         assert!(!mounts.contains("nsfs"), "a namespace is mounted: {mounts}");
     }
-}
-
-/// Whether more threads wanted to run in the last minute than there are processors.
-fn is_crowded() -> bool {
-    let loads = std::fs::read_to_string("/proc/loadavg").unwrap();
-    let load: f64 = loads.split(' ').next().unwrap().parse().unwrap();
-    load > std::thread::available_parallelism().unwrap().get() as f64
 }
 
 /// The network namespace of a process, and those that it holds by descriptors.
