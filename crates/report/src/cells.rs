@@ -8,7 +8,7 @@ use tare_schema::plan::Plan;
 use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::{CellView, Figure, InstrumentView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
-use tare_stats::outcome::RERUN_SHARE_MAX;
+use tare_stats::outcome::too_many_reruns;
 
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
@@ -97,8 +97,7 @@ fn no_verdict(fit: usize, rerun_or_missing: u32, planned: u32) -> Option<String>
     if fit == 0 {
         return Some("none of its trials was fit".into());
     }
-    let share = f64::from(rerun_or_missing) / f64::from(planned.max(1));
-    (share > RERUN_SHARE_MAX).then(|| {
+    too_many_reruns(rerun_or_missing, planned).map(|share| {
         format!(
             "{} of its trials were repeated or are missing",
             quantity::percent(share)

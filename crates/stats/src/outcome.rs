@@ -9,6 +9,21 @@ pub const BLOCKS_MIN: usize = 3;
 /// An arm with a larger share of repeated or missing trials than this has no verdict.
 pub const RERUN_SHARE_MAX: f64 = 0.2;
 
+/// The share of trials that were repeated or are missing, if it is so large that nothing may be said. A single one never is: in
+/// a run of three blocks it would be a third of the arm, although one disturbed moment chooses nothing.
+pub fn too_many_reruns(rerun_or_missing: u32, planned: u32) -> Option<f64> {
+    let share = f64::from(rerun_or_missing) / f64::from(planned.max(1));
+    (rerun_or_missing > 1 && share > RERUN_SHARE_MAX).then_some(share)
+}
+
+/// The larger of two figures, where there is any.
+pub(crate) fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 /// The power for which designs are planned and blocks are counted.
 pub const POWER: f64 = 0.8;
 
@@ -73,7 +88,7 @@ pub enum NoVerdict {
         /// How many do.
         complete: usize,
     },
-    /// More than [`RERUN_SHARE_MAX`] of the arm's (or the baseline's) trials were repeated or are missing.
+    /// Of the arm's (or the baseline's) trials [`too_many_reruns`].
     TooManyReruns {
         /// The larger of the two shares.
         share: f64,

@@ -6,7 +6,7 @@
 
 use crate::distribution::{student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, RERUN_SHARE_MAX};
+use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, larger};
 use crate::paired::{TableError, Trials};
 use crate::paired::{mean, variance};
 
@@ -108,12 +108,11 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
 }
 
 fn outcome(evidence: &Evidence, question: &Question) -> Outcome {
-    let [before, after] = question.trials.map(Trials::share);
-    let share = before.max(after);
-    if share > RERUN_SHARE_MAX {
-        return Outcome::NoVerdict(NoVerdict::TooManyReruns { share });
+    let [before, after] = question.trials.map(Trials::too_many_reruns);
+    match larger(before, after) {
+        Some(share) => Outcome::NoVerdict(NoVerdict::TooManyReruns { share }),
+        None => evidence.judge(),
     }
-    evidence.judge()
 }
 
 fn logs(values: &[f64], column: usize) -> Result<Vec<f64>, TableError> {

@@ -5,7 +5,7 @@ use super::model::{self, Fit};
 use super::table::{Table, mean, variance};
 use crate::distribution::{f_cdf, student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, RERUN_SHARE_MAX};
+use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, larger, too_many_reruns};
 
 /// Variances that differ by more than this are shown apart.
 const VARIANCE_RATIO_MAX: f64 = 4.0;
@@ -35,11 +35,8 @@ pub struct Trials {
 }
 
 impl Trials {
-    pub(crate) fn share(self) -> f64 {
-        if self.planned == 0 {
-            return 0.0;
-        }
-        f64::from(self.rerun_or_missing) / f64::from(self.planned)
+    pub(crate) fn too_many_reruns(self) -> Option<f64> {
+        too_many_reruns(self.rerun_or_missing, self.planned)
     }
 }
 
@@ -173,13 +170,6 @@ impl Family {
     }
 }
 
-fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
-    }
-}
-
 /// The largest variance of an arm's log-ratios to the smallest.
 fn variance_ratio(ratios: &[Vec<f64>], usable: &[usize]) -> Option<f64> {
     let variances: Vec<f64> = usable
@@ -222,15 +212,12 @@ impl Judge<'_> {
             }
             _ => None,
         };
-        let share = self.rerun_share(arm);
-        let outcome = match evidence {
+        let outcome = match evidence.map(|(evidence, _)| (evidence, self.too_many_reruns(arm))) {
             None => Outcome::NoVerdict(NoVerdict::TooFewBlocks {
                 complete: ratios.len(),
             }),
-            Some(_) if share > RERUN_SHARE_MAX => {
-                Outcome::NoVerdict(NoVerdict::TooManyReruns { share })
-            }
-            Some((evidence, _)) => evidence.judge(),
+            Some((_, Some(share))) => Outcome::NoVerdict(NoVerdict::TooManyReruns { share }),
+            Some((evidence, None)) => evidence.judge(),
         };
         Comparison {
             arm,
@@ -243,14 +230,12 @@ impl Judge<'_> {
     }
 
     /// The larger share of the arm and the baseline it rests on.
-    fn rerun_share(&self, arm: usize) -> f64 {
-        let share = |i: usize| {
-            self.question
-                .trials
-                .get(i)
-                .map_or(0.0, |trials| trials.share())
-        };
-        share(0).max(share(arm + 1))
+    fn too_many_reruns(&self, arm: usize) -> Option<f64> {
+        let trials = |i: usize| self.question.trials.get(i).copied().unwrap_or_default();
+        larger(
+            trials(0).too_many_reruns(),
+            trials(arm + 1).too_many_reruns(),
+        )
     }
 
     fn evidence(&self, arm: usize, ratios: &[f64]) -> Option<(Evidence, Residual)> {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::outcome::{Direction, Extent, MoreBlocks, NoVerdict, Outcome};
+use crate::outcome::{Direction, Extent, MoreBlocks, NoVerdict, Outcome, too_many_reruns};
 use crate::random::Random;
 
 fn question(table: &Table) -> Question<'_> {
@@ -239,6 +239,13 @@ fn too_many_reruns_of_an_arm_or_of_its_baseline_take_the_verdict_away() {
     };
     assert_eq!(outcomes([0, 2, 3]), [false, true]);
     assert_eq!(outcomes([3, 0, 0]), [true, true]);
+}
+
+#[test]
+fn a_single_repeat_takes_no_verdict_away_however_few_the_blocks() {
+    assert_eq!(too_many_reruns(1, 3), None);
+    assert_eq!(too_many_reruns(2, 3), Some(2.0 / 3.0));
+    assert_eq!(too_many_reruns(1, 0), None);
 }
 
 #[test]
