@@ -326,7 +326,7 @@ impl Database {
             let why = state
                 .why()
                 .map_or_else(String::new, |why| format!(": {why}"));
-            crate::serve::say(&format!(
+            serving::say(&format!(
                 "{service}: the database at {hosts} is {}{why}",
                 state.word()
             ));

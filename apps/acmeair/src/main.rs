@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand};
+use serving::Listening;
 
 use crate::database::{Database, DatabaseArgs};
 use crate::error::StartError;
 use crate::keyring::Keyring;
 use crate::peer::Peer;
-use crate::serve::Listening;
 use crate::service::{Served, Service};
 use crate::services::auth::Auth;
 use crate::services::booking::{Bookings, Miles};
@@ -28,12 +28,10 @@ mod error;
 mod form;
 mod guard;
 mod keyring;
-mod limited;
 mod metrics;
 mod mileage;
 mod peer;
 mod refusal;
-mod serve;
 mod service;
 mod services;
 mod signing;
@@ -134,7 +132,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            serve::say(&format!("acmeair: {error}"));
+            serving::say(&format!("acmeair: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -147,16 +145,7 @@ fn run(cli: Cli) -> Result<(), StartError> {
     | Which::Customer { listening, .. }
     | Which::Flight { listening, .. }
     | Which::Booking(BookingArgs { listening, .. })) = &cli.service;
-    // One thread needs no scheduler between threads.
-    let mut runtime = match listening.workers {
-        0 | 1 => tokio::runtime::Builder::new_current_thread(),
-        _ => tokio::runtime::Builder::new_multi_thread(),
-    };
-    let runtime = runtime
-        .worker_threads(listening.workers.max(1))
-        .enable_all()
-        .build()
-        .map_err(StartError::Runtime)?;
+    let runtime = listening.runtime()?;
     runtime.block_on(serve(cli.service))
 }
 
@@ -242,7 +231,7 @@ async fn until_told<S: Service>(
 ) -> Result<(), StartError> {
     let served = Served::new(service);
     let admin = Arc::clone(&served).admin();
-    serve::until_told(S::NAME, listening, served.router(), admin, beside).await
+    serving::until_told(S::NAME, listening, served.router(), admin, beside).await
 }
 
 /// The keys of auth, which are fetched as soon as it is there.

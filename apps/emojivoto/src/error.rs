@@ -1,7 +1,6 @@
 //! Why a service could not start or had to end.
 
-use std::io;
-use std::net::SocketAddr;
+use serving::ServingError;
 
 /// What went wrong outside of requests.
 #[derive(Debug, thiserror::Error)]
@@ -12,21 +11,7 @@ pub enum StartError {
     /// The name of a method.
     #[error("{0:?} is no path of a method; this is a mistake in the table of emojis")]
     Method(String),
-    /// A listener.
-    #[error("cannot listen on {at}: {error}; choose another address")]
-    Listen {
-        /// Where.
-        at: SocketAddr,
-        /// Why not.
-        error: io::Error,
-    },
-    /// The event loop.
-    #[error("cannot start the event loop: {0}; look at the limits of this process")]
-    Runtime(io::Error),
-    /// A signal.
-    #[error("cannot wait for signals: {0}")]
-    Signals(io::Error),
-    /// A listener that ended.
-    #[error("stopped serving: {0}")]
-    Served(io::Error),
+    /// What every service can meet.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
 }

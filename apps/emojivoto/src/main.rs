@@ -2,15 +2,16 @@
 //!
 //! `web` answers people over HTTP and calls `emoji` (which emojis there are) and `voting` (counts) over gRPC.
 
+use std::future::pending;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use serving::Listening;
 
 use crate::emoji::EmojiService;
 use crate::error::StartError;
 use crate::faults::Faults;
-use crate::serve::Listening;
 use crate::service::Served;
 use crate::votes::Votes;
 use crate::voting::VotingService;
@@ -21,11 +22,9 @@ mod catalogue;
 mod emoji;
 mod error;
 mod faults;
-mod limited;
 mod messages;
 mod metrics;
 mod rpc;
-mod serve;
 mod service;
 mod votes;
 mod voting;
@@ -91,9 +90,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            use std::io::Write;
-            // With no one to tell, the code has to do.
-            let _ = writeln!(std::io::stderr(), "emojivoto: {error}");
+            serving::say(&format!("emojivoto: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -103,16 +100,7 @@ fn run(cli: Cli) -> Result<(), StartError> {
     let (Which::Web { listening, .. }
     | Which::Emoji { listening, .. }
     | Which::Voting { listening, .. }) = &cli.service;
-    // One thread needs no scheduler between threads.
-    let mut runtime = match listening.workers {
-        0 | 1 => tokio::runtime::Builder::new_current_thread(),
-        _ => tokio::runtime::Builder::new_multi_thread(),
-    };
-    let runtime = runtime
-        .worker_threads(listening.workers.max(1))
-        .enable_all()
-        .build()
-        .map_err(StartError::Runtime)?;
+    let runtime = listening.runtime()?;
     runtime.block_on(serve(cli.service))
 }
 
@@ -125,12 +113,12 @@ async fn serve(service: Which) -> Result<(), StartError> {
         } => {
             let web = Web::new(&backends, faults.faults())?;
             let admin = admin::page(web.clone());
-            serve::until_told("web", &listening, web.router(), admin).await
+            serving::until_told("web", &listening, web.router(), admin, pending()).await
         }
         Which::Emoji { listening, faults } => {
             let emoji = Served::new(EmojiService, faults.faults());
             let admin = admin::page(emoji.clone());
-            serve::until_told("emoji", &listening, emoji.router().await, admin).await
+            serving::until_told("emoji", &listening, emoji.router().await, admin, pending()).await
         }
         Which::Voting {
             listening,
@@ -140,7 +128,14 @@ async fn serve(service: Which) -> Result<(), StartError> {
             let service = VotingService::new(Votes::starting_with(votes));
             let voting = Served::new(service, faults.faults());
             let admin = admin::page(voting.clone());
-            serve::until_told("voting", &listening, voting.router().await, admin).await
+            serving::until_told(
+                "voting",
+                &listening,
+                voting.router().await,
+                admin,
+                pending(),
+            )
+            .await
         }
     }
 }

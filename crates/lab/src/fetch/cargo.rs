@@ -54,8 +54,19 @@ impl<'a> Package<'a> {
         let built = fs::metadata(self.bin())
             .and_then(|meta| meta.modified())
             .ok()?;
-        let changed = newest(&self.folder)?;
+        let changed = newest(self.folders())?;
         (built >= changed).then(|| self.found())
+    }
+
+    /// Its own folder and those of the packages that its manifest names by path: what of ours it is made of.
+    fn folders(&self) -> Vec<PathBuf> {
+        let manifest = fs::read_to_string(self.folder.join("Cargo.toml")).unwrap_or_default();
+        let named = manifest.lines().filter_map(|line| {
+            let (_, path) = line.split_once("path = \"")?;
+            Some(self.folder.join(path.split_once('"')?.0))
+        });
+        let others = named.filter(|folder| folder.join("Cargo.toml").is_file());
+        others.chain([self.folder.clone()]).collect()
     }
 
     /// Builds it.
@@ -114,9 +125,8 @@ fn first_error(output: &tool::Output) -> String {
     error.unwrap_or_else(|| output.last_line()).to_owned()
 }
 
-/// When a folder's files changed last; `None` when it cannot be read or has too many.
-fn newest(folder: &Path) -> Option<SystemTime> {
-    let mut open = vec![folder.to_owned()];
+/// When the folders' files changed last; `None` when one cannot be read or they have too many.
+fn newest(mut open: Vec<PathBuf>) -> Option<SystemTime> {
     let mut newest = SystemTime::UNIX_EPOCH;
     let mut seen = 0;
     while let Some(path) = open.pop() {

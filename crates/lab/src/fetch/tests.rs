@@ -250,6 +250,27 @@ fn a_built_program_is_used_until_its_sources_change() {
     assert_eq!(software.version.source, "cargo my-app");
     change(built + Duration::from_secs(5));
     assert_eq!(fetcher.find(&target).unwrap(), None);
+    change(built - Duration::from_secs(5));
+    assert!(fetcher.find(&target).unwrap().is_some());
+    // A package of ours that it is made of counts as its own.
+    let manifest = place.0.path().join("apps/my-app/Cargo.toml");
+    let other = place.0.path().join("apps/other/Cargo.toml");
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::write(
+        &manifest,
+        "[dependencies]\nother = { path = \"../other\" }\n",
+    )
+    .unwrap();
+    fs::write(&other, "").unwrap();
+    for at in [&manifest, &other] {
+        let file = File::options().append(true).open(at).unwrap();
+        file.set_modified(built - Duration::from_secs(5)).unwrap();
+    }
+    assert!(fetcher.find(&target).unwrap().is_some());
+    fs::write(&other, "[package]").unwrap();
+    let file = File::options().append(true).open(&other).unwrap();
+    file.set_modified(built + Duration::from_secs(5)).unwrap();
+    assert_eq!(fetcher.find(&target).unwrap(), None);
 }
 
 #[test]

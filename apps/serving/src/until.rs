@@ -9,45 +9,24 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::error::StartError;
-use crate::limited::Limited;
+use crate::{Limited, Listening, ServingError};
 
 /// Readers of the administration page at once.
 const ADMIN_CONNECTIONS: usize = 64;
-
-/// Where a service listens, and what it allows.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Listening {
-    /// Where to serve; port 0 chooses one, which is printed.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: SocketAddr,
-    /// Where to serve /metrics, /status and /ready.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub admin: SocketAddr,
-    /// Connections at once; further ones wait.
-    #[arg(long, value_name = "N", default_value_t = 4096)]
-    pub connections: usize,
-    /// Threads that serve.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub workers: usize,
-    /// Seconds that requests under way have to end after SIGTERM or SIGINT.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
-    pub grace: u64,
-}
 
 /// Serves until SIGTERM or SIGINT, or until `beside` gives up; then takes no more connections, lets requests end, and returns.
 ///
 /// # Errors
 /// When an address is taken, a listener ends by itself, or `beside` gave up.
-pub async fn until_told(
+pub async fn until_told<E: From<ServingError>>(
     name: &str,
     how: &Listening,
     app: Router,
     admin: Router,
-    beside: impl Future<Output = StartError>,
-) -> Result<(), StartError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(StartError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(StartError::Signals)?;
+    beside: impl Future<Output = E>,
+) -> Result<(), E> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServingError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServingError::Signals)?;
     let (stop, stopped) = watch::channel(());
     let mut serving = tokio::spawn(run(
         listen(how.listen, how.connections, name).await?,
@@ -62,7 +41,7 @@ pub async fn until_told(
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        ended = &mut serving => return ended.unwrap_or(Ok(())).map_err(StartError::Served),
+        ended = &mut serving => return Ok(ended.unwrap_or(Ok(())).map_err(ServingError::Served)?),
         gave_up = beside => return Err(gave_up),
     }
     say(&format!(
@@ -79,8 +58,8 @@ pub async fn until_told(
     Ok(())
 }
 
-async fn listen(at: SocketAddr, connections: usize, name: &str) -> Result<Limited, StartError> {
-    let failed = |error| StartError::Listen { at, error };
+async fn listen(at: SocketAddr, connections: usize, name: &str) -> Result<Limited, ServingError> {
+    let failed = |error| ServingError::Listen { at, error };
     let listener = TcpListener::bind(at).await.map_err(failed)?;
     let there = listener.local_addr().map_err(failed)?;
     say(&format!("{name} listens on {there}"));

@@ -1,0 +1,46 @@
+//! Where a service listens and what it allows, as its options say.
+
+use std::net::SocketAddr;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::ServingError;
+
+/// Such options.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Listening {
+    /// Where to serve; port 0 chooses one, which is printed.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// Where to serve /metrics, /ready and what else is for operators.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub admin: SocketAddr,
+    /// Connections at once; further ones wait.
+    #[arg(long, value_name = "N", default_value_t = 4096)]
+    pub connections: usize,
+    /// Threads that serve.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub workers: usize,
+    /// Seconds that requests under way have to end after SIGTERM or SIGINT.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub grace: u64,
+}
+
+impl Listening {
+    /// An event loop with so many threads.
+    ///
+    /// # Errors
+    /// When the system gives no more threads or descriptors.
+    pub fn runtime(&self) -> Result<Runtime, ServingError> {
+        // One thread needs no scheduler between threads.
+        let mut builder = match self.workers {
+            0 | 1 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
+        builder
+            .worker_threads(self.workers.max(1))
+            .enable_all()
+            .build()
+            .map_err(ServingError::Runtime)
+    }
+}
