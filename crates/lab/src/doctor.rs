@@ -42,6 +42,7 @@ pub fn examine(out: &Path, tools: &[Tool]) -> Vec<Check> {
         system::memory(),
         disk::space(out),
         disk::speed(out),
+        system::distance(),
         system::observation(),
     ];
     // Last: it judges what else the machine did meanwhile.

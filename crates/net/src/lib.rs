@@ -5,7 +5,6 @@ pub mod enclosure;
 mod error;
 pub mod link;
 pub mod namespace;
-pub mod netem;
 mod netlink;
 pub mod site;
 mod switch;

@@ -230,6 +230,21 @@ pub(crate) fn memory() -> Check {
     }
 }
 
+/// Whether sites can be put apart.
+pub(crate) fn distance() -> Check {
+    match tare_net::link::possible() {
+        Ok(()) => check(
+            "distance",
+            "sites can lie apart: by Tare's own link (TUN), the same on every machine",
+        ),
+        Err(error) => but(
+            check("distance", "sites cannot lie apart"),
+            Grade::Limits,
+            format!("experiments without sites still run; {error}"),
+        ),
+    }
+}
+
 /// Whether processes can be observed as closely as records have room for.
 pub(crate) fn observation() -> Check {
     let mut missing = Vec::new();

@@ -46,6 +46,7 @@ fn an_examination_has_every_check_once_and_advice_where_it_is_not_good() {
         "disk",
         "descriptors",
         "stamps",
+        "distance",
     ] {
         assert!(names.contains(&name), "{name}");
     }

@@ -14,7 +14,7 @@ use super::plan::{Scheduling, WayPlan};
 use super::pool::{Buffer, PIECES_MAX, Pool, Return};
 use super::shape::{Fate, Shaper};
 use super::tun::Tun;
-use super::{LinkError, Scheduled, sys};
+use super::{LinkError, Scheduled, THREADS, sys};
 
 /// What a thread that may not be real-time asks for.
 const NICE: i32 = -10;
@@ -61,13 +61,13 @@ impl Flow {
             pool,
             pass,
         };
-        threads.push(spawn("link-writer", move || {
+        threads.push(spawn(THREADS[0], move || {
             let _ = say.send(schedule(scheduling));
             // Without it timers are up to 50 µs late: seen in the counts, no reason to end.
             let _ = exact_timers();
             writer.run();
         })?);
-        threads.push(spawn("link-reader", move || {
+        threads.push(spawn(THREADS[1], move || {
             schedule(scheduling);
             reader.run();
         })?);

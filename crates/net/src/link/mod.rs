@@ -35,7 +35,11 @@ pub use measure::{
 };
 pub use plan::{LinkPlan, Scheduling, WayPlan};
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
+pub use tun::possible;
 pub use windows::widen;
+
+/// Names of the threads of a link: what they consume can be told from the rest of their process.
+pub const THREADS: [&str; 2] = ["link-writer", "link-reader"];
 
 /// How the threads of a link are scheduled in fact.
 #[derive(

@@ -41,6 +41,13 @@ pub(super) fn make_device(file: &File, name: &str, offload: Offload) -> io::Resu
     })
 }
 
+/// Whether what was opened is the TUN control file, and not something that lies in its place.
+pub(super) fn asks_features(file: &File) -> io::Result<()> {
+    let mut features: libc::c_uint = 0;
+    // SAFETY: the request writes one unsigned int, which outlives the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNGETFEATURES, &raw mut features) })
+}
+
 /// Sets how many packets a device keeps before they are read. The socket says which namespace is meant.
 pub(super) fn set_queue_length(
     socket: &impl AsRawFd,

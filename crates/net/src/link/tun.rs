@@ -17,6 +17,24 @@ const QUEUE_PACKETS: i32 = 40_000;
 /// `/proc/net/dev` of a namespace with a handful of devices.
 const STATISTICS_BYTES_MAX: u64 = 1 << 16;
 
+/// Whether the kernel gives TUN devices to whoever administers a network.
+///
+/// # Errors
+/// When it does not.
+pub fn possible() -> Result<(), LinkError> {
+    let file = control().map_err(LinkError::NoTun)?;
+    sys::asks_features(&file).map_err(LinkError::NoTun)
+}
+
+/// The file of which devices are made.
+fn control() -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")
+}
+
 /// One end of a link.
 #[derive(Debug)]
 pub(super) struct Tun {
@@ -37,12 +55,7 @@ impl Tun {
     }
 
     fn open_here(name: &str, offload: Offload) -> Result<Self, LinkError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open("/dev/net/tun")
-            .map_err(LinkError::NoTun)?;
+        let file = control().map_err(LinkError::NoTun)?;
         let no_device = |error| LinkError::NoDevice {
             device: name.to_owned(),
             error,
