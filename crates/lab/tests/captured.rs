@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::within;
-use beds::{LIMIT, RIG, Rig, through_relay};
+use beds::{LIMIT, RIG, Rig, builtin, through_two};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::{Bed, BedPlan, Environment};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
 use tare_schema::plan::Addressing;
-use tare_schema::topology::{Interception, Security};
+use tare_schema::topology::Interception;
 
 #[test]
 fn sidecars_of_both_kinds_take_what_is_sent_to_them_and_pass_on_what_is_no_edge() {
@@ -57,7 +57,7 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
     let mut command = Command::new(std::env::current_exe().unwrap());
     let programs = tempfile::tempdir().unwrap();
     open_to_all(programs.path());
-    let builtin = Catalogue::load(&targets(), &[]).unwrap();
+    let builtin = Catalogue::load(&builtin(), &[]).unwrap();
     for proxy in ["haproxy", "envoy"] {
         let fetcher = Fetcher::from_env().unwrap();
         let software = fetcher.provide(builtin.get(proxy).unwrap(), &mut |_| {});
@@ -86,20 +86,11 @@ fn open_to_all(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-fn targets() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"))
-}
-
 /// Three connections along the edge, one to a stranger, one to where it should never end.
 fn pass_through(proxy: &str, fetcher: &Fetcher) {
     let rig = Rig::new();
-    let mut options = rig.options();
+    let mut options = rig.with_builtin(fetcher);
     options.addressing = Addressing::Namespaces;
-    options.catalogue = Catalogue::load(&targets(), &[rig.path("targets")]).unwrap();
-    options.fetcher = Fetcher {
-        own: PathBuf::from(RIG),
-        ..fetcher.clone()
-    };
     let mut local = Local::new(options).unwrap();
     let mut bed = local.place(&captured(proxy)).unwrap();
     bed.start().unwrap();
@@ -129,19 +120,8 @@ fn pass_through(proxy: &str, fetcher: &Fetcher) {
 
 /// Two sidecars with mutual TLS between them; the kernel sends both their traffic.
 fn captured(proxy: &str) -> BedPlan {
-    let mut plan = through_relay();
-    let topology = &mut plan.topology;
-    topology.instances[1].target = String::from(proxy);
-    let mut near = topology.instances[1].clone();
-    near.name = String::from("client-sidecar");
-    near.pod = String::from("client");
-    topology.instances.insert(2, near);
-    let route = &mut topology.routes[0];
-    route.stops.insert(0, String::from("client-sidecar"));
-    let mut mutual = route.links[0];
-    mutual.security = Security::Mtls;
-    route.links.insert(1, mutual);
-    for link in &mut route.links[..2] {
+    let mut plan = through_two(proxy);
+    for link in &mut plan.topology.routes[0].links[..2] {
         link.interception = Interception::Redirect;
     }
     plan

@@ -9,19 +9,17 @@ mod beds;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use beds::{LIMIT, RIG, Rig, server, through_relay, until};
+use beds::{LIMIT, RIG, Rig, server, through_relay, through_two, until};
 use serde_json::json;
 use tare_lab::LabError;
-use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::{Bed, Environment};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::LoadPlan;
-use tare_schema::topology::{Interception, Security};
+use tare_schema::topology::Interception;
 
 #[test]
 fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
@@ -288,27 +286,9 @@ fn the_environment_describes_the_machine_and_the_software() {
 fn two_real_proxies_with_mutual_tls_between_them_serve_and_count() {
     for proxy in ["envoy", "haproxy", "nginx"] {
         let rig = Rig::new();
-        let builtin = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"));
-        let mut options = rig.options();
-        options.catalogue = Catalogue::load(&builtin, &[rig.path("targets")]).unwrap();
-        options.fetcher = Fetcher {
-            own: PathBuf::from(RIG),
-            ..Fetcher::from_env().unwrap()
-        };
-        let mut local = Local::new(options).unwrap();
-        let mut plan = through_relay();
-        let topology = &mut plan.topology;
-        topology.instances[1].target = String::from(proxy);
-        let mut near = topology.instances[1].clone();
-        near.name = String::from("client-sidecar");
-        near.pod = String::from("client");
-        topology.instances.insert(2, near);
-        let route = &mut topology.routes[0];
-        route.stops.insert(0, String::from("client-sidecar"));
-        let mut mutual = route.links[0];
-        mutual.security = Security::Mtls;
-        route.links.insert(1, mutual);
-        let mut bed = local.place(&plan).unwrap();
+        let fetcher = Fetcher::from_env().unwrap();
+        let mut local = Local::new(rig.with_builtin(&fetcher)).unwrap();
+        let mut bed = local.place(&through_two(proxy)).unwrap();
         bed.start().unwrap();
         let before = handshakes(bed.as_mut());
         assert_eq!(echo(bed.as_ref()), "hello", "{proxy}");

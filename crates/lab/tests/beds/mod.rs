@@ -15,6 +15,7 @@ use tare_lab::environment::BedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::plan::{Addressing, Placement};
+use tare_schema::topology::Security;
 
 pub const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -29,6 +30,28 @@ pub fn until(mut holds: impl FnMut() -> bool) {
 
 pub fn through_relay() -> BedPlan {
     plan("echo", &["server-sidecar"])
+}
+
+/// A sidecar of this kind on each side, with mutual TLS between them.
+pub fn through_two(proxy: &str) -> BedPlan {
+    let mut plan = through_relay();
+    let topology = &mut plan.topology;
+    topology.instances[1].target = String::from(proxy);
+    let mut near = topology.instances[1].clone();
+    near.name = String::from("client-sidecar");
+    near.pod = String::from("client");
+    topology.instances.insert(2, near);
+    let route = &mut topology.routes[0];
+    route.stops.insert(0, String::from("client-sidecar"));
+    let mut mutual = route.links[0];
+    mutual.security = Security::Mtls;
+    route.links.insert(1, mutual);
+    plan
+}
+
+/// Tare's own target folders.
+pub fn builtin() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"))
 }
 
 pub fn server(target: &str) -> BedPlan {
@@ -134,6 +157,18 @@ impl Rig {
             limits: BTreeMap::new(),
             seed: 1,
             base: Some(self.path("base")),
+        }
+    }
+
+    /// With Tare's own targets beside those of the rig.
+    pub fn with_builtin(&self, fetcher: &Fetcher) -> LocalOptions {
+        LocalOptions {
+            catalogue: Catalogue::load(&builtin(), &[self.path("targets")]).unwrap(),
+            fetcher: Fetcher {
+                own: PathBuf::from(RIG),
+                ..fetcher.clone()
+            },
+            ..self.options()
         }
     }
 
