@@ -26,6 +26,18 @@ const browser = spawn(process.env.CHROMIUM ?? "/usr/bin/chromium", [
   "--remote-debugging-port=0", "about:blank",
 ], { stdio: ["ignore", "ignore", "pipe"] });
 
+/** Removes the folder of a browser that has ended: its helpers may write there a moment longer. */
+async function emptied(folder) {
+  for (let tries = 20; ; tries -= 1) {
+    try {
+      return rmSync(folder, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === 0) throw error;
+      await new Promise((done) => setTimeout(done, 200));
+    }
+  }
+}
+
 /** Chromium never answers when it is asked for a much taller picture. */
 const TALLEST = 16_000;
 
@@ -156,6 +168,6 @@ try {
 } finally {
   browser.kill();
   await new Promise((done) => (browser.exitCode === null && browser.signalCode === null ? browser.once("exit", done) : done()));
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  await emptied(folder);
 }
 process.exitCode = failed ? 1 : 0;

@@ -4,7 +4,7 @@
 export interface Key {
   label: string;
   color: string;
-  shape: "line" | "swatch" | "diamond" | "diamond-open" | "circle" | "circle-open" | "square" | "square-open" | "times" | "zero";
+  shape: "line" | "swatch" | "swatch-pale" | "diamond" | "diamond-open" | "circle" | "circle-open" | "square" | "square-open" | "times" | "zero";
   dash?: string;
 }
 
@@ -34,6 +34,11 @@ export function signOf(key: Key): Sign {
       return { tag: "path", attributes: { d: "M11 0V12", fill: "none", stroke: key.color, "stroke-width": "1.2" } };
     case "swatch":
       return { tag: "rect", attributes: { x: "4", y: "0.5", width: "14", height: "11", fill: key.color } };
+    case "swatch-pale":
+      return {
+        tag: "rect",
+        attributes: { x: "4.5", y: "1", width: "13", height: "10", fill: key.color, "fill-opacity": "0.2", stroke: key.color },
+      };
     case "diamond":
       return path(DIAMOND, true);
     case "diamond-open":

@@ -9,7 +9,7 @@ import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
 import { Latency, OverTime } from "./part/Latency";
-import { Network } from "./part/Network";
+import { Network, hasNetwork } from "./part/Network";
 import { Overheads } from "./part/Overheads";
 import { Source } from "./part/Picture";
 import { AsPublished, Published } from "./part/Published";
@@ -38,7 +38,7 @@ const CONTENTS: readonly (readonly [string, string])[] = [
 function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
   const there = (id: string): boolean =>
-    (id !== "network" || view.levels.some((level) => level.cells.some((cell) => (cell.pods ?? []).length > 0))) &&
+    (id !== "network" || hasNetwork(view)) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
@@ -59,7 +59,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <Figures view={view} />
         <OverTime layout={layout} />
         <Consumption layout={layout} />
-        <Network layout={layout} />
+        <Network view={view} layout={layout} />
         <Instrument layout={layout} />
         <Published view={view} />
         <AsPublished view={view} />

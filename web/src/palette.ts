@@ -28,6 +28,9 @@ export function inks(names: readonly string[], baseline: string | undefined): Ma
 }
 
 const SHADES = 6;
+const INSTRUMENT: ReadonlyMap<string, string> = new Map([
+  ["agent", "var(--instrument-0)"], ["conductor", "var(--instrument-1)"], ["link", "var(--instrument-2)"],
+]);
 
 /** A part of the test bed, as far as its drawing goes. */
 export interface PartKey {
@@ -35,9 +38,9 @@ export interface PartKey {
   role: string;
 }
 
-/** Whether a part belongs to the instrument and not to what is measured. */
+/** Whether a part belongs to the instrument (what makes the distance between sites does) and not to what is measured. */
 export function isInstrument(role: string): boolean {
-  return role === "agent" || role === "conductor";
+  return INSTRUMENT.has(role);
 }
 
 /** Colour for each part, in order of first appearance; the instrument's own are grey. */
@@ -47,7 +50,7 @@ export function shades(parts: readonly PartKey[]): Map<string, string> {
   for (const part of parts) {
     if (out.has(part.instance)) continue;
     if (isInstrument(part.role)) {
-      out.set(part.instance, part.role === "agent" ? "var(--instrument-0)" : "var(--instrument-1)");
+      out.set(part.instance, INSTRUMENT.get(part.role) ?? "var(--instrument-1)");
     } else {
       out.set(part.instance, `var(--shade-${next % SHADES})`);
       next += 1;

@@ -146,6 +146,10 @@ export interface View {
    */
   trials: TrialRow[];
   /**
+   * What lies between every two sites, if there are several.
+   */
+  distances?: DistanceView[];
+  /**
    * Files of the run that could not be read, each with the reason.
    */
   skipped: string[];
@@ -355,6 +359,10 @@ export interface CellView {
    * What passed through the network of each pod that has one of its own.
    */
   pods?: PodView[];
+  /**
+   * What crossed each way of each link between sites.
+   */
+  ways?: WayView[];
   machine?: MachineView;
   instrument: InstrumentView;
 }
@@ -458,7 +466,7 @@ export interface PartView {
    */
   instance: string;
   /**
-   * Role: `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+   * Role: `app`, `agent`, `sidecar`, `gateway`, …, `link`, `conductor`.
    */
   role: string;
   /**
@@ -534,6 +542,47 @@ export interface PodView {
    * TCP segments sent again in a window.
    */
   tcp_retransmits?: number | null;
+  /**
+   * The figures as people read them, in this order; `–` where they are not known.
+   */
+  texts: string[];
+}
+/**
+ * What crossed one way of a link between two sites.
+ */
+export interface WayView {
+  /**
+   * Site that sent.
+   */
+  from: string;
+  /**
+   * Site that was sent to.
+   */
+  to: string;
+  /**
+   * Packets handed over at the other end per 1000 exchanges, as they would be on a wire.
+   */
+  packets_per_1000?: number | null;
+  /**
+   * Bytes of them per exchange, IP headers included.
+   */
+  bytes_per_exchange?: number | null;
+  /**
+   * Share of the packets that entered which were lost as asked for.
+   */
+  lost_share?: number | null;
+  /**
+   * Packets that found the queue before the rate asked for full, in a window.
+   */
+  queue_full_packets?: number | null;
+  /**
+   * Packets dropped for want of a buffer or by the kernel, which nobody asked for: of the worst trial.
+   */
+  unasked_packets?: number | null;
+  /**
+   * Writes over 200 µs late in a window: the distance was longer than asked for.
+   */
+  late_pieces?: number | null;
   /**
    * The figures as people read them, in this order; `–` where they are not known.
    */
@@ -1031,6 +1080,35 @@ export interface TrialRow {
    * All proofs.
    */
   proofs_made: number;
+}
+/**
+ * The distance between two sites, as it was asked for and as it was found before the first block.
+ */
+export interface DistanceView {
+  /**
+   * `east-west`.
+   */
+  link: string;
+  /**
+   * What was asked for, in words.
+   */
+  asked: string;
+  /**
+   * Round trip asked for, without jitter.
+   */
+  asked_ns: number;
+  /**
+   * Half of the round trips were shorter.
+   */
+  p50_ns?: number | null;
+  /**
+   * One in a hundred was longer.
+   */
+  p99_ns?: number | null;
+  /**
+   * What was asked for and what was found as people read it: asked, median, p99, answered; `–` where it is not known.
+   */
+  texts: string[];
 }
 /**
  * A titled list of facts.

@@ -216,7 +216,7 @@ impl Environment for Local {
         if let Some(how) = self.network.exemption_in_words() {
             record.facts.insert(String::from("redirected traffic"), how);
         }
-        record.facts.extend(self.network.distances.clone());
+        record.distances.clone_from(&self.network.distances);
         Ok(record)
     }
 

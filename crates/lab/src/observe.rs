@@ -11,6 +11,7 @@ mod links;
 mod machine;
 mod pods;
 mod reading;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -216,6 +217,9 @@ impl Observation for LocalObservation {
         self.tick();
         let all = process::snapshot();
         let mut usages: Vec<PartUsage> = self.parts.iter().map(|part| part.finish(&all)).collect();
+        if let Some(links) = &self.links {
+            links.book_threads(&mut usages);
+        }
         let mut machine = self.machine_usage(&usages);
         for (pod, counts, first) in &self.pods {
             let usage = counts.read().since(first, &pod.pod);

@@ -13,7 +13,7 @@ use tare_stats::outcome::too_many_reruns;
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
 use crate::trials::{CellName, Trials};
-use crate::{network, quantity};
+use crate::{links, network, quantity};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
@@ -56,6 +56,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         over_time: over_time(&fit),
         parts: parts(&records),
         pods: network::pods(&records),
+        ways: links::ways(&records),
         machine: network::machine(&records),
         instrument: instrument(&records, merged),
     }

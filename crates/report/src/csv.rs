@@ -4,8 +4,8 @@ use tare_schema::metric::Unit;
 use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded. What passed through pods, what the
-/// machine did and what each step of a waterfall adds follow, over all blocks, so without one.
+/// line; values are in the unit named, unrounded. What passed through pods and between sites, what the machine did and what each step of a
+/// waterfall adds follow, over all blocks, so without one; round trips between sites belong to no level and no arm.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -33,6 +33,7 @@ pub fn csv(view: &View) -> String {
             network(&mut text, &level.name, cell);
         }
     }
+    distances(&mut text, view);
     for waterfall in &view.waterfalls {
         for sequence in &waterfall.sequences {
             taken_apart(&mut text, waterfall, sequence);
@@ -41,7 +42,18 @@ pub fn csv(view: &View) -> String {
     text
 }
 
-/// What passed through pods and what the machine did, medians over all blocks.
+/// What was found of the links before the first block.
+fn distances(text: &mut String, view: &View) {
+    for distance in &view.distances {
+        for (what, ns) in [("median", distance.p50_ns), ("p99", distance.p99_ns)] {
+            let Some(ns) = ns else { continue };
+            let metric = quoted(&format!("round trip {}, {what}", distance.link));
+            text.push_str(&format!(",,,{metric},{ns},ns\n"));
+        }
+    }
+}
+
+/// What passed through pods and between sites and what the machine did, medians over all blocks.
 fn network(text: &mut String, level: &str, cell: &CellView) {
     let mut line = |metric: &str, value: Option<f64>, unit: &str| {
         let Some(value) = value else { return };
@@ -69,6 +81,20 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
         );
         line(&name("TCP connections"), pod.tcp_connections, "per window");
         line(&name("TCP retransmits"), pod.tcp_retransmits, "per window");
+    }
+    for way in &cell.ways {
+        let name = |what: &str| format!("{what}, {} to {}", way.from, way.to);
+        line(&name("packets"), way.packets_per_1000, "per 1000");
+        line(&name("bytes"), way.bytes_per_exchange, "bytes per exchange");
+        line(&name("packets lost"), way.lost_share, "share");
+        line(
+            &name("packets before a full queue"),
+            way.queue_full_packets,
+            "per window",
+        );
+        let unasked = way.unasked_packets.map(|packets| packets as f64);
+        line(&name("packets dropped unasked"), unasked, "per window");
+        line(&name("late writes"), way.late_pieces, "per window");
     }
     let machine = &cell.machine;
     line("softirq", machine.softirq_share, "share");

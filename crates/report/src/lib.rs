@@ -12,6 +12,7 @@ mod grid;
 pub mod html;
 mod judge;
 pub mod latency;
+mod links;
 pub mod markdown;
 mod measure;
 mod missing;

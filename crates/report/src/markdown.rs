@@ -35,6 +35,11 @@ pub fn markdown(view: &View) -> String {
         text.push_str(&line);
         text.push('\n');
     }
+    section(
+        &mut text,
+        "Round trips between sites, before the first block",
+        &grid::network::distances(view),
+    );
     for level in &view.levels {
         section(&mut text, &level.name, &grid::figures(view, level));
         for missing in &level.missing {
@@ -54,6 +59,8 @@ pub fn markdown(view: &View) -> String {
         }
         let pods = format!("{}: what passed through pods", level.name);
         section(&mut text, &pods, &grid::network::pods(level));
+        let ways = format!("{}: what crossed between sites", level.name);
+        section(&mut text, &ways, &grid::network::ways(level));
         let machine = format!("{}: what the machine did", level.name);
         section(&mut text, &machine, &grid::network::machine(level));
     }

@@ -115,9 +115,9 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
     .map(Figured::exact)
 }
 
-/// Whether an instance belongs to what is measured, not to what measures.
+/// Whether an instance belongs to what is measured, not to what measures or makes the distance between sites.
 pub fn is_under_test(part: &PartUsage) -> bool {
-    part.role != "agent" && part.role != "conductor"
+    !["agent", "link", "conductor"].contains(&part.role.as_str())
 }
 
 /// What stands between the parts: neither an app nor what measures.

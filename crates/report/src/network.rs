@@ -77,11 +77,11 @@ fn pod(name: &str, records: &[&TrialRecord]) -> PodView {
     view
 }
 
-fn count(value: Option<f64>) -> String {
+pub(crate) fn count(value: Option<f64>) -> String {
     value.map_or_else(|| MISSING.into(), quantity::count)
 }
 
-fn bytes(value: Option<f64>) -> String {
+pub(crate) fn bytes(value: Option<f64>) -> String {
     value.map_or_else(
         || MISSING.into(),
         |value| quantity::value(Unit::Bytes, value),

@@ -41,6 +41,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         text: String::new(),
     };
     page.head(view);
+    page.distances(view);
     for level in &view.levels {
         page.level(view, level);
     }
@@ -219,6 +220,14 @@ impl Page {
         self.styled(state, "33");
     }
 
+    fn distances(&mut self, view: &View) {
+        let distances = grid::network::distances(view);
+        if !distances.rows.is_empty() {
+            self.title("round trips between sites, before the first block");
+            self.grid(&[distances]);
+        }
+    }
+
     fn level(&mut self, view: &View, level: &LevelView) {
         let beyond = level.beyond_knee.as_ref();
         let beyond = beyond
@@ -250,6 +259,12 @@ impl Page {
             self.title(&format!("{}: what passed through pods", level.name));
             let short = pods.without(&["bytes in /exchange", "bytes out /exchange"]);
             self.grid(&[pods, short]);
+        }
+        let ways = grid::network::ways(level);
+        if !ways.rows.is_empty() {
+            self.title(&format!("{}: what crossed between sites", level.name));
+            let short = ways.without(&["bytes /exchange", "late"]);
+            self.grid(&[ways, short]);
         }
         self.overheads(
             &grid::overheads(view, level, Family::Primary),

@@ -14,7 +14,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{as_published, cells, facts, judge, missing, verdict, waterfall};
+use crate::{as_published, cells, facts, judge, links, missing, verdict, waterfall};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -46,6 +46,7 @@ pub fn view(run: &Run) -> View {
         as_published: None,
         noise: judged.noise,
         trials: trials.rows,
+        distances: links::distances(plan, run.environment.as_ref()),
         skipped,
         facts: facts::facts(plan, run.environment.as_ref()),
         checks: run

@@ -97,10 +97,8 @@ fn steps(
         .map(|(place, pair)| {
             let added = found.and_then(|found| found.steps.get(place).copied());
             let mean = |at: usize| found.and_then(|found| found.means.get(at).copied());
-            let share = match (added, total) {
-                (Some(added), Some(total)) if total > 0.0 => {
-                    quantity::percent(added.estimate / total)
-                }
+            let share_text = match (added, total) {
+                (Some(added), Some(total)) if total > 0.0 => share(added.estimate / total),
                 _ => missing(),
             };
             let added = added.map(interval);
@@ -119,10 +117,20 @@ fn steps(
                 added_text: added.map_or_else(missing, |added| {
                     quantity::difference(metric.unit(), &added, Sign::Shown)
                 }),
-                share_text: share,
+                share_text,
             }
         })
         .collect()
+}
+
+/// A share of the whole in whole percents: steps are estimates with wide intervals, their shares are no better.
+fn share(of_all: f64) -> String {
+    let percent = (of_all * 100.0).round();
+    if percent == 0.0 {
+        return "< 1 %".into();
+    }
+    let sign = if percent < 0.0 { "−" } else { "" };
+    format!("{sign}{:.0} %", percent.abs())
 }
 
 /// The mean over the copies of a cell in a block (the baseline runs twice); a lower bound is no value.

@@ -153,9 +153,9 @@ pub struct RoleResult {
 /// What one instance (with all its processes) consumed within the window. `None`: not to be had here.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartUsage {
-    /// Instance, or `conductor`.
+    /// Instance, `links` or `conductor`.
     pub instance: String,
-    /// `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+    /// `app`, `agent`, `sidecar`, `gateway`, …, `link` (what makes the distance between sites), `conductor`.
     pub role: String,
     /// Target and version, `envoy 1.40.0`.
     pub software: String,
@@ -334,6 +334,28 @@ pub struct EnvironmentRecord {
     /// What the machine carries with nothing on it; `None`: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+    /// Round trips between every two sites, measured when the links were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<Distance>,
+}
+
+/// Round trips over a link between two sites, as they were found before anything else crossed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Distance {
+    /// `east-west`, as in [`LinkUsage`].
+    pub link: String,
+    /// Datagrams sent, a millisecond apart.
+    pub sent: u64,
+    /// Of those, answered within 2 s.
+    pub answered: u64,
+    /// Half of the round trips are shorter; `None`: nothing was answered.
+    pub p50_ns: Option<u64>,
+    /// One in a hundred is longer; `None`: too few were answered to tell.
+    pub p99_ns: Option<u64>,
+    /// The shortest.
+    pub min_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
 }
 
 /// Version of a piece of software as it was measured.

@@ -9,11 +9,13 @@ use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
 mod as_published;
+mod links;
 mod network;
 mod published;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
+pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
@@ -52,6 +54,9 @@ pub struct View {
     pub noise: Vec<Noise>,
     /// Every trial.
     pub trials: Vec<TrialRow>,
+    /// What lies between every two sites, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<DistanceView>,
     /// Files of the run that could not be read, each with the reason.
     pub skipped: Vec<String>,
     /// Machine, versions and settings.
@@ -220,6 +225,9 @@ pub struct CellView {
     /// What passed through the network of each pod that has one of its own.
     #[serde(default)]
     pub pods: Vec<PodView>,
+    /// What crossed each way of each link between sites.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<WayView>,
     /// What the machine as a whole did.
     #[serde(default)]
     pub machine: MachineView,
@@ -277,7 +285,7 @@ pub struct TimePoint {
 pub struct PartView {
     /// Instance.
     pub instance: String,
-    /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `conductor`.
+    /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `link`, `conductor`.
     pub role: String,
     /// Software and version.
     pub software: String,

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import type { Key } from "../legend";
-import { BARS, waterfallPicture, type Bar } from "../plot/waterfall";
+import { BARS, barOf, waterfallPicture, type Bar } from "../plot/waterfall";
 import type { Unit, View, WaterfallSequence, WaterfallView } from "../view";
 import { Picture } from "./Picture";
 import { Section, Table } from "./Section";
@@ -13,12 +13,12 @@ function capital(label: string): string {
   return label.charAt(0).toUpperCase() + label.slice(1);
 }
 
-function Fall(props: { title: string; sequence: WaterfallSequence; unit: Unit }): JSX.Element {
-  const { title, sequence, unit } = props;
-  const draw = useCallback((width: number) => waterfallPicture(sequence, unit, width), [sequence, unit]);
-  const takes = sequence.steps.some((step) => (step.added?.estimate ?? 0) < 0);
-  const shown: Bar[] = takes ? ["whole", "adds", "takes"] : ["whole", "adds"];
-  const keys: Key[] = shown.map((bar) => ({ label: BARS[bar].label, color: BARS[bar].color, shape: "swatch" }));
+function Fall(props: { title: string; sequence: WaterfallSequence; all: readonly WaterfallSequence[]; unit: Unit }): JSX.Element {
+  const { title, sequence, all, unit } = props;
+  const draw = useCallback((width: number) => waterfallPicture(sequence, all, unit, width), [sequence, all, unit]);
+  const met = new Set(sequence.steps.map(barOf));
+  const shown: Bar[] = ["whole", ...(["adds", "takes", "unsure"] as const).filter((bar) => met.has(bar))];
+  const keys: Key[] = shown.map((bar) => ({ ...BARS[bar], shape: BARS[bar].opacity === 1 ? "swatch" : "swatch-pale" }));
   const notes = sequence.missing == null ? [] : [sequence.missing];
   return <Picture title={title} notes={notes} how={HOW} keys={keys} file={`waterfall-${title}`} draw={draw} />;
 }
@@ -27,7 +27,7 @@ function Parts({ item }: { item: WaterfallView }): JSX.Element | null {
   if (item.parts.length === 0) return null;
   const title = `${capital(item.label)}, ${item.level}: parts by order`;
   return (
-    <Table label={title}>
+    <Table label={title} class="parts">
       <thead>
         <tr>
           <th scope="col">{title}</th>
@@ -66,6 +66,7 @@ export function Waterfalls({ view }: { view: View }): JSX.Element | null {
                 key={sequence.name}
                 title={`${capital(item.label)}, ${item.level}, order ${sequence.name}`}
                 sequence={sequence}
+                all={item.sequences}
                 unit={item.unit}
               />
             ))}

@@ -2,17 +2,18 @@
 import * as Plot from "@observablehq/plot";
 import { present, quantity, scaleFor, tick } from "../format";
 import { zeroDomain } from "../scale";
-import type { Unit, WaterfallSequence } from "../view";
+import type { Unit, WaterfallSequence, WaterfallStep } from "../view";
 import type { Picture } from "./frame";
 import { rowsOnAxis, type Placed, type Row } from "./rows";
 
-/** What a bar is: a whole arm, or what a step adds or takes away. */
-export type Bar = "whole" | "adds" | "takes";
+/** What a bar is: a whole arm, what a step adds or takes away, or a step whose interval has nothing in it. */
+export type Bar = "whole" | "adds" | "takes" | "unsure";
 
-export const BARS: Record<Bar, { color: string; label: string }> = {
-  whole: { color: "var(--baseline)", label: "an arm as it is" },
-  adds: { color: "var(--hue-0)", label: "added by a step" },
-  takes: { color: "var(--hue-1)", label: "taken away by a step" },
+export const BARS: Record<Bar, { color: string; label: string; opacity: number }> = {
+  whole: { color: "var(--baseline)", label: "an arm as it is", opacity: 1 },
+  adds: { color: "var(--hue-0)", label: "added by a step", opacity: 1 },
+  takes: { color: "var(--hue-1)", label: "taken away by a step", opacity: 0.25 },
+  unsure: { color: "var(--quiet)", label: "not told apart from nothing", opacity: 0.15 },
 };
 
 export interface BarRow extends Row {
@@ -24,6 +25,12 @@ export interface BarRow extends Row {
   bar: Bar;
 }
 
+/** What the bar of a step is: without an interval (too few blocks) its estimate is all there is. */
+export function barOf({ added }: WaterfallStep): Bar {
+  if (present(added?.low) && present(added?.high) && added.low <= 0 && added.high >= 0) return "unsure";
+  return present(added?.estimate) && added.estimate < 0 ? "takes" : "adds";
+}
+
 /** The rows of an order, in units of the axis. */
 export function barsOf(sequence: WaterfallSequence, unit: Unit, per: number): BarRow[] {
   const scaled = (value: number | null | undefined) => (present(value) ? value / per : null);
@@ -31,7 +38,7 @@ export function barsOf(sequence: WaterfallSequence, unit: Unit, per: number): Ba
     group: null, name, color: BARS.whole.color, reading: [reading], from: 0, to: scaled(value), low: null, high: null, bar: "whole",
   });
   const steps = sequence.steps.map((step): BarRow => {
-    const bar = present(step.added?.estimate) && step.added.estimate < 0 ? "takes" : "adds";
+    const bar = barOf(step);
     const end = (value: number | null | undefined) => (present(value) && present(step.from) ? (step.from + value) / per : null);
     return {
       group: null,
@@ -50,15 +57,17 @@ export function barsOf(sequence: WaterfallSequence, unit: Unit, per: number): Ba
   return [whole(sequence.first, sequence.start, quantity(sequence.start, unit)), ...steps, whole(last, sequence.end, total)];
 }
 
-/** Draws one order. */
-export function waterfallPicture(sequence: WaterfallSequence, unit: Unit, width: number): Picture {
-  const most = [sequence.start, ...sequence.steps.map((step) => step.to)].filter(present).reduce((a, b) => Math.max(a, b), 0);
+/** Draws one order on the axis that it shares with all orders of the same sum. */
+export function waterfallPicture(sequence: WaterfallSequence, all: readonly WaterfallSequence[], unit: Unit, width: number): Picture {
+  const most = all.flatMap((one) => [one.start, ...one.steps.map((step) => step.to)]).filter(present).reduce((a, b) => Math.max(a, b), 0);
   const scale = scaleFor(unit, most);
+  const values = (row: BarRow) => [row.from, row.to, row.low, row.high];
+  const shared = all.flatMap((one) => barsOf(one, unit, scale.per)).flatMap(values).filter(present);
   return rowsOnAxis({
     rows: barsOf(sequence, unit, scale.per),
     width,
-    values: (row) => [row.from, row.to, row.low, row.high],
-    domain: zeroDomain,
+    values,
+    domain: () => zeroDomain(shared),
     axis: scale.label,
     tick,
     under: (placed) => [joints(placed)],
@@ -83,7 +92,7 @@ function bars(placed: readonly Placed<BarRow>[]): Plot.Markish[] {
       y2: (item: Placed<BarRow>) => item.trackY + 6,
       fill: (item: Placed<BarRow>) => item.row.color,
       stroke: (item: Placed<BarRow>) => item.row.color,
-      fillOpacity: (item: Placed<BarRow>) => (item.row.bar === "takes" ? 0.25 : 1),
+      fillOpacity: (item: Placed<BarRow>) => BARS[item.row.bar].opacity,
     }),
   ];
 }

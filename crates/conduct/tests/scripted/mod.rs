@@ -97,6 +97,7 @@ impl Environment for Lab {
             checks: Vec::new(),
             facts: BTreeMap::new(),
             calibration: None,
+            distances: Vec::new(),
         })
     }
 

@@ -1,19 +1,18 @@
 //! The distance between sites: made before anything stands there, and measured.
 
-use std::collections::BTreeMap;
-
 use tare_net::link::{LinkPlan, RoundTrips, WayPlan};
+use tare_schema::record::Distance;
 use tare_schema::sites::SiteLink;
 
 use crate::LabError;
 use crate::keeper::Keeper;
 use crate::local::LocalOptions;
 
-/// Joins every two sites; their names in the order of their numbers, and what was found, by link.
+/// Joins every two sites; their names in the order of their numbers, and how far apart they were found to be.
 pub(super) fn join(
     keeper: &mut Keeper,
     options: &LocalOptions,
-) -> Result<(Vec<String>, BTreeMap<String, String>), LabError> {
+) -> Result<(Vec<String>, Vec<Distance>), LabError> {
     let mut sites: Vec<String> = options
         .site_links
         .iter()
@@ -21,7 +20,7 @@ pub(super) fn join(
         .collect();
     sites.sort();
     sites.dedup();
-    let mut found = BTreeMap::new();
+    let mut distances = Vec::new();
     for (link, seed) in options.site_links.iter().zip(options.seed..) {
         let pair = link.between.each_ref().map(|name| {
             let place = sites.iter().position(|site| site == name);
@@ -36,12 +35,9 @@ pub(super) fn join(
         // The devices get their names where they are made.
         let plan = LinkPlan::symmetric(["", ""], &way(link), seed);
         let trips = keeper.join([one, other], &plan)?;
-        found.insert(
-            format!("round trip {}", link.name()),
-            in_words(link, &trips),
-        );
+        distances.push(found(link, &trips));
     }
-    Ok((sites, found))
+    Ok((sites, distances))
 }
 
 fn way(link: &SiteLink) -> WayPlan {
@@ -54,20 +50,15 @@ fn way(link: &SiteLink) -> WayPlan {
     }
 }
 
-/// What was asked for, and what came of it.
-fn in_words(link: &SiteLink, trips: &RoundTrips) -> String {
-    let ms = |ns: Option<u64>| {
-        ns.map_or_else(
-            || String::from("–"),
-            |ns| format!("{:.3} ms", ns as f64 / 1e6),
-        )
-    };
-    format!(
-        "{} (median), {} (p99), {} of {} answered; asked for: {}",
-        ms(trips.p50_ns),
-        ms(trips.p99_ns),
-        trips.answered,
-        trips.sent,
-        link.in_words()
-    )
+/// What came of it, for the record.
+fn found(link: &SiteLink, trips: &RoundTrips) -> Distance {
+    Distance {
+        link: link.name(),
+        sent: trips.sent,
+        answered: trips.answered,
+        p50_ns: trips.p50_ns,
+        p99_ns: trips.p99_ns,
+        min_ns: trips.min_ns,
+        max_ns: trips.max_ns,
+    }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tare_net::Switch;
 use tare_net::capture::{self, Capture, Exemption};
 use tare_schema::plan::Addressing;
+use tare_schema::record::Distance;
 use tare_schema::topology::Topology;
 
 use super::addresses::{self, Addresses};
@@ -28,8 +29,8 @@ pub(crate) struct Network {
     pub(crate) exemption: Exemption,
     /// Names of the sites in the order of their numbers; none: everything is at one place.
     sites: Vec<String>,
-    /// What lies between them, as it was asked for and as it was found; for the record.
-    pub(crate) distances: BTreeMap<String, String>,
+    /// How far apart they were found to be, for the record.
+    pub(crate) distances: Vec<Distance>,
 }
 
 /// Where pods live.
@@ -84,7 +85,7 @@ impl Network {
             reason: refused,
             exemption: Exemption::Group,
             sites: Vec::new(),
-            distances: BTreeMap::new(),
+            distances: Vec::new(),
         };
         Ok((keeper, network))
     }

@@ -1,10 +1,11 @@
-//! What crossed the links between sites within the window, and what was dropped and why.
+//! What crossed the links between sites within the window, what was dropped and why, and what CPU that took.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tare_net::link::WayCounts;
-use tare_schema::record::{LinkUsage, WayUsage};
+use tare_net::link::{THREADS, WayCounts};
+use tare_schema::record::{LinkUsage, PartUsage, WayUsage};
 
+use super::threads::{ThreadsReading, take_off};
 use crate::LabError;
 use crate::keeper::{Keeper, LinkCounts};
 
@@ -16,16 +17,39 @@ pub struct WatchedLinks {
     pub sites: Vec<String>,
 }
 
-/// The links, and what had crossed them before the window.
+/// The links, what had crossed them before the window, and what their threads had consumed.
 pub(super) struct LinkObservation {
     watched: WatchedLinks,
     first: Vec<LinkCounts>,
+    threads: ThreadsReading,
 }
 
 impl LinkObservation {
     pub(super) fn start(watched: WatchedLinks) -> Result<LinkObservation, LabError> {
         let first = watched.read()?;
-        Ok(LinkObservation { watched, first })
+        Ok(LinkObservation {
+            threads: watched.threads(),
+            watched,
+            first,
+        })
+    }
+
+    /// Gives the links a line of their own: what they cost is neither a part's nor the conductor's, whose process they are in.
+    pub(super) fn book_threads(&self, parts: &mut Vec<PartUsage>) {
+        let Some(found) = self.watched.threads().since(&self.threads) else {
+            return;
+        };
+        let place = parts.iter().position(|part| part.role == "conductor");
+        if let Some(conductor) = place.map(|place| &mut parts[place]) {
+            take_off(conductor, &found);
+        }
+        let links = PartUsage {
+            instance: String::from("links"),
+            role: String::from("link"),
+            software: format!("tare {}", env!("CARGO_PKG_VERSION")),
+            ..found
+        };
+        parts.insert(place.unwrap_or(parts.len()), links);
     }
 
     pub(super) fn finish(&self) -> Result<Vec<LinkUsage>, LabError> {
@@ -40,9 +64,17 @@ impl LinkObservation {
 
 impl WatchedLinks {
     fn read(&self) -> Result<Vec<LinkCounts>, LabError> {
+        self.keeper().links()
+    }
+
+    /// The keeper holds the links: their threads are its.
+    fn threads(&self) -> ThreadsReading {
+        ThreadsReading::take(self.keeper().inside_pid(), &THREADS)
+    }
+
+    fn keeper(&self) -> MutexGuard<'_, Keeper> {
         // A thread that panicked with it has left its state on the other side of a socket.
-        let mut keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        keeper.links()
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -112,7 +112,7 @@ pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     Some(pages * u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-fn thread_ids(pid: u32) -> Option<Vec<u32>> {
+pub(super) fn thread_ids(pid: u32) -> Option<Vec<u32>> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let names = entries.flatten().map(|entry| entry.file_name());
     Some(
@@ -144,7 +144,7 @@ pub(crate) fn queued(schedstat: &str) -> Option<u64> {
     (ran > 0 || waited > 0 || slices > 0).then_some(waited)
 }
 
-fn ticks_ns(ticks: u64) -> u64 {
+pub(super) fn ticks_ns(ticks: u64) -> u64 {
     let per_second = rustix::param::clock_ticks_per_second().max(1);
     ticks * (1_000_000_000 / per_second)
 }

@@ -1,8 +1,9 @@
-//! The tables of what passed through pods and of what the machine did.
+//! The tables of what passed through pods, of what lies between sites and crossed it, and of what the machine did.
 
-use tare_schema::view::LevelView;
+use tare_schema::view::{LevelView, View};
 
 use super::Grid;
+use crate::links::{DISTANCE_HEADS, WAY_HEADS};
 use crate::network::{MACHINE_HEADS, POD_HEADS};
 
 /// A row per arm and pod; empty where pods have no network of their own.
@@ -17,6 +18,32 @@ pub fn pods(level: &LevelView) -> Grid {
             };
             let mut row = vec![arm, pod.pod.clone()];
             row.extend(pod.texts.iter().cloned());
+            grid.rows.push(row);
+        }
+    }
+    grid
+}
+
+/// A row per link; empty where everything is at one site.
+pub fn distances(view: &View) -> Grid {
+    let mut grid = Grid::new(&DISTANCE_HEADS, 1);
+    grid.rows
+        .extend(view.distances.iter().map(|d| d.texts.clone()));
+    grid
+}
+
+/// A row per arm and way of a link; empty where everything is at one site.
+pub fn ways(level: &LevelView) -> Grid {
+    let mut grid = Grid::new(&[&["arm", "way"], &WAY_HEADS[..]].concat(), 2);
+    for cell in &level.cells {
+        for (place, way) in cell.ways.iter().enumerate() {
+            let arm = if place == 0 {
+                cell.arm.clone()
+            } else {
+                String::new()
+            };
+            let mut row = vec![arm, format!("{} → {}", way.from, way.to)];
+            row.extend(way.texts.iter().cloned());
             grid.rows.push(row);
         }
     }

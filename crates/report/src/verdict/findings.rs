@@ -5,7 +5,7 @@ use tare_schema::plan::{Compare, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{Clauses, Number, list, number, object, subject};
-use super::{at_level, level_words, parts, sentence};
+use super::{at_level, caveats, level_words, parts, sentence};
 use crate::quantity;
 use crate::steps::steps;
 
@@ -256,15 +256,7 @@ pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
             ));
         }
     }
-    for published in &view.published {
-        if let Some(caveat) = &published.caveat {
-            texts.push(format!(
-                "{} is not quite the same question: {caveat}.",
-                published.source
-            ));
-        }
-    }
-    texts.dedup();
+    texts.extend(caveats::caveats(plan, &view.published));
     texts
         .into_iter()
         .map(|text| sentence(SentenceKind::Note, text))

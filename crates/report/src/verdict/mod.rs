@@ -1,5 +1,6 @@
 //! The verdict: plain sentences with their evidence, the answer first, then what could mislead.
 
+mod caveats;
 mod clauses;
 mod findings;
 mod parts;

@@ -1,10 +1,11 @@
 //! What could mislead: each thing said once, with its figure.
 
-use tare_schema::record::{RunProgress, TrialRecord};
+use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
 use tare_schema::view::{Sentence, SentenceKind, View, ViewState};
 
 use super::{at_level, sentence};
 use crate::cells::middle;
+use crate::links::{of as ways_of, unasked};
 use crate::quantity;
 use crate::read::Run;
 
@@ -16,6 +17,9 @@ const STEAL_SHARE: f64 = 0.01;
 
 /// A noise floor above this is said: differences that users ask about hide below it.
 const NOISY: f64 = 0.05;
+
+/// A larger share of a way's packets than this written late is said: p99 is a hundredth.
+const LATE_SHARE: f64 = 0.01;
 
 /// Most broken files named one by one.
 const SKIPPED_NAMED: usize = 3;
@@ -29,6 +33,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(knees(view));
     texts.extend(not_fit(view));
     texts.extend(machine(run));
+    texts.extend(links(run));
     texts.extend(noise(run, view));
     texts.extend(errors(view));
     texts.extend(skipped(view));
@@ -153,13 +158,54 @@ fn not_fit(view: &View) -> Vec<String> {
     texts
 }
 
-fn machine(run: &Run) -> Vec<String> {
-    let fit: Vec<&TrialRecord> = run
-        .trials
-        .iter()
-        .map(|trial| &trial.record)
+fn fit(run: &Run) -> Vec<&TrialRecord> {
+    let records = run.trials.iter().map(|trial| &trial.record);
+    records
         .filter(|record| record.status.is_fit() && !record.superseded)
-        .collect();
+        .collect()
+}
+
+/// Links between sites that were not as asked for.
+fn links(run: &Run) -> Vec<String> {
+    let fit = fit(run);
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for way in fit.iter().flat_map(|record| ways_of(record)) {
+        let name = (way.from.as_str(), way.to.as_str());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut texts = Vec::new();
+    for (from, to) in names {
+        let each: Vec<&WayUsage> = fit
+            .iter()
+            .filter_map(|record| ways_of(record).find(|w| (&*w.from, &*w.to) == (from, to)))
+            .collect();
+        let dropped: Vec<u64> = each.iter().map(|w| unasked(w)).filter(|n| *n > 0).collect();
+        if !dropped.is_empty() {
+            texts.push(format!(
+                "The link from {from} to {to} dropped {} that nobody asked it to, in {} of {} trials: what was sent again for it is in the latencies.",
+                quantity::counted(dropped.iter().sum(), "packet", "packets"),
+                dropped.len(),
+                each.len()
+            ));
+        }
+        // Several packets may be one write: the share of late ones is this or more.
+        let late = each.iter().map(|way| {
+            (way.packets_out > 0).then_some(way.late_pieces as f64 / way.packets_out as f64)
+        });
+        if let Some(share) = middle(late.collect()).filter(|share| *share > LATE_SHARE) {
+            texts.push(format!(
+                "{} of the packets from {from} to {to} arrived over 0.2 ms later than asked for: the machine was too busy for the distance.",
+                quantity::percent(share)
+            ));
+        }
+    }
+    texts
+}
+
+fn machine(run: &Run) -> Vec<String> {
+    let fit = fit(run);
     let usage = |share: fn(&tare_schema::record::MachineUsage) -> Option<f64>| {
         middle(
             fit.iter()

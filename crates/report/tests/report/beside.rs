@@ -1,12 +1,13 @@
-//! What stands beside the figures: packets, the machine, other people's figures, and why a figure is missing.
+//! What stands beside the figures: packets, links between sites, the machine, other people's figures, and why a figure is missing.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Ceiling, LeftOut, Published, PublishedFigure};
-use tare_schema::record::PodUsage;
+use tare_schema::record::{Distance, LinkUsage, PodUsage, WayUsage};
+use tare_schema::sites::SiteLink;
 use tare_schema::view::{SentenceKind, View};
 
 use crate::fixture::SampleRun;
-use crate::{cell, overhead, sentences, view_of};
+use crate::{cell, figure, overhead, sentences, view_of};
 
 /// One level of little load, so that it is made in a moment.
 fn small() -> SampleRun {
@@ -73,6 +74,136 @@ fn what_passed_through_pods_and_what_the_machine_did_is_shown_everywhere() {
     );
 }
 
+/// A run at two sites: 400 exchanges a trial, a packet of 120 bytes each way each.
+fn at_two_sites() -> SampleRun {
+    let mut run = small().edit(|record, _| {
+        let way = |from: &str, to: &str| WayUsage {
+            from: from.into(),
+            to: to.into(),
+            packets_in: 404,
+            bytes_in: 48_480,
+            packets_out: 400,
+            bytes_out: 48_000,
+            lost_packets: 4,
+            overflowed_packets: Some(0),
+            ..WayUsage::default()
+        };
+        let ways = vec![way("east", "west"), way("west", "east")];
+        let link = "east-west".into();
+        record.machine.as_mut().unwrap().links = vec![LinkUsage { link, ways }];
+    });
+    run.plan_edit = Some(|plan| {
+        plan.site_links = vec![SiteLink {
+            between: ["east", "west"].map(String::from),
+            one_way_ns: 12_000_000,
+            jitter_ns: 0,
+            rate_bits_per_s: None,
+            queue_bytes: 0,
+            loss: 0.01,
+        }];
+    });
+    run.environment_edit = Some(|environment| {
+        environment.distances = vec![Distance {
+            link: "east-west".into(),
+            sent: 1100,
+            answered: 1079,
+            p50_ns: Some(24_034_200),
+            p99_ns: Some(24_151_900),
+            min_ns: Some(24_003_000),
+            max_ns: Some(25_000_000),
+        }];
+    });
+    run
+}
+
+#[test]
+fn what_lies_between_sites_and_what_crossed_it_is_shown_everywhere() {
+    let view = view_of(&at_two_sites());
+    let found = [
+        "east–west 24ms, 1% lost",
+        "24.034 ms",
+        "24.152 ms",
+        "1079 of 1100",
+    ];
+    assert_eq!(view.distances[0].texts, found);
+    assert_eq!(view.distances[0].asked_ns, 24_000_000);
+    let ways = &cell(&view, "direct", "400/s").ways;
+    assert_eq!((&*ways[0].from, &*ways[1].from), ("east", "west"));
+    // 4 of 404 got lost.
+    let crossed = ["1000", "120 B", "0.99 %", "0", "0", "0"];
+    assert_eq!(ways[0].texts, crossed);
+    let shown = terminal(&view);
+    assert!(
+        shown.contains(found[0]) && shown.contains(found[1]),
+        "{shown}"
+    );
+    assert!(shown.contains("400/s: what crossed between sites"));
+    assert!(shown.contains("west → east"));
+    let markdown = tare_report::markdown::markdown(&view);
+    let row = format!("| {} |", found.join(" | "));
+    assert!(markdown.contains(&row), "{markdown}");
+    let row = format!("| direct | east → west | {} |", crossed.join(" | "));
+    assert!(markdown.contains(&row), "{markdown}");
+    let csv = tare_report::csv::csv(&view);
+    for line in [
+        ",,,\"round trip east-west, median\",24034200,ns\n",
+        "400/s,direct,,\"packets, east to west\",1000,per 1000\n",
+        "400/s,direct,,\"packets lost, east to west\",0.009900990099009901,share\n",
+    ] {
+        assert!(csv.contains(line), "{line}{csv}");
+    }
+    let warnings = sentences(&view, SentenceKind::Warning);
+    assert!(
+        !warnings.iter().any(|text| text.contains("east")),
+        "{warnings:?}"
+    );
+    // Everything at one site: none of it.
+    let shown = terminal(&view_of(&small()));
+    assert!(!shown.contains("sites"), "{shown}");
+}
+
+#[test]
+fn a_link_that_was_not_as_asked_for_is_told() {
+    let run = at_two_sites().edit(|record, _| {
+        let east = &mut record.machine.as_mut().unwrap().links[0].ways[0];
+        east.late_pieces = 40;
+        if record.block == 2 && record.arm == "direct" && record.copy == 0 {
+            east.no_buffer_packets = 3;
+            east.overflowed_packets = Some(4);
+        }
+    });
+    let view = view_of(&run);
+    let of = |arm| cell(&view, arm, "400/s").ways[0].unasked_packets;
+    assert_eq!((of("direct"), of("client-sidecar")), (Some(7), Some(0)));
+    let warnings = sentences(&view, SentenceKind::Warning);
+    let dropped = "The link from east to west dropped 7 packets that nobody asked it to, in 1 of 25 trials: what was sent again for it is in the latencies.";
+    let late = "10 % of the packets from east to west arrived over 0.2 ms later than asked for: the machine was too busy for the distance.";
+    assert!(warnings.contains(&dropped), "{warnings:?}");
+    assert!(warnings.contains(&late), "{warnings:?}");
+}
+
+#[test]
+fn what_makes_the_distance_is_shown_and_is_no_part_of_what_is_measured() {
+    let with_links = small().edit(|record, _| {
+        record.parts.push(tare_schema::record::PartUsage {
+            instance: "links".into(),
+            role: "link".into(),
+            cpu_ns: Some(400_000_000),
+            ..Default::default()
+        });
+    });
+    let (with_links, without) = (view_of(&with_links), view_of(&small()));
+    let cpu = |view, metric| figure(view, "direct", "400/s", metric).value.unwrap();
+    let under_test = cpu(&without, Metric::Cpu);
+    assert!((cpu(&with_links, Metric::Cpu) - under_test).abs() < 1e-12);
+    // A CPU-second per 1000 exchanges more of all parts together: the total hides nothing.
+    let more = cpu(&with_links, Metric::CpuTotal) - cpu(&without, Metric::CpuTotal);
+    assert!((more - 1.0).abs() < 1e-9, "{more}");
+    let links = cell(&with_links, "direct", "400/s").parts.iter();
+    assert!(links.clone().any(|part| part.instance == "links"));
+    assert!(terminal(&with_links).contains("links"));
+}
+
 #[test]
 fn a_quantile_that_needs_more_exchanges_says_how_many() {
     let view = view_of(&small());
@@ -122,6 +253,38 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
     assert!(terminal(&view).contains("Another 2.11.1"));
     // One source needs no columns: its figures stand beside ours row by row.
     assert!(view_of(&small()).published_columns.is_none());
+}
+
+#[test]
+fn what_is_not_alike_is_said_once_for_each_source() {
+    let mut run = small();
+    run.rates_per_s = vec![200, 400];
+    let figure = |metric, level: &str, source: &str, caveat: &str| Published {
+        arm: "client-sidecar".into(),
+        against: "direct".into(),
+        metric,
+        level: Some(level.into()),
+        figure: PublishedFigure::AddedNs(8_000_000),
+        source: source.into(),
+        caveat: Some(caveat.into()),
+    };
+    run.published = vec![
+        figure(Metric::Max, "200/s", "Another 2.11.1", "a disturbance"),
+        figure(Metric::Median, "200/s", "Another 2.11.1", "another machine"),
+        figure(Metric::Median, "200/s", "a mesh", "another machine"),
+        figure(Metric::Median, "400/s", "Another 2.11.1", "another machine"),
+        figure(Metric::Median, "400/s", "a mesh", "another machine"),
+    ];
+    let view = view_of(&run);
+    let mut notes = sentences(&view, SentenceKind::Note);
+    notes.retain(|note| note.contains("question"));
+    assert_eq!(
+        notes,
+        [
+            "Another 2.11.1 is not quite the same question: another machine. Of the maximum at 200 requests/s: a disturbance.",
+            "a mesh is not quite the same question: another machine.",
+        ]
+    );
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! What lies between sites: the distance that was found, and what crossed the links over the fit trials of a cell.
+
+use tare_schema::plan::Plan;
+use tare_schema::record::{EnvironmentRecord, LinkUsage, TrialRecord, WayUsage};
+use tare_schema::sites::SiteLink;
+use tare_schema::view::{DistanceView, WayView};
+
+use crate::cells::middle;
+use crate::measure;
+use crate::network::{bytes, count};
+use crate::quantity::{self, MISSING};
+
+/// Heads of [`DistanceView::texts`].
+pub const DISTANCE_HEADS: [&str; 4] = ["asked for", "median", "p99", "answered"];
+
+/// Heads of [`WayView::texts`].
+pub const WAY_HEADS: [&str; 6] = [
+    "packets /1000",
+    "bytes /exchange",
+    "lost",
+    "queue full",
+    "dropped unasked",
+    "late",
+];
+
+/// Every link of the plan; what was found of it, where the environment says so.
+pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<DistanceView> {
+    let found = environment.map_or(&[][..], |environment| &environment.distances);
+    let of_link = |link: &SiteLink| {
+        let name = link.name();
+        let found = found.iter().find(|found| found.link == name);
+        let p50_ns = found.and_then(|found| found.p50_ns);
+        let p99_ns = found.and_then(|found| found.p99_ns);
+        let asked = link.in_words();
+        // In microseconds, whatever the distance: what it differs by from what was asked for is told by them.
+        let trip = |ns: Option<u64>| {
+            ns.map_or_else(|| MISSING.into(), |ns| format!("{:.3} ms", ns as f64 / 1e6))
+        };
+        let answered = found.map_or_else(
+            || MISSING.into(),
+            |found| format!("{} of {}", found.answered, found.sent),
+        );
+        DistanceView {
+            texts: vec![asked.clone(), trip(p50_ns), trip(p99_ns), answered],
+            asked_ns: link.round_trip_ns(),
+            link: name,
+            asked,
+            p50_ns,
+            p99_ns,
+        }
+    };
+    plan.site_links.iter().map(of_link).collect()
+}
+
+/// Every way of every link, in the order of the records.
+pub fn ways(records: &[&TrialRecord]) -> Vec<WayView> {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for way in records.iter().flat_map(|record| of(record)) {
+        let name = (way.from.as_str(), way.to.as_str());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.into_iter().map(|name| way(name, records)).collect()
+}
+
+/// All ways of a trial.
+pub fn of(record: &TrialRecord) -> impl Iterator<Item = &WayUsage> {
+    let links: &[LinkUsage] = record.machine.as_ref().map_or(&[], |m| &m.links);
+    links.iter().flat_map(|link| &link.ways)
+}
+
+/// Packets dropped though nobody asked for it: the link was not what it was asked to be.
+pub fn unasked(way: &WayUsage) -> u64 {
+    way.no_buffer_packets + way.refused_packets + way.overflowed_packets.unwrap_or(0)
+}
+
+fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> WayView {
+    let all = || {
+        records.iter().filter_map(|record| {
+            let mut ways = of(record);
+            let way = ways.find(|way| (way.from.as_str(), way.to.as_str()) == (from, to))?;
+            Some((*record, way))
+        })
+    };
+    let per_1000 = |count: fn(&WayUsage) -> u64| {
+        let each = all().map(|(record, way)| measure::per_1000(record, count(way) as f64));
+        middle(each.collect())
+    };
+    let in_window =
+        |count: fn(&WayUsage) -> u64| middle(all().map(|(_, w)| Some(count(w) as f64)).collect());
+    let lost = all().map(|(_, way)| {
+        let entered = (way.packets_in > 0).then_some(way.packets_in as f64)?;
+        Some(way.lost_packets as f64 / entered)
+    });
+    let mut view = WayView {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        packets_per_1000: per_1000(|way| way.packets_out),
+        bytes_per_exchange: per_1000(|way| way.bytes_out).map(|bytes| bytes / 1000.0),
+        lost_share: middle(lost.collect()),
+        queue_full_packets: in_window(|way| way.queue_full_packets),
+        unasked_packets: all().map(|(_, way)| unasked(way)).max(),
+        late_pieces: in_window(|way| way.late_pieces),
+        texts: Vec::new(),
+    };
+    view.texts = vec![
+        count(view.packets_per_1000),
+        bytes(view.bytes_per_exchange),
+        view.lost_share
+            .map_or_else(|| MISSING.into(), quantity::percent),
+        count(view.queue_full_packets),
+        count(view.unasked_packets.map(|packets| packets as f64)),
+        count(view.late_pieces),
+    ];
+    view
+}

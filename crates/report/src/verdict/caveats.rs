@@ -1,0 +1,57 @@
+//! What is not alike in figures that others published: one note for each source, however many its figures.
+
+use tare_schema::plan::Plan;
+use tare_schema::view::PublishedView;
+
+use super::clauses::{list, object};
+use super::level_words;
+
+/// A note per source that has a caveat, in the order of the figures.
+pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
+    let mut sources: Vec<&str> = Vec::new();
+    for figure in published.iter().filter(|figure| figure.caveat.is_some()) {
+        if !sources.contains(&figure.source.as_str()) {
+            sources.push(&figure.source);
+        }
+    }
+    let of = |source: &&str| {
+        let mut figures: Vec<&PublishedView> = published.iter().collect();
+        figures.retain(|figure| figure.source == *source);
+        note(plan, source, &figures)
+    };
+    sources.iter().map(of).collect()
+}
+
+/// What is said of most figures of a source is said of the source; the rest is said of the figures it belongs to.
+fn note(plan: &Plan, source: &str, figures: &[&PublishedView]) -> String {
+    let mut said: Vec<(&str, Vec<&PublishedView>)> = Vec::new();
+    for figure in figures {
+        let Some(caveat) = figure.caveat.as_deref() else {
+            continue;
+        };
+        match said.iter_mut().find(|(known, _)| *known == caveat) {
+            Some((_, of)) => of.push(figure),
+            None => said.push((caveat, vec![figure])),
+        }
+    }
+    // Of several said equally often the first: the sort keeps their order.
+    said.sort_by_key(|(_, of)| std::cmp::Reverse(of.len()));
+    let mut text = String::new();
+    for (place, (caveat, of)) in said.iter().enumerate() {
+        if place == 0 {
+            text = format!("{source} is not quite the same question: {caveat}.");
+        } else {
+            let names: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
+            text.push_str(&format!(" Of {}: {caveat}.", list(&names)));
+        }
+    }
+    text
+}
+
+fn name(plan: &Plan, figure: &PublishedView) -> String {
+    let metric = object(figure.metric);
+    match &figure.level {
+        Some(level) if plan.levels.len() > 1 => format!("{metric} at {}", level_words(level)),
+        _ => metric.to_owned(),
+    }
+}
