@@ -1,4 +1,5 @@
-//! Runs in network namespaces with the real Envoy and HAProxy: captured traffic, what is observed, and nothing left by a kill.
+//! Runs in network namespaces with the real Envoy and HAProxy: captured traffic, distance, limits, what is observed, and nothing
+//! left by a kill.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,13 +10,14 @@ mod rig;
 
 use std::fs::{self, File};
 use std::io::BufReader;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use rig::{
-    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, tare, turn,
-    wait_for,
+    finish, keeper_folders, keeper_of, kept_by, kill, only_run, records, stderr, stdout, tare,
+    turn, wait_for,
 };
 use tare_schema::record::{EnvironmentRecord, TrialRecord, TrialStatus, WayUsage};
 use tare_stats::hlog;
@@ -126,11 +128,13 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
     let run = only_run(&out).unwrap();
-    let found = environment(&run).facts["round trip east-west"].clone();
-    let median_ms: f64 = found.split_once(" ms (median)").unwrap().0.parse().unwrap();
-    assert!(median_ms * 1e6 >= ROUND_TRIP_NS as f64, "{found}");
-    assert!(found.contains("1100 of 1100 answered"), "{found}");
-    assert!(found.contains("asked for: east–west 6ms"), "{found}");
+    let distances = environment(&run).distances;
+    let [found] = &distances[..] else {
+        panic!("{distances:?}");
+    };
+    assert_eq!(found.link, "east-west");
+    assert!(found.min_ns.unwrap() >= ROUND_TRIP_NS, "{found:?}");
+    assert_eq!((found.sent, found.answered), (1100, 1100));
     let records = records(&run);
     for arm in ["direct", "captured"] {
         let record = records.iter().find(|record| record.arm == arm).unwrap();
@@ -155,6 +159,13 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
         for way in [there, back] {
             assert_carried(way, right);
         }
+        // What made the distance is booked apart from whom it is a part of.
+        let part = |role: &str| record.parts.iter().find(|part| part.role == role).unwrap();
+        let (links, conductor) = (part("link"), part("conductor"));
+        // Two threads each way.
+        assert_eq!(links.threads, Some(4), "{arm}");
+        assert!(links.cpu_ns.unwrap() > 0, "{arm}");
+        assert!(conductor.cpu_ns.is_some() && conductor.threads.unwrap() > 0);
         let least = least_felt_ns(&run, record.trial);
         // Three digits of it are kept.
         assert!(
@@ -189,6 +200,109 @@ fn least_felt_ns(run: &Path, trial: u32) -> u64 {
 }
 
 #[test]
+fn a_run_over_a_link_that_loses_packets_killed_at_any_moment_leaves_nothing() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = experiment(folder.path(), CAPTURED);
+    let sites = "addressing: namespaces\n\
+         sites:\n  pods: {east: [client], west: [server]}\n  \
+         links: [{between: [east, west], round_trip: 6ms, loss: 1%}]\n";
+    fs::write(&file, fs::read_to_string(&file).unwrap() + sites).unwrap();
+    let before = devices();
+    // While the round trips are sent, while answers are waited for that got lost, and (the last) in the middle of a trial.
+    for (round, moment) in [400, 1900, 2700, u64::MAX].into_iter().enumerate() {
+        let out = folder.path().join(format!("runs-{round}"));
+        let mut run = tare(&["run", text(&file), "--out", text(&out)])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let keeper = wait_for(LIMIT, "a keeper", || keeper_of(run.id()));
+        if moment == u64::MAX {
+            let first = || only_run(&out).filter(|run| !records(run).is_empty());
+            let first = wait_for(LIMIT, "a record of the first trial", first);
+            let machine = records(&first)[0].machine.clone().unwrap();
+            let crossed = |way: &WayUsage| way.packets_in > 0 && way.packets_out > 0;
+            assert!(machine.links[0].ways.iter().all(crossed), "{machine:?}");
+        } else {
+            std::thread::sleep(Duration::from_millis(moment));
+        }
+        kill(run.id(), "KILL");
+        run.wait().unwrap();
+        let gone = || {
+            let nothing = kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty();
+            nothing.then_some(())
+        };
+        wait_for(Duration::from_secs(2), "all of it to be gone", gone);
+    }
+    assert_eq!(devices(), before);
+}
+
+/// Network devices of the host.
+fn devices() -> usize {
+    let text = fs::read_to_string("/proc/self/net/dev").unwrap();
+    text.lines().count()
+}
+
+#[test]
+fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("limited.yaml");
+    // Four clients that never pause want far more than a tenth of a core of the server.
+    let experiment = "question: What does a limit do, in short?\n\
+         workload: {use: echo}\n\
+         arms: [{name: direct}]\n\
+         load: {model: closed, clients: 4, duration: 1s, warmup: 100ms, timeout: 2s}\n\
+         limits: {server: {cpu: 0.1, memory: 64MiB}}\n\
+         noise_floor: skipped\n\
+         blocks: 1\n\
+         seed: 11\n";
+    fs::write(&file, experiment).unwrap();
+    let out = folder.path().join("runs");
+    let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
+    let said = stderr(&output);
+    if said.contains("`limits` of server: not possible") {
+        let root = fs::metadata("/proc/self").unwrap().uid() == 0;
+        assert!(!root, "{said}");
+        eprintln!("skipped: control groups cannot be set here: {said}");
+        return;
+    }
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    let run = only_run(&out).unwrap();
+    let records = records(&run);
+    let last = records.last().unwrap();
+    let part = |name: &str| {
+        last.parts
+            .iter()
+            .find(|part| part.instance == name)
+            .unwrap()
+    };
+    let server = part("server");
+    let periods = server.limited_periods.unwrap();
+    // Of the ten periods of 100 ms it was stopped in nearly all: it never wanted less than its limit.
+    let stopped = server.throttled_periods.unwrap();
+    assert!(stopped >= 5 && stopped <= periods, "{server:?}");
+    assert!(server.throttled_ns.unwrap() > 0, "{server:?}");
+    // A tenth of a core of a second; a period more may lie at each end.
+    let cpu_ns = server.cpu_ns.unwrap();
+    let window_ns = last.machine.as_ref().unwrap().window_ns;
+    assert!(cpu_ns <= window_ns / 10 + 30_000_000, "{server:?}");
+    assert!(server.rss_peak_bytes.unwrap() <= 64 << 20, "{server:?}");
+    assert_eq!(part("client").limited_periods, None);
+    let report = |form: &str| {
+        let shown = finish(&mut tare(&["report", text(&run), form]), LIMIT);
+        assert!(shown.status.success(), "{}", stderr(&shown));
+        stdout(&shown)
+    };
+    let csv = report("--csv");
+    let throttled = csv.lines().find(|line| line.contains(",throttled,"));
+    let throttled: Vec<&str> = throttled.unwrap().split(',').collect();
+    assert!(throttled[4].parse::<f64>().unwrap() > 0.0, "{csv}");
+    assert!(report("--md").contains("throttled"));
+}
+
+#[test]
 fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anything_starts() {
     let folder = tempfile::tempdir().unwrap();
     let arms =
@@ -214,12 +328,6 @@ fn a_proxy_that_cannot_take_redirected_traffic_is_refused_by_name_before_anythin
 #[test]
 fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device() {
     let _turn = turn();
-    let devices = || {
-        fs::read_to_string("/proc/self/net/dev")
-            .unwrap()
-            .lines()
-            .count()
-    };
     let before = devices();
     for round in 0..20_u64 {
         let folder = tempfile::tempdir().unwrap();
