@@ -54,7 +54,8 @@ pub enum Stamps {
 /// What is spoken above TCP or TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Speaks {
-    /// HTTP/2 (and gRPC over it) where a connection starts with its preface, else HTTP/1.1. Over TLS both are offered.
+    /// As the first bytes of a connection say: HTTP/2 (and gRPC over it), MongoDB's protocol, else HTTP/1.1. Over TLS both
+    /// versions of HTTP are offered.
     #[default]
     Auto,
     /// HTTP/1.1.

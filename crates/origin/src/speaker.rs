@@ -1,5 +1,6 @@
 //! The protocol of a connection: the one the listener has, or the one its first bytes show.
 
+use tare_mongo::message::MESSAGE_BYTES_MAX;
 use tare_wire::frame::PREFACE;
 
 use crate::http1::Http1;
@@ -12,6 +13,10 @@ use crate::tcp::Tcp;
 
 /// First bytes that decide: HTTP/2 starts with the method PRI, which no HTTP/1 request may have (RFC 9113 §11.6).
 const DECISIVE: &[u8] = PREFACE.split_at(4).0;
+
+/// A message of MongoDB starts with its length in four bytes, the lowest first: the last of them is no more than this, and a
+/// line of HTTP has no such control character.
+const LENGTH_TOP_MAX: u8 = (MESSAGE_BYTES_MAX >> 24) as u8;
 
 /// The protocols there are: one branch per call, so that one event loop serves all of them.
 #[derive(Debug)]
@@ -47,18 +52,26 @@ impl Speaker {
             return Next::Read;
         };
         first.extend_from_slice(input);
-        let compared = first.len().min(DECISIVE.len());
-        let speaks = if first[..compared] != DECISIVE[..compared] {
-            Speaks::Http1
-        } else if compared < DECISIVE.len() {
-            return Next::Read;
-        } else {
-            Speaks::Http2
+        let speaks = match spoken(first) {
+            Some(speaks) => speaks,
+            None => return Next::Read,
         };
         let first = std::mem::take(first);
         *self = Self::new(speaks, service);
         self.receive(&first, arrived_ns, service, out)
     }
+}
+
+/// What these first bytes are the beginning of; `None`: they are too few. A whole request of HTTP is longer than what decides.
+fn spoken(first: &[u8]) -> Option<Speaks> {
+    let decisive = first.get(..DECISIVE.len())?;
+    Some(if decisive == DECISIVE {
+        Speaks::Http2
+    } else if decisive[3] <= LENGTH_TOP_MAX {
+        Speaks::Mongodb
+    } else {
+        Speaks::Http1
+    })
 }
 
 impl Protocol for Speaker {

@@ -93,7 +93,7 @@ struct TlsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ProtocolName {
-    /// HTTP/2 (and gRPC) where a connection starts so or negotiates it, else HTTP/1.1.
+    /// As the first bytes of a connection say: HTTP/2 (and gRPC), MongoDB's, else HTTP/1.1.
     Auto,
     /// HTTP/1.1.
     Http1,

@@ -64,6 +64,31 @@ fn number(doc: &[u8], name: &str) -> Option<i64> {
 }
 
 #[test]
+fn a_server_of_everything_knows_the_database_s_protocol_by_the_first_bytes() {
+    let server = Server::start(OriginOptions {
+        workers: 1,
+        ..OriginOptions::default()
+    });
+    // The first two bytes of a length decide nothing; so do those of a request.
+    for cut in [1, 3, 4, 16, 20] {
+        let mut client = server.connect();
+        let sent = insert(cut);
+        let (front, rest) = sent.split_at(cut as usize);
+        client.send(front);
+        client.send(rest);
+        assert_eq!(number(&answer(&mut client).1, "n"), Some(1), "{cut}");
+        let mut client = server.connect();
+        let (front, rest) = b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n".split_at(cut as usize);
+        client.send(front);
+        client.send(rest);
+        assert_eq!(client.answer().status, 200, "{cut}");
+    }
+    let mut client = server.connect();
+    client.send(&count());
+    assert_eq!(number(&answer(&mut client).1, "n"), Some(5));
+}
+
+#[test]
 fn what_one_connection_inserts_the_others_find_whichever_worker_they_are_with() {
     let server = server(&[], 3);
     for id in 0..9 {
