@@ -13,6 +13,7 @@ import { Network, hasNetwork } from "./part/Network";
 import { Overheads } from "./part/Overheads";
 import { Source } from "./part/Picture";
 import { AsPublished, Published } from "./part/Published";
+import { Requests, Throughput, hasRequests, hasThroughput } from "./part/Requests";
 import { Waterfalls } from "./part/Waterfall";
 import "./style.css";
 import { follow, themeOf } from "./theme";
@@ -22,6 +23,8 @@ const CONTENTS: readonly (readonly [string, string])[] = [
   ["latency", "Latency"],
   ["overhead", "What it adds"],
   ["waterfall", "Part by part"],
+  ["throughput", "Throughput"],
+  ["requests", "Requests"],
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
@@ -39,6 +42,8 @@ function Report({ view }: { view: View }): JSX.Element {
   const layout = useMemo(() => layoutOf(view), [view]);
   const there = (id: string): boolean =>
     (id !== "network" || hasNetwork(view)) &&
+    (id !== "throughput" || hasThroughput(view)) &&
+    (id !== "requests" || hasRequests(view)) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
@@ -56,6 +61,8 @@ function Report({ view }: { view: View }): JSX.Element {
         <Latency layout={layout} />
         <Overheads view={view} layout={layout} />
         <Waterfalls view={view} />
+        <Throughput view={view} />
+        <Requests view={view} />
         <Figures view={view} />
         <OverTime layout={layout} />
         <Consumption layout={layout} />

@@ -56,6 +56,10 @@ export type Better = "lower" | "higher";
  */
 export type Fault = "none" | "target" | "peer" | "client" | "environment";
 /**
+ * What is said of the latency of a request.
+ */
+export type RequestColumn = "mean" | "median" | "p90" | "p95" | "p99";
+/**
  * Outcome of a comparison.
  */
 export type Outcome =
@@ -117,6 +121,10 @@ export interface View {
    * Levels in the order of the experiment.
    */
   levels: LevelView[];
+  /**
+   * Level whose requests are shown one by one, if the experiment names one.
+   */
+  requests_at?: string | null;
   /**
    * Overheads with their intervals, all levels.
    */
@@ -336,6 +344,10 @@ export interface CellView {
    */
   outcomes: OutcomeCount[];
   /**
+   * Each kind of request by itself, where there are several.
+   */
+  requests?: RequestView[];
+  /**
    * Figures, in the order of `Metric::ALL`.
    */
   figures: Figure[];
@@ -387,6 +399,53 @@ export interface OutcomeCount {
    * One example in words, for people.
    */
   example?: string | null;
+}
+/**
+ * A request, over all fit trials of a cell.
+ */
+export interface RequestView {
+  /**
+   * Its name.
+   */
+  request: string;
+  /**
+   * It is a whole session, from its start to its end with all pauses.
+   */
+  whole_session: boolean;
+  /**
+   * Right answers.
+   */
+  right: number;
+  /**
+   * Wrong answers, and none.
+   */
+  errors: number;
+  /**
+   * Unanswered when a trial ended.
+   */
+  unfinished: number;
+  /**
+   * Latency, in the order of `RequestColumn::ALL`.
+   */
+  figures: RequestFigure[];
+}
+/**
+ * A figure of a request.
+ */
+export interface RequestFigure {
+  column: RequestColumn;
+  /**
+   * Median over blocks; `None`: too few observations.
+   */
+  value_ns?: number | null;
+  /**
+   * Whether the true value lies above it.
+   */
+  at_least: boolean;
+  /**
+   * As people read it.
+   */
+  text: string;
 }
 /**
  * One figure of a cell.

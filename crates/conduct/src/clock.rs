@@ -15,3 +15,8 @@ pub fn now_unix_us() -> u64 {
 pub fn until(unix_us: u64) -> Duration {
     Duration::from_micros(unix_us.saturating_sub(now_unix_us()))
 }
+
+/// A short sleep within a bounded loop of polling.
+pub fn pause(length: Duration) {
+    std::thread::sleep(length);
+}

@@ -344,6 +344,7 @@ impl<'a> Conductor<'a> {
             parts: measured.parts,
             machine: measured.machine,
             proofs: measured.proofs,
+            audits: measured.audits,
             endpoints: measured.endpoints,
             told: measured.told,
         };

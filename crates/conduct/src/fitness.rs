@@ -46,6 +46,15 @@ pub fn unfit_reasons(
             role.intended
         ));
     }
+    if let Some(sessions) = &role.sessions {
+        let begun = sessions.started + sessions.overflow;
+        if (begun as f64) < sessions.intended as f64 * fitness.released_share {
+            reasons.push(format!(
+                "only {begun} of {} intended sessions were started",
+                sessions.intended
+            ));
+        }
+    }
     reasons
 }
 

@@ -9,6 +9,7 @@ mod clock;
 mod conductor;
 mod error;
 mod event;
+mod evidence;
 pub mod fitness;
 mod folder;
 mod order;

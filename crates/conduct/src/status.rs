@@ -3,8 +3,9 @@
 use tare_schema::agent::{Ended, LoadResult};
 use tare_schema::load::Deal;
 use tare_schema::plan::{Plan, RoleLoad};
-use tare_schema::record::{Proof, RoleResult, TrialStatus};
+use tare_schema::record::{RoleResult, TrialStatus};
 
+use crate::evidence::Evidence;
 use crate::trial::{Measured, RunningAgent, Usage};
 use crate::{fitness, tail};
 
@@ -13,8 +14,9 @@ pub(crate) fn judge(
     plan: &Plan,
     agents: Vec<RunningAgent>,
     usage: Usage,
-    proofs: Vec<Proof>,
+    evidence: Evidence,
 ) -> Measured {
+    let Evidence { proofs, audits, .. } = evidence;
     let mut unfit = Vec::new();
     let mut load = Vec::new();
     let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
@@ -39,7 +41,7 @@ pub(crate) fn judge(
     if usage.machine.is_none() {
         unfit.push("the load was over before it could be observed: make it longer".into());
     }
-    let wrong: Vec<String> = proofs
+    let mut wrong: Vec<String> = proofs
         .iter()
         .filter(|proof| !proof.holds)
         .map(|p| {
@@ -51,6 +53,8 @@ pub(crate) fn judge(
             )
         })
         .collect();
+    let audited = audits.iter().filter(|audit| !audit.holds);
+    wrong.extend(audited.map(|audit| format!("audit {}: {}", audit.asked, audit.found)));
     let answered: u64 = load.iter().map(|role| role.right).sum();
     let status = if answered == 0 {
         TrialStatus::Failed {
@@ -75,6 +79,7 @@ pub(crate) fn judge(
         parts: usage.parts,
         machine: usage.machine,
         proofs,
+        audits,
         endpoints,
         told: Vec::new(),
     }
@@ -102,7 +107,11 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         part: 0,
     });
     RoleResult {
-        offered_per_s: share.offered_per_s(result.intended, result.window_ns),
+        offered_per_s: match &result.sessions {
+            // A rate of sessions is none of requests.
+            Some(_) => None,
+            None => share.offered_per_s(result.intended, result.window_ns),
+        },
         role: result.role,
         ended: result.ended,
         window_start_unix_us: result.window_start_unix_us,
@@ -118,6 +127,7 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         outcomes: result.outcomes,
         requests_sent_total: result.requests_sent_total,
         by_request: result.by_request,
+        sessions: result.sessions,
         connections: result.connections,
         bytes_sent: result.bytes_sent,
         bytes_received: result.bytes_received,

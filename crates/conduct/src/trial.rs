@@ -8,14 +8,14 @@ use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
-use tare_schema::record::{MachineUsage, PartUsage, Proof, RoleResult, Told, TrialStatus};
+use tare_schema::record::{Audited, MachineUsage, PartUsage, Proof, RoleResult, Told, TrialStatus};
 
 use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::folder::write_synced;
 use crate::status::judge;
 use crate::traffic::Sent;
-use crate::{proof, samples, told};
+use crate::{evidence, samples, told};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -35,6 +35,7 @@ pub(crate) struct Measured {
     pub parts: Vec<PartUsage>,
     pub machine: Option<MachineUsage>,
     pub proofs: Vec<Proof>,
+    pub audits: Vec<Audited>,
     pub endpoints: Vec<Endpoint>,
     pub told: Vec<Told>,
 }
@@ -49,6 +50,7 @@ impl Measured {
             parts: Vec::new(),
             machine: None,
             proofs: Vec::new(),
+            audits: Vec::new(),
             endpoints: Vec::new(),
             told: Vec::new(),
         }
@@ -101,14 +103,14 @@ pub(crate) fn measure(
     if let Some(death) = bed.deaths().into_iter().next() {
         return Ok(died(death));
     }
-    let after = match bed.counters() {
-        Ok(after) => after,
+    let evidence = match evidence::gather(plan, cell, &agents_sent(&agents), &before, bed) {
+        Ok(evidence) => evidence,
         Err(error) => return failed_by(bed, error),
     };
     write_files(folder, &agents)?;
-    let proofs = proof::prove(plan, cell, &agents_sent(&agents), &before, &after);
-    let mut measured = judge(plan, agents, watched, proofs);
-    measured.told = told::told(&before, &after);
+    let told = told::told(&before, &evidence.after);
+    let mut measured = judge(plan, agents, watched, evidence);
+    measured.told = told;
     Ok(Trial::Measured(Box::new(measured)))
 }
 

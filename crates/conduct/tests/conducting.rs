@@ -10,7 +10,7 @@ mod scripted;
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
 use tare_schema::load::Pacing;
-use tare_schema::plan::{BeyondKnee, Blocks, Ceiling, Plan, Restart, Until};
+use tare_schema::plan::{Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, Restart, Until};
 use tare_schema::record::{RunProgress, TrialStatus};
 
 struct Bench {
@@ -370,4 +370,60 @@ fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
         );
         assert!(bench.lab.placed.lock().unwrap().is_empty());
     }
+}
+
+/// The plan with a question after each trial.
+fn audited() -> Plan {
+    let mut plan = plan();
+    for cell in &mut plan.cells {
+        let mut request = cell.load[0].load.requests[0].clone();
+        request.path = "/books".into();
+        cell.audit = vec![Audit {
+            about: "all adds up".into(),
+            ask: Ask {
+                edge: "client->server".into(),
+                from: "client".into(),
+                within_ns: 1,
+                request,
+            },
+        }];
+    }
+    plan
+}
+
+#[test]
+fn a_trial_whose_audit_fails_is_invalid_with_the_words_of_the_audit() {
+    let mut bench = bench(&[Fate::BooksWrong]);
+    let outcome = bench.run(&audited());
+    let records = bench.records(&outcome);
+    let TrialStatus::Invalid { reasons } = &records[0].status else {
+        panic!("{:?}", records[0].status)
+    };
+    assert_eq!(reasons, &["audit GET /books: 409: miles: 7 instead of 8"]);
+    assert!(!records[0].audits[0].holds);
+    // Every trial is audited, once; one that holds keeps the evidence.
+    assert_eq!(records.len(), 10);
+    assert_eq!(*bench.lab.asked.lock().unwrap(), ["GET /books"; 10]);
+    assert!(records[1].status.is_fit());
+    assert_eq!(records[1].audits[0].found, "200");
+}
+
+#[test]
+fn calls_that_follow_the_answers_are_waited_for_and_no_others() {
+    let late = &[Fate::CountsLater; 9];
+    let mut bench_without = bench(late);
+    let outcome = bench_without.run(&plan());
+    let invalid = |records: &[tare_schema::record::TrialRecord]| {
+        let wrong = records.iter().filter(|record| record.arm == "sidecar");
+        wrong.filter(|record| !record.status.is_fit()).count()
+    };
+    // Nothing follows from these requests: what is missing at once is missing.
+    assert!(invalid(&bench_without.records(&outcome)) > 0);
+    let mut plan = plan();
+    for cell in &mut plan.cells {
+        cell.load[0].calls.insert("echo".into(), Default::default());
+    }
+    let mut bench = bench(late);
+    let outcome = bench.run(&plan);
+    assert_eq!(invalid(&bench.records(&outcome)), 0);
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Exclusion, Limits, Placement, Preparation};
+use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
@@ -74,6 +74,12 @@ pub trait Bed: Send {
     /// # Errors
     /// Why it could not be taken, and the next step.
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError>;
+
+    /// Sends one request the way an agent's would go, and waits for its answer, whatever that is.
+    ///
+    /// # Errors
+    /// When there was no whole answer in time, with the reason.
+    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError>;
 
     /// Where an instance that calls over an edge sends its first bytes: an address for each instance that it calls.
     ///
@@ -149,6 +155,15 @@ pub trait Observation: Send {
     /// # Errors
     /// What could not be read.
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError>;
+}
+
+/// The answer to a single request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Status of HTTP.
+    pub status: u16,
+    /// Body; bytes that are not UTF-8 are replaced.
+    pub text: String,
 }
 
 /// An instance in its pod.

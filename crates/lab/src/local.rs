@@ -3,6 +3,7 @@
 
 pub(crate) mod addresses;
 mod agent;
+mod ask;
 mod bed;
 mod collect;
 mod deaths;

@@ -25,7 +25,39 @@ pub(crate) fn get(door: &Door, url: &str, within: Duration) -> Result<Page, Stri
     ask(door, url, None, within)
 }
 
-/// The same, with a question in JSON that is posted.
+/// A request of any kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// Where to.
+    pub(crate) address: SocketAddr,
+    /// Host to name.
+    pub(crate) host: &'a str,
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) headers: &'a [(String, String)],
+    pub(crate) body: &'a [u8],
+}
+
+/// Sends it over a connection of its own. The error is in words.
+pub(crate) fn send(door: &Door, question: &Question<'_>, within: Duration) -> Result<Page, String> {
+    let mut request = format!(
+        "{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
+        question.method, question.path, question.host
+    );
+    for (name, value) in question.headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !question.body.is_empty() || question.method != "GET" {
+        request.push_str(&format!("Content-Length: {}\r\n", question.body.len()));
+    }
+    request.push_str("\r\n");
+    let bytes = [request.as_bytes(), question.body].concat();
+    let deadline = Instant::now() + within;
+    let mut stream = connect_to(door, question.address, within)?;
+    exchange(&mut stream, &bytes, deadline, within)
+}
+
+/// The same as [`get`], with a question in JSON that is posted.
 pub(crate) fn ask(
     door: &Door,
     url: &str,
@@ -34,7 +66,7 @@ pub(crate) fn ask(
 ) -> Result<Page, String> {
     let (authority, path) = split(url)?;
     let deadline = Instant::now() + within;
-    let failed = |what: &str, error: &std::io::Error| format!("{url}: {what}: {error}");
+    let named = |reason: String| format!("{url}: {reason}");
     let mut stream = connect(door, url, authority, within)?;
     let head =
         format!("{path} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\nConnection: close\r\n");
@@ -45,8 +77,19 @@ pub(crate) fn ask(
             question.len()
         ),
     };
+    exchange(&mut stream, request.as_bytes(), deadline, within).map_err(named)
+}
+
+/// Sends a request and reads up to the end of the connection.
+fn exchange(
+    stream: &mut TcpStream,
+    request: &[u8],
+    deadline: Instant,
+    within: Duration,
+) -> Result<Page, String> {
+    let failed = |what: &str, error: &std::io::Error| format!("{what}: {error}");
     stream
-        .write_all(request.as_bytes())
+        .write_all(request)
         .map_err(|error| failed("cannot ask", &error))?;
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 16 << 10];
@@ -54,7 +97,7 @@ pub(crate) fn ask(
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(format!(
-                "{url}: no whole answer within {:.1} s",
+                "no whole answer within {:.1} s",
                 within.as_secs_f64()
             ));
         }
@@ -73,12 +116,10 @@ pub(crate) fn ask(
         }
         bytes.extend_from_slice(&chunk[..read]);
         if bytes.len() > PAGE_BYTES_MAX {
-            return Err(format!(
-                "{url}: the page is larger than {PAGE_BYTES_MAX} bytes"
-            ));
+            return Err(format!("the page is larger than {PAGE_BYTES_MAX} bytes"));
         }
     }
-    parse(&bytes).map_err(|reason| format!("{url}: {reason}"))
+    parse(&bytes)
 }
 
 fn split(url: &str) -> Result<(&str, &str), String> {
@@ -101,12 +142,15 @@ fn connect(door: &Door, url: &str, authority: &str, within: Duration) -> Result<
         .ok()
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{url}` has no address with a port"))?;
+    connect_to(door, address, within).map_err(|reason| format!("{url}: {reason}"))
+}
+
+fn connect_to(door: &Door, address: SocketAddr, within: Duration) -> Result<TcpStream, String> {
     let stream = door
         .connect(address, within)
-        .map_err(|error| format!("{url}: no connection: {error}"))?;
-    stream
-        .set_write_timeout(Some(within))
-        .map_err(|error| format!("{url}: {error}"))?;
+        .map_err(|error| format!("no connection: {error}"))?;
+    let limited = stream.set_write_timeout(Some(within));
+    limited.map_err(|error| error.to_string())?;
     Ok(stream)
 }
 

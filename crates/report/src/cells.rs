@@ -13,7 +13,7 @@ use tare_stats::outcome::too_many_reruns;
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
 use crate::trials::{CellName, Trials};
-use crate::{links, network, quantity};
+use crate::{links, network, quantity, requests};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
@@ -47,6 +47,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
         no_verdict: no_verdict(fit.len(), tries.rerun_or_missing, tries.planned),
         outcomes: outcomes(&records),
+        requests: requests::requests(&fit),
         figures: Metric::ALL
             .iter()
             .map(|m| figure(*m, trials, measured, &fit))

@@ -1,6 +1,6 @@
 //! Machine, versions and settings as titled lists for people.
 
-use tare_schema::load::{ClientSpec, Pacing, Stop};
+use tare_schema::load::{ClientSpec, Pacing, SessionSpec, Stop};
 use tare_schema::plan::{Addressing, NoiseFloor, Plan, Restart, RoleLoad};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::view::FactGroup;
@@ -147,6 +147,16 @@ fn load(plan: &Plan) -> Vec<FactGroup> {
     cell.load.iter().map(role).collect()
 }
 
+/// Names of a session's requests, in order.
+fn steps(session: &SessionSpec) -> String {
+    let steps = session.steps();
+    let names: Vec<&str> = steps
+        .iter()
+        .map(|step| step.request.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
 fn role(role: &RoleLoad) -> FactGroup {
     let load = &role.load;
     let pacing = match &load.pacing {
@@ -174,6 +184,10 @@ fn role(role: &RoleLoad) -> FactGroup {
         .iter()
         .map(|request| format!("{} {} ({})", request.method, request.path, request.name))
         .collect();
+    let sent = match &load.mix.session {
+        Some(session) => fact("session of", steps(session)),
+        None => fact("requests", requests.join(", ")),
+    };
     let ns = |ns: u64| quantity::value(Unit::Nanoseconds, ns as f64);
     group(
         &format!("load: {}", role.role),
@@ -184,7 +198,7 @@ fn role(role: &RoleLoad) -> FactGroup {
             fact("warm-up", ns(load.warmup_ns)),
             fact("timeout", ns(load.timeout_ns)),
             fact("client", format!("{protocol}, {connections}")),
-            fact("requests", requests.join(", ")),
+            sent,
             fact("agents", role.agents.to_string()),
             fact("worker threads", load.workers.to_string()),
         ],

@@ -8,6 +8,7 @@ use crate::quantity::{self, MISSING};
 
 pub mod network;
 pub mod published;
+pub mod requests;
 pub mod waterfall;
 
 /// A table of text.

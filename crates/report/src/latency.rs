@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tare_schema::agent::is_status_class;
+use tare_schema::load::session::SESSION_NAME;
 use tare_schema::view::{CurvePoint, TimePoint};
 use tare_stats::hlog::Reader;
 use tare_stats::{Latencies, LatenciesError, Quantile, Range};
@@ -93,7 +94,13 @@ pub struct TrialLatency {
     pub lateness: Quantity,
     /// `lag` of the generator.
     pub lag: Quantity,
+    /// `felt` over the window by name of the request. Whole sessions are among them, under their own name, where some were played;
+    /// in `felt` they are not.
+    pub by_request: ByRequest,
 }
+
+/// Observations by name of the request.
+pub type ByRequest = BTreeMap<String, Latencies>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -125,18 +132,35 @@ fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
     }
 }
 
+/// The role of a tag of `felt`, and its request.
+fn role_and_request(tag: &str) -> Option<(&str, &str)> {
+    let (role, rest) = tag.split_once('.')?;
+    let at = rest.find(".felt")?;
+    Some((role, &rest[..at]))
+}
+
 /// Histograms by start of their second.
 type Seconds = BTreeMap<Duration, Latencies>;
 
-/// Reads both logs of a trial's folder.
+/// What is read from the logs of a trial.
+#[derive(Default)]
+struct Sorted {
+    kinds: BTreeMap<Kind, Seconds>,
+    by_request: ByRequest,
+}
+
+/// Reads both logs of a trial's folder; `players` are the roles that play sessions.
 ///
 /// # Errors
 /// Says which file cannot be read and where it stops making sense.
-pub fn read_trial(folder: &Path) -> Result<TrialLatency, String> {
-    let mut sorted: BTreeMap<Kind, Seconds> = BTreeMap::new();
+pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, String> {
+    let mut sorted = Sorted::default();
     for name in ["latency.hlog", "lateness.hlog"] {
-        collect(&folder.join(name), &mut sorted).map_err(|error| format!("{name}: {error}"))?;
+        collect(&folder.join(name), players, &mut sorted)
+            .map_err(|error| format!("{name}: {error}"))?;
     }
+    let by_request = sorted.by_request;
+    let mut sorted = sorted.kinds;
     let first = sorted
         .values()
         .filter_map(|s| s.keys().next())
@@ -149,10 +173,11 @@ pub fn read_trial(folder: &Path) -> Result<TrialLatency, String> {
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
         lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
         lag: take(Kind::Lag).map_err(|error| format!("lag: {error}"))?,
+        by_request,
     })
 }
 
-fn collect(path: &Path, sorted: &mut BTreeMap<Kind, Seconds>) -> Result<(), String> {
+fn collect(path: &Path, players: &[&str], sorted: &mut Sorted) -> Result<(), String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     for interval in Reader::new(BufReader::new(file)) {
         let interval = interval.map_err(|error| error.to_string())?;
@@ -163,14 +188,24 @@ fn collect(path: &Path, sorted: &mut BTreeMap<Kind, Seconds>) -> Result<(), Stri
             Ends::Seen => interval.latencies,
             Ends::Unseen => unseen(&interval.latencies).map_err(|error| error.to_string())?,
         };
-        let seconds = sorted.entry(kind).or_default();
+        if let Some((role, request)) =
+            role_and_request(&interval.tag).filter(|_| kind == Kind::Felt)
+        {
+            let all = sorted.by_request.entry(request.to_owned());
+            merge(all, latencies.clone()).map_err(|error| error.to_string())?;
+            // A session is no exchange: it is as long as all of its requests.
+            if request == SESSION_NAME && players.contains(&role) {
+                continue;
+            }
+        }
+        let seconds = sorted.kinds.entry(kind).or_default();
         merge(seconds.entry(interval.start), latencies).map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
-fn merge(
-    entry: std::collections::btree_map::Entry<'_, Duration, Latencies>,
+fn merge<K: Ord>(
+    entry: std::collections::btree_map::Entry<'_, K, Latencies>,
     latencies: Latencies,
 ) -> Result<(), LatenciesError> {
     use std::collections::btree_map::Entry;
@@ -273,6 +308,10 @@ mod tests {
         ] {
             assert_eq!(sort_tag(tag), Some((kind, Ends::Unseen)), "{tag}");
         }
+        for tag in ["client.a.b.felt", "client.a.b.felt.timeout"] {
+            assert_eq!(role_and_request(tag), Some(("client", "a.b")), "{tag}");
+        }
+        assert_eq!(role_and_request("client.lateness"), None);
         assert_eq!(sort_tag("client.echo.felt.connect-refused"), None);
         assert_eq!(sort_tag("client.wait"), None);
         assert_eq!(sort_tag(""), None);
@@ -294,5 +333,38 @@ mod tests {
         assert!(at(0.99).at_least);
         assert!(curve(&latencies).iter().any(|p| p.at_least));
         assert!(curve(&latencies).iter().any(|p| !p.at_least));
+    }
+
+    #[test]
+    fn whole_sessions_are_kept_apart_from_the_requests_they_are_made_of() {
+        use tare_stats::hlog::Writer;
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::begin(Vec::new(), Duration::ZERO, &[]).unwrap();
+        let mut log = |tag: &str, count: u64, value_ns: u64| {
+            let mut latencies = Latencies::new(Range::default()).unwrap();
+            (0..count).for_each(|_| latencies.record(value_ns));
+            let second = Duration::from_secs(1);
+            writer
+                .interval(tag, Duration::ZERO, second, &latencies)
+                .unwrap();
+        };
+        log("client.query.felt", 60, 2_000_000);
+        log("client.login.felt", 20, 5_000_000);
+        log("client.login.felt.3xx", 5, 5_000_000);
+        log("client.session.felt", 10, 900_000_000);
+        let text = writer.finish().unwrap();
+        std::fs::write(folder.path().join("latency.hlog"), text).unwrap();
+        let none = Writer::begin(Vec::new(), Duration::ZERO, &[]).unwrap();
+        let none = none.finish().unwrap();
+        std::fs::write(folder.path().join("lateness.hlog"), none).unwrap();
+        let counts = |players: &[&str]| {
+            let read = read_trial(folder.path(), players).unwrap();
+            let of = |name: &str| read.by_request.get(name).map_or(0, Latencies::count);
+            let felt = read.felt.window.unwrap().count();
+            (felt, of("query"), of("login"), of("session"))
+        };
+        assert_eq!(counts(&["client"]), (85, 60, 25, 10));
+        // Another load may have a request of that name.
+        assert_eq!(counts(&[]), (95, 60, 25, 10));
     }
 }

@@ -20,6 +20,7 @@ mod network;
 pub mod pace;
 pub mod quantity;
 pub mod read;
+mod requests;
 mod steps;
 pub mod terminal;
 mod trials;

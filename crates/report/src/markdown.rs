@@ -64,6 +64,18 @@ pub fn markdown(view: &View) -> String {
         let machine = format!("{}: what the machine did", level.name);
         section(&mut text, &machine, &grid::network::machine(level));
     }
+    section(
+        &mut text,
+        "Throughput by level: right answers per second, median of the blocks",
+        &grid::requests::throughput(view),
+    );
+    if let Some(level) = grid::requests::shown(view) {
+        let title = format!(
+            "{}: each request by itself, median of the blocks",
+            level.name
+        );
+        section(&mut text, &title, &grid::requests::requests(level));
+    }
     for waterfall in &view.waterfalls {
         taken_apart(&mut text, waterfall);
     }

@@ -10,6 +10,7 @@ use tare_stats::Latencies;
 
 use crate::latency::{self, Figured, TrialLatency};
 use crate::read::Trial;
+use crate::requests::{self, RequestFigures};
 
 /// Observations beyond a quantile that is printed: fewer tell of single exchanges.
 const BEYOND: f64 = 10.0;
@@ -23,6 +24,8 @@ pub struct Measured<'a> {
     pub values: BTreeMap<Metric, Figured>,
     /// `felt` second by second.
     pub seconds: Vec<TimePoint>,
+    /// `felt` of each request.
+    pub requests: BTreeMap<String, RequestFigures>,
 }
 
 /// What the trials of one cell observed, merged.
@@ -60,10 +63,12 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
     let seconds = latency
         .map(|latency| latency.felt.seconds.clone())
         .unwrap_or_default();
+    let requests = latency.map(|latency| requests::figures(&latency.by_request));
     Measured {
         record,
         values,
         seconds,
+        requests: requests.unwrap_or_default(),
     }
 }
 

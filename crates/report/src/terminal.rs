@@ -45,6 +45,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     for level in &view.levels {
         page.level(view, level);
     }
+    page.requests(view);
     for waterfall in &view.waterfalls {
         page.waterfall(waterfall);
     }
@@ -290,6 +291,24 @@ impl Page {
         self.title(&format!("{level}: {title}{against}"));
         let narrow = grid.without(&["relative"]);
         self.grid(&[grid, narrow]);
+    }
+
+    /// What is done a second from level to level, and each request by itself.
+    fn requests(&mut self, view: &View) {
+        let throughput = grid::requests::throughput(view);
+        if !throughput.rows.is_empty() {
+            self.title("throughput by level");
+            self.grid(&[throughput]);
+        }
+        let Some(level) = grid::requests::shown(view) else {
+            return;
+        };
+        let requests = grid::requests::requests(level);
+        if !requests.rows.is_empty() {
+            self.title(&format!("{}: each request by itself", level.name));
+            let narrow = requests.without(&["p95"]);
+            self.grid(&[requests, narrow.clone(), narrow.without(&["p90", "mean"])]);
+        }
     }
 
     fn costs(&mut self, level: &LevelView) {

@@ -126,7 +126,10 @@ pub fn trials(run: &Run) -> Trials<'_> {
         let latency = if record.load.is_empty() {
             None
         } else {
-            latency::read_trial(&trial.folder)
+            let roles = record.load.iter();
+            let players = roles.filter(|role| role.sessions.is_some());
+            let players: Vec<&str> = players.map(|role| role.role.as_str()).collect();
+            latency::read_trial(&trial.folder, &players)
                 .map_err(|why| {
                     all.skipped
                         .push(format!("trials/{:04}/{why}", record.trial))

@@ -39,6 +39,7 @@ pub fn view(run: &Run) -> View {
             .collect(),
         arms: arms(run, trials.whole),
         levels,
+        requests_at: plan.requests_at.clone(),
         overheads: judged.overheads,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),

@@ -12,8 +12,11 @@ use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
 mod ceiling;
+mod preparation;
 
 pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
+use preparation::TRIAL;
+pub use preparation::{Ask, Audit, Preparation};
 
 /// A fully resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +79,9 @@ pub struct Plan {
     /// Orders of arms whose steps are shown as parts of a sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waterfall: Vec<Sequence>,
+    /// Level whose requests are shown one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_at: Option<String>,
     /// Figures others published, shown beside ours.
     pub published: Vec<Published>,
     /// The rule by which mean ± standard deviation are shown as in a published study.
@@ -128,49 +134,6 @@ pub struct WorkloadPlan {
     /// Settings that only concern what is sent: one bed serves all their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_load: Vec<String>,
-}
-
-/// A step before a trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "makes", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Preparation {
-    /// A topic of Kafka; it is there when every broker knows a leader and all copies of each partition.
-    Topic {
-        /// Name of the step.
-        step: String,
-        /// Part whose instances are the brokers.
-        part: String,
-        /// Which of its target's ports is asked.
-        port: String,
-        /// Name of the topic; `{trial}` in it is the number of the trial.
-        topic: String,
-        /// How many partitions.
-        partitions: u32,
-        /// How many copies of each.
-        replicas: u16,
-    },
-}
-
-/// What stands for the number of a trial, where a cell is prepared for each of them.
-const TRIAL: &str = "{trial}";
-
-impl Preparation {
-    /// Name of the step.
-    #[must_use]
-    pub fn step(&self) -> &str {
-        match self {
-            Preparation::Topic { step, .. } => step,
-        }
-    }
-
-    /// The step of one trial.
-    #[must_use]
-    pub fn of_trial(&self, trial: u32) -> Preparation {
-        let mut own = self.clone();
-        let Preparation::Topic { topic, .. } = &mut own;
-        *topic = topic.replace(TRIAL, &trial.to_string());
-        own
-    }
 }
 
 /// A node of the workload.
@@ -284,6 +247,9 @@ pub struct Cell {
     /// Steps before each trial. Where there are some, `{trial}` in the path of a request is the number of the trial, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepare: Vec<Preparation>,
+    /// Questions after each trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit: Vec<Audit>,
 }
 
 impl Cell {

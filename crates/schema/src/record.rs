@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{
-    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RequestCount, WaitCount,
+    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RequestCount, SessionCounts,
+    WaitCount,
 };
 use crate::calibration::Calibration;
 use crate::load::Endpoint;
@@ -46,11 +47,27 @@ pub struct TrialRecord {
     pub machine: Option<MachineUsage>,
     /// Evidence that the traffic took the way the arm says.
     pub proofs: Vec<Proof>,
+    /// Answers to the questions that the workload asks after a trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audits: Vec<Audited>,
     /// Addresses the load went to.
     pub endpoints: Vec<Endpoint>,
     /// What parts say of themselves: the counters of their targets whose names begin with `x-`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
+}
+
+/// The answer to a question after a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Audited {
+    /// What adds up if it was answered as expected.
+    pub about: String,
+    /// Method and path.
+    pub asked: String,
+    /// The status, and where it is not what was expected, the words of the answer.
+    pub found: String,
+    /// Whether it was answered as expected.
+    pub holds: bool,
 }
 
 /// A figure that a part gives of itself, from before the first request to after the last answer.
@@ -138,6 +155,9 @@ pub struct RoleResult {
     /// The same by name of the request; empty in records from before it was counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_request: BTreeMap<String, RequestCount>,
+    /// Sessions, where the load plays some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionCounts>,
     /// Connections over the whole life of the load.
     pub connections: ConnectionCounts,
     /// Request bytes written.

@@ -12,12 +12,14 @@ mod as_published;
 mod links;
 mod network;
 mod published;
+mod requests;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
 pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
+pub use requests::{RequestColumn, RequestFigure, RequestView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. No renderer computes a statistic.
@@ -37,6 +39,9 @@ pub struct View {
     pub arms: Vec<ArmHead>,
     /// Levels in the order of the experiment.
     pub levels: Vec<LevelView>,
+    /// Level whose requests are shown one by one, if the experiment names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_at: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
     /// What each thing adds to the sum, per level and metric.
@@ -212,6 +217,9 @@ pub struct CellView {
     pub no_verdict: Option<String>,
     /// Every outcome but right answers, all fit trials.
     pub outcomes: Vec<OutcomeCount>,
+    /// Each kind of request by itself, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestView>,
     /// Figures, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
     /// Latency (`felt`, right answers and unfinished ones at their age, trials merged) by percentile.

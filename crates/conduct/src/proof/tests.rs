@@ -66,6 +66,7 @@ fn cell() -> Cell {
         targets: BTreeMap::new(),
         load: vec![load],
         prepare: Vec::new(),
+        audit: Vec::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! A scripted laboratory: beds and agents that answer at once with what a script says.
 
+mod plan;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -9,20 +11,18 @@ use std::time::{Duration, Instant};
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
 use tare_lab::environment::{
-    Agent, Bed, BedPlan, Death, Environment, Inhabitant, InstanceCounters, Observation, Reading,
+    Agent, Answer, Bed, BedPlan, Death, Environment, Inhabitant, InstanceCounters, Observation,
+    Reading,
 };
 use tare_schema::agent::{
     AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
 };
-use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
-};
-use tare_schema::metric::Metric;
-use tare_schema::plan::*;
+use tare_schema::load::{Endpoint, LoadPlan};
+use tare_schema::plan::Ask;
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
 use tare_schema::target::CounterKind;
-use tare_schema::topology::*;
+
+pub use plan::plan;
 
 /// What becomes of one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,10 @@ pub enum Fate {
     AgentFails,
     /// Nothing is answered rightly.
     AllWrong,
+    /// Every request of the proxy is counted a while after its answer.
+    CountsLater,
+    /// The audit finds that something does not add up.
+    BooksWrong,
     /// The bed does not come up.
     NoStart,
 }
@@ -49,6 +53,7 @@ pub struct Lab {
     pub fates: Arc<Mutex<VecDeque<Fate>>>,
     pub placed: Arc<Mutex<Vec<String>>>,
     pub stopped: Arc<Mutex<u32>>,
+    pub asked: Arc<Mutex<Vec<String>>>,
     pub fingerprint: String,
 }
 
@@ -112,6 +117,7 @@ impl Environment for Lab {
                 .flat_map(|route| route.stops.clone())
                 .collect(),
             seen: 0.0,
+            readings: 0,
             fate: Fate::Good,
         }))
     }
@@ -121,6 +127,7 @@ struct ScriptedBed {
     lab: Lab,
     proxies: Vec<String>,
     seen: f64,
+    readings: u32,
     fate: Fate,
 }
 
@@ -138,6 +145,19 @@ impl Bed for ScriptedBed {
 
     fn prepare(&mut self, _: &tare_schema::plan::Preparation) -> Result<(), LabError> {
         Ok(())
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
+        let asked = format!("{} {}", ask.request.method, ask.request.path);
+        self.lab.asked.lock().unwrap().push(asked);
+        let (status, text) = match self.fate {
+            Fate::BooksWrong => (409, "miles: 7 instead of 8"),
+            _ => (200, ""),
+        };
+        Ok(Answer {
+            status,
+            text: text.into(),
+        })
     }
 
     fn endpoint(&self, _: &str, _: &str) -> Result<Endpoint, LabError> {
@@ -164,6 +184,11 @@ impl Bed for ScriptedBed {
     }
 
     fn counters(&mut self) -> Result<Vec<InstanceCounters>, LabError> {
+        self.readings += 1;
+        let seen = match (self.fate, self.readings) {
+            (Fate::CountsLater, 2..=3) => self.seen - REQUESTS as f64,
+            _ => self.seen,
+        };
         Ok(self
             .proxies
             .iter()
@@ -173,7 +198,7 @@ impl Bed for ScriptedBed {
                     name: "requests".into(),
                     edge: None,
                     label: None,
-                    value: self.seen,
+                    value: seen,
                     kind: CounterKind::Counter,
                 }],
             })
@@ -345,153 +370,5 @@ impl Watcher for Memory {
     fn interrupted(&self) -> bool {
         self.interrupt_after
             .is_some_and(|after| self.trials >= after)
-    }
-}
-
-/// Two arms, one level, three blocks.
-pub fn plan() -> Plan {
-    let load = LoadSpec {
-        pacing: Pacing::Constant { rate_per_s: 1000.0 },
-        stop: Stop::Duration {
-            window_ns: 1_000_000,
-        },
-        warmup_ns: 0,
-        timeout_ns: 1_000_000_000,
-        workers: 1,
-        spin: Spin::Off,
-        sample_every_ns: 1_000_000_000,
-        transport: Transport::Tcp,
-        connections: ConnectionRules::default(),
-        client: ClientSpec::Http1 { connections: 1 },
-        mix: Default::default(),
-        requests: vec![RequestSpec {
-            name: "echo".into(),
-            weight: 1.0,
-            method: "GET".into(),
-            path: "/".into(),
-            headers: Vec::new(),
-            body: Body::None,
-            parts: Default::default(),
-            expect: Expect {
-                status: ExpectStatus::Success,
-                body: ExpectBody::Any,
-            },
-        }],
-    };
-    let arm = |name: &str, stops: &[&str]| Arm {
-        name: name.into(),
-        needs: None,
-        topology: Topology {
-            pods: Vec::new(),
-            instances: Vec::new(),
-            routes: vec![Route {
-                edge: "client->server".into(),
-                from: "client".into(),
-                to: "server".into(),
-                protocol: "http1".into(),
-                own: Security::Plaintext,
-                stops: stops.iter().map(ToString::to_string).collect(),
-                links: vec![
-                    Link {
-                        security: Security::Plaintext,
-                        interception: Interception::Explicit,
-                    };
-                    stops.len() + 1
-                ],
-            }],
-            asked: Vec::new(),
-        },
-        ..sample_arm()
-    };
-    let cell = |arm: &str| Cell {
-        arm: arm.into(),
-        level: "1000/s".into(),
-        workload: Settings::new(),
-        targets: BTreeMap::new(),
-        prepare: Vec::new(),
-        load: vec![RoleLoad {
-            role: "load".into(),
-            instance: "client".into(),
-            edge: "client->server".into(),
-            agents: 1,
-            calls: BTreeMap::new(),
-            load: load.clone(),
-        }],
-    };
-    let mut plan = sample_plan();
-    plan.arms = vec![arm("direct", &[]), arm("sidecar", &["client-sidecar"])];
-    plan.cells = vec![cell("direct"), cell("sidecar")];
-    plan
-}
-
-/// A plan with everything but arms and cells, read from JSON so that new fields fail in one place.
-fn sample_plan() -> Plan {
-    Plan {
-        version: 1,
-        experiment: "test".into(),
-        question: "?".into(),
-        file: "test.yaml".into(),
-        file_digest: String::new(),
-        form: Form::Full,
-        workload: WorkloadPlan {
-            name: "echo".into(),
-            about: String::new(),
-            parts: Vec::new(),
-            edges: Vec::new(),
-            prepare: Vec::new(),
-            of_load: Vec::new(),
-        },
-        compare: Compare::Arms,
-        arms: Vec::new(),
-        levels: vec![Level {
-            name: "1000/s".into(),
-            values: Settings::new(),
-        }],
-        cells: Vec::new(),
-        blocks: Blocks {
-            min: 3,
-            max: 3,
-            until: None,
-        },
-        noise_floor: NoiseFloor::Measured,
-        restart: Restart::Block,
-        seed: 7,
-        placement: Placement {
-            agent_cpus: Vec::new(),
-            part_cpus: Vec::new(),
-        },
-        addressing: Addressing::Loopback,
-        site_links: Vec::new(),
-        limits: BTreeMap::new(),
-        primary: vec![Metric::Median],
-        margin: 0.0,
-        fitness: Fitness {
-            lateness_p99_ns: 100_000,
-            lateness_share: 0.1,
-            agent_busy: 0.85,
-            released_share: 0.99,
-            saturated_busy: 0.8,
-        },
-        beyond_knee: Default::default(),
-        ceiling: None,
-        left_out: Vec::new(),
-        waterfall: Vec::new(),
-        published: Vec::new(),
-        outliers: None,
-    }
-}
-
-fn sample_arm() -> Arm {
-    Arm {
-        name: String::new(),
-        about: String::new(),
-        needs: None,
-        excluded: Default::default(),
-        topology: Topology {
-            pods: Vec::new(),
-            instances: Vec::new(),
-            routes: Vec::new(),
-            asked: Vec::new(),
-        },
     }
 }

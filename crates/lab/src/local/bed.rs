@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::Preparation;
+use tare_schema::plan::{Ask, Preparation};
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
@@ -16,11 +16,13 @@ use super::agent::LocalAgent;
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
-use super::{AGENT, LOG, SharedKeeper, addresses, collect, lock, orders, prepare};
+use super::{AGENT, LOG, SharedKeeper, addresses, ask, collect, lock, orders, prepare};
 use crate::LabError;
 use crate::counters::CounterReader;
 use crate::door::Door;
-use crate::environment::{Agent, Bed, BedPlan, Death, Inhabitant, InstanceCounters, Observation};
+use crate::environment::{
+    Agent, Answer, Bed, BedPlan, Death, Inhabitant, InstanceCounters, Observation,
+};
 use crate::keeper::{Bounds, Exit, Spawn};
 use crate::observe::LocalObservation;
 use crate::probe::{Life, Waited};
@@ -52,6 +54,24 @@ pub(crate) struct Placed {
     /// Target → `envoy 1.40.0`.
     pub software: BTreeMap<String, String>,
     pub tare: PathBuf,
+}
+
+impl Placed {
+    /// Where an instance that calls over an edge sends its first bytes.
+    pub(super) fn endpoint(&self, edge: &str, from: &str) -> Result<&Endpoint, LabError> {
+        let endpoints = &self.layout.endpoints;
+        let wanted = (edge.to_owned(), from.to_owned());
+        endpoints.get(&wanted).ok_or_else(|| {
+            let known: Vec<String> = endpoints
+                .keys()
+                .map(|(edge, from)| format!("{edge} from {from}"))
+                .collect();
+            LabError::Plan(format!(
+                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
+                known.join(", ")
+            ))
+        })
+    }
 }
 
 /// A running (or not yet running) arm.
@@ -319,19 +339,12 @@ impl Bed for LocalBed {
         prepare::prepare(&self.placed, step)
     }
 
+    fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
+        ask::ask(&self.placed, ask)
+    }
+
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {
-        let endpoints = &self.placed.layout.endpoints;
-        let wanted = (edge.to_owned(), from.to_owned());
-        endpoints.get(&wanted).cloned().ok_or_else(|| {
-            let known: Vec<String> = endpoints
-                .keys()
-                .map(|(edge, from)| format!("{edge} from {from}"))
-                .collect();
-            LabError::Plan(format!(
-                "there is no edge `{edge}` from `{from}` in the topology (there are {})",
-                known.join(", ")
-            ))
-        })
+        self.placed.endpoint(edge, from).cloned()
     }
 
     fn start_agent(&mut self, instance: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {

@@ -1,5 +1,6 @@
 //! The requests of sessions as a pool sends them: each session's own, put together before, and its answers' captures.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tare_schema::load::Rows;
@@ -37,8 +38,8 @@ pub struct Scripted {
     pub(super) program: Arc<Program>,
     filler: Filler,
     users: Vec<User>,
-    /// Rows of each table that no session has; empty for tables whose rows are shared.
-    unique: Vec<Vec<u32>>,
+    /// Rows of each table that no session has, the one that was given back last at the end; empty for tables whose rows are shared.
+    unique: Vec<VecDeque<u32>>,
     scratch: Vec<u8>,
     clock: (u64, i64),
     channel: Channel,
@@ -52,9 +53,8 @@ impl Scripted {
         let unique = plan.filler.tables().iter().map(|table| match table.order {
             Rows::Unique => (0..table.rows.len() as u32)
                 .filter(|row| row % workers.max(1) == worker)
-                .rev()
                 .collect(),
-            Rows::Sequential | Rows::Random => Vec::new(),
+            Rows::Sequential | Rows::Random => VecDeque::new(),
         });
         Self {
             unique: unique.collect(),
@@ -78,7 +78,7 @@ impl Scripted {
         user.rows.clear();
         for table in 0..self.unique.len() {
             let row = match self.filler.tables()[table].order {
-                Rows::Unique => self.unique[table].pop(),
+                Rows::Unique => self.unique[table].pop_front(),
                 Rows::Sequential | Rows::Random => Some(self.filler.take_row(table)),
             };
             match row {
@@ -97,7 +97,7 @@ impl Scripted {
         let user = &mut self.users[session.0 as usize];
         for (table, row) in user.rows.drain(..).enumerate() {
             if self.filler.tables()[table].order == Rows::Unique {
-                self.unique[table].push(row);
+                self.unique[table].push_back(row);
             }
         }
     }

@@ -83,6 +83,10 @@ pub struct ExperimentDef {
     /// Orders of arms, each one thing more than the one before: what each adds to mean latency and CPU is shown as a part of the sum.
     #[serde(default)]
     pub waterfall: Vec<WaterfallDef>,
+    /// Name of the level whose requests are shown one by one (`20 clients`), where there are several kinds. Default: all levels on the
+    /// page, and in text the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_at: Option<String>,
     /// Figures that others published, printed beside ours.
     #[serde(default)]
     pub published: Vec<PublishedDef>,

@@ -22,6 +22,7 @@ pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{
-    BodyDef, Concern, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef, PrepareDef, PrepareWhen,
-    RequestDef, SettingKind, TopicDef, WorkloadDef, WorkloadEdgeDef, WorkloadSettingDef,
+    AuditDef, BodyDef, CallsDef, Concern, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef,
+    PrepareDef, PrepareWhen, RequestDef, SettingKind, TopicDef, WorkloadDef, WorkloadEdgeDef,
+    WorkloadSettingDef,
 };

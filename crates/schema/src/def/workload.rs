@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::name::{EdgePattern, Name};
 use crate::plan::PartKind;
 use crate::topology::Security;
+use crate::units::Period;
 
 /// A workload: what is called, by whom, and what a right answer is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -155,7 +156,31 @@ pub struct LoadKindDef {
     /// What is sent; one is chosen per exchange by weight.
     #[serde(default)]
     pub requests: Vec<RequestDef>,
+    /// A session instead of requests: a file beside this one, as `tare load --session` plays it. Clients play it again and again; a
+    /// rate is that of sessions which start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Calls behind each request of the session, by its name: see `calls` of a request. They are counted for the requests that were
+    /// made, which a session's chances and conditions decide.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<Name, CallsDef>,
+    /// Steps that are taken before every trial with this load, whether or not the experiment asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepare: Vec<Name>,
+    /// Requests after every trial with this load whose answers say whether all adds up. If one is not answered as expected, the
+    /// trial is invalid, with the words of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audit: Vec<AuditDef>,
 }
+
+/// Calls by edge.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CallsDef(
+    /// How many over each.
+    #[schemars(extend("propertyNames" = {"format": "edge"}))]
+    pub BTreeMap<EdgePattern, u32>,
+);
 
 /// One kind of request. Texts may hold settings as `{{ payload }}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -244,15 +269,38 @@ pub struct PrepareDef {
     /// When. Default: before every trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<PrepareWhen>,
-    /// A request over one of the edges.
+    /// A request, sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestDef>,
+    /// Edge that the request goes over, from where the load comes. Default: that of the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<EdgePattern>,
+    /// How long its answer may take. Default: 60s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Period>,
     /// A command, each word a template.
     #[serde(default)]
     pub command: Vec<String>,
     /// A topic of Kafka is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicDef>,
+}
+
+/// A question after a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "audit"))]
+pub struct AuditDef {
+    /// What adds up if it is answered as expected.
+    pub about: String,
+    /// What is asked.
+    pub request: RequestDef,
+    /// Edge that it goes over, from where the load comes. Default: that of the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<EdgePattern>,
+    /// How long the answer may take. Default: 60s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<Period>,
 }
 
 /// A topic to make. Texts may hold settings as `{{ partitions }}`, and `{trial}`: the number of the trial, in what is sent as

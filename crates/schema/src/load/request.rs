@@ -135,3 +135,31 @@ impl ExpectStatus {
         }
     }
 }
+
+impl Expect {
+    /// Whether a whole answer in HTTP is right.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words: the status first, since the body of an answer of another status is of another kind.
+    pub fn judge(&self, status: u16, body: &str) -> Result<(), String> {
+        if !self.status.accepts(status) {
+            return Err(match &self.status {
+                ExpectStatus::Exactly(wanted) => format!("{status} instead of {wanted}"),
+                ExpectStatus::Success | ExpectStatus::Among(_) | ExpectStatus::Any => {
+                    format!("{status}")
+                }
+            });
+        }
+        let length = body.len() as u64;
+        match &self.body {
+            ExpectBody::Length(wanted) if length != *wanted => {
+                Err(format!("{length} bytes instead of {wanted}"))
+            }
+            ExpectBody::Text(wanted) if body != wanted => Err(format!("not \"{wanted}\"")),
+            ExpectBody::Base64(_) | ExpectBody::Matches { .. } => Err(String::from(
+                "a single request can expect a status, a length or a text only",
+            )),
+            ExpectBody::Any | ExpectBody::Length(_) | ExpectBody::Text(_) => Ok(()),
+        }
+    }
+}

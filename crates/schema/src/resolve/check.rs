@@ -1,10 +1,15 @@
 //! What a workload file says beyond its structure: that parts, edges, settings and loads fit together.
 
+use std::collections::BTreeMap;
+
 use super::workload::{edges, setting_value, unknown_edge};
-use crate::def::{CountDef, RequestDef, SettingKind, WorkloadDef};
+use crate::catalog;
+use crate::def::{CountDef, LoadKindDef, RequestDef, SettingKind, WorkloadDef};
+use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind};
 use crate::problem::{Problems, hint};
 use crate::protocol;
+use crate::script;
 use crate::yaml::Node;
 
 /// Checks a workload file.
@@ -109,6 +114,83 @@ impl Check<'_> {
                 self.protocol(protocol, &["loads", name, "protocol"]);
             }
             self.calls(name, &load.requests, &edges);
+            self.session(name, load, &edges);
+            for (index, step) in load.prepare.iter().enumerate() {
+                if !self.def.prepare.contains_key(step) {
+                    let known = self.def.prepare.keys().map(|name| name.0.as_str());
+                    let said = format!("no step \"{step}\" in prepare{}", hint(step, known));
+                    self.wrong(&["loads", name, "prepare", &index.to_string()], said);
+                }
+            }
+        }
+    }
+
+    /// A session that can be read, in place of requests, with the calls behind all of its requests or none.
+    fn session(&mut self, name: &str, load: &LoadKindDef, edges: &[Edge]) {
+        let place = ["loads", name, "session"];
+        let Some(session) = &load.session else {
+            if !load.calls.is_empty() {
+                let said = "only a session's calls stand here: write those of a request beside it";
+                self.wrong(&["loads", name, "calls"], said);
+            }
+            return;
+        };
+        if !load.requests.is_empty() {
+            self.wrong(&place, "a load has requests or a session, one of them");
+        }
+        let read = script::read_session(&catalog::beside(self.file, session));
+        let steps = match read {
+            Ok(script) => script.mix.session,
+            Err(problems) => {
+                self.wrong(&place, "the session cannot be read");
+                return self.problems.extend(problems);
+            }
+        };
+        let steps = steps.map(|steps| {
+            let requests = steps.steps();
+            requests
+                .iter()
+                .map(|step| step.request.name.clone())
+                .collect::<Vec<_>>()
+        });
+        let steps = steps.unwrap_or_default();
+        if load.calls.is_empty() {
+            return;
+        }
+        for step in &steps {
+            if !load.calls.contains_key(step.as_str()) {
+                let said = format!(
+                    "request \"{step}\" of the session is missing here: write {step}: {{}} if it makes no calls"
+                );
+                self.wrong(&["loads", name, "calls"], said);
+            }
+        }
+        for (step, calls) in &load.calls {
+            if !steps.contains(&step.0) {
+                let mark = self.root.key_place(&["loads", name, "calls", step]);
+                let known = steps.iter().map(String::as_str);
+                let said = format!("the session has no request \"{step}\"{}", hint(step, known));
+                self.problems.add(self.file, mark, said);
+            }
+            self.called(&["loads", name, "calls", step], &calls.0, edges);
+        }
+    }
+
+    /// Edges of calls: any but those that clients begin.
+    fn called(&mut self, place: &[&str], calls: &BTreeMap<EdgePattern, u32>, edges: &[Edge]) {
+        for edge in calls.keys() {
+            let place = [place, &[edge]].concat();
+            let mark = self.root.key_place(&place);
+            let (from, _) = edge.sides();
+            let client = self.def.parts.get(from);
+            if !edges.iter().any(|known| known.name() == edge.0) {
+                let said = unknown_edge(edge, edges);
+                self.problems.add(self.file, mark, said);
+            } else if client.is_some_and(|part| part.kind == PartKind::Client) {
+                let said =
+                    format!("edge \"{edge}\" begins at a client: that is the request itself");
+                self.problems.add(self.file, mark, said);
+            }
         }
     }
 
@@ -128,20 +210,7 @@ impl Check<'_> {
                 }
                 continue;
             };
-            for edge in calls.keys() {
-                let place = [&place[..], &["calls", edge]].concat();
-                let mark = self.root.key_place(&place);
-                let (from, _) = edge.sides();
-                let client = self.def.parts.get(from);
-                if !edges.iter().any(|known| known.name() == edge.0) {
-                    let said = unknown_edge(edge, edges);
-                    self.problems.add(self.file, mark, said);
-                } else if client.is_some_and(|part| part.kind == PartKind::Client) {
-                    let said =
-                        format!("edge \"{edge}\" begins at a client: that is the request itself");
-                    self.problems.add(self.file, mark, said);
-                }
-            }
+            self.called(&[&place[..], &["calls"]].concat(), calls, edges);
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Scope, load, prepare, workload};
+use super::{Scope, audit, load, prepare, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadSection};
 use crate::document;
-use crate::plan::{Cell, Level};
+use crate::plan::{Cell, Form, Level};
 use crate::problem::hint;
 use crate::structure;
 use crate::topology::Settings;
@@ -177,7 +177,8 @@ pub(super) fn cells(
         let used = workload::used(scope, &variant.root, folder);
         let targets = targets(scope, &variant.root);
         let load = load::roles(scope, &variant.root, &filled, folder, &used);
-        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &used);
+        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &used, &load);
+        let audit = audit::audits(scope, &variant.root, &filled, folder, &used, &load);
         levels.push(variant.level.clone());
         cells.push(Cell {
             arm: String::new(),
@@ -186,9 +187,26 @@ pub(super) fn cells(
             targets,
             load,
             prepare,
+            audit,
         });
     }
     (levels, cells)
+}
+
+/// The level whose requests are shown one by one; the quick form need not have it.
+pub(super) fn requests_at(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    levels: &[Level],
+) -> Option<String> {
+    let wanted = def.requests_at.as_ref()?;
+    let known = levels.iter().map(|level| level.name.as_str());
+    if known.clone().all(|known| known != wanted) && scope.form == Form::Full {
+        let said = format!("no level is called \"{wanted}\"{}", hint(wanted, known));
+        scope.problem(root.place(&["requests_at"]), said);
+    }
+    Some(wanted.clone())
 }
 
 /// A count of instances makes the test bed, which is the arm's: no factor may change it.

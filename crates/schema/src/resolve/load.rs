@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::request::requests;
 use super::workload::Used;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
-use crate::def::{BodyDef, ExperimentDef, LoadDef, LoadKindDef, LoadSection, PartsDef, RequestDef};
-use crate::load::{
-    Body, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing, Parts, RequestSpec,
-    Spin, Transport,
-};
+use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
+use crate::load::{ConnectionRules, LoadSpec, Mix, Pacing, Spin, Transport};
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind, RoleLoad};
 use crate::problem::hint;
+use crate::script;
 use crate::topology::Settings;
-use crate::units::{Period, Size};
+use crate::units::Period;
 use crate::yaml::{Mark, Node};
 
 /// Connections when nothing is said: what published studies of proxies use.
@@ -72,6 +71,17 @@ pub(super) fn agents(
         .collect()
 }
 
+/// The kinds of load that the roles of an experiment have. What is wrong with its choice, others say.
+pub(super) fn kinds<'f>(def: &ExperimentDef, folder: &'f WorkloadFolder) -> Vec<&'f LoadKindDef> {
+    let loads = &folder.def.loads;
+    let roles = listed(&def.load);
+    let of_role = |role: &Role<'_>| match &role.def.kind {
+        Some(wanted) => loads.get(wanted),
+        None => loads.get("default").or_else(|| loads.values().next()),
+    };
+    roles.iter().filter_map(of_role).collect()
+}
+
 /// An agent is called like its part, or like its role where there are several.
 fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
     match role.name {
@@ -99,9 +109,15 @@ pub(super) fn roles(
             continue;
         };
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-        let Some(load) = spec(scope, root, role, protocol, kind, &used.settings) else {
+        let Some(mut load) = spec(scope, root, role, protocol, kind, &used.settings) else {
             continue;
         };
+        if let Some(session) = &kind.session {
+            match script::read_session(&folder.beside(session)) {
+                Ok(script) => load.mix = script.mix,
+                Err(problems) => scope.problems.extend(problems),
+            }
+        }
         loads.push(RoleLoad {
             role: role.name.map_or_else(|| edge.from.clone(), String::from),
             instance: instance(role, &edge, only),
@@ -116,12 +132,17 @@ pub(super) fn roles(
 
 /// Calls behind each request; that all of them say so or none is checked with the workload.
 fn calls(kind: &LoadKindDef) -> BTreeMap<String, BTreeMap<String, u32>> {
-    let known = kind.requests.iter().filter_map(|request| {
-        let calls = request.calls.as_ref()?;
+    let requests = kind.requests.iter();
+    let requests = requests.filter_map(|request| Some((&request.name, request.calls.as_ref()?)));
+    let steps = kind.calls.iter().map(|(name, calls)| (name, &calls.0));
+    let by_edge = |calls: &BTreeMap<EdgePattern, u32>| {
         let by_edge = calls.iter().map(|(edge, calls)| (edge.0.clone(), *calls));
-        Some((request.name.0.clone(), by_edge.collect()))
-    });
-    known.collect()
+        by_edge.collect()
+    };
+    requests
+        .chain(steps)
+        .map(|(name, calls)| (name.0.clone(), by_edge(calls)))
+        .collect()
 }
 
 pub(super) fn at(root: &Node, role: &Role<'_>, key: &str) -> Mark {
@@ -245,7 +266,7 @@ fn spec(
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
         client,
-        mix: Default::default(),
+        mix: Mix::default(),
         connections: ConnectionRules {
             exchanges_max: def.exchanges_per_connection,
             open_over_ns: ns(def.open_over, 0),
@@ -278,84 +299,4 @@ fn keys_of(kind: &LoadKindDef, settings: &Settings) -> Result<Map<String, Value>
         keys.insert(key.clone(), value);
     }
     Ok(keys)
-}
-
-fn requests(
-    scope: &mut Scope<'_>,
-    root: &Node,
-    role: &Role<'_>,
-    kind: &LoadKindDef,
-    settings: &Settings,
-) -> Vec<RequestSpec> {
-    let mut requests = Vec::new();
-    for def in &kind.requests {
-        match request(def, settings) {
-            Ok(request) => requests.push(request),
-            Err(said) => {
-                let said = format!("request \"{}\" of the workload: {said}", def.name);
-                scope.problem(root.key_place(&role.path), said);
-            }
-        }
-    }
-    requests
-}
-
-fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String> {
-    let fill = |text: &str| template::fill(text, settings);
-    let size = |text: &str| -> Result<u64, String> {
-        fill(text)?
-            .parse::<Size>()
-            .map(|size| size.0)
-            .map_err(|error| error.to_string())
-    };
-    let body = match &def.body {
-        None => Body::None,
-        Some(BodyDef {
-            text: Some(text),
-            filler: None,
-        }) => Body::Text { text: fill(text)? },
-        Some(BodyDef {
-            text: None,
-            filler: Some(filler),
-        }) => Body::Filler {
-            bytes: size(filler)?,
-        },
-        Some(_) => return Err(String::from("a body is text or filler, one of them")),
-    };
-    let expect = match &def.expect {
-        None => Expect {
-            status: ExpectStatus::Success,
-            body: ExpectBody::Any,
-        },
-        Some(expect) => Expect {
-            status: expect
-                .status
-                .map_or(ExpectStatus::Success, ExpectStatus::Exactly),
-            body: match (&expect.length, &expect.text) {
-                (None, None) => ExpectBody::Any,
-                (Some(length), None) => ExpectBody::Length(size(length)?),
-                (None, Some(text)) => ExpectBody::Text(fill(text)?),
-                (Some(_), Some(_)) => {
-                    return Err(String::from("expect a length or a text, one of them"));
-                }
-            },
-        },
-    };
-    let mut headers = Vec::new();
-    for (name, value) in &def.headers {
-        headers.push((name.clone(), fill(value)?));
-    }
-    Ok(RequestSpec {
-        name: def.name.0.clone(),
-        weight: def.weight.unwrap_or(1.0),
-        method: def.method.clone().unwrap_or_else(|| String::from("GET")),
-        path: fill(def.path.as_deref().unwrap_or("/"))?,
-        headers,
-        body,
-        expect,
-        parts: match def.parts {
-            Some(PartsDef::Random) => Parts::Random,
-            Some(PartsDef::Literal) | None => Parts::Literal,
-        },
-    })
 }

@@ -5,6 +5,7 @@
 
 mod about;
 mod asks;
+mod audit;
 mod check;
 mod levels;
 mod load;
@@ -12,6 +13,7 @@ mod pacing;
 mod prepare;
 mod published;
 mod redirection;
+mod request;
 mod run;
 mod sites;
 mod start;
@@ -277,6 +279,7 @@ fn plan(
             keep: written.keep,
         }),
         waterfall,
+        requests_at: levels::requests_at(scope, root, def, &levels),
         published,
         arms,
         levels,

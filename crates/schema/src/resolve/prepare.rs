@@ -1,34 +1,59 @@
 //! Steps before a trial, at one level.
 
+use std::collections::BTreeSet;
+
+use super::audit::Asked;
 use super::workload::Used;
-use super::{Scope, template};
+use super::{Scope, audit, load, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, TopicDef};
-use crate::plan::Preparation;
+use crate::name::Name;
+use crate::plan::{Preparation, RoleLoad};
 use crate::problem::hint;
 use crate::yaml::Node;
 
-/// The steps that an experiment asks for and that can be planned; the others keep their names only.
+/// The steps that an experiment asks for and its loads need, as far as they can be planned; the others keep their names only.
 pub(super) fn steps(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
     used: &Used,
+    loads: &[RoleLoad],
 ) -> Vec<Preparation> {
+    let kinds = load::kinds(def, folder);
+    let needed: BTreeSet<&Name> = kinds.iter().flat_map(|kind| &kind.prepare).collect();
+    let needed = needed
+        .into_iter()
+        .filter(|name| !def.prepare.contains(name));
+    let asked = def.prepare.iter().enumerate();
+    let asked = asked.map(|(index, name)| (name, root.place(&["prepare", &index.to_string()])));
+    let load = root.key_place(&["load"]);
     let mut all = Vec::new();
-    for (index, name) in def.prepare.iter().enumerate() {
-        let topic = folder
-            .def
-            .prepare
-            .get(name)
-            .and_then(|step| step.topic.as_ref());
-        match topic.map(|topic| self::topic(name, topic, folder, used)) {
-            None => {}
-            Some(Ok(step)) => all.push(step),
-            Some(Err(said)) => {
+    for (name, place) in needed.map(|name| (name, load)).chain(asked) {
+        let Some(step) = folder.def.prepare.get(name) else {
+            continue;
+        };
+        let made = match (&step.topic, &step.request) {
+            (Some(topic), _) => self::topic(name, topic, folder, used),
+            (None, Some(request)) => {
+                let asked = Asked {
+                    request,
+                    edge: step.edge.as_ref(),
+                    within: step.within,
+                };
+                audit::ask(asked, folder, used, loads).map(|ask| Preparation::Request {
+                    step: name.0.clone(),
+                    ask: Box::new(ask),
+                })
+            }
+            (None, None) => continue,
+        };
+        match made {
+            Ok(step) => all.push(step),
+            Err(said) => {
                 let said = format!("step \"{name}\" of the workload: {said}");
-                scope.problem(root.place(&["prepare", &index.to_string()]), said);
+                scope.problem(place, said);
             }
         }
     }

@@ -29,7 +29,10 @@ fn a_factor_over_copies_is_of_the_load_and_of_the_topic_alone() {
                 partitions,
                 replicas,
                 ..
-            } = step.of_trial(7);
+            } = step.of_trial(7)
+            else {
+                panic!("{step:?}");
+            };
             assert_eq!((&*topic, partitions, replicas), ("tare-7", 6, copies));
             let load = cell.load_of_trial(&cell.load[0].load, 7);
             assert_eq!(load.requests[0].path, "tare-7");

@@ -28,6 +28,7 @@ mod mutations;
 mod names;
 mod published;
 mod schemas;
+mod session;
 mod sites;
 mod sketches;
 mod waterfall;

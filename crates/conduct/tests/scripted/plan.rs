@@ -1,0 +1,161 @@
+//! The plan of a scripted run.
+
+use std::collections::BTreeMap;
+
+use tare_schema::load::{
+    Body, ClientSpec, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing,
+    RequestSpec, Spin, Stop, Transport,
+};
+use tare_schema::metric::Metric;
+use tare_schema::plan::*;
+use tare_schema::topology::*;
+
+/// Two arms, one level, three blocks.
+pub fn plan() -> Plan {
+    let load = LoadSpec {
+        pacing: Pacing::Constant { rate_per_s: 1000.0 },
+        stop: Stop::Duration {
+            window_ns: 1_000_000,
+        },
+        warmup_ns: 0,
+        timeout_ns: 1_000_000_000,
+        workers: 1,
+        spin: Spin::Off,
+        sample_every_ns: 1_000_000_000,
+        transport: Transport::Tcp,
+        connections: ConnectionRules::default(),
+        client: ClientSpec::Http1 { connections: 1 },
+        mix: Default::default(),
+        requests: vec![RequestSpec {
+            name: "echo".into(),
+            weight: 1.0,
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            body: Body::None,
+            parts: Default::default(),
+            expect: Expect {
+                status: ExpectStatus::Success,
+                body: ExpectBody::Any,
+            },
+        }],
+    };
+    let arm = |name: &str, stops: &[&str]| Arm {
+        name: name.into(),
+        needs: None,
+        topology: Topology {
+            pods: Vec::new(),
+            instances: Vec::new(),
+            routes: vec![Route {
+                edge: "client->server".into(),
+                from: "client".into(),
+                to: "server".into(),
+                protocol: "http1".into(),
+                own: Security::Plaintext,
+                stops: stops.iter().map(ToString::to_string).collect(),
+                links: vec![
+                    Link {
+                        security: Security::Plaintext,
+                        interception: Interception::Explicit,
+                    };
+                    stops.len() + 1
+                ],
+            }],
+            asked: Vec::new(),
+        },
+        ..sample_arm()
+    };
+    let cell = |arm: &str| Cell {
+        arm: arm.into(),
+        level: "1000/s".into(),
+        workload: Settings::new(),
+        targets: BTreeMap::new(),
+        prepare: Vec::new(),
+        audit: Vec::new(),
+        load: vec![RoleLoad {
+            role: "load".into(),
+            instance: "client".into(),
+            edge: "client->server".into(),
+            agents: 1,
+            calls: BTreeMap::new(),
+            load: load.clone(),
+        }],
+    };
+    let mut plan = sample_plan();
+    plan.arms = vec![arm("direct", &[]), arm("sidecar", &["client-sidecar"])];
+    plan.cells = vec![cell("direct"), cell("sidecar")];
+    plan
+}
+
+/// A plan with everything but arms and cells, read from JSON so that new fields fail in one place.
+fn sample_plan() -> Plan {
+    Plan {
+        version: 1,
+        experiment: "test".into(),
+        question: "?".into(),
+        file: "test.yaml".into(),
+        file_digest: String::new(),
+        form: Form::Full,
+        workload: WorkloadPlan {
+            name: "echo".into(),
+            about: String::new(),
+            parts: Vec::new(),
+            edges: Vec::new(),
+            prepare: Vec::new(),
+            of_load: Vec::new(),
+        },
+        compare: Compare::Arms,
+        arms: Vec::new(),
+        levels: vec![Level {
+            name: "1000/s".into(),
+            values: Settings::new(),
+        }],
+        cells: Vec::new(),
+        blocks: Blocks {
+            min: 3,
+            max: 3,
+            until: None,
+        },
+        noise_floor: NoiseFloor::Measured,
+        restart: Restart::Block,
+        seed: 7,
+        placement: Placement {
+            agent_cpus: Vec::new(),
+            part_cpus: Vec::new(),
+        },
+        addressing: Addressing::Loopback,
+        site_links: Vec::new(),
+        limits: BTreeMap::new(),
+        primary: vec![Metric::Median],
+        margin: 0.0,
+        fitness: Fitness {
+            lateness_p99_ns: 100_000,
+            lateness_share: 0.1,
+            agent_busy: 0.85,
+            released_share: 0.99,
+            saturated_busy: 0.8,
+        },
+        beyond_knee: Default::default(),
+        ceiling: None,
+        left_out: Vec::new(),
+        waterfall: Vec::new(),
+        requests_at: None,
+        published: Vec::new(),
+        outliers: None,
+    }
+}
+
+fn sample_arm() -> Arm {
+    Arm {
+        name: String::new(),
+        about: String::new(),
+        needs: None,
+        excluded: Default::default(),
+        topology: Topology {
+            pods: Vec::new(),
+            instances: Vec::new(),
+            routes: Vec::new(),
+            asked: Vec::new(),
+        },
+    }
+}

@@ -1,0 +1,94 @@
+//! The requests of a workload at one level: settings filled in.
+
+use super::load::Role;
+use super::{Scope, template};
+use crate::def::{BodyDef, LoadKindDef, PartsDef, RequestDef};
+use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::topology::Settings;
+use crate::units::Size;
+use crate::yaml::Node;
+
+/// All requests of a load.
+pub(super) fn requests(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    role: &Role<'_>,
+    kind: &LoadKindDef,
+    settings: &Settings,
+) -> Vec<RequestSpec> {
+    let mut requests = Vec::new();
+    for def in &kind.requests {
+        match request(def, settings) {
+            Ok(request) => requests.push(request),
+            Err(said) => {
+                let said = format!("request \"{}\" of the workload: {said}", def.name);
+                scope.problem(root.key_place(&role.path), said);
+            }
+        }
+    }
+    requests
+}
+
+/// One request.
+///
+/// # Errors
+/// What does not fit together in it, in words.
+pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String> {
+    let fill = |text: &str| template::fill(text, settings);
+    let size = |text: &str| -> Result<u64, String> {
+        fill(text)?
+            .parse::<Size>()
+            .map(|size| size.0)
+            .map_err(|error| error.to_string())
+    };
+    let body = match &def.body {
+        None => Body::None,
+        Some(BodyDef {
+            text: Some(text),
+            filler: None,
+        }) => Body::Text { text: fill(text)? },
+        Some(BodyDef {
+            text: None,
+            filler: Some(filler),
+        }) => Body::Filler {
+            bytes: size(filler)?,
+        },
+        Some(_) => return Err(String::from("a body is text or filler, one of them")),
+    };
+    let expect = match &def.expect {
+        None => Expect {
+            status: ExpectStatus::Success,
+            body: ExpectBody::Any,
+        },
+        Some(expect) => Expect {
+            status: expect
+                .status
+                .map_or(ExpectStatus::Success, ExpectStatus::Exactly),
+            body: match (&expect.length, &expect.text) {
+                (None, None) => ExpectBody::Any,
+                (Some(length), None) => ExpectBody::Length(size(length)?),
+                (None, Some(text)) => ExpectBody::Text(fill(text)?),
+                (Some(_), Some(_)) => {
+                    return Err(String::from("expect a length or a text, one of them"));
+                }
+            },
+        },
+    };
+    let mut headers = Vec::new();
+    for (name, value) in &def.headers {
+        headers.push((name.clone(), fill(value)?));
+    }
+    Ok(RequestSpec {
+        name: def.name.0.clone(),
+        weight: def.weight.unwrap_or(1.0),
+        method: def.method.clone().unwrap_or_else(|| String::from("GET")),
+        path: fill(def.path.as_deref().unwrap_or("/"))?,
+        headers,
+        body,
+        expect,
+        parts: match def.parts {
+            Some(PartsDef::Random) => Parts::Random,
+            Some(PartsDef::Literal) | None => Parts::Literal,
+        },
+    })
+}
