@@ -53,6 +53,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         batch_bytes: 200,
         request_bytes_max: 1000,
         in_flight_max: 2,
+        serials: Some(tare_kafka::audit::Serials::of(1, 0)),
         compression: (Compression::None, None),
         partitioner: Partitioner::Sticky,
         keys: Keys::None,

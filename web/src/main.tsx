@@ -5,6 +5,7 @@ import { readView } from "./data";
 import { layoutOf } from "./layout";
 import { Consumption } from "./part/Consumption";
 import { Machine, Plan, Trials } from "./part/Evidence";
+import { Disturbances } from "./part/Disturbance";
 import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
@@ -20,6 +21,7 @@ import { follow, themeOf } from "./theme";
 import type { View } from "./view";
 
 const CONTENTS: readonly (readonly [string, string])[] = [
+  ["disturbance", "What was done"],
   ["latency", "Latency"],
   ["overhead", "What it adds"],
   ["waterfall", "Part by part"],
@@ -44,6 +46,7 @@ function Report({ view }: { view: View }): JSX.Element {
     (id !== "network" || hasNetwork(view)) &&
     (id !== "throughput" || hasThroughput(view)) &&
     (id !== "requests" || hasRequests(view)) &&
+    (id !== "disturbance" || (view.disturbances ?? []).length > 0) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
@@ -58,6 +61,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <nav aria-label="Contents">
           <ul>{contents.map(([id, title]) => <li key={id}><a href={`#${id}`}>{title}</a></li>)}</ul>
         </nav>
+        <Disturbances view={view} />
         <Latency layout={layout} />
         <Overheads view={view} layout={layout} />
         <Waterfalls view={view} />

@@ -130,6 +130,10 @@ export interface View {
    */
   overheads: Overhead[];
   /**
+   * What was done to test beds during trials, and what came of it; a cell each.
+   */
+  disturbances?: DisturbanceView[];
+  /**
    * What each thing adds to the sum, per level and metric.
    */
   waterfalls?: WaterfallView[];
@@ -782,6 +786,135 @@ export interface Interval {
    * Upper end.
    */
   high?: number | null;
+}
+/**
+ * One cell that was disturbed.
+ */
+export interface DisturbanceView {
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * What happened and what came of it, in sentences.
+   */
+  sentences: string[];
+  /**
+   * What was done, with median times.
+   */
+  events: EventMark[];
+  /**
+   * Answers and their latency around it, from the start of the window.
+   */
+  series: MomentPoint[];
+  /**
+   * Every trial, in order.
+   */
+  trials: DisturbedTrial[];
+}
+/**
+ * Something that was done.
+ */
+export interface EventMark {
+  /**
+   * `kill broker`.
+   */
+  label: string;
+  /**
+   * From the start of the window to its beginning, median over trials.
+   */
+  began_ns: number;
+  /**
+   * Until it was done, median over the trials in which it was.
+   */
+  done_ns?: number | null;
+}
+/**
+ * A moment of the trials, medians over them unless a field says otherwise.
+ */
+export interface MomentPoint {
+  /**
+   * Its end, from the start of the window.
+   */
+  offset_ns: number;
+  /**
+   * Its length.
+   */
+  length_ns: number;
+  /**
+   * Right answers per second that came in it.
+   */
+  right_per_s: number;
+  /**
+   * Errors that came in it, all trials.
+   */
+  errors: number;
+  /**
+   * Slowest answer that came in it.
+   */
+  slowest_ns?: number | null;
+}
+/**
+ * One trial that was disturbed.
+ */
+export interface DisturbedTrial {
+  /**
+   * Number.
+   */
+  trial: number;
+  /**
+   * What was done to whom, and when: `kill broker-2 at 5.00 s`.
+   */
+  done: string;
+  /**
+   * Longest time without a right answer, from the first event on; as fine as the samples.
+   */
+  silent_ns?: number | null;
+  /**
+   * Slowest answer of the window.
+   */
+  slowest_ns?: number | null;
+  /**
+   * Requests sent again.
+   */
+  sent_again?: number | null;
+  /**
+   * Errors and unfinished exchanges of the window.
+   */
+  errors: number;
+  /**
+   * What was read back, if anything was.
+   */
+  read_back?: ReadBackView | null;
+  /**
+   * The same as people read it, in the order of the table's heads.
+   */
+  texts: string[];
+}
+/**
+ * What was read back after a trial.
+ */
+export interface ReadBackView {
+  /**
+   * Records that were acknowledged.
+   */
+  acknowledged: number;
+  /**
+   * Records that were read back.
+   */
+  read: number;
+  /**
+   * Acknowledged, and not there.
+   */
+  lost: number;
+  /**
+   * Copies beyond the first.
+   */
+  duplicated: number;
 }
 /**
  * One metric at one level, taken apart. Only metrics that add up: means and amounts, no quantiles.

@@ -14,17 +14,22 @@ use std::time::Duration;
 
 use serde_json::json;
 use tare_kafka::admin::{Admin, Mode, NewTopic, Shape, When};
+use tare_kafka::audit::{Account, Found};
 use tare_kafka::link::{Address, Patience, Settings};
 use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
+use tare_schema::agent::Acknowledged;
 use tare_schema::load::{
     Body, ClientSpec, Codec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, Keys,
-    LoadPlan, LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, Spin, Stop,
-    TlsSpec, TlsVersion, Transport, Trust,
+    LoadPlan, LoadSpec, LoginSpec, Mix, Pacing, ProduceSpec, RequestSpec, Resumption, SerialSpec,
+    Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 
 const PARTITIONS: i32 = 3;
+
+/// The run in the numbers of records.
+const RUN: u64 = 4711;
 
 fn plan(at: &[SocketAddr], topic: &str, pacing: Pacing, records: u64) -> LoadPlan {
     LoadPlan {
@@ -132,6 +137,20 @@ impl Stand {
         self.admin
             .wait_until_in_sync(&[name], Patience::of(Duration::from_secs(30)), 30)
             .unwrap();
+    }
+
+    /// What is there of what was acknowledged.
+    fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> Found {
+        let mut account = Account::of_run(RUN);
+        for one in acknowledged.iter().filter(|one| one.topic == topic) {
+            for &[from, count] in &one.ranges {
+                let told = account.acknowledged(one.partition, one.writer, (from, count));
+                told.unwrap();
+            }
+        }
+        let within = Duration::from_secs(60);
+        self.admin.read_back(topic, &mut account, within).unwrap();
+        account.close()
     }
 
     /// Records of a topic, by what its partitions say.
@@ -275,7 +294,11 @@ fn a_killed_broker_loses_and_doubles_nothing(stand: &mut Stand, cluster: &mut Cl
     stand.topic("killed", &[]);
     let plain = cluster.at("plain");
     let pacing = Pacing::Constant { rate_per_s: 2000.0 };
-    let plan = plan(&plain, "killed", pacing, 16_000);
+    let mut plan = plan(&plain, "killed", pacing, 16_000);
+    produce(&mut plan).serials = Some(SerialSpec {
+        run: RUN,
+        first_writer: 0,
+    });
     let mut samples = 0;
     let outcome = tare_load::run(&plan, &StopHandle::new(), &mut |progress| {
         if let Progress::Sample(_) = progress {
@@ -293,7 +316,12 @@ fn a_killed_broker_loses_and_doubles_nothing(stand: &mut Stand, cluster: &mut Cl
         outcome.result.outcomes
     );
     assert!(outcome.result.protocol_counts["retries"] > 0);
-    // The dead one may still be known as a leader: ask those that live.
     cluster.start_again(3).unwrap();
-    assert_eq!(stand.records("killed"), 16_000);
+    let found = stand.read_back("killed", &outcome.result.acknowledged);
+    let whole = Found {
+        acknowledged: 16_000,
+        read: 16_000,
+        ..Found::default()
+    };
+    assert_eq!(found, whole);
 }

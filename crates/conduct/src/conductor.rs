@@ -347,6 +347,8 @@ impl<'a> Conductor<'a> {
             audits: measured.audits,
             endpoints: measured.endpoints,
             told: measured.told,
+            events: measured.events,
+            read_back: measured.read_back,
         };
         self.folder.write_record(&record)?;
         self.watcher.hear(&Event::TrialDone(&record));

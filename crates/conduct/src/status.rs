@@ -82,6 +82,8 @@ pub(crate) fn judge(
         audits,
         endpoints,
         told: Vec::new(),
+        events: Vec::new(),
+        read_back: None,
     }
 }
 
@@ -129,6 +131,7 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         by_request: result.by_request,
         sessions: result.sessions,
         connections: result.connections,
+        protocol_counts: result.protocol_counts,
         bytes_sent: result.bytes_sent,
         bytes_received: result.bytes_received,
         waits: result.waits,

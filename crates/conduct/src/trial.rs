@@ -5,17 +5,21 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
-use tare_schema::agent::{AgentMessage, LoadResult, Sample};
+use tare_schema::agent::{Acknowledged, AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
-use tare_schema::record::{Audited, MachineUsage, PartUsage, Proof, RoleResult, Told, TrialStatus};
+use tare_schema::record::{
+    Audited, EventRecord, MachineUsage, PartUsage, Proof, ReadBackRecord, RoleResult, Told,
+    TrialStatus,
+};
 
 use crate::ConductError;
 use crate::clock::{now_unix_us, until};
+use crate::disturb::Disturbances;
 use crate::folder::write_synced;
 use crate::status::judge;
 use crate::traffic::Sent;
-use crate::{evidence, samples, told};
+use crate::{evidence, read_back, samples, told};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -38,6 +42,8 @@ pub(crate) struct Measured {
     pub audits: Vec<Audited>,
     pub endpoints: Vec<Endpoint>,
     pub told: Vec<Told>,
+    pub events: Vec<EventRecord>,
+    pub read_back: Option<ReadBackRecord>,
 }
 
 impl Measured {
@@ -53,6 +59,8 @@ impl Measured {
             audits: Vec::new(),
             endpoints: Vec::new(),
             told: Vec::new(),
+            events: Vec::new(),
+            read_back: None,
         }
     }
 }
@@ -93,13 +101,20 @@ pub(crate) fn measure(
         Ok(agents) => agents,
         Err(error) => return failed_by(bed, error),
     };
-    let watched = match watch(cell, bed, &mut agents, listener) {
+    let mut disturbances = Disturbances::of(cell, (trial, seed));
+    let watched = match watch(cell, bed, &mut agents, &mut disturbances, listener) {
         Ok(Watched::Interrupted) => return Ok(Trial::Interrupted),
         Ok(Watched::Died(death)) => return Ok(died(death)),
         Ok(Watched::Ended(watched)) => watched,
         Err(Stopped::Lab(error)) => return failed_by(bed, error),
         Err(Stopped::Trial(reason)) => return Ok(failed(bed, &reason)),
     };
+    if !cell.events.is_empty() {
+        disturbances.settle();
+        if let Err(error) = bed.mend() {
+            return failed_by(bed, error);
+        }
+    }
     if let Some(death) = bed.deaths().into_iter().next() {
         return Ok(died(death));
     }
@@ -108,9 +123,18 @@ pub(crate) fn measure(
         Err(error) => return failed_by(bed, error),
     };
     write_files(folder, &agents)?;
-    let told = told::told(&before, &evidence.after);
+    let acknowledged = acknowledged(&agents);
+    let found = match read_back::read(cell, (trial, seed), &acknowledged, bed) {
+        Ok(found) => found,
+        Err(error) => return failed_by(bed, error),
+    };
+    // What was started again counts from nothing.
+    let mut after = evidence.after.clone();
+    after.retain(|counters| !disturbances.renewed().contains(&counters.instance));
     let mut measured = judge(plan, agents, watched, evidence);
-    measured.told = told;
+    measured.told = told::told(&before, &after);
+    measured.events = disturbances.records();
+    read_back::lay(&mut measured, found);
     Ok(Trial::Measured(Box::new(measured)))
 }
 
@@ -131,11 +155,12 @@ fn start_agents(
 ) -> Result<Vec<RunningAgent>, LabError> {
     let start_at = now_unix_us() + lead(cell).as_micros() as u64;
     let mut agents = Vec::new();
+    let mut writer = 0;
     for role in &cell.load {
         let endpoint = bed.endpoint(&role.edge, &role.instance)?;
         let parts = role.agents.max(1);
         for part in 0..parts {
-            let orders = LoadPlan {
+            let mut orders = LoadPlan {
                 version: tare_schema::FORMAT_VERSION,
                 role: role.role.clone(),
                 start_at_unix_us: Some(start_at),
@@ -143,6 +168,10 @@ fn start_agents(
                 endpoint: endpoint.clone(),
                 load: share_of(&cell.load_of_trial(&role.load, trial), Deal { parts, part }),
             };
+            if cell.read_back.is_some() {
+                orders.load.client.number_records(seed, writer);
+                writer += orders.load.workers;
+            }
             agents.push(RunningAgent {
                 agent: bed.start_agent(&role.instance, &orders)?,
                 window_start_unix_us: start_at + role.load.warmup_ns / 1000,
@@ -188,6 +217,7 @@ fn watch(
     cell: &Cell,
     bed: &mut dyn Bed,
     agents: &mut [RunningAgent],
+    disturbances: &mut Disturbances<'_>,
     listener: &mut dyn Listener,
 ) -> Result<Watched, Stopped> {
     let Some(first) = agents.first() else {
@@ -196,6 +226,7 @@ fn watch(
         ));
     };
     let window_start = Instant::now() + until(first.window_start_unix_us);
+    disturbances.window_starts(window_start);
     let window_end = window_length(cell).map(|length| window_start + length);
     let give_up = window_end.map(|end| end + longest_timeout(cell) + REPORT_WITHIN);
     let mut observation: Option<Box<dyn Observation>> = None;
@@ -217,6 +248,7 @@ fn watch(
         if observation.is_none() && usage.is_none() && now >= window_start {
             observation = Some(bed.observe()?);
         }
+        disturbances.advance(bed)?;
         if window_end.is_some_and(|end| now >= end)
             && let Some(observation) = observation.take()
         {
@@ -237,7 +269,12 @@ fn watch(
                 "an agent did not report in time: see its log".into(),
             ));
         }
-        let edges = [Some(window_start), window_end, Some(next_tick)];
+        let edges = [
+            Some(window_start),
+            window_end,
+            Some(next_tick),
+            disturbances.next_at(),
+        ];
         let wake = edges.into_iter().flatten().filter(|at| *at > now).min();
         let patience = wake.map_or(PATIENCE, |at| PATIENCE.min(at - now));
         if let Heard::Something = listen(agents, patience, listener)? {
@@ -357,6 +394,14 @@ fn failed(bed: &mut dyn Bed, reason: &str) -> Trial {
 fn died(death: Death) -> Trial {
     let reason = format!("{} ended during the trial: {}", death.instance, death.how);
     Trial::Measured(Box::new(Measured::failed(reason, death.log_tail)))
+}
+
+/// What the agents' records were acknowledged of.
+fn acknowledged(agents: &[RunningAgent]) -> Vec<Acknowledged> {
+    let results = agents.iter().filter_map(|agent| agent.result.as_ref());
+    results
+        .flat_map(|result| result.acknowledged.clone())
+        .collect()
 }
 
 /// Requests written per edge, over the whole life of the agents.

@@ -10,7 +10,10 @@ mod scripted;
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
 use tare_schema::load::Pacing;
-use tare_schema::plan::{Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, Restart, Until};
+use tare_schema::plan::{
+    Act, Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, PlannedEvent, Preparation, Promise,
+    ReadBackPlan, Restart, TopicOf, Until,
+};
 use tare_schema::record::{RunProgress, TrialStatus};
 
 struct Bench {
@@ -426,4 +429,85 @@ fn calls_that_follow_the_answers_are_waited_for_and_no_others() {
     let mut bench = bench(late);
     let outcome = bench.run(&plan);
     assert_eq!(invalid(&bench.records(&outcome)), 0);
+}
+
+/// The scripted plan with one arm that is disturbed and read back.
+fn disturbed() -> Plan {
+    let mut plan = plan();
+    let of = || vec!["broker-1".to_owned(), "broker-2".to_owned()];
+    let topic = Preparation::Topic {
+        step: "topic".into(),
+        part: "broker".into(),
+        port: "plain".into(),
+        topic: "t-{trial}".into(),
+        partitions: 1,
+        replicas: 3,
+    };
+    for cell in &mut plan.cells {
+        let event = |at_ns, act| PlannedEvent { at_ns, act };
+        cell.events = vec![
+            event(0, Act::Kill { of: of() }),
+            event(500_000, Act::Start { of: of() }),
+            event(
+                600_000,
+                Act::Elect {
+                    step: "topic".into(),
+                },
+            ),
+            event(60_000_000_000, Act::Pause { of: of() }),
+        ];
+        cell.prepare = vec![topic.clone()];
+        cell.read_back = Some(ReadBackPlan {
+            topic: TopicOf::of(&topic).unwrap(),
+            promises: vec![Promise::NoneLost, Promise::NoneDuplicated],
+        });
+    }
+    plan
+}
+
+#[test]
+fn what_is_done_to_a_bed_is_drawn_anew_told_with_its_times_and_mended_after_each_trial() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&disturbed());
+    let records = bench.records(&outcome);
+    assert!(records.iter().all(|record| record.status.is_fit()));
+    let mut killed = std::collections::BTreeSet::new();
+    for record in &records {
+        let acts: Vec<&str> = record.events.iter().map(|event| &*event.act).collect();
+        assert_eq!(acts, ["kill", "start", "elect", "pause"]);
+        let [kill, start, elect, pause] = &record.events[..] else {
+            panic!("four events");
+        };
+        assert_eq!(kill.to.len(), 1);
+        assert_eq!(start.to, kill.to, "the one that was killed");
+        assert_eq!(elect.to, [format!("t-{}", record.trial)]);
+        assert!(start.began_ns.unwrap() >= 500_000 && start.done_ns >= start.began_ns);
+        assert_eq!(
+            (pause.began_ns, pause.failed),
+            (None, true),
+            "the load was over before"
+        );
+        killed.insert(kill.to[0].clone());
+        let found = record.read_back.as_ref().unwrap();
+        assert_eq!((found.acknowledged, found.lost), (scripted::REQUESTS, 0));
+    }
+    assert_eq!(killed.len(), 2, "each of the two in some trial");
+    assert_eq!(*bench.lab.mended.lock().unwrap() as usize, records.len());
+    let disturbed = bench.lab.disturbed.lock().unwrap();
+    assert_eq!(disturbed.len(), 3 * records.len());
+}
+
+#[test]
+fn a_record_that_was_acknowledged_and_is_not_there_makes_the_trial_invalid() {
+    let mut bench = bench(&[Fate::Good, Fate::Loses]);
+    let outcome = bench.run(&disturbed());
+    let records = bench.records(&outcome);
+    let TrialStatus::Invalid { reasons } = &records[1].status else {
+        panic!("{:?} is not invalid", records[1].status);
+    };
+    assert_eq!(
+        *reasons,
+        ["1 of 1000 acknowledged records are lost (999 read back)"]
+    );
+    assert_eq!(records[1].read_back.as_ref().unwrap().broken, *reasons);
 }

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod assign;
+pub mod audit;
 pub mod batch;
 mod bounded;
 pub mod compress;

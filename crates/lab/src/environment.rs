@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tare_schema::agent::AgentMessage;
+use tare_schema::agent::{Acknowledged, AgentMessage};
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation};
-use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::plan::{Ask, Exclusion, Limits, Placement, Preparation, TopicOf};
+use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Settings, Topology};
 
 use crate::LabError;
+use crate::deed::Deed;
 
 /// What a bed is made from: one arm with the settings of one level.
 #[derive(Debug, Clone)]
@@ -81,6 +82,29 @@ pub trait Bed: Send {
     /// When there was no whole answer in time, with the reason.
     fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError>;
 
+    /// Does something to it while it runs, or begins to. What it cannot do it says by the deed.
+    ///
+    /// # Errors
+    /// When the laboratory itself cannot.
+    fn disturb(&mut self, what: &Disturbance) -> Result<Deed, LabError>;
+
+    /// Brings back what was ended or held, and waits until it is ready.
+    ///
+    /// # Errors
+    /// The instance that does not come back.
+    fn mend(&mut self) -> Result<(), LabError>;
+
+    /// Reads back the topic that a step made, and holds it against what the writers of a run had acknowledged.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read_back(
+        &mut self,
+        topic: &TopicOf,
+        run: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError>;
+
     /// Where an instance that calls over an edge sends its first bytes: an address for each instance that it calls.
     ///
     /// # Errors
@@ -128,6 +152,25 @@ pub trait Bed: Send {
     /// # Errors
     /// What would not stop.
     fn stop(&mut self) -> Result<(), LabError>;
+}
+
+/// Something that is done to a bed while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Disturbance {
+    /// This instance is ended at once.
+    Kill(String),
+    /// This instance is asked to end.
+    Stop(String),
+    /// This instance, which was ended, is started on what it left; done when it is ready.
+    Start(String),
+    /// This instance is held where it is.
+    Pause(String),
+    /// This instance goes on.
+    Resume(String),
+    /// The preferred leaders of the topic that a step made lead again.
+    Elect(TopicOf),
+    /// The partitions of the topic that a step made move to the next brokers; done when they are there.
+    Reassign(TopicOf),
 }
 
 /// A running agent.

@@ -7,6 +7,7 @@ pub mod certificates;
 mod cgroup;
 pub mod cluster;
 pub mod counters;
+pub mod deed;
 pub mod doctor;
 pub mod door;
 pub mod environment;

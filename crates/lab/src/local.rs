@@ -2,16 +2,19 @@
 //! network namespace.
 
 pub(crate) mod addresses;
+mod admin;
 mod agent;
 mod ask;
 mod bed;
 mod collect;
 mod deaths;
 mod distances;
+mod disturb;
 mod layout;
 mod orders;
 mod pods;
 mod prepare;
+mod ready;
 mod redirection;
 mod watched;
 

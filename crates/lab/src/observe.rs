@@ -260,6 +260,8 @@ impl PartObservation {
             let sum = |readings: &BTreeMap<u32, ProcessReading>| -> Option<u64> {
                 readings.values().map(value).sum()
             };
+            // Nothing is known of one that was ended within the window.
+            (!last.is_empty()).then_some(())?;
             Some(sum(&last)?.saturating_sub(sum(first)?))
         };
         let threads = |value: &dyn Fn(&ProcessReading) -> Option<&BTreeMap<u32, u64>>| {

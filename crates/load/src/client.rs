@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::{Acknowledged, Fault};
 
 use crate::tls::TlsFault;
 
@@ -495,6 +495,8 @@ pub trait Client {
     }
     /// Tells what the protocol has counted of its own, by name.
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
+    /// Tells which records were acknowledged, where they are numbered.
+    fn acknowledged(&self, _tell: &mut dyn FnMut(Acknowledged)) {}
     /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);
 }

@@ -6,6 +6,7 @@ use tare_schema::view::{CellView, Family, LevelView, Outcome, Overhead, PartView
 use crate::latency::Figured;
 use crate::quantity::{self, MISSING};
 
+pub mod disturbance;
 pub mod network;
 pub mod published;
 pub mod requests;

@@ -7,6 +7,7 @@ mod as_published;
 mod cells;
 pub mod compare;
 pub mod csv;
+mod disturbance;
 mod facts;
 mod grid;
 pub mod html;

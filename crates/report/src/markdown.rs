@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tare_schema::view::{Family, SentenceKind, View, ViewState, WaterfallView};
+use tare_schema::view::{DisturbanceView, Family, SentenceKind, View, ViewState, WaterfallView};
 
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
@@ -76,6 +76,9 @@ pub fn markdown(view: &View) -> String {
         );
         section(&mut text, &title, &grid::requests::requests(level));
     }
+    for disturbance in &view.disturbances {
+        disturbed(&mut text, disturbance);
+    }
     for waterfall in &view.waterfalls {
         taken_apart(&mut text, waterfall);
     }
@@ -104,6 +107,19 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
     }
     text.push_str(&format!("\n### {}\n\n", escape(title)));
     text.push_str(&table(grid));
+}
+
+fn disturbed(text: &mut String, view: &DisturbanceView) {
+    let title = format!(
+        "{}, {}: what was done, trial by trial",
+        view.arm, view.level
+    );
+    section(text, &title, &grid::disturbance::trials(view));
+    let title = format!(
+        "{}, {}: answers by the second in which they came, medians over the trials",
+        view.arm, view.level
+    );
+    section(text, &title, &grid::disturbance::seconds(view));
 }
 
 fn taken_apart(text: &mut String, view: &WaterfallView) {

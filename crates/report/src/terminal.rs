@@ -3,7 +3,9 @@
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
 };
-use tare_schema::view::{Family, LevelView, SentenceKind, View, ViewState, WaterfallView};
+use tare_schema::view::{
+    DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
+};
 
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
@@ -46,6 +48,9 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.level(view, level);
     }
     page.requests(view);
+    for disturbance in &view.disturbances {
+        page.disturbance(disturbance);
+    }
     for waterfall in &view.waterfalls {
         page.waterfall(waterfall);
     }
@@ -128,7 +133,7 @@ fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<Str
 
 /// A column of short figures stands to the right; sentences do not.
 fn is_figures(grid: &Grid, place: usize) -> bool {
-    !["outcome", "source", "why", "bar"].contains(&grid.header[place].as_str())
+    !["outcome", "source", "why", "bar", "done"].contains(&grid.header[place].as_str())
 }
 
 /// Characters of a line without escape sequences; everything printed here is one column wide.
@@ -343,6 +348,19 @@ impl Page {
             level.name
         ));
         self.grid(&[grid::costs_long(level)]);
+    }
+
+    /// What was done to a cell's bed, trial by trial and second by second.
+    fn disturbance(&mut self, view: &DisturbanceView) {
+        self.title(&format!("{}, {}: what was done", view.arm, view.level));
+        let trials = grid::disturbance::trials(view);
+        let narrow = trials.without(&["acknowledged"]);
+        self.grid(&[trials, narrow]);
+        self.title(&format!(
+            "{}, {}: answers by the second in which they came, medians over the trials",
+            view.arm, view.level
+        ));
+        self.grid(&[grid::disturbance::seconds(view)]);
     }
 
     /// What each thing adds, in the first order whole, and beside it what the others say.

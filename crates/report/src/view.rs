@@ -14,7 +14,7 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{as_published, cells, facts, judge, links, missing, verdict, waterfall};
+use crate::{as_published, cells, disturbance, facts, judge, links, missing, verdict, waterfall};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -27,7 +27,9 @@ pub fn view(run: &Run) -> View {
         .iter()
         .map(|level| level_view(plan, &trials, level))
         .collect();
-    let skipped: Vec<String> = run.skipped.iter().chain(&trials.skipped).cloned().collect();
+    let (disturbances, unread) = disturbance::disturbances(run);
+    let skipped = run.skipped.iter().chain(&trials.skipped).chain(&unread);
+    let skipped: Vec<String> = skipped.cloned().collect();
     let mut view = View {
         version: FORMAT_VERSION,
         run: head(run, &trials),
@@ -41,6 +43,7 @@ pub fn view(run: &Run) -> View {
         levels,
         requests_at: plan.requests_at.clone(),
         overheads: judged.overheads,
+        disturbances,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
         published_columns: None,

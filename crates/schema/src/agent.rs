@@ -153,6 +153,9 @@ pub struct LoadResult {
     /// exchanges sent again. Empty for one that counts nothing.
     #[serde(default)]
     pub protocol_counts: BTreeMap<String, u64>,
+    /// Which records were acknowledged from first to last byte of the load, where they are numbered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acknowledged: Vec<Acknowledged>,
     /// What was agreed on over TLS, and how often; empty over plain TCP.
     #[serde(default)]
     pub tls: Vec<TlsCount>,
@@ -170,6 +173,20 @@ pub struct LoadResult {
     /// `lateness`, `lag` and `wait` as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lateness_hlog: String,
+}
+
+/// Records that one writer had acknowledged in one partition, by the numbers in them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Acknowledged {
+    /// Topic.
+    pub topic: String,
+    /// Partition of it.
+    pub partition: i32,
+    /// Number of the writer in the run.
+    pub writer: u32,
+    /// First number and how many, in order.
+    pub ranges: Vec<[u64; 2]>,
 }
 
 /// Exchanges with one request, from first to last byte of the load.

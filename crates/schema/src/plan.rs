@@ -12,9 +12,13 @@ use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
 mod ceiling;
+mod event;
+mod fitness;
 mod preparation;
 
 pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
+pub use event::{Act, PlannedEvent, Promise, ReadBackPlan, TopicOf};
+pub use fitness::Fitness;
 use preparation::TRIAL;
 pub use preparation::{Ask, Audit, Preparation};
 
@@ -250,6 +254,12 @@ pub struct Cell {
     /// Questions after each trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<Audit>,
+    /// What is done to the test bed during each window, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<PlannedEvent>,
+    /// What is read back after each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBackPlan>,
 }
 
 impl Cell {
@@ -373,44 +383,6 @@ pub struct Limits {
     pub cpu: Option<f64>,
     /// Memory.
     pub memory_bytes: Option<u64>,
-}
-
-/// What makes a trial unfit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Fitness {
-    /// Lateness p99 above this …
-    pub lateness_p99_ns: u64,
-    /// … and above this share of the median service time.
-    pub lateness_share: f64,
-    /// Agent core busier than this share.
-    pub agent_busy: f64,
-    /// Less than this share of intended arrivals released.
-    pub released_share: f64,
-    /// Parts' cores busier than this share: saturated (a flag, not unfit).
-    pub saturated_busy: f64,
-}
-
-impl Default for Fitness {
-    /// The limits of the method (docs/METHODOLOGY.md).
-    fn default() -> Self {
-        Self {
-            lateness_p99_ns: 100_000,
-            lateness_share: 0.10,
-            agent_busy: 0.85,
-            released_share: 0.99,
-            saturated_busy: 0.80,
-        }
-    }
-}
-
-impl Fitness {
-    /// Lateness allowed at the 99th percentile, for a median service time; `None`: nothing was answered.
-    #[must_use]
-    pub fn lateness_limit_ns(&self, service_p50_ns: Option<u64>) -> u64 {
-        let share = service_p50_ns.unwrap_or(0) as f64 * self.lateness_share;
-        self.lateness_p99_ns.max(share as u64)
-    }
 }
 
 /// Arms in an order in which each is one thing more than the one before.

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod event;
+
+pub use event::{EventRecord, ReadBackRecord};
+
 use crate::agent::{
     Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RequestCount, SessionCounts,
     WaitCount,
@@ -52,6 +56,12 @@ pub struct TrialRecord {
     pub audits: Vec<Audited>,
     /// Addresses the load went to.
     pub endpoints: Vec<Endpoint>,
+    /// What was done to the test bed, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventRecord>,
+    /// What was read back of what was acknowledged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBackRecord>,
     /// What parts say of themselves: the counters of their targets whose names begin with `x-`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
@@ -160,6 +170,9 @@ pub struct RoleResult {
     pub sessions: Option<SessionCounts>,
     /// Connections over the whole life of the load.
     pub connections: ConnectionCounts,
+    /// What the protocol counted of its own over the whole life of the load: batches sent again, …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub protocol_counts: BTreeMap<String, u64>,
     /// Request bytes written.
     pub bytes_sent: u64,
     /// Answer bytes read.

@@ -9,6 +9,7 @@ use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
 mod as_published;
+mod disturbance;
 mod links;
 mod network;
 mod published;
@@ -16,6 +17,7 @@ mod requests;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
+pub use disturbance::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
 pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
@@ -44,6 +46,9 @@ pub struct View {
     pub requests_at: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
+    /// What was done to test beds during trials, and what came of it; a cell each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<DisturbanceView>,
     /// What each thing adds to the sum, per level and metric.
     #[serde(default)]
     pub waterfalls: Vec<WaterfallView>,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tare_kafka::batch::{Batch, Producer, Record};
+use tare_kafka::batch::{Batch, Marks, Producer, Record};
 use tare_kafka::bytes::Bytes;
 use tare_kafka::kafka_protocol::messages::produce_request::{
     PartitionProduceData, TopicProduceData,
@@ -120,7 +120,7 @@ impl Bed {
         let record = Record::new(None, Some(&[7; RECORD_BYTES]), &[]);
         let mut batch = Batch::new(0, 1 << 20, record);
         assert_eq!(
-            batch.repeat(BATCH_RECORDS, 1_700_000_000_000, None),
+            batch.repeat(BATCH_RECORDS, 1_700_000_000_000, Marks::NONE),
             BATCH_RECORDS
         );
         batch.seal(Producer::NONE);

@@ -6,6 +6,7 @@
 )]
 
 mod bed;
+mod events;
 mod groups;
 mod moves;
 #[path = "../rig/mod.rs"]

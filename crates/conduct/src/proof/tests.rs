@@ -67,6 +67,8 @@ fn cell() -> Cell {
         load: vec![load],
         prepare: Vec::new(),
         audit: Vec::new(),
+        events: Vec::new(),
+        read_back: None,
     }
 }
 

@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 
 use tare_conduct::{Enough, Event, Watcher};
 use tare_lab::LabError;
+use tare_lab::deed::Deed;
 use tare_lab::environment::{
-    Agent, Answer, Bed, BedPlan, Death, Environment, Inhabitant, InstanceCounters, Observation,
-    Reading,
+    Agent, Answer, Bed, BedPlan, Death, Disturbance, Environment, Inhabitant, InstanceCounters,
+    Observation, Reading,
 };
 use tare_schema::agent::{
-    AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
+    Acknowledged, AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
 };
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::Ask;
-use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage};
+use tare_schema::plan::{Ask, TopicOf};
+use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 
 pub use plan::plan;
@@ -45,6 +46,8 @@ pub enum Fate {
     BooksWrong,
     /// The bed does not come up.
     NoStart,
+    /// A record that was acknowledged is not there.
+    Loses,
 }
 
 /// The laboratory; counts what it was asked for.
@@ -54,6 +57,8 @@ pub struct Lab {
     pub placed: Arc<Mutex<Vec<String>>>,
     pub stopped: Arc<Mutex<u32>>,
     pub asked: Arc<Mutex<Vec<String>>>,
+    pub disturbed: Arc<Mutex<Vec<Disturbance>>>,
+    pub mended: Arc<Mutex<u32>>,
     pub fingerprint: String,
 }
 
@@ -157,6 +162,41 @@ impl Bed for ScriptedBed {
         Ok(Answer {
             status,
             text: text.into(),
+        })
+    }
+
+    fn disturb(&mut self, what: &Disturbance) -> Result<Deed, LabError> {
+        self.lab.disturbed.lock().unwrap().push(what.clone());
+        Ok(Deed::done(Ok("done".into())))
+    }
+
+    fn mend(&mut self) -> Result<(), LabError> {
+        *self.lab.mended.lock().unwrap() += 1;
+        Ok(())
+    }
+
+    fn read_back(
+        &mut self,
+        topic: &TopicOf,
+        _: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError> {
+        let lost = u64::from(self.fate == Fate::Loses);
+        let all: u64 = acknowledged
+            .iter()
+            .flat_map(|one| &one.ranges)
+            .map(|range| range[1])
+            .sum();
+        Ok(ReadBackRecord {
+            topic: topic.topic.clone(),
+            acknowledged: all,
+            read: all - lost,
+            lost,
+            duplicated: 0,
+            unacknowledged: 0,
+            disordered: 0,
+            foreign: 0,
+            broken: Vec::new(),
         })
     }
 
@@ -315,6 +355,12 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         by_request: Default::default(),
         connections: ConnectionCounts::default(),
         protocol_counts: Default::default(),
+        acknowledged: vec![Acknowledged {
+            topic: "t".into(),
+            partition: 0,
+            writer: 0,
+            ranges: vec![[0, REQUESTS]],
+        }],
         tls: Vec::new(),
         bytes_sent: 1,
         bytes_received: 1,

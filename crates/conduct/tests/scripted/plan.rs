@@ -72,6 +72,8 @@ pub fn plan() -> Plan {
         targets: BTreeMap::new(),
         prepare: Vec::new(),
         audit: Vec::new(),
+        events: Vec::new(),
+        read_back: None,
         load: vec![RoleLoad {
             role: "load".into(),
             instance: "client".into(),

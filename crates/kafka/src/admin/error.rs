@@ -5,6 +5,7 @@ use kafka_protocol::protocol::StrBytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::audit::AccountError;
 use crate::link::LinkError;
 
 /// Why something could not be asked or done at all.
@@ -13,6 +14,9 @@ pub enum AdminError {
     /// The brokers cannot be talked to.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// What was read back cannot be accounted for.
+    #[error(transparent)]
+    Account(#[from] AccountError),
     /// The cluster said no.
     #[error("{what}: {refusal}")]
     Refused {
@@ -41,7 +45,7 @@ impl AdminError {
         match self {
             AdminError::Input(_) => true,
             AdminError::Refused { refusal, .. } => refusal.is_input(),
-            AdminError::Link(_) | AdminError::Late { .. } => false,
+            AdminError::Link(_) | AdminError::Account(_) | AdminError::Late { .. } => false,
         }
     }
 }

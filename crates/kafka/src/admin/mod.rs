@@ -8,6 +8,7 @@ mod error;
 mod groups;
 mod log_dirs;
 mod offsets;
+mod read_back;
 pub mod reassign;
 mod topics;
 mod verify;

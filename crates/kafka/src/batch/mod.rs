@@ -6,7 +6,7 @@ mod tests;
 mod write;
 
 pub use record::{Header, Record};
-pub use write::{Batch, Producer};
+pub use write::{Batch, Marks, Producer};
 
 /// Where the fields of a batch lie.
 pub mod layout {

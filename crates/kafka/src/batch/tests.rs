@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kafka_protocol::records::{Record as Read, RecordBatchDecoder};
 use proptest::prelude::*;
 
-use super::{Batch, Header, Producer, Record, layout};
+use super::{Batch, Header, Marks, Producer, Record, layout};
 use crate::compress::{Compression, Compressor, Decompressor};
 
 const ROOM: usize = 32;
@@ -42,7 +42,7 @@ proptest! {
             let mut at_ms = 1_700_000_000_000;
             for &(most, later_ms) in &round {
                 at_ms += later_ms;
-                prop_assert_eq!(used.repeat(most, at_ms, None), fresh.repeat(most, at_ms, None));
+                prop_assert_eq!(used.repeat(most, at_ms, Marks::NONE), fresh.repeat(most, at_ms, Marks::NONE));
             }
             let producer = Producer { id: 7, epoch: 1, sequence: 42 };
             used.seal(producer);
@@ -74,7 +74,7 @@ proptest! {
         let codec = Compression::ALL[codec];
         let headers = [Header { key: "a".into(), value: None }, Header { key: "b".into(), value: Some(vec![1]) }];
         let mut batch = Batch::new(ROOM, 1 << 20, form(3));
-        batch.repeat(3, 5, None);
+        batch.repeat(3, 5, Marks::NONE);
         batch.clear();
         let mut at_ms = 1_700_000_000_000;
         for (key, value, later_ms) in &records {
@@ -122,10 +122,14 @@ fn unpacked(batch: &[u8], codec: Compression) -> Vec<u8> {
 #[test]
 fn a_stamp_stands_at_the_front_of_each_value() {
     let mut batch = Batch::new(0, 10_000, form(20));
+    let stamped = |stamp| Marks {
+        stamp: Some(stamp),
+        serial: None,
+    };
     for round in 0..2_u64 {
         batch.clear();
-        assert_eq!(batch.repeat(3, 1000, Some(100 + round)), 3);
-        assert_eq!(batch.repeat(1, 1001, Some(200 + round)), 1);
+        assert_eq!(batch.repeat(3, 1000, stamped(100 + round)), 3);
+        assert_eq!(batch.repeat(1, 1001, stamped(200 + round)), 1);
         batch.seal(Producer::NONE);
         let stamps: Vec<u64> = read(batch.bytes())
             .iter()
@@ -141,11 +145,11 @@ fn a_stamp_stands_at_the_front_of_each_value() {
 #[test]
 fn a_batch_takes_one_record_of_any_size_and_no_second_beyond_its_own() {
     let mut batch = Batch::new(0, 100, form(500));
-    assert_eq!(batch.repeat(5, 0, None), 1);
+    assert_eq!(batch.repeat(5, 0, Marks::NONE), 1);
     batch.seal(Producer::NONE);
     assert_eq!(read(batch.bytes()).len(), 1);
     let mut batch = Batch::new(0, 1000, form(100));
-    let many = batch.repeat(50, 0, None);
+    let many = batch.repeat(50, 0, Marks::NONE);
     assert!(
         batch.size_bytes() <= 1000 && batch.size_bytes() > 850,
         "{many}"

@@ -1,6 +1,7 @@
 //! A batch that is filled, sealed, sent, and filled again: records of one form stay laid out and are only patched.
 
 use super::{Record, layout};
+use crate::audit::SERIAL_AT;
 use crate::compress::{CompressError, Compressor};
 use crate::varint;
 
@@ -29,6 +30,36 @@ impl Producer {
         epoch: -1,
         sequence: -1,
     };
+}
+
+/// What is written over the front of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Over the first eight bytes of each.
+    pub stamp: Option<u64>,
+    /// Over the eight bytes behind those: of the first record; each of the next ones has one more.
+    pub serial: Option<u64>,
+}
+
+impl Marks {
+    /// Values stay as they are.
+    pub const NONE: Marks = Marks {
+        stamp: None,
+        serial: None,
+    };
+
+    fn are_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    /// Those of the record so many behind the first.
+    #[inline]
+    fn behind(self, records: u32) -> Self {
+        Self {
+            stamp: self.stamp,
+            serial: self.serial.map(|first| first + u64::from(records)),
+        }
+    }
 }
 
 /// One batch, with room in front of it for what a request says of it.
@@ -113,17 +144,17 @@ impl Batch {
         self.laid = 0;
     }
 
-    /// Appends the form up to `most` times, all with one timestamp, and says how often it found room. `stamp` is written over the
-    /// first bytes of each value.
+    /// Appends the form up to `most` times, all with one timestamp, and says how often it found room. The marks are written
+    /// over the front of each value.
     #[inline]
-    pub fn repeat(&mut self, most: u32, timestamp_ms: i64, stamp: Option<u64>) -> u32 {
+    pub fn repeat(&mut self, most: u32, timestamp_ms: i64, marks: Marks) -> u32 {
         let delta_ms = self.delta(timestamp_ms);
         let mut done = 0;
         while done < most {
             let body = self.form.bytes().len() + varint::size(i64::from(self.count)) + 2;
             let length = varint::size(body as i64) + body;
             if delta_ms > SHORT_DELTA_MS || self.count >= self.laid {
-                if !self.write(&[], delta_ms, stamp) {
+                if !self.write(&[], delta_ms) {
                     break;
                 }
             } else {
@@ -134,12 +165,10 @@ impl Batch {
                 self.bytes[delta_at] = (delta_ms << 1) as u8;
                 self.end += length;
                 self.count += 1;
-                if let Some(stamp) = stamp {
-                    self.stamp(
-                        self.end - self.form.bytes().len() + self.form.value_at(),
-                        stamp,
-                    );
-                }
+            }
+            if !marks.are_none() {
+                let from_end = self.form.bytes().len() - self.form.value_at();
+                self.mark(from_end, self.form.value_bytes(), marks.behind(done));
             }
             done += 1;
         }
@@ -153,7 +182,7 @@ impl Batch {
     #[inline]
     pub fn push(&mut self, parts: &[&[u8]], timestamp_ms: i64) -> bool {
         let delta_ms = self.delta(timestamp_ms);
-        let done = self.write(parts, delta_ms, None);
+        let done = self.write(parts, delta_ms);
         if done {
             self.max_delta_ms = self.max_delta_ms.max(delta_ms);
         }
@@ -170,7 +199,7 @@ impl Batch {
     }
 
     /// Writes a record, the form if it has no parts.
-    fn write(&mut self, parts: &[&[u8]], delta_ms: i64, stamp: Option<u64>) -> bool {
+    fn write(&mut self, parts: &[&[u8]], delta_ms: i64) -> bool {
         let form = parts.is_empty();
         let own = self.form.bytes().len();
         let tail = if form {
@@ -197,9 +226,6 @@ impl Batch {
         at += varint::put(&mut self.bytes[at..], i64::from(self.count));
         if form {
             self.bytes[at..at + own].copy_from_slice(self.form.bytes());
-            if let Some(stamp) = stamp {
-                self.stamp(at + self.form.value_at(), stamp);
-            }
         }
         for part in parts {
             self.bytes[at..at + part.len()].copy_from_slice(part);
@@ -214,10 +240,18 @@ impl Batch {
         true
     }
 
+    /// Writes marks over the front of the last record's value, which begins so many bytes before the end of the batch and has a
+    /// length of so many.
     #[inline]
-    fn stamp(&mut self, at: usize, stamp: u64) {
-        let length = self.form.value_bytes().min(8);
-        self.bytes[at..at + length].copy_from_slice(&stamp.to_be_bytes()[..length]);
+    pub fn mark(&mut self, value_from_end: usize, value_bytes: usize, marks: Marks) {
+        let at = self.end - value_from_end;
+        for (place, mark) in [(0, marks.stamp), (SERIAL_AT, marks.serial)] {
+            if let Some(mark) = mark {
+                let length = value_bytes.saturating_sub(place).min(8);
+                let at = at + place;
+                self.bytes[at..at + length].copy_from_slice(&mark.to_be_bytes()[..length]);
+            }
+        }
     }
 
     /// Compresses the records, once they are all there.

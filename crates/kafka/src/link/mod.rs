@@ -14,5 +14,5 @@ pub use address::{Address, AddressError, PORT_USUAL, list as addresses};
 pub use cluster::{Cluster, Patience, Repeat};
 pub use connection::Connection;
 pub use error::LinkError;
-pub use settings::{Identity, Settings, Tls, Trust};
+pub use settings::{Dial, Dialler, Identity, Settings, Tls, Trust};
 pub use versions::Versions;

@@ -1,6 +1,10 @@
 //! How to talk to the brokers of a cluster: security, names and limits.
 
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sasl::Credentials;
@@ -14,6 +18,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// User and password; none: anonymous, or known by certificate.
     pub sasl: Option<Credentials>,
+    /// How TCP connections come to be.
+    pub dial: Dial,
     /// Longest way to a connection that can be used: TCP, TLS, SASL and versions together.
     pub connect_within: Duration,
     /// Longest wait for one answer.
@@ -26,9 +32,41 @@ impl Default for Settings {
             client_id: "tare".to_owned(),
             tls: None,
             sasl: None,
+            dial: Dial::Kernel,
             connect_within: Duration::from_secs(10),
             answer_within: Duration::from_secs(30),
         }
+    }
+}
+
+/// How TCP connections come to be.
+#[derive(Clone, Default)]
+pub enum Dial {
+    /// The kernel connects.
+    #[default]
+    Kernel,
+    /// Somebody else does, within a time: brokers may be where only another network leads.
+    By(Arc<Dialler>),
+}
+
+/// Connects to an address within a time.
+pub type Dialler = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
+
+impl Dial {
+    pub(super) fn connect(&self, at: SocketAddr, within: Duration) -> io::Result<TcpStream> {
+        match self {
+            Dial::Kernel => TcpStream::connect_timeout(&at, within),
+            Dial::By(connect) => connect(at, within),
+        }
+    }
+}
+
+impl fmt::Debug for Dial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dial::Kernel => "Kernel",
+            Dial::By(_) => "By(..)",
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::error::LinkError;
+use super::settings::Dial;
 
 /// TCP until a moment.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ impl Timed {
     /// Connects to the first of the host's addresses that takes it.
     pub(super) fn connect(
         broker: &Address,
+        dial: &Dial,
         within: Duration,
     ) -> std::result::Result<Timed, LinkError> {
         let until = Instant::now() + within;
@@ -35,7 +37,7 @@ impl Timed {
             if left.is_zero() {
                 break;
             }
-            match TcpStream::connect_timeout(&one, left) {
+            match dial.connect(one, left) {
                 Ok(stream) => {
                     // Requests are small and are waited for: never hold them back.
                     let _ = stream.set_nodelay(true);

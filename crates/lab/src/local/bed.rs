@@ -1,14 +1,15 @@
 //! One arm set up on this host: started in order, probed, watched, stopped in reverse order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tare_net::capture::SIDECAR_GROUP;
+use tare_schema::agent::Acknowledged;
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, Preparation};
+use tare_schema::plan::{Ask, Preparation, TopicOf};
+use tare_schema::record::ReadBackRecord;
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
@@ -16,25 +17,22 @@ use super::agent::LocalAgent;
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
-use super::{AGENT, LOG, SharedKeeper, addresses, ask, collect, lock, orders, prepare};
+use super::{AGENT, LOG, SharedKeeper, admin, ask, collect, lock, orders, prepare};
 use crate::LabError;
 use crate::counters::CounterReader;
+use crate::deed::Deed;
 use crate::door::Door;
 use crate::environment::{
-    Agent, Answer, Bed, BedPlan, Death, Inhabitant, InstanceCounters, Observation,
+    Agent, Answer, Bed, BedPlan, Death, Disturbance, Inhabitant, InstanceCounters, Observation,
 };
-use crate::keeper::{Bounds, Exit, Spawn};
+use crate::keeper::{Bounds, Spawn};
 use crate::observe::LocalObservation;
-use crate::probe::{Life, Waited};
-use crate::process;
-use crate::render::{Identity, Rendered, Step};
+use crate::render::{Identity, Rendered};
 
 /// Longest log of one process.
 const LOG_BYTES_MAX: u64 = 16 << 20;
 /// Open files for every process: connections must not run into a shell's 1024.
 const FILES_MAX: u64 = 1 << 20;
-/// Between looks at a step that runs.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a bed is made from.
 pub(crate) struct Placed {
@@ -84,6 +82,10 @@ pub(crate) struct LocalBed {
     pub(super) agents: BTreeMap<String, (String, u32)>,
     agents_started: u32,
     pub(super) reported_dead: BTreeSet<String>,
+    /// Instances that were ended on purpose and do not run.
+    pub(super) ended: BTreeSet<String>,
+    /// Instances that are held.
+    pub(super) held: BTreeSet<String>,
 }
 
 impl LocalBed {
@@ -102,6 +104,8 @@ impl LocalBed {
             agents: BTreeMap::new(),
             agents_started: 0,
             reported_dead: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            held: BTreeSet::new(),
         }
     }
 
@@ -110,7 +114,13 @@ impl LocalBed {
         format!("{}/{what}", self.placed.name)
     }
 
-    fn spawn(&self, what: &str, pod: &str, argv: &[String], (dir, log): (&Path, &str)) -> Spawn {
+    pub(super) fn spawn(
+        &self,
+        what: &str,
+        pod: &str,
+        argv: &[String],
+        (dir, log): (&Path, &str),
+    ) -> Spawn {
         Spawn {
             name: self.kept_name(what),
             argv: argv.to_vec(),
@@ -127,10 +137,15 @@ impl LocalBed {
     }
 
     fn start_instance(&mut self, index: usize) -> Result<(), LabError> {
-        let rendered = self.placed.rendered[index].clone();
-        for step in &rendered.prepare {
+        for step in &self.placed.rendered[index].prepare {
             self.run_step(index, step)?;
         }
+        self.launch(index)
+    }
+
+    /// Starts the process of an instance, on what is there.
+    pub(super) fn launch(&mut self, index: usize) -> Result<(), LabError> {
+        let rendered = self.placed.rendered[index].clone();
         let name = &rendered.instance;
         let pod = self.placed.layout.contexts[index].pod.clone();
         let mut spawn = self.spawn(name, &pod, &rendered.start, (&rendered.dir, LOG));
@@ -167,114 +182,7 @@ impl LocalBed {
         lock(&self.placed.keeper).spawn(&spawn)
     }
 
-    /// Runs a command before the start to its good end.
-    fn run_step(&self, index: usize, step: &Step) -> Result<(), LabError> {
-        let rendered = &self.placed.rendered[index];
-        let pod = &self.placed.layout.contexts[index].pod;
-        let what = format!("{} ({})", rendered.instance, step.name);
-        let log = format!("{}.log", step.name.replace(['/', ' '], "-"));
-        let spawn = self.spawn(&what, pod, &step.command, (&rendered.dir, &log));
-        lock(&self.placed.keeper).spawn(&spawn)?;
-        let deadline = Instant::now() + step.within;
-        let exit = loop {
-            if let Some(exit) = lock(&self.placed.keeper).exit_of(&spawn.name)? {
-                break Some(exit);
-            }
-            if Instant::now() >= deadline {
-                break None;
-            }
-            process::pause(PAUSE);
-        };
-        let tail = lock(&self.placed.keeper).tail(&spawn.name)?;
-        lock(&self.placed.keeper).stop(&spawn.name, libc::SIGTERM, Duration::ZERO)?;
-        match exit {
-            Some(exit) if exit.how == crate::keeper::Ending::Code(0) => Ok(()),
-            Some(exit) => Err(LabError::Died {
-                instance: what,
-                how: exit.how.to_string(),
-                log_tail: exit.tail,
-            }),
-            None => Err(LabError::NotReady {
-                instance: what,
-                probe: String::from("it did not end"),
-                waited: step.within,
-                log_tail: tail,
-            }),
-        }
-    }
-
-    fn wait_ready(&self, index: usize) -> Result<(), LabError> {
-        let rendered = &self.placed.rendered[index];
-        let kept = self.kept_name(&rendered.instance);
-        let mut failure: Option<LabError> = None;
-        let mut exit: Option<Exit> = None;
-        let waited =
-            rendered.probe.wait(
-                &self.door(index),
-                rendered.ready_within,
-                &mut || match lock(&self.placed.keeper).exit_of(&kept) {
-                    Ok(None) => Life::Running,
-                    Ok(found) => {
-                        exit = found;
-                        Life::Ended
-                    }
-                    Err(error) => {
-                        failure = Some(error);
-                        Life::Ended
-                    }
-                },
-            );
-        if let Some(error) = failure {
-            return Err(error);
-        }
-        let instance = rendered.instance.clone();
-        match waited {
-            Waited::Ready(_) => self.conflict(index).map_or(Ok(()), Err),
-            Waited::Gone => Err(self.conflict(index).unwrap_or_else(|| LabError::Died {
-                instance,
-                how: exit
-                    .as_ref()
-                    .map_or_else(|| String::from("it is gone"), |e| e.how.to_string()),
-                log_tail: exit.map(|exit| exit.tail).unwrap_or_default(),
-            })),
-            Waited::NotReady { waited, answer } => {
-                let log_tail = lock(&self.placed.keeper).tail(&kept).unwrap_or_default();
-                Err(self.conflict(index).unwrap_or(LabError::NotReady {
-                    instance,
-                    probe: answer,
-                    waited,
-                    log_tail,
-                }))
-            }
-        }
-    }
-
-    /// A port of the instance that somebody else has taken since it was chosen.
-    ///
-    /// Asked after a good probe, too: it may have been answered by the wrong one.
-    fn conflict(&self, index: usize) -> Option<LabError> {
-        if !self.placed.pods.are_open_to_strangers() {
-            return None;
-        }
-        let context = &self.placed.layout.contexts[index];
-        let all = process::snapshot();
-        let own =
-            process::with_descendants(&all, &self.pid_of(&context.name).into_iter().collect());
-        let listens = context
-            .routes
-            .iter()
-            .filter_map(|route| route.listen.as_ref());
-        let mut places = listens
-            .map(|listen| SocketAddr::from((listen.address, listen.port)))
-            .chain([context.admin]);
-        let taken = places.find(|at| addresses::is_held_by_others(*at, &own))?;
-        Some(LabError::PortInUse {
-            address: taken.to_string(),
-            holder: addresses::holder(taken),
-        })
-    }
-
-    fn door(&self, index: usize) -> Door {
+    pub(super) fn door(&self, index: usize) -> Door {
         let pod = &self.placed.layout.contexts[index].pod;
         self.placed.pods.door(pod)
     }
@@ -341,6 +249,23 @@ impl Bed for LocalBed {
 
     fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
         ask::ask(&self.placed, ask)
+    }
+
+    fn disturb(&mut self, what: &Disturbance) -> Result<Deed, LabError> {
+        self.begin(what)
+    }
+
+    fn mend(&mut self) -> Result<(), LabError> {
+        self.bring_back()
+    }
+
+    fn read_back(
+        &mut self,
+        topic: &TopicOf,
+        run: u64,
+        acknowledged: &[Acknowledged],
+    ) -> Result<ReadBackRecord, LabError> {
+        admin::read_back(&self.placed, topic, run, acknowledged)
     }
 
     fn endpoint(&self, edge: &str, from: &str) -> Result<Endpoint, LabError> {

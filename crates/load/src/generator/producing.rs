@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use tare_kafka::audit::{Serials, VALUE_BYTES_MIN};
 use tare_kafka::batch::Header;
 use tare_kafka::compress::Compression;
 use tare_kafka::sasl::Credentials;
@@ -174,6 +175,9 @@ impl<'a> Producing<'a> {
             batch_bytes: spec.batch_bytes as usize,
             request_bytes_max: spec.request_bytes_max as usize,
             in_flight_max: usize::from(spec.in_flight_max),
+            serials: spec
+                .serials
+                .map(|serials| Serials::of(serials.run, serials.first_writer + part.worker)),
             compression: (compression(spec.compression), spec.compression_level),
             partitioner: match spec.partitioner {
                 spec::Partitioner::Sticky => Partitioner::Sticky,
@@ -227,6 +231,11 @@ fn contents_of(
             value: Some(value.clone().into_bytes()),
         })
         .collect();
+    let shortest = values.iter().map(Vec::len).min().unwrap_or(0);
+    if spec.serials.is_some() && shortest < VALUE_BYTES_MIN {
+        let must = "at least 16 bytes where records are numbered to be read back";
+        return Err(number("the length of a payload", shortest, must));
+    }
     let stamps = spec.stamps_of_run.map(Stamps::of_run);
     Ok(Contents::new(&values, &headers, keys(spec.keys), stamps))
 }

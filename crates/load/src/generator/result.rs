@@ -80,6 +80,11 @@ pub(crate) fn assemble(
             .map(|records| records.counts),
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
+        acknowledged: gathered
+            .ends
+            .iter()
+            .flat_map(|end| end.acknowledged.clone())
+            .collect(),
         tls: tls(gathered),
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),

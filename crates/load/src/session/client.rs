@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
 
-use tare_schema::agent::Fault;
+use tare_schema::agent::{Acknowledged, Fault};
 use tare_schema::load::session::OnFailure;
 
 use super::machine::{NO_ROW, Next, RUNAWAY, UNSENDABLE};
@@ -423,6 +423,10 @@ impl<C: Carrier> Client for Sessions<C> {
 
     fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         self.inner.counts(tell);
+    }
+
+    fn acknowledged(&self, tell: &mut dyn FnMut(Acknowledged)) {
+        self.inner.acknowledged(tell);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -1,6 +1,6 @@
 //! What a worker tells while and after it works.
 
-use tare_schema::agent::{RecordCounts, TlsCount};
+use tare_schema::agent::{Acknowledged, RecordCounts, TlsCount};
 
 use crate::engine::{Counts, Stages};
 use crate::tally::Tally;
@@ -78,6 +78,8 @@ pub struct WorkerEnd {
     pub bytes_received: u64,
     /// What the protocol counted of its own.
     pub protocol_counts: Vec<(&'static str, u64)>,
+    /// Which of its records were acknowledged, where they are numbered.
+    pub acknowledged: Vec<Acknowledged>,
     /// What its handshakes agreed on.
     pub tls: Vec<TlsCount>,
     /// Steps of the realtime clock.

@@ -78,6 +78,10 @@ impl<C: Client> Worker<C> {
         let mut protocol_counts = Vec::new();
         let mut note = |name, count| protocol_counts.push((name, count));
         self.engine.client().counts(&mut note);
+        let mut acknowledged = Vec::new();
+        self.engine
+            .client()
+            .acknowledged(&mut |one| acknowledged.push(one));
         let fixed_ns = match started {
             true => book.arrivals().window_end_ns(),
             false => 0,
@@ -96,6 +100,7 @@ impl<C: Client> Worker<C> {
             bytes_sent: spent.bytes_sent,
             bytes_received: spent.bytes_received,
             protocol_counts,
+            acknowledged,
             tls: self.io.sockets.take_tls_counts(),
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),

@@ -15,6 +15,8 @@ use crate::read::Run;
 /// All sentences, from a view that holds everything else.
 pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
     let mut sentences = findings::findings(&run.plan, view);
+    let noticed = view.disturbances.iter().flat_map(|one| &one.sentences);
+    sentences.extend(noticed.map(|text| sentence(SentenceKind::Finding, text.clone())));
     sentences.extend(warnings::warnings(run, view));
     sentences.extend(findings::notes(&run.plan, view));
     sentences

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::arm::ArmDef;
+use super::event::EventDef;
 use super::load::LoadSection;
 use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
@@ -45,6 +46,14 @@ pub struct ExperimentDef {
     /// Steps of the workload to be taken, by name.
     #[serde(default)]
     pub prepare: Vec<Name>,
+    /// What is done to the test bed during the window of each trial, in any order. What is still down or held at its end is brought
+    /// back before the next one.
+    #[serde(default)]
+    pub events: Vec<EventDef>,
+    /// The step whose topic is read back after each trial: what was acknowledged and is not there, or is there twice, is counted. Default:
+    /// with events, the one step that makes a topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<Name>,
     /// When targets are started afresh. Default: block (for every arm in every block).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
@@ -303,6 +312,9 @@ pub struct QuickDef {
     /// Other repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
+    /// Other events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<EventDef>>,
     /// Other restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,

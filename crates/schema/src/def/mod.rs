@@ -4,6 +4,7 @@
 //! checks against their JSON Schema, editors complete from it. `Option` means "not written".
 
 mod arm;
+mod event;
 mod experiment;
 mod load;
 mod sites;
@@ -14,6 +15,7 @@ pub use arm::{
     ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OnDef, OnWord, OwnDef, SidecarDef,
     SidecarsDef,
 };
+pub use event::EventDef;
 pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
     PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,

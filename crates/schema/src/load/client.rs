@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallSpec, FetchSpec, ProduceSpec};
+use super::{CallSpec, FetchSpec, ProduceSpec, SerialSpec};
 
 /// The protocol spoken and how many connections carry it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +89,13 @@ impl ClientSpec {
             ClientSpec::KafkaProduce { .. } => "kafka-produce",
             ClientSpec::KafkaFetch { .. } => "kafka-fetch",
             ClientSpec::Planned { name, .. } => name,
+        }
+    }
+
+    /// Has its records numbered, as those of one writer or several (one for each worker) of a run; nothing where it writes none.
+    pub fn number_records(&mut self, run: u64, first_writer: u32) {
+        if let ClientSpec::KafkaProduce { produce, .. } = self {
+            produce.serials = Some(SerialSpec { run, first_writer });
         }
     }
 

@@ -22,7 +22,7 @@ pub use fetch::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
-pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec};
+pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 pub use session::SessionSpec;

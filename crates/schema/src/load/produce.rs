@@ -35,9 +35,22 @@ pub struct ProduceSpec {
     pub payloads: Payloads,
     /// The number of the run in the stamps of its records; `None`: they have no stamps.
     pub stamps_of_run: Option<u64>,
+    /// What numbers its records, so that what was acknowledged can be read back and accounted for; `None`: nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serials: Option<SerialSpec>,
     /// Who we are, where brokers ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
+}
+
+/// Whose numbers records bear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SerialSpec {
+    /// Number of the run: records of another one are told apart.
+    pub run: u64,
+    /// Number of the first worker among the writers of the run; the next ones follow.
+    pub first_writer: u32,
 }
 
 /// Whose word is waited for.
@@ -145,6 +158,7 @@ impl Default for ProduceSpec {
             keys: Keys::None,
             payloads: Payloads::Body,
             stamps_of_run: None,
+            serials: None,
             login: None,
         }
     }

@@ -188,6 +188,8 @@ pub(super) fn cells(
             load,
             prepare,
             audit,
+            events: Vec::new(),
+            read_back: None,
         });
     }
     (levels, cells)

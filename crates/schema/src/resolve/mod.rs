@@ -7,6 +7,7 @@ mod about;
 mod asks;
 mod audit;
 mod check;
+mod events;
 mod levels;
 mod load;
 mod pacing;
@@ -219,6 +220,8 @@ fn plan(
     let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
     asks::check_factors(scope, root, def);
     let mut arms = topology::arms(scope, root, def, folder);
+    let mut cells = all_cells(&arms, cells);
+    events::lay(scope, root, def, folder, (&arms, &mut cells));
     let addressing = addressing(def, choices);
     let site_links = sites::sites(scope, root, def, &mut arms, addressing);
     for (index, name) in def.prepare.iter().enumerate() {
@@ -232,7 +235,7 @@ fn plan(
             scope.problem(root.place(&["prepare", &index.to_string()]), said);
         }
     }
-    if compare == Compare::Levels && levels.len() == 1 {
+    if compare == Compare::Levels && levels.len() == 1 && def.events.is_empty() {
         let said = "levels are compared, but there is only one: add a factor with several values";
         scope.problem(root.place(&["compare"]), said);
     }
@@ -257,7 +260,7 @@ fn plan(
             of_load: workload::of_load(folder),
         },
         compare,
-        cells: all_cells(&arms, cells),
+        cells,
         blocks: run::blocks(scope, root, def, choices),
         noise_floor: choices
             .noise_floor
@@ -429,7 +432,7 @@ fn check_arm_names(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, comp
             scope.problem(root.place(&["arms", &index.to_string(), "name"]), said);
         }
     }
-    if compare == Compare::Arms && def.arms.len() == 1 {
+    if compare == Compare::Arms && def.arms.len() == 1 && def.events.is_empty() {
         let said = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
         scope.problem(root.key_place(&["arms"]), said);
     }

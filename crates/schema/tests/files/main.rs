@@ -3,6 +3,7 @@
 //! | module | ring |
 //! | --- | --- |
 //! | `asks` | pure: instances that others ask
+//! | `events` | pure: what is done to a test bed during a trial, and what is read back |
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
 //! | `sites` | pure: who stands where, and how far that is |
@@ -21,6 +22,7 @@
 
 mod asks;
 mod bench;
+mod events;
 mod golden;
 mod kafka;
 mod mistakes;

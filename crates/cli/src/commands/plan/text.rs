@@ -8,8 +8,8 @@ use tare_report::{pace, quantity};
 use tare_schema::estimate::estimate;
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{
-    Addressing, Arm, Ceiling, Compare, Form, NoiseFloor, Plan, Published, PublishedFigure, Restart,
-    RoleLoad,
+    Addressing, Arm, Ceiling, Compare, Form, NoiseFloor, Plan, PlannedEvent, Promise, Published,
+    PublishedFigure, Restart, RoleLoad,
 };
 
 use super::noise::Earlier;
@@ -36,6 +36,9 @@ pub fn text(plan: &Plan, earlier: &Earlier, out: &Path, known: Option<&Ceiling>)
     }
     for line in loads(plan) {
         page.entry("load", &line);
+    }
+    for line in events(plan) {
+        page.entry("events", &line);
     }
     page.entry("cells", &cells(plan));
     page.entry("order", &order(plan));
@@ -166,6 +169,27 @@ fn load(role: &RoleLoad, several: bool) -> String {
     let over = counted(connections.into(), "connection");
     let warmup = seconds(*warmup_ns);
     format!("{who}{model}, {protocol} over {over}, warm-up {warmup}, {window}")
+}
+
+/// What is done to the test bed of the first cell, and what is read back; other cells differ in names only.
+fn events(plan: &Plan) -> Vec<String> {
+    let Some(cell) = plan.cells.first() else {
+        return Vec::new();
+    };
+    let act =
+        |event: &PlannedEvent| format!("{} at {}", event.act.in_words(), seconds(event.at_ns));
+    let mut lines: Vec<String> = cell.events.iter().map(act).collect();
+    lines.extend(cell.read_back.as_ref().map(|read_back| {
+        let promises = match read_back.promises.as_slice() {
+            [] => "what was acknowledged and is not there is counted",
+            [Promise::NoneLost] => "a trial is invalid when an acknowledged record is lost",
+            [Promise::NoneDuplicated] => "a trial is invalid when a record is there twice",
+            _ => "a trial is invalid when an acknowledged record is lost, or one is there twice",
+        };
+        let topic = &read_back.topic.topic;
+        format!("everything in {topic} is read back after each trial; {promises}")
+    }));
+    lines
 }
 
 fn cells(plan: &Plan) -> String {

@@ -285,7 +285,7 @@ impl Admin {
     }
 
     /// One fetch from one replica, whoever leads.
-    fn fetch(
+    pub(super) fn fetch(
         &mut self,
         topic: &str,
         partition: i32,

@@ -108,7 +108,12 @@ impl Produce {
     /// A batch is written.
     fn acknowledged(&mut self, batch: u32, ended: Stamp, bound: Bound, out: &mut impl Outlet) {
         let slot = self.store.slot(batch);
-        let partition = &self.partitions[slot.partition as usize];
+        let partition = &mut self.partitions[slot.partition as usize];
+        if self.plan.serials.is_some() {
+            let count = u64::from(slot.batch.count());
+            // Beyond so many gaps a record counts as not acknowledged: an audit then says less, but nothing wrong.
+            let _ = partition.acknowledged.add_range(slot.first, count);
+        }
         let values = self.plan.contents[partition.topic].value_bytes();
         self.counts.batches += 1;
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
@@ -150,7 +155,13 @@ impl Produce {
                 self.identity.renew();
                 self.unsign(batch);
             }
-            Some(E::RequestTimedOut | E::NotEnoughReplicasAfterAppend) => {
+            // A leader that had written it before it was one no more says so too.
+            Some(
+                E::RequestTimedOut
+                | E::NotEnoughReplicasAfterAppend
+                | E::NotLeaderOrFollower
+                | E::KafkaStorageError,
+            ) => {
                 self.store.slot_mut(batch).in_doubt = true;
             }
             _ if code.remedy() == Remedy::GiveUp => {

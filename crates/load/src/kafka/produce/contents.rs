@@ -80,6 +80,14 @@ impl Contents {
         self.stamps.map(|stamps| stamps.write(intended_ns))
     }
 
+    /// How far before the end of its record a value begins, and how long it is.
+    #[inline]
+    pub(super) fn place_of(&self, value: usize) -> (usize, usize) {
+        let record = &self.values[value];
+        let from_end = record.bytes().len() - record.value_at();
+        (from_end, record.value_bytes())
+    }
+
     /// Bytes of a value on average.
     pub(super) fn value_bytes(&self) -> u64 {
         let sum: usize = self.values.iter().map(Record::value_bytes).sum();

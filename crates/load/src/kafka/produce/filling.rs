@@ -1,5 +1,7 @@
 //! Records into batches: which partition, which batch, and what waits where there is none.
 
+use tare_kafka::batch::Marks;
+
 use super::contents::{Partitioner, partition_of, parts};
 use super::{EXPIRE, LINGER, Produce};
 use crate::client::{Outlet, Run, WaitCause};
@@ -52,12 +54,13 @@ impl Produce {
             };
             let topic = self.partitions[at].topic;
             let timestamp_ms = self.timestamp_ms(run.released_ns);
-            let stamp = self.plan.contents[topic].stamp(run.intended_ns);
+            let marks = self.marks(topic, at, run.intended_ns);
             let slot = self.store.slot_mut(batch);
-            let taken = slot.batch.repeat(most - done, timestamp_ms, stamp);
+            let taken = slot.batch.repeat(most - done, timestamp_ms, marks);
             if taken > 0 {
                 slot.note(run.due.ticket, taken);
             }
+            self.partitions[at].filled += u64::from(taken);
             done += taken;
             if done < most {
                 self.close_open(at);
@@ -88,15 +91,30 @@ impl Produce {
             let Some(batch) = self.open_batch(at, run.released_ns, out) else {
                 return 0;
             };
+            let marks = self.marks(topic, at, run.intended_ns);
             let slot = self.store.slot_mut(batch);
-            let parts = parts(&self.plan.contents[topic], value, key.as_deref());
+            let contents = &self.plan.contents[topic];
+            let parts = parts(contents, value, key.as_deref());
             if slot.batch.push(&parts, timestamp_ms) {
+                let (from_end, bytes) = contents.place_of(value);
+                slot.batch.mark(from_end, bytes, marks);
                 slot.note(run.due.ticket, 1);
+                self.partitions[at].filled += 1;
                 return 1;
             }
             self.close_open(at);
         }
         0
+    }
+
+    /// What is written over the front of the values that go next into a partition.
+    #[inline]
+    fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> Marks {
+        let filled = self.partitions[at].filled;
+        Marks {
+            stamp: self.plan.contents[topic].stamp(intended_ns),
+            serial: self.plan.serials.map(|serials| serials.write(filled)),
+        }
     }
 
     #[inline]
@@ -115,6 +133,7 @@ impl Produce {
         let batch = self.store.open(topic, at as u32, self.next_order, now_ns)?;
         self.next_order += 1;
         partition.open = Some(batch);
+        self.store.slot_mut(batch).first = partition.filled;
         if self.plan.linger_ns == 0 {
             self.stirred = true;
         } else {

@@ -18,9 +18,11 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use tare_kafka::audit::Serials;
 pub use tare_kafka::compress::Compression;
 use tare_kafka::compress::{CompressError, Compressor};
 use tare_kafka::kafka_protocol::messages::ApiKey;
+use tare_schema::agent::Acknowledged;
 pub use tare_stats::random::Random;
 
 use contents::Chooser;
@@ -91,6 +93,8 @@ pub struct ProducePlan {
     pub request_bytes_max: usize,
     /// Requests on one connection at once.
     pub in_flight_max: usize,
+    /// What numbers its records, so that they can be accounted for.
+    pub serials: Option<Serials>,
     /// How batches are compressed, and how hard.
     pub compression: (Compression, Option<i32>),
     /// How partitions are chosen.
@@ -331,6 +335,10 @@ impl Client for Produce {
         for (name, count) in self.counts.named() {
             tell(name, count);
         }
+    }
+
+    fn acknowledged(&self, tell: &mut dyn FnMut(Acknowledged)) {
+        self.tell_acknowledged(tell);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -2,8 +2,14 @@
 
 use std::collections::VecDeque;
 
+use tare_kafka::audit::Ranges;
+use tare_schema::agent::Acknowledged;
+
 use super::Produce;
 use crate::client::Outlet;
+
+/// Gaps among what was acknowledged that are kept: each is a batch that was given up.
+const GAPS_MAX: usize = 1 << 16;
 
 /// A partition.
 #[derive(Debug)]
@@ -29,6 +35,10 @@ pub(super) struct Partition {
     pub paused_until_ns: u64,
     /// Number of the next record, with idempotence.
     pub sequence: i32,
+    /// Records that were put into batches.
+    pub filled: u64,
+    /// Those of them that were acknowledged, by their place in that order; kept where records are numbered.
+    pub acknowledged: Ranges,
 }
 
 impl Partition {
@@ -44,6 +54,8 @@ impl Partition {
             alone: false,
             paused_until_ns: 0,
             sequence: 0,
+            filled: 0,
+            acknowledged: Ranges::new(GAPS_MAX),
         }
     }
 
@@ -80,6 +92,22 @@ impl Produce {
         }
         self.stirred = true;
         self.settle_waiting(out);
+    }
+
+    /// Tells which records were acknowledged, where they are numbered.
+    pub(super) fn tell_acknowledged(&self, tell: &mut dyn FnMut(Acknowledged)) {
+        let Some(serials) = self.plan.serials else {
+            return;
+        };
+        for partition in self.partitions.iter().filter(|one| one.filled > 0) {
+            let ranges = partition.acknowledged.all().iter();
+            tell(Acknowledged {
+                topic: self.plan.cluster.topics[partition.topic].clone(),
+                partition: partition.index,
+                writer: serials.writer(),
+                ranges: ranges.map(|&(from, to)| [from, to - from]).collect(),
+            });
+        }
     }
 
     /// A batch that came back is to be sent again. When all of its partition are back, they go to the front in their order.

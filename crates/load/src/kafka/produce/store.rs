@@ -18,6 +18,8 @@ pub(super) struct Slot {
     pub opened_ns: u64,
     /// Place among the batches of its partition.
     pub order: u64,
+    /// Place of its first record among all of the partition.
+    pub first: u64,
     /// Number of its first record, once it has been sent.
     pub sequence: Option<i32>,
     /// When its first byte went for the first time.
@@ -69,6 +71,7 @@ impl Store {
                     partition,
                     opened_ns: 0,
                     order: 0,
+                    first: 0,
                     sequence: None,
                     sent_ns: None,
                     blocked: None,

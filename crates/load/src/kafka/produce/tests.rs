@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
+use tare_kafka::audit::{Account, Found, Serials};
 use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::records::Batches;
@@ -18,6 +19,9 @@ use crate::kafka::cluster::tests::plan as cluster_plan;
 use crate::kafka::sim::{Asked, Brokers, Fate};
 use crate::tally::Quantity;
 
+/// The run in the numbers of records.
+const RUN: u64 = 77;
+
 fn plan(idempotence: Idempotence) -> ProducePlan {
     ProducePlan {
         cluster: ClusterPlan {
@@ -32,6 +36,7 @@ fn plan(idempotence: Idempotence) -> ProducePlan {
         batch_bytes: 2000,
         request_bytes_max: 1 << 20,
         in_flight_max: 5,
+        serials: Some(Serials::of(RUN, 0)),
         compression: (Compression::None, None),
         partitioner: Partitioner::Sticky,
         keys: Keys::None,
@@ -67,6 +72,36 @@ fn sequences_are_whole(brokers: &Brokers) {
             *next += stored.count;
         }
     }
+}
+
+/// What was acknowledged against what the brokers have.
+fn account(sim: &Sim<Produce, Brokers>) -> Found {
+    let mut account = Account::of_run(RUN);
+    crate::client::Client::acknowledged(sim.engine.client(), &mut |one| {
+        for [from, count] in one.ranges {
+            let told = account.acknowledged(one.partition, one.writer, (from, count));
+            told.unwrap();
+        }
+    });
+    for (&partition, log) in &sim.net.far.logs {
+        for stored in log {
+            account.read(partition, 0, &stored.bytes).unwrap();
+        }
+    }
+    account.close()
+}
+
+/// Everything acknowledged is there once and in order.
+fn all_is_there(sim: &Sim<Produce, Brokers>) {
+    let found = account(sim);
+    let right = sim.engine.book().counts().all.right;
+    let kept = Found {
+        acknowledged: right,
+        read: right + found.unacknowledged,
+        unacknowledged: found.unacknowledged,
+        ..Found::default()
+    };
+    assert_eq!(found, kept);
 }
 
 #[test]
@@ -148,6 +183,7 @@ fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
     sim.run_until(60 * S);
     assert_eq!(sim.engine.book().counts().all.right, 50_000);
     assert_eq!(sim.net.far.records(), 50_000);
+    all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
     for (partition, log) in &sim.net.far.logs {
         assert!(log.len() > 300, "partition {partition} has its share");
@@ -211,6 +247,7 @@ fn a_leader_that_moves_is_followed_and_nothing_is_lost() {
     sim.run_until(30 * S);
     assert_eq!(sim.engine.book().counts().all.right, 3000);
     assert_eq!(sim.net.far.records(), 3000);
+    all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
 }
 
@@ -233,6 +270,7 @@ fn a_broker_that_dies_loses_and_doubles_nothing_with_idempotence() {
     let counts = sim.engine.book().counts();
     assert_eq!(counts.all.right, 4000, "{:?}", sim.classes.seen());
     assert_eq!(sim.net.far.records(), 4000);
+    all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
 }
 
@@ -247,7 +285,10 @@ fn without_idempotence_a_lost_answer_doubles_and_with_it_does_not() {
         sim.run_until(20 * S);
         assert_eq!(sim.engine.book().counts().all.right, 1000);
         assert_eq!(sim.net.far.records() > 1000, extra, "{idempotence:?}");
-        assert!(sim.net.far.records() >= 1000);
+        let found = account(&sim);
+        assert_eq!((found.acknowledged, found.lost), (1000, 0));
+        let doubled = sim.net.far.records() as u64 - 1000;
+        assert_eq!(found.duplicated, doubled, "each copy is seen");
     }
 }
 
@@ -263,6 +304,7 @@ fn a_message_that_is_too_large_fails_in_words_and_what_follows_goes_on() {
     assert_eq!(all.right + all.errors, 2000);
     assert!((2..=40).contains(&all.errors), "{all:?}");
     assert_eq!(sim.net.far.records(), all.right as i64);
+    all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
     let seen = sim.classes.seen();
     assert_eq!(seen[0].class.to_string(), "message-too-large");
@@ -321,6 +363,7 @@ fn a_full_buffer_makes_records_wait_and_none_is_lost() {
     sim.run_until(60 * S);
     assert_eq!(sim.engine.book().counts().all.right, 5000);
     assert_eq!(sim.net.far.records(), 5000);
+    all_is_there(&sim);
     sequences_are_whole(&sim.net.far);
 }
 
@@ -384,6 +427,7 @@ proptest! {
         // A refused batch may have been written when its first answer was lost: never fewer than acknowledged.
         let stored = sim.net.far.records() as u64;
         prop_assert!(stored >= all.right && stored <= 700, "{} stored, {:?}", stored, all);
+        all_is_there(&sim);
         sequences_are_whole(&sim.net.far);
     }
 }

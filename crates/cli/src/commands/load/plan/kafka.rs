@@ -94,6 +94,7 @@ fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
         keys: args.keys.map_or(usual.keys, |keys| keys.0),
         payloads: payloads(args)?,
         stamps_of_run: None,
+        serials: None,
         login: match (&args.sasl_user, &args.sasl_password_file) {
             (Some(user), Some(file)) => Some(LoginSpec {
                 mechanism: args

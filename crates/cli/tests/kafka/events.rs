@@ -1,0 +1,82 @@
+//! A whole run whose brokers are killed, held and moved: what is in its records, and what it says of what was read back.
+
+use std::fs;
+
+use tare_schema::record::TrialRecord;
+
+use crate::bed::LIMIT;
+use crate::rig::{finish, only_run, records, stderr, stdout, tare};
+
+const EXPERIMENT: &str = "\
+question: What does a producer notice of all this?
+workload: {use: kafka, brokers: 3, partitions: 3, replicas: 3, acks: all, idempotence: true}
+targets: {kafka: {min_insync_replicas: 2, session_timeout_ms: 2000, log_dir: memory}}
+arms: [{name: disturbed}]
+noise_floor: skipped
+prepare: [topic]
+load: {use: produce, rate: 500, duration: 10s, warmup: 500ms, timeout: 30s, sample_every: 100ms}
+events:
+  - {at: 500ms, reassign: topic}
+  - {at: 2s, kill: broker}
+  - {at: 5s, start: broker}
+  - {at: 9s, pause: broker-2}
+  - {at: 9400ms, resume: broker}
+blocks: 1
+seed: 3
+";
+
+fn event(record: &TrialRecord, act: &str) -> (Vec<String>, Option<u64>) {
+    let found = record.events.iter().find(|event| event.act == act).unwrap();
+    assert!(!found.failed, "{act}: {}", found.told);
+    assert!(found.began_ns.unwrap() >= found.at_ns, "{found:?}");
+    (found.to.clone(), found.done_ns)
+}
+
+#[test]
+fn a_run_kills_moves_and_holds_brokers_and_reads_back_everything_that_was_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("disturbed.yaml");
+    fs::write(&file, EXPERIMENT).unwrap();
+    let out = folder.path().join("runs");
+    let args = [
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let output = finish(&mut tare(&args), LIMIT * 2);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+
+    let run = only_run(&out).unwrap();
+    // Others use this machine meanwhile: a trial may be unfit and repeated, but what was read back counts in each.
+    let records = records(&run);
+    assert!(!records.is_empty(), "{said}");
+    for record in &records {
+        let (killed, ended_ns) = event(record, "kill");
+        let (started, ready_ns) = event(record, "start");
+        assert_eq!(killed, started, "{:?}", record.events);
+        assert!(ready_ns > ended_ns && ended_ns.is_some());
+        event(record, "reassign");
+        assert_eq!(event(record, "pause").0, ["broker-2"]);
+        let found = record.read_back.as_ref().unwrap();
+        let right = record.load[0].right + 250;
+        assert_eq!(found.acknowledged, right, "the warm-up is read back too");
+        assert!(found.read >= found.acknowledged, "{found:?}");
+        assert_eq!((found.lost, found.duplicated, found.foreign), (0, 0, 0));
+        assert!(found.broken.is_empty());
+        assert!(record.load[0].protocol_counts["retries"] > 0);
+        // Nothing is known of what a part consumed that was ended meanwhile.
+        let part = record.parts.iter().find(|part| part.instance == killed[0]);
+        assert_eq!(part.and_then(|part| part.cpu_ns), None);
+    }
+    let told = stdout(&output);
+    assert!(
+        told.contains(" acknowledged records lost, 0 doubled"),
+        "{told}"
+    );
+    assert!(
+        told.contains("kill one of broker-1, broker-2, broker-3 at 2"),
+        "{told}"
+    );
+}

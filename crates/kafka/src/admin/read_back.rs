@@ -1,0 +1,82 @@
+//! A whole topic read back into an account, once all its replicas are in sync.
+
+use std::time::Duration;
+
+use crate::audit::{Account, AccountError};
+use crate::link::Patience;
+
+use super::error::AdminError;
+use super::offsets::When;
+use super::{Admin, PartitionView};
+
+/// How often a leader that is lost on the way is asked for anew.
+const TRIES: u32 = 5;
+
+impl Admin {
+    /// Reads all records of a topic, each partition from its leader, once every replica is in sync.
+    ///
+    /// # Errors
+    /// When the replicas do not come in sync in time, a leader is lost, a batch is corrupt, or records are gone already.
+    pub fn read_back(
+        &mut self,
+        topic: &str,
+        account: &mut Account,
+        within: Duration,
+    ) -> Result<(), AdminError> {
+        let topics = self.wait_until_in_sync(&[topic], Patience::of(within), within.as_secs())?;
+        let partitions = topics.into_iter().flat_map(|topic| topic.partitions);
+        for partition in partitions {
+            let key = (topic.to_owned(), partition.partition);
+            let asked = std::slice::from_ref(&key);
+            let first = self.offsets(asked, When::Earliest)?.get(&key).copied();
+            let end = self.offsets(asked, When::Latest)?.get(&key).copied();
+            let (first, end) = (first.unwrap_or(0), end.unwrap_or(0));
+            if first > 0 {
+                let partition = partition.partition;
+                return Err(AccountError::Deleted { partition, first }.into());
+            }
+            self.read_partition(topic, &partition, end, account)?;
+        }
+        Ok(())
+    }
+
+    fn read_partition(
+        &mut self,
+        topic: &str,
+        partition: &PartitionView,
+        end: i64,
+        account: &mut Account,
+    ) -> Result<(), AdminError> {
+        let number = partition.partition;
+        let mut leader = partition.leader;
+        let mut next = 0;
+        let mut tries = 0;
+        while next < end {
+            let fetched = match leader {
+                Some(leader) => self.fetch(topic, number, leader, next),
+                None => Err(AdminError::Input(format!("nobody leads {topic}-{number}"))),
+            };
+            let data = match fetched {
+                Ok(data) => data,
+                Err(error) if tries == TRIES => return Err(error),
+                Err(_) => {
+                    tries += 1;
+                    let now = self.topics_named(&[topic])?;
+                    let mut all = now.into_iter().flat_map(|topic| topic.partitions);
+                    leader = all
+                        .find(|one| one.partition == number)
+                        .and_then(|one| one.leader);
+                    continue;
+                }
+            };
+            let before = next;
+            next = account.read(number, next, data.records.as_deref().unwrap_or_default())?;
+            if next == before {
+                return Err(AdminError::Input(format!(
+                    "{topic}-{number} ends at offset {next} and should end at {end}: see the leader's log"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Asks the brokers of a bed as an administrator does, each through the door of its pod.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tare_kafka::admin::reassign::Limit;
+use tare_kafka::admin::{Admin, AdminError};
+use tare_kafka::assign::Move;
+use tare_kafka::audit::Account;
+use tare_kafka::link::{Address, Dial, Dialler, Patience, Settings};
+use tare_schema::agent::Acknowledged;
+use tare_schema::plan::TopicOf;
+use tare_schema::record::ReadBackRecord;
+
+use super::bed::Placed;
+use super::layout::stem;
+use crate::LabError;
+use crate::deed::Deed;
+use crate::door::Door;
+
+/// Limit of an order to the cluster, and of what follows from it: brokers may be down meanwhile.
+const WITHIN: Duration = Duration::from_secs(60);
+/// Limit of one answer.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// The way to the brokers of a step.
+struct Brokers {
+    at: Vec<Address>,
+    dial: Arc<Dialler>,
+}
+
+impl Brokers {
+    fn of(placed: &Placed, topic: &TopicOf) -> Result<Brokers, LabError> {
+        let TopicOf {
+            step: name,
+            part,
+            port,
+            ..
+        } = topic;
+        let of_part = |name: &str| name == part || stem(name) == part;
+        let mut doors: BTreeMap<IpAddr, Door> = BTreeMap::new();
+        let mut at = Vec::new();
+        let contexts = placed.layout.contexts.iter();
+        for context in contexts.filter(|context| of_part(&context.name)) {
+            let port = context.ports.get(port).ok_or_else(|| {
+                LabError::Plan(format!(
+                    "the step `{name}` asks the port `{port}` of {}, which has none of that name",
+                    context.name
+                ))
+            })?;
+            at.push(Address {
+                host: context.address.to_string(),
+                port: *port,
+            });
+            doors.insert(context.address, placed.pods.door(&context.pod));
+        }
+        let dial = move |to: SocketAddr, within: Duration| {
+            // Each broker is asked by somebody beside it: nothing on the way can refuse that.
+            let door = doors.get(&to.ip()).or_else(|| doors.values().next());
+            let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
+            door.ok_or_else(none)?.connect(to, within)
+        };
+        Ok(Brokers {
+            at,
+            dial: Arc::new(dial),
+        })
+    }
+
+    fn admin(self) -> Result<Admin, AdminError> {
+        let settings = Settings {
+            client_id: "tare-lab".to_owned(),
+            dial: Dial::By(self.dial),
+            answer_within: ANSWER,
+            ..Settings::default()
+        };
+        Ok(Admin::connect(self.at, settings)?)
+    }
+}
+
+/// Has the preferred leaders of a topic lead again.
+pub(super) fn elect(placed: &Placed, of: &TopicOf) -> Result<Deed, LabError> {
+    let brokers = Brokers::of(placed, of)?;
+    let topic = of.topic.clone();
+    Deed::by("elect", move || {
+        in_words(brokers.admin().and_then(|mut admin| {
+            let found = admin.topics_named(&[&topic])?;
+            let partitions = found.iter().flat_map(|topic| &topic.partitions);
+            let wanted: Vec<i32> = partitions
+                .filter(|one| !one.is_preferred_led())
+                .map(|one| one.partition)
+                .collect();
+            if wanted.is_empty() {
+                return Ok(String::from("the preferred leaders led already"));
+            }
+            let count = wanted.len();
+            let asked = BTreeMap::from([(topic.clone(), wanted)]);
+            let outcomes = admin.elect_preferred(Some(&asked))?;
+            let refused = outcomes.iter().find_map(|one| one.refusal.as_ref());
+            match refused {
+                Some(refusal) => Err(AdminError::Input(format!(
+                    "not every preferred leader leads: {refusal}"
+                ))),
+                None => Ok(format!("{count} partitions have another leader")),
+            }
+        }))
+    })
+}
+
+/// Moves each partition of a topic to the next brokers in turn, and waits until all are there.
+pub(super) fn reassign(placed: &Placed, of: &TopicOf) -> Result<Deed, LabError> {
+    let brokers = Brokers::of(placed, of)?;
+    let topic = of.topic.clone();
+    Deed::by("reassign", move || {
+        in_words(brokers.admin().and_then(|mut admin| {
+            let mut all: Vec<i32> = admin.sites()?.iter().map(|site| site.broker).collect();
+            all.sort_unstable();
+            let placed = admin.placed(std::slice::from_ref(&topic))?;
+            let next = |broker: &i32| {
+                let at = all.iter().position(|one| one == broker).unwrap_or(0);
+                all[(at + 1) % all.len()]
+            };
+            let moves: Vec<Move> = placed
+                .into_iter()
+                .map(|one| Move {
+                    to: one.replicas.iter().map(next).collect(),
+                    topic: one.topic,
+                    partition: one.partition,
+                    from: one.replicas,
+                })
+                .collect();
+            admin.reassign(&moves, Limit::None)?;
+            let began = Instant::now();
+            let mut patience = Patience::of(WITHIN);
+            while admin.reassignments()?.iter().any(|one| one.topic == topic) {
+                if !patience.wait() {
+                    return Err(AdminError::Late {
+                        what: String::from("the partitions did not arrive"),
+                        seconds: WITHIN.as_secs(),
+                    });
+                }
+            }
+            let seconds = began.elapsed().as_secs_f64();
+            Ok(format!(
+                "{} partitions moved in {seconds:.1} s",
+                moves.len()
+            ))
+        }))
+    })
+}
+
+fn in_words(done: Result<String, AdminError>) -> Result<String, String> {
+    done.map_err(|error| error.to_string())
+}
+
+/// Reads a topic back and holds it against what was acknowledged.
+pub(super) fn read_back(
+    placed: &Placed,
+    of: &TopicOf,
+    run: u64,
+    acknowledged: &[Acknowledged],
+) -> Result<ReadBackRecord, LabError> {
+    let topic = of.topic.as_str();
+    let failed =
+        |error: AdminError| LabError::Plan(format!("{topic} cannot be read back: {error}"));
+    let mut account = Account::of_run(run);
+    for one in acknowledged.iter().filter(|one| one.topic == topic) {
+        for &[from, count] in &one.ranges {
+            account
+                .acknowledged(one.partition, one.writer, (from, count))
+                .map_err(|error| failed(error.into()))?;
+        }
+    }
+    let mut admin = Brokers::of(placed, of)?.admin().map_err(failed)?;
+    admin
+        .read_back(topic, &mut account, WITHIN)
+        .map_err(failed)?;
+    let found = account.close();
+    Ok(ReadBackRecord {
+        topic: topic.to_owned(),
+        acknowledged: found.acknowledged,
+        read: found.read,
+        lost: found.lost,
+        duplicated: found.duplicated,
+        unacknowledged: found.unacknowledged,
+        disordered: found.disordered,
+        foreign: found.foreign,
+        broken: Vec::new(),
+    })
+}

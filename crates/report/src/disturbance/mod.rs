@@ -1,0 +1,191 @@
+//! What was done to test beds during trials, what the load noticed of it, and what was read back.
+
+mod samples;
+mod words;
+
+use std::collections::BTreeMap;
+
+use tare_schema::record::{EventRecord, TrialRecord};
+use tare_schema::view::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
+
+use crate::cells::middle;
+use crate::read::{Run, Trial};
+use samples::Moment;
+
+/// Heads of [`DisturbedTrial::texts`].
+pub const HEADS: [&str; 9] = [
+    "done",
+    "silent for",
+    "slowest",
+    "sent again",
+    "errors",
+    "acknowledged",
+    "read back",
+    "lost",
+    "doubled",
+];
+
+/// Cells whose beds were disturbed, in the order of the plan, and samples that could not be read.
+pub fn disturbances(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
+    let mut views = Vec::new();
+    let mut skipped = Vec::new();
+    for cell in &run.plan.cells {
+        let of_cell = |trial: &&Trial| {
+            let record = &trial.record;
+            let there = !record.events.is_empty() || record.read_back.is_some();
+            there && !record.superseded && record.arm == cell.arm && record.level == cell.level
+        };
+        // Samples are told from the start of the warm-up on, events from the start of the window.
+        let warmup_ns = cell.load.first().map_or(0, |role| role.load.warmup_ns);
+        let trials: Vec<Seen<'_>> = run
+            .trials
+            .iter()
+            .filter(of_cell)
+            .map(|trial| seen(trial, warmup_ns, &mut skipped))
+            .collect();
+        if trials.is_empty() {
+            continue;
+        }
+        let rows: Vec<DisturbedTrial> = trials.iter().map(row).collect();
+        let events = events(&trials);
+        views.push(DisturbanceView {
+            level: cell.level.clone(),
+            arm: cell.arm.clone(),
+            sentences: words::sentences(&cell.events, &events, &rows),
+            events,
+            series: series(&trials),
+            trials: rows,
+        });
+    }
+    (views, skipped)
+}
+
+/// A trial with its samples, whose times are from the start of the window.
+struct Seen<'a> {
+    record: &'a TrialRecord,
+    moments: Vec<Moment>,
+}
+
+fn seen<'a>(trial: &'a Trial, warmup_ns: u64, skipped: &mut Vec<String>) -> Seen<'a> {
+    let record = &trial.record;
+    let mut moments = samples::read(&trial.folder).unwrap_or_else(|why| {
+        skipped.push(format!("trials/{:04}/samples.csv: {why}", record.trial));
+        Vec::new()
+    });
+    moments.retain(|one| one.offset_ns > warmup_ns);
+    for moment in &mut moments {
+        moment.offset_ns -= warmup_ns;
+    }
+    Seen { record, moments }
+}
+
+fn row(seen: &Seen<'_>) -> DisturbedTrial {
+    let record = seen.record;
+    let began = record
+        .events
+        .iter()
+        .filter_map(|event| event.began_ns)
+        .min();
+    let window_ns = record.load.iter().map(|role| role.window_ns).max();
+    let within: Vec<Moment> = seen
+        .moments
+        .iter()
+        .filter(|one| window_ns.is_none_or(|end| one.offset_ns <= end))
+        .copied()
+        .collect();
+    let counts = |name: &str| {
+        let all = record
+            .load
+            .iter()
+            .map(|role| role.protocol_counts.get(name));
+        all.flatten().copied().reduce(|a, b| a + b)
+    };
+    let mut row = DisturbedTrial {
+        trial: record.trial,
+        done: words::done(&record.events),
+        silent_ns: began.and_then(|from_ns| samples::silence(&within, from_ns)),
+        slowest_ns: seen.moments.iter().filter_map(|one| one.slowest_ns).max(),
+        sent_again: counts("retries"),
+        errors: record
+            .load
+            .iter()
+            .map(|role| role.errors + role.unfinished)
+            .sum(),
+        read_back: record.read_back.as_ref().map(|found| ReadBackView {
+            acknowledged: found.acknowledged,
+            read: found.read,
+            lost: found.lost,
+            duplicated: found.duplicated,
+        }),
+        texts: Vec::new(),
+    };
+    row.texts = words::texts(&row);
+    row
+}
+
+/// The events by their place, with median times.
+fn events(trials: &[Seen<'_>]) -> Vec<EventMark> {
+    let mut places: BTreeMap<usize, Vec<&EventRecord>> = BTreeMap::new();
+    for trial in trials {
+        for (place, event) in trial.record.events.iter().enumerate() {
+            places.entry(place).or_default().push(event);
+        }
+    }
+    let median = |values: Vec<Option<u64>>| {
+        let known: Vec<Option<f64>> = values
+            .into_iter()
+            .flatten()
+            .map(|value| Some(value as f64))
+            .collect();
+        (!known.is_empty()).then(|| middle(known)).flatten()
+    };
+    places
+        .into_values()
+        .filter_map(|all| {
+            let began_ns = median(all.iter().map(|one| one.began_ns).collect())?;
+            let done_ns = median(all.iter().map(|one| one.done_ns).collect());
+            Some(EventMark {
+                label: words::label(&all),
+                began_ns: began_ns as u64,
+                done_ns: done_ns.map(|ns| ns as u64),
+            })
+        })
+        .collect()
+}
+
+/// The moments by their place, over the trials.
+fn series(trials: &[Seen<'_>]) -> Vec<MomentPoint> {
+    let mut places: BTreeMap<u64, Vec<Moment>> = BTreeMap::new();
+    for moment in trials.iter().flat_map(|trial| &trial.moments) {
+        // The last sample of a load is cut short where its drain ended.
+        places.entry(moment.offset_ns).or_default().push(*moment);
+    }
+    let of = |values: Vec<Option<f64>>| middle(values);
+    places
+        .into_iter()
+        .filter(|(_, all)| all.len() * 2 > trials.len())
+        .map(|(offset_ns, all)| {
+            let length_ns = all
+                .iter()
+                .map(|one| one.length_ns)
+                .max()
+                .unwrap_or(1)
+                .max(1);
+            let rate = |one: &Moment| one.right as f64 * 1e9 / one.length_ns.max(1) as f64;
+            let slowest: Vec<Option<f64>> = all
+                .iter()
+                .filter_map(|one| Some(Some(one.slowest_ns? as f64)))
+                .collect();
+            MomentPoint {
+                offset_ns,
+                length_ns,
+                right_per_s: of(all.iter().map(|one| Some(rate(one))).collect()).unwrap_or(0.0),
+                errors: all.iter().map(|one| one.errors).sum(),
+                slowest_ns: (!slowest.is_empty())
+                    .then(|| of(slowest))
+                    .flatten()
+                    .map(|ns| ns as u64),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,209 @@
+//! Disturbances in words.
+
+use std::collections::BTreeMap;
+
+use tare_schema::metric::Unit;
+use tare_schema::plan::PlannedEvent;
+use tare_schema::record::EventRecord;
+use tare_schema::view::{DisturbedTrial, EventMark};
+
+use crate::cells::middle;
+use crate::quantity::{self, MISSING};
+
+/// What is said of a cell.
+pub fn sentences(
+    planned: &[PlannedEvent],
+    events: &[EventMark],
+    trials: &[DisturbedTrial],
+) -> Vec<String> {
+    let mut all = Vec::new();
+    if !planned.is_empty() && !events.is_empty() {
+        all.push(noticed(planned, events, trials));
+    }
+    all.extend(read_back(trials));
+    all
+}
+
+/// `In 20 trials: kill one of broker-1, broker-2, broker-3 at 3 s (…): no answer for 1.8 s (0.4–2.3 s), …`.
+fn noticed(planned: &[PlannedEvent], events: &[EventMark], trials: &[DisturbedTrial]) -> String {
+    let first = planned.first().map_or_else(String::new, |event| {
+        format!("{} at {}", event.act.in_words(), time(event.at_ns as f64))
+    });
+    let again: Vec<String> = events[1..]
+        .iter()
+        .map(|mark| {
+            let done = mark.done_ns.map_or_else(String::new, |done_ns| {
+                let took_ns = done_ns.saturating_sub(mark.began_ns);
+                format!(", done after {}", time(took_ns as f64))
+            });
+            format!("{} at {}{done}", mark.label, time(mark.began_ns as f64))
+        })
+        .collect();
+    let again = match again.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", again.join("; ")),
+    };
+    let silent = spread(trials.iter().map(|trial| trial.silent_ns));
+    let slowest = spread(trials.iter().map(|trial| trial.slowest_ns));
+    let sent_again: Option<u64> = trials.iter().map(|trial| trial.sent_again).sum();
+    let sent_again = sent_again.map_or_else(String::new, |count| {
+        let batches = quantity::counted(count, "batch", "batches");
+        format!("; {batches} sent again")
+    });
+    let errors: u64 = trials.iter().map(|trial| trial.errors).sum();
+    let count = quantity::counted(trials.len() as u64, "trial", "trials");
+    let errors = quantity::counted(errors, "error", "errors");
+    format!(
+        "In {count}: {first}{again}. No answer at all for {silent}, the slowest answer took {slowest}{sent_again}; {errors}."
+    )
+}
+
+/// `0 of 160,000 acknowledged records lost, 0 doubled, in 20 trials (160,000 read back).`
+fn read_back(trials: &[DisturbedTrial]) -> Option<String> {
+    let all_read: Vec<_> = trials.iter().filter_map(|trial| trial.read_back).collect();
+    if all_read.is_empty() {
+        return None;
+    }
+    let sum = |count: fn(&tare_schema::view::ReadBackView) -> u64| -> String {
+        quantity::count(all_read.iter().map(count).sum::<u64>() as f64)
+    };
+    let trials = match (all_read.len(), trials.len()) {
+        (read, all) if read == all => quantity::counted(read as u64, "trial", "trials"),
+        (read, all) => format!("{read} of {all} trials"),
+    };
+    Some(format!(
+        "{} of {} acknowledged records lost, {} doubled, in {trials} ({} read back).",
+        sum(|found| found.lost),
+        sum(|found| found.acknowledged),
+        sum(|found| found.duplicated),
+        sum(|found| found.read),
+    ))
+}
+
+/// A median with its extremes.
+fn spread(values: impl Iterator<Item = Option<u64>>) -> String {
+    let mut known: Vec<f64> = values.flatten().map(|value| value as f64).collect();
+    known.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (known.first().copied(), known.last().copied()) else {
+        return MISSING.to_owned();
+    };
+    let median = middle(known.iter().copied().map(Some).collect()).unwrap_or(least);
+    match known.len() {
+        1 => time(median),
+        _ => format!("{} ({} to {})", time(median), time(least), time(most)),
+    }
+}
+
+fn time(ns: f64) -> String {
+    quantity::value(Unit::Nanoseconds, ns)
+}
+
+/// What an event is called: `kill broker-1`, or `kill broker-1 (× 3), broker-2 (× 2)`.
+pub fn label(events: &[&EventRecord]) -> String {
+    let act = events.first().map_or("", |event| event.act.as_str());
+    let mut to: BTreeMap<String, u64> = BTreeMap::new();
+    for event in events {
+        *to.entry(event.to.join(" and ")).or_default() += 1;
+    }
+    let names: Vec<String> = match to.len() {
+        1 => to.into_keys().collect(),
+        _ if act == "elect" || act == "reassign" => Vec::new(),
+        _ => to
+            .into_iter()
+            .filter(|(name, _)| !name.is_empty())
+            .map(|(name, count)| format!("{name} (× {count})"))
+            .collect(),
+    };
+    format!("{act} {}", names.join(", ")).trim_end().to_owned()
+}
+
+/// What was done in one trial.
+pub fn done(events: &[EventRecord]) -> String {
+    let words = events.iter().map(|event| {
+        let to = event.to.join(" and ");
+        let at = event.began_ns.unwrap_or(event.at_ns);
+        let failed = match event.failed {
+            true => format!(": {}", event.told),
+            false => String::new(),
+        };
+        format!("{} {to} at {}{failed}", event.act, time(at as f64))
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+/// The figures of a trial in the order of the heads.
+pub fn texts(row: &DisturbedTrial) -> Vec<String> {
+    let ns = |value: Option<u64>| value.map_or_else(|| MISSING.to_owned(), |ns| time(ns as f64));
+    let count = |value: Option<u64>| {
+        value.map_or_else(|| MISSING.to_owned(), |count| quantity::count(count as f64))
+    };
+    vec![
+        row.done.clone(),
+        ns(row.silent_ns),
+        ns(row.slowest_ns),
+        count(row.sent_again),
+        count(Some(row.errors)),
+        count(row.read_back.map(|found| found.acknowledged)),
+        count(row.read_back.map(|found| found.read)),
+        count(row.read_back.map(|found| found.lost)),
+        count(row.read_back.map(|found| found.duplicated)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_schema::plan::Act;
+    use tare_schema::view::ReadBackView;
+
+    fn trial(silent_ms: u64, lost: u64) -> DisturbedTrial {
+        DisturbedTrial {
+            trial: 1,
+            done: String::new(),
+            silent_ns: Some(silent_ms * 1_000_000),
+            slowest_ns: Some(3_400_000_000),
+            sent_again: Some(6),
+            errors: 0,
+            read_back: Some(ReadBackView {
+                acknowledged: 8000,
+                read: 8000 - lost,
+                lost,
+                duplicated: 0,
+            }),
+            texts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_done_noticed_and_read_back_is_said_in_two_sentences() {
+        let of = vec!["broker-1".to_owned(), "broker-2".to_owned()];
+        let planned = [PlannedEvent {
+            at_ns: 3_000_000_000,
+            act: Act::Kill { of },
+        }];
+        let mark = |label: &str, began_ns, done_ns| EventMark {
+            label: label.to_owned(),
+            began_ns,
+            done_ns,
+        };
+        let events = [
+            mark("kill", 3_000_000_000, Some(3_001_000_000)),
+            mark("start broker-1", 9_000_000_000, Some(14_200_000_000)),
+        ];
+        let trials = [trial(300, 0), trial(500, 1), trial(400, 0)];
+        let said = sentences(&planned, &events, &trials);
+        assert_eq!(
+            said,
+            [
+                "In 3 trials: kill one of broker-1, broker-2 at 3.00 s (start broker-1 at 9.00 s, done after 5.20 s). \
+                 No answer at all for 400 ms (300 ms to 500 ms), the slowest answer took 3.40 s (3.40 s to 3.40 s); \
+                 18 batches sent again; 0 errors.",
+                "1 of 24,000 acknowledged records lost, 0 doubled, in 3 trials (23,999 read back)."
+            ]
+        );
+        assert_eq!(
+            texts(&trials[1]),
+            ["", "500 ms", "3.40 s", "6", "0", "8000", "7999", "1", "0"]
+        );
+    }
+}

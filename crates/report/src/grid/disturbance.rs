@@ -1,0 +1,52 @@
+//! The tables of what was done to test beds: each trial, and the seconds around it.
+
+use std::collections::BTreeMap;
+
+use tare_schema::metric::Unit;
+use tare_schema::view::DisturbanceView;
+
+use super::Grid;
+use crate::disturbance::HEADS;
+use crate::quantity::{self, MISSING};
+
+/// A row per trial.
+pub fn trials(view: &DisturbanceView) -> Grid {
+    let mut grid = Grid::new(&[&["trial"], &HEADS[..]].concat(), 2);
+    for trial in &view.trials {
+        let mut row = vec![trial.trial.to_string()];
+        row.extend(trial.texts.iter().cloned());
+        grid.rows.push(row);
+    }
+    grid
+}
+
+/// A row per second, with what was done in it.
+pub fn seconds(view: &DisturbanceView) -> Grid {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let mut grid = Grid::new(&["second", "done", "answers", "slowest", "errors"], 2);
+    // Answers, errors and the slowest of each second; a sample belongs to the one it begins in.
+    let mut seconds: BTreeMap<u64, (f64, u64, Option<u64>)> = BTreeMap::new();
+    for point in &view.series {
+        let second = point.offset_ns.saturating_sub(point.length_ns) / SECOND_NS;
+        let (answers, errors, slowest) = seconds.entry(second).or_default();
+        *answers += point.right_per_s * point.length_ns as f64 / SECOND_NS as f64;
+        *errors += point.errors;
+        *slowest = (*slowest).max(point.slowest_ns);
+    }
+    for (second, (answers, errors, slowest)) in seconds {
+        let here = view.events.iter();
+        let here = here.filter(|event| event.began_ns / SECOND_NS == second);
+        let done: Vec<&str> = here.map(|event| event.label.as_str()).collect();
+        grid.rows.push(vec![
+            second.to_string(),
+            done.join("; "),
+            quantity::count(answers.round()),
+            slowest.map_or_else(
+                || MISSING.to_owned(),
+                |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+            ),
+            quantity::count(errors as f64),
+        ]);
+    }
+    grid
+}

@@ -1,0 +1,204 @@
+//! What is done to the test bed during each trial, and what is read back after it.
+
+use super::Scope;
+use crate::catalog::WorkloadFolder;
+use crate::def::{EventDef, ExperimentDef};
+use crate::load::{Acks, Body, ClientSpec, Stop};
+use crate::name::Name;
+use crate::plan::{Act, Arm, Cell, PlannedEvent, Promise, ReadBackPlan, TopicOf};
+use crate::problem::hint;
+use crate::topology::Instance;
+use crate::yaml::Node;
+
+/// The shortest value in which a record has room for its number, behind a stamp.
+const VALUE_BYTES_MIN: u64 = 16;
+
+/// Lays events and what is read back into the cells of all arms.
+pub(super) fn lay(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    (arms, cells): (&[Arm], &mut [Cell]),
+) {
+    for (at, arm) in arms.iter().enumerate() {
+        let instances = &arm.topology.instances;
+        let mut events: Vec<PlannedEvent> = Vec::new();
+        for (index, written) in def.events.iter().enumerate() {
+            match event(written, folder, instances, cells) {
+                Ok(event) => events.push(event),
+                // Arms share their parts: one word about each mistake is enough.
+                Err(said) if at == 0 => {
+                    scope.problem(root.place(&["events", &index.to_string()]), said);
+                }
+                Err(_) => {}
+            }
+        }
+        events.sort_by_key(|event| event.at_ns);
+        for cell in cells.iter_mut().filter(|cell| cell.arm == arm.name) {
+            cell.events.clone_from(&events);
+        }
+    }
+    let mut said = Vec::new();
+    for cell in cells.iter_mut() {
+        said.extend(too_late(cell));
+        match read_back(def, cell) {
+            Ok(found) => cell.read_back = found,
+            Err(why) => said.push(why),
+        }
+    }
+    said.dedup();
+    for why in said {
+        let key = if def.read_back.is_some() {
+            "read_back"
+        } else {
+            "events"
+        };
+        scope.problem(root.place(&[key]), why);
+    }
+}
+
+fn event(
+    def: &EventDef,
+    folder: &WorkloadFolder,
+    instances: &[Instance],
+    cells: &[Cell],
+) -> Result<PlannedEvent, String> {
+    let of = |name: &Name| subjects(name, folder, instances);
+    let topic = |name: &Name| topic_step(name, cells);
+    let mut acts: Vec<Result<Act, String>> = Vec::new();
+    let mut on = |name: &Option<Name>, act: fn(Vec<String>) -> Act| {
+        acts.extend(name.as_ref().map(|name| of(name).map(act)));
+    };
+    on(&def.kill, |of| Act::Kill { of });
+    on(&def.stop, |of| Act::Stop { of });
+    on(&def.start, |of| Act::Start { of });
+    on(&def.pause, |of| Act::Pause { of });
+    on(&def.resume, |of| Act::Resume { of });
+    let elect = def.elect.as_ref().map(topic);
+    acts.extend(elect.map(|step| step.map(|step| Act::Elect { step })));
+    let reassign = def.reassign.as_ref().map(topic);
+    acts.extend(reassign.map(|step| step.map(|step| Act::Reassign { step })));
+    if acts.len() != 1 {
+        return Err(String::from(
+            "an event does one thing: give one of kill, stop, start, pause, resume, elect and reassign",
+        ));
+    }
+    acts.remove(0).map(|act| PlannedEvent {
+        at_ns: def.at.as_ns(),
+        act,
+    })
+}
+
+/// An instance by its name, or all of a part.
+fn subjects(
+    name: &Name,
+    folder: &WorkloadFolder,
+    instances: &[Instance],
+) -> Result<Vec<String>, String> {
+    let name = name.0.as_str();
+    if instances.iter().any(|instance| instance.name == name) {
+        return Ok(vec![name.to_owned()]);
+    }
+    let numbered = |instance: &&Instance| {
+        let rest = instance.name.strip_prefix(name);
+        let number = rest.and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let mut all: Vec<String> = match folder.def.parts.contains_key(name) {
+        true => {
+            let of_part = instances.iter().filter(numbered);
+            of_part.map(|instance| instance.name.clone()).collect()
+        }
+        false => Vec::new(),
+    };
+    all.sort_by_key(|name| (name.len(), name.clone()));
+    if all.is_empty() {
+        let known = instances.iter().map(|instance| instance.name.as_str());
+        return Err(format!(
+            "no instance or part \"{name}\"{}",
+            hint(name, known)
+        ));
+    }
+    Ok(all)
+}
+
+/// The name of a step that makes a topic and is taken.
+fn topic_step(name: &Name, cells: &[Cell]) -> Result<String, String> {
+    let steps = cells.iter().flat_map(|cell| &cell.prepare);
+    let known: Vec<TopicOf> = steps.filter_map(TopicOf::of).collect();
+    if known.iter().any(|topic| topic.step == name.0) {
+        return Ok(name.0.clone());
+    }
+    Err(format!(
+        "no step \"{name}\" that makes a topic is taken: name one under `prepare`{}",
+        hint(name, known.iter().map(|topic| topic.step.as_str()))
+    ))
+}
+
+/// Events behind the end of a window never happen.
+fn too_late(cell: &Cell) -> Option<String> {
+    let window_ns = cell.load.iter().map(|role| match role.load.stop {
+        Stop::Duration { window_ns } => window_ns,
+        Stop::Count { .. } | Stop::Interrupted => u64::MAX,
+    });
+    let window_ns = window_ns.max()?;
+    let late = cell.events.iter().find(|event| event.at_ns >= window_ns)?;
+    Some(format!(
+        "\"{}\" is planned for when the window is over: make the load's duration longer",
+        late.act.in_words()
+    ))
+}
+
+/// The topic that is read back, if one is.
+fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, String> {
+    let topics: Vec<TopicOf> = cell.prepare.iter().filter_map(TopicOf::of).collect();
+    let topic = match (&def.read_back, topics.as_slice()) {
+        (Some(name), topics) => Some(
+            topics
+                .iter()
+                .find(|topic| topic.step == name.0)
+                .ok_or_else(|| format!("no step \"{name}\" that makes a topic is taken"))?,
+        ),
+        (None, [one]) if !cell.events.is_empty() => Some(one),
+        (None, _) => None,
+    };
+    let Some(topic) = topic else { return Ok(None) };
+    let mut promises = vec![Promise::NoneLost, Promise::NoneDuplicated];
+    let mut writers = 0;
+    for role in &cell.load {
+        let ClientSpec::KafkaProduce { produce, .. } = &role.load.client else {
+            continue;
+        };
+        let to = |path: &str| path.trim_start_matches('/') == topic.topic;
+        if !role.load.requests.iter().any(|request| to(&request.path)) {
+            continue;
+        }
+        writers += 1;
+        let short = role
+            .load
+            .requests
+            .iter()
+            .find(|request| match &request.body {
+                Body::Filler { bytes } => *bytes < VALUE_BYTES_MIN,
+                _ => false,
+            });
+        if short.is_some() {
+            return Err(format!(
+                "records are numbered to be read back, so a payload has at least {VALUE_BYTES_MIN} bytes"
+            ));
+        }
+        promises.retain(|promise| match promise {
+            Promise::NoneLost => produce.acks == Acks::All,
+            Promise::NoneDuplicated => produce.idempotence,
+        });
+    }
+    match (writers, &def.read_back) {
+        (0, Some(name)) => Err(format!("nobody writes to the topic of step \"{name}\"")),
+        (0, None) => Ok(None),
+        _ => Ok(Some(ReadBackPlan {
+            topic: topic.clone(),
+            promises,
+        })),
+    }
+}

@@ -1,0 +1,106 @@
+//! What is done to a test bed during a trial, and what is read back after it.
+
+use tare_schema::find::Library;
+use tare_schema::plan::{Act, Form, Plan, Promise};
+use tare_schema::problem::Problems;
+use tare_schema::resolve::{Choices, resolve};
+
+use crate::bench::{repository, source};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn resolved(text: &str) -> Result<Plan, Problems> {
+    let library = Library::in_directory(&repository());
+    let choices = Choices::new(Form::Full, vec![0, 1]);
+    resolve(&source("case.yaml", text), &library.catalog, &choices)
+}
+
+fn with(workload: &str, events: &str) -> String {
+    format!(
+        "question: q\nworkload: {{use: kafka, {workload}}}\narms: [{{name: a}}]\nprepare: [topic]\n\
+         load: {{use: produce, rate: 100, duration: 10s}}\nevents:\n{events}\n"
+    )
+}
+
+fn said(events: &str) -> String {
+    let text = with("acks: all", events);
+    resolved(&text).unwrap_err().to_string()
+}
+
+#[test]
+fn the_experiment_of_a_killed_broker_kills_one_of_three_and_reads_everything_back() {
+    let library = Library::in_directory(&repository());
+    let source = library.find("kafka-benchmark/broker-killed").unwrap();
+    for (form, at_s) in [(Form::Full, 5), (Form::Quick, 3)] {
+        let choices = Choices::new(form, vec![0, 1]);
+        let plan = resolve(&source, &library.catalog, &choices).unwrap();
+        let [cell] = plan.cells.as_slice() else {
+            panic!("{} cells", plan.cells.len());
+        };
+        let [kill, start] = cell.events.as_slice() else {
+            panic!("{:?}", cell.events);
+        };
+        let brokers = ["broker-1", "broker-2", "broker-3"].map(str::to_owned);
+        assert_eq!(kill.at_ns, at_s * SECOND_NS);
+        assert_eq!(
+            kill.act,
+            Act::Kill {
+                of: brokers.to_vec()
+            }
+        );
+        assert_eq!(
+            start.act,
+            Act::Start {
+                of: brokers.to_vec()
+            }
+        );
+        let found = cell.read_back.as_ref().unwrap();
+        assert_eq!(found.topic.of_trial(3).topic, "tare-3");
+        assert_eq!(found.promises, [Promise::NoneLost, Promise::NoneDuplicated]);
+    }
+}
+
+#[test]
+fn events_are_in_order_of_time_and_promises_are_those_that_the_writers_ask_for() {
+    let events =
+        "  - {at: 8s, elect: topic}\n  - {at: 2s, pause: broker-2}\n  - {at: 4s, resume: broker}";
+    let plan = resolved(&with("acks: \"1\"", events)).unwrap();
+    let cell = &plan.cells[0];
+    let acts: Vec<String> = cell.events.iter().map(|one| one.act.in_words()).collect();
+    assert_eq!(
+        acts,
+        [
+            "pause broker-2",
+            "resume what is held",
+            "elect the preferred leaders of topic"
+        ]
+    );
+    assert_eq!(cell.read_back.as_ref().unwrap().promises, []);
+}
+
+#[test]
+fn an_event_that_cannot_be_is_refused_in_its_line() {
+    for (events, expected) in [
+        ("  - {at: 1s}", "an event does one thing"),
+        (
+            "  - {at: 1s, kill: broker-1, start: broker-2}",
+            "an event does one thing",
+        ),
+        (
+            "  - {at: 1s, kill: broker-4}",
+            "no instance or part \"broker-4\": did you mean",
+        ),
+        (
+            "  - {at: 1s, elect: leaders}",
+            "no step \"leaders\" that makes a topic is taken",
+        ),
+        ("  - {at: 11s, kill: broker}", "when the window is over"),
+    ] {
+        let said = said(events);
+        assert!(said.contains(expected), "{events}: {said}");
+        assert!(said.contains("case.yaml:"), "{said}");
+    }
+    let short = with("acks: all, payload: 10B", "  - {at: 1s, kill: broker}");
+    let said = resolved(&short).unwrap_err().to_string();
+    assert!(said.contains("at least 16 bytes"), "{said}");
+}
