@@ -249,12 +249,14 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("limited.yaml");
-    // Four clients that never pause want far more than a tenth of a core of the server.
+    // Clients that never pause want far more than a fiftieth of a core of the server, however busy the machine is.
     let experiment = "question: What does a limit do, in short?\n\
          workload: {use: echo}\n\
          arms: [{name: direct}]\n\
-         load: {model: closed, clients: 4, duration: 1s, warmup: 100ms, timeout: 2s}\n\
-         limits: {server: {cpu: 0.1, memory: 64MiB}}\n\
+         compare: levels\n\
+         factors: {load.clients: [3, 4]}\n\
+         load: {model: closed, duration: 1s, warmup: 100ms, timeout: 2s}\n\
+         limits: {server: {cpu: 0.02, memory: 64MiB}}\n\
          noise_floor: skipped\n\
          blocks: 1\n\
          seed: 11\n";
@@ -280,14 +282,14 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     };
     let server = part("server");
     let periods = server.limited_periods.unwrap();
-    // Of the ten periods of 100 ms it was stopped in nearly all: it never wanted less than its limit.
+    // In most of the ten periods of 100 ms: it never wants less than its limit.
     let stopped = server.throttled_periods.unwrap();
     assert!(stopped >= 5 && stopped <= periods, "{server:?}");
     assert!(server.throttled_ns.unwrap() > 0, "{server:?}");
-    // A tenth of a core of a second; a period more may lie at each end.
+    // A period more may lie at each end, and the kernel hands out its shares in slices of 5 ms.
     let cpu_ns = server.cpu_ns.unwrap();
     let window_ns = last.machine.as_ref().unwrap().window_ns;
-    assert!(cpu_ns <= window_ns / 10 + 30_000_000, "{server:?}");
+    assert!(cpu_ns <= window_ns / 50 + 30_000_000, "{server:?}");
     assert!(server.rss_peak_bytes.unwrap() <= 64 << 20, "{server:?}");
     assert_eq!(part("client").limited_periods, None);
     let report = |form: &str| {
