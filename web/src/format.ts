@@ -55,6 +55,7 @@ function reading(unit: Unit, value: number): Scale {
   if (unit === "nanoseconds") return size < 999_500_000 ? { label: "ms", per: 1e6 } : { label: "s", per: 1e9 };
   if (unit === "bytes" && size < 999_500) return { label: "kB", per: 1e3 };
   if (unit === "bytes") return size < 999_500_000 ? { label: "MB", per: 1e6 } : { label: "GB", per: 1e9 };
+  if (unit === "bytes-per-second") return { label: "MB/s", per: 1e6 };
   return { label: unit === "per-second" ? "/s" : "s", per: 1 };
 }
 
@@ -72,6 +73,8 @@ export function scaleFor(unit: Unit, largest: Maybe): Scale {
       return { label: "kB", per: 1e3 };
     case "per-second":
       return { label: "/s", per: 1 };
+    case "bytes-per-second":
+      return { label: "MB/s", per: 1e6 };
     case "cpu-seconds-per1000":
       return { label: "CPU-s per 1000", per: 1 };
   }

@@ -6,6 +6,7 @@ import { layoutOf } from "./layout";
 import { Consumption } from "./part/Consumption";
 import { Machine, Plan, Trials } from "./part/Evidence";
 import { Disturbances } from "./part/Disturbance";
+import { Factors } from "./part/Factors";
 import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
 import { Instrument, NoiseFloor } from "./part/Instrument";
@@ -15,6 +16,7 @@ import { Overheads } from "./part/Overheads";
 import { Source } from "./part/Picture";
 import { AsPublished, Published } from "./part/Published";
 import { Requests, Throughput, hasRequests, hasThroughput } from "./part/Requests";
+import { Told } from "./part/Told";
 import { Waterfalls } from "./part/Waterfall";
 import "./style.css";
 import { follow, themeOf } from "./theme";
@@ -25,12 +27,14 @@ const CONTENTS: readonly (readonly [string, string])[] = [
   ["latency", "Latency"],
   ["overhead", "What it adds"],
   ["waterfall", "Part by part"],
+  ["factor", "Against the factor"],
   ["throughput", "Throughput"],
   ["requests", "Requests"],
   ["figures", "Figures"],
   ["over-time", "Over time"],
   ["parts", "CPU and memory"],
   ["network", "Packets"],
+  ["told", "What parts say"],
   ["instrument", "Instrument"],
   ["published", "Published"],
   ["as-published", "As published"],
@@ -49,8 +53,13 @@ function Report({ view }: { view: View }): JSX.Element {
     (id !== "disturbance" || (view.disturbances ?? []).length > 0) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
+    (id !== "factor" || (view.factors ?? []).length > 0) &&
+    (id !== "told" || view.levels.some((level) => level.cells.some((cell) => (cell.told?.rows ?? []).length > 0))) &&
     (id !== "waterfall" || (view.waterfalls ?? []).length > 0);
-  const contents = CONTENTS.filter(([id]) => there(id));
+  // Where levels are compared, how they go with the factor is the answer.
+  const first = (id: string): boolean => view.compare === "levels" && id === "factor";
+  const shown = CONTENTS.filter(([id]) => there(id));
+  const contents = [...shown.filter(([id]) => first(id)), ...shown.filter(([id]) => !first(id))];
   const source = `${view.run.experiment} · run ${view.run.id} · Tare ${view.run.tare}`;
   return (
     <Source.Provider value={source}>
@@ -61,16 +70,19 @@ function Report({ view }: { view: View }): JSX.Element {
         <nav aria-label="Contents">
           <ul>{contents.map(([id, title]) => <li key={id}><a href={`#${id}`}>{title}</a></li>)}</ul>
         </nav>
+        {view.compare === "levels" && <Factors view={view} />}
         <Disturbances view={view} />
         <Latency layout={layout} />
         <Overheads view={view} layout={layout} />
         <Waterfalls view={view} />
         <Throughput view={view} />
         <Requests view={view} />
+        {view.compare === "arms" && <Factors view={view} />}
         <Figures view={view} />
         <OverTime layout={layout} />
         <Consumption layout={layout} />
         <Network view={view} layout={layout} />
+        <Told layout={layout} />
         <Instrument layout={layout} />
         <Published view={view} />
         <AsPublished view={view} />

@@ -34,6 +34,10 @@ export type Metric =
   | "service-median"
   | "service-p99"
   | "throughput"
+  | "records-written"
+  | "bytes-written"
+  | "records-read"
+  | "bytes-read"
   | "cpu"
   | "cpu-total"
   | "memory"
@@ -42,7 +46,7 @@ export type Metric =
 /**
  * Unit of a metric's value.
  */
-export type Unit = "nanoseconds" | "per-second" | "cpu-seconds-per1000" | "bytes";
+export type Unit = "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes";
 /**
  * Which family an interval belongs to.
  */
@@ -137,6 +141,10 @@ export interface View {
    * What each thing adds to the sum, per level and metric.
    */
   waterfalls?: WaterfallView[];
+  /**
+   * Metrics against the factor, where exactly one is varied.
+   */
+  factors?: FactorView[];
   /**
    * What others published.
    */
@@ -379,6 +387,7 @@ export interface CellView {
    * What crossed each way of each link between sites.
    */
   ways?: WayView[];
+  told?: ToldView;
   machine?: MachineView;
   instrument: InstrumentView;
 }
@@ -565,6 +574,14 @@ export interface PartView {
    */
   packets_per_1000?: number | null;
   /**
+   * Packets in and out per second.
+   */
+  packets_per_s?: number | null;
+  /**
+   * Bytes written to disk per second.
+   */
+  disk_write_per_s?: number | null;
+  /**
    * Bytes written to disk within a window.
    */
   disk_write_bytes?: number | null;
@@ -648,6 +665,37 @@ export interface WayView {
   late_pieces?: number | null;
   /**
    * The figures as people read them, in this order; `–` where they are not known.
+   */
+  texts: string[];
+}
+/**
+ * Figures that parts of one kind give of themselves, from before the first request to after the last answer: warm-up and drain are
+ * in them.
+ */
+export interface ToldView {
+  /**
+   * The parts.
+   */
+  instances: string[];
+  /**
+   * Their figures, in the order in which the target's folder lists them.
+   */
+  rows: ToldRow[];
+}
+/**
+ * One figure of each part.
+ */
+export interface ToldRow {
+  /**
+   * Its name, with what it is of.
+   */
+  name: string;
+  /**
+   * Value of each part, in their order.
+   */
+  values: (number | null)[];
+  /**
+   * The same as people read them; `–` where a part says nothing.
    */
   texts: string[];
 }
@@ -1045,6 +1093,67 @@ export interface WaterfallPart {
    * What it adds, one per sequence in their order; `–` where it is not added alone.
    */
   added_texts: string[];
+}
+/**
+ * One metric against the one factor that has several values.
+ */
+export interface FactorView {
+  /**
+   * Key of the factor: `load.rate`, `workload.replicas`.
+   */
+  factor: string;
+  metric: Metric;
+  /**
+   * Its short name for people.
+   */
+  label: string;
+  unit: Unit;
+  /**
+   * A line per arm that was measured.
+   */
+  lines: FactorLine[];
+}
+/**
+ * An arm over all values of the factor.
+ */
+export interface FactorLine {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Its points in the order of the levels.
+   */
+  points: FactorPoint[];
+}
+/**
+ * An arm at one value of the factor.
+ */
+export interface FactorPoint {
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Value of the factor, where it is a number.
+   */
+  at?: number | null;
+  /**
+   * Mean over blocks with its plain 95 % interval; `None`: not measured, or only a lower bound is known.
+   */
+  value?: Interval | null;
+  /**
+   * The same as people read it.
+   */
+  text: string;
+  /**
+   * Whether the cores of the parts, or that of the agents, were full in most trials: more of anything cannot show there.
+   */
+  full?: boolean;
+  /**
+   * What a published ratio to the first level makes of our first level.
+   */
+  published?: number | null;
 }
 /**
  * A published figure beside ours.

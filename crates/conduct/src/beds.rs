@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{Bed, BedPlan, Environment};
-use tare_schema::plan::{Arm, Cell, Plan, Restart};
+use tare_schema::plan::{Arm, Cell, Plan, Preparation, Restart};
 use tare_schema::topology::Settings;
 
 use crate::order::Slot;
@@ -24,9 +24,18 @@ struct Key {
 /// The beds of a run.
 #[derive(Default)]
 pub(crate) struct Beds {
-    up: Vec<(Key, String, Box<dyn Bed>)>,
+    up: Vec<Up>,
     starts: u32,
     starting: Duration,
+}
+
+/// A bed that is up.
+struct Up {
+    key: Key,
+    name: String,
+    bed: Box<dyn Bed>,
+    /// Steps that it needs only once.
+    taken: Vec<Preparation>,
 }
 
 /// One trial, as far as beds are concerned.
@@ -46,9 +55,9 @@ impl Beds {
         stay: &Stay<'_>,
         environment: &mut dyn Environment,
         logs: &Path,
-    ) -> Result<&mut dyn Bed, LabError> {
+    ) -> Result<(&mut dyn Bed, &mut Vec<Preparation>), LabError> {
         let key = key_of(plan, stay);
-        let index = match self.up.iter().position(|(up, _, _)| *up == key) {
+        let index = match self.up.iter().position(|up| up.key == key) {
             Some(index) => index,
             None => {
                 if plan.restart != Restart::Run {
@@ -64,11 +73,17 @@ impl Beds {
                 }
                 self.starts += 1;
                 self.starting += begun.elapsed();
-                self.up.push((key, name, bed));
+                self.up.push(Up {
+                    key,
+                    name,
+                    bed,
+                    taken: Vec::new(),
+                });
                 self.up.len() - 1
             }
         };
-        Ok(&mut *self.up[index].2)
+        let up = &mut self.up[index];
+        Ok((&mut *up.bed, &mut up.taken))
     }
 
     /// Mean time that a bed took to come up, as far as known.
@@ -78,11 +93,11 @@ impl Beds {
 
     /// Collects logs and stops everything.
     pub fn stop_all(&mut self, logs: &Path) {
-        for (_, name, mut bed) in self.up.drain(..) {
+        for mut up in self.up.drain(..) {
             // Logs are for people: a run is not lost because they cannot be copied.
-            let _ = bed.collect(&logs.join(name));
+            let _ = up.bed.collect(&logs.join(up.name));
             // Dropping the bed ends what would not stop by itself.
-            let _ = bed.stop();
+            let _ = up.bed.stop();
         }
     }
 }

@@ -14,6 +14,7 @@ mod evidence;
 pub mod fitness;
 mod folder;
 mod order;
+mod prepare;
 pub mod proof;
 mod read_back;
 mod refusal;

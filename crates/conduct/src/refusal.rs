@@ -22,13 +22,6 @@ pub(crate) fn refuse_what_cannot_run(plan: &Plan) -> Result<(), ConductError> {
             cannot.join(", ")
         )));
     }
-    let crowded = plan.cells.iter().flat_map(|cell| &cell.load);
-    if let Some(role) = crowded.into_iter().find(|role| role.agents > 1) {
-        return Err(ConductError::Plan(format!(
-            "role {} asks for {} agents: one agent per role is what can be run yet, so leave out `count`",
-            role.role, role.agents
-        )));
-    }
     refuse_what_cannot_be_compared(plan)
 }
 

@@ -1,9 +1,11 @@
 //! What becomes of a trial: from results, usage and proofs to its status.
 
+use std::collections::BTreeMap;
+
 use tare_schema::agent::{Ended, LoadResult};
 use tare_schema::load::Deal;
 use tare_schema::plan::{Plan, RoleLoad};
-use tare_schema::record::{RoleResult, TrialStatus};
+use tare_schema::record::{PartUsage, RoleResult, TrialStatus};
 
 use crate::evidence::Evidence;
 use crate::trial::{Measured, RunningAgent, Usage};
@@ -13,9 +15,10 @@ use crate::{fitness, tail};
 pub(crate) fn judge(
     plan: &Plan,
     agents: Vec<RunningAgent>,
-    usage: Usage,
+    mut usage: Usage,
     evidence: Evidence,
 ) -> Measured {
+    by_their_own_account(&mut usage.parts, &agents);
     let Evidence { proofs, audits, .. } = evidence;
     let mut unfit = Vec::new();
     let mut load = Vec::new();
@@ -87,6 +90,25 @@ pub(crate) fn judge(
     }
 }
 
+/// An agent has no more to do when its window ends: one that was gone before it could be read tells its CPU and memory itself.
+fn by_their_own_account(parts: &mut [PartUsage], agents: &[RunningAgent]) {
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    for agent in agents {
+        let number = numbers.entry(&agent.role.instance).or_default();
+        *number += 1;
+        let name = match *number {
+            1 => agent.role.instance.clone(),
+            more => format!("{}-{more}", agent.role.instance),
+        };
+        let part = parts.iter_mut().find(|part| part.instance == name);
+        if let (Some(part), Some(result)) = (part, &agent.result) {
+            let own = &result.instrument;
+            part.cpu_ns.get_or_insert(own.cpu_ns);
+            part.rss_peak_bytes.get_or_insert(own.peak_rss_bytes);
+        }
+    }
+}
+
 fn nothing_right(load: &[RoleResult]) -> String {
     let worst = load
         .iter()
@@ -109,6 +131,7 @@ fn role_result(role: &RoleLoad, result: LoadResult) -> RoleResult {
         part: 0,
     });
     RoleResult {
+        records: result.flow(&role.load.client),
         offered_per_s: match &result.sessions {
             // A rate of sessions is none of requests.
             Some(_) => None,

@@ -7,7 +7,7 @@ use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{Acknowledged, AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
-use tare_schema::plan::{Cell, Plan, RoleLoad};
+use tare_schema::plan::{Cell, Plan, Preparation, RoleLoad};
 use tare_schema::record::{
     Audited, EventRecord, MachineUsage, PartUsage, Proof, ReadBackRecord, RoleResult, Told,
     TrialStatus,
@@ -17,9 +17,10 @@ use crate::ConductError;
 use crate::clock::{now_unix_us, until};
 use crate::disturb::Disturbances;
 use crate::folder::write_synced;
+use crate::prepare::Prepared;
 use crate::status::judge;
 use crate::traffic::Sent;
-use crate::{evidence, read_back, samples, told};
+use crate::{evidence, prepare, read_back, samples, told};
 
 /// From the order to start to the first intended send: an agent is up, connected and ready in a fraction of it.
 const LEAD: Duration = Duration::from_millis(200);
@@ -84,14 +85,15 @@ pub(crate) fn measure(
     plan: &Plan,
     cell: &Cell,
     (trial, seed): (u32, u64),
-    bed: &mut dyn Bed,
+    (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
     folder: &Path,
     listener: &mut dyn Listener,
 ) -> Result<Trial, ConductError> {
-    for step in &cell.prepare {
-        if let Err(error) = bed.prepare(&step.of_trial(trial)) {
-            return failed_by(bed, error);
-        }
+    match prepare::steps(cell, (trial, seed), (&mut *bed, taken), listener) {
+        Ok(Prepared::Ready) => {}
+        Ok(Prepared::Interrupted) => return Ok(Trial::Interrupted),
+        Ok(Prepared::Failed(reason)) => return Ok(failed(bed, &reason)),
+        Err(error) => return failed_by(bed, error),
     }
     let before = match bed.counters() {
         Ok(before) => before,
@@ -135,6 +137,7 @@ pub(crate) fn measure(
     measured.told = told::told(&before, &after);
     measured.events = disturbances.records();
     read_back::lay(&mut measured, found);
+    prepare::undo(cell, trial, bed);
     Ok(Trial::Measured(Box::new(measured)))
 }
 
@@ -196,6 +199,7 @@ fn lead(cell: &Cell) -> Duration {
 fn share_of(load: &LoadSpec, deal: Deal) -> LoadSpec {
     LoadSpec {
         pacing: load.pacing.share(deal),
+        stop: load.stop.share(deal),
         ..load.clone()
     }
 }

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+mod prepared;
 mod scripted;
 
 use scripted::{Fate, Lab, Memory, plan};
@@ -437,11 +438,13 @@ fn disturbed() -> Plan {
     let of = || vec!["broker-1".to_owned(), "broker-2".to_owned()];
     let topic = Preparation::Topic {
         step: "topic".into(),
+        when: Default::default(),
         part: "broker".into(),
         port: "plain".into(),
         topic: "t-{trial}".into(),
         partitions: 1,
         replicas: 3,
+        fill: None,
     };
     for cell in &mut plan.cells {
         let event = |at_ns, act| PlannedEvent { at_ns, act };

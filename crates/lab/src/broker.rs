@@ -9,7 +9,9 @@ use tare_kafka::frame;
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::create_topics_request::CreatableTopic;
 use tare_kafka::kafka_protocol::messages::metadata_request::MetadataRequestTopic;
-use tare_kafka::kafka_protocol::messages::{CreateTopicsRequest, MetadataRequest, TopicName};
+use tare_kafka::kafka_protocol::messages::{
+    CreateTopicsRequest, DeleteTopicsRequest, MetadataRequest, TopicName,
+};
 use tare_kafka::kafka_protocol::protocol::{Request, StrBytes};
 
 use crate::door::Door;
@@ -18,6 +20,8 @@ use crate::door::Door;
 pub(crate) const METADATA: i16 = 11;
 /// Version of the order for topics: likewise.
 const CREATE_TOPICS: i16 = 6;
+/// Version of the order to delete topics by name: likewise.
+const DELETE_TOPICS: i16 = 5;
 /// Metadata of one topic: some hundred bytes for each partition.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Limit of a connection.
@@ -106,6 +110,23 @@ pub(crate) fn create(door: &Door, at: &str, topic: &Topic, until: Instant) -> Re
                 .as_ref()
                 .map_or_else(|| error.to_string(), ToString::to_string)
         )),
+    }
+}
+
+/// Deletes a topic. The error is in words.
+pub(crate) fn delete(door: &Door, at: &str, topic: &str, until: Instant) -> Result<(), String> {
+    let name = TopicName(StrBytes::from_string(topic.to_owned()));
+    let order = DeleteTopicsRequest::default()
+        .with_timeout_ms(MAKE_MS)
+        .with_topic_names(vec![name]);
+    let answer = ask(door, at, &order, DELETE_TOPICS, until)?;
+    let gone = answer
+        .responses
+        .first()
+        .ok_or("the answer names no topic")?;
+    match ResponseError::try_from_code(gone.error_code) {
+        None => Ok(()),
+        Some(error) => Err(format!("the topic {topic} is not deleted: {error}")),
     }
 }
 

@@ -76,6 +76,12 @@ pub trait Bed: Send {
     /// Why it could not be taken, and the next step.
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError>;
 
+    /// Takes back what a step before a trial has made.
+    ///
+    /// # Errors
+    /// Why it is still there.
+    fn undo(&mut self, step: &Preparation) -> Result<(), LabError>;
+
     /// Sends one request the way an agent's would go, and waits for its answer, whatever that is.
     ///
     /// # Errors

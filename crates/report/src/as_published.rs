@@ -124,7 +124,7 @@ fn row(
 }
 
 /// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.
-fn interval(values: &[f64]) -> Option<Interval> {
+pub fn interval(values: &[f64]) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;
     let n = values.len() as f64;
     let half = (values.len() >= BLOCKS_MIN)

@@ -13,7 +13,7 @@ use tare_stats::outcome::too_many_reruns;
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
 use crate::trials::{CellName, Trials};
-use crate::{links, network, quantity, requests};
+use crate::{links, network, quantity, requests, told};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
@@ -58,6 +58,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         parts: parts(&records),
         pods: network::pods(&records),
         ways: links::ways(&records),
+        told: told::told(&records),
         machine: network::machine(&records),
         instrument: instrument(&records, merged),
     }
@@ -84,10 +85,8 @@ fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
         .find(|c| (&c.arm, &c.level) == (&name.0, &name.1))?;
     cell.load
         .iter()
-        .map(|role| {
-            let planned = role.load.pacing.planned_per_s(role.load.stop)?;
-            Some(planned * f64::from(role.agents))
-        })
+        // All agents of a role together.
+        .map(|role| role.load.pacing.planned_per_s(role.load.stop))
         .sum()
 }
 
@@ -251,6 +250,8 @@ fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {
         run_queue_wait_share: per_window(|p| p.run_queue_wait_ns),
         switches_per_1000: per_1000(switches),
         packets_per_1000: per_1000(|p| Some(p.packets? as f64)),
+        packets_per_s: per_window(|p| p.packets).map(|per_ns| per_ns * 1e9),
+        disk_write_per_s: per_window(|p| p.disk_write_bytes).map(|per_ns| per_ns * 1e9),
         disk_write_bytes: middle_whole(seen.iter().map(|(_, p)| p.disk_write_bytes)),
         throttled_share: per_window(|p| p.throttled_ns),
     })

@@ -4,8 +4,9 @@ use tare_schema::metric::Unit;
 use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded. What passed through pods and between sites, what the machine did and what each step of a
-/// waterfall adds follow, over all blocks, so without one; round trips between sites belong to no level and no arm.
+/// line; values are in the unit named, unrounded. What passed through pods and between sites, what the machine did, what parts say of
+/// themselves and what each step of a waterfall adds follow, over all blocks, so without one; round trips between sites belong to no
+/// level and no arm.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -102,6 +103,17 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
     line("other programs", machine.foreign_cores, "cores");
     line("busiest core", machine.busiest_core, "share");
     line("throttled", machine.throttled_share, "share");
+    for row in &cell.told.rows {
+        for (instance, value) in cell.told.instances.iter().zip(&row.values) {
+            // Milliseconds stay what they are; of the others the name says what they are.
+            let unit = if row.name.contains("-ms") {
+                "ms"
+            } else {
+                "as named"
+            };
+            line(&format!("{}, {instance}", row.name), *value, unit);
+        }
+    }
 }
 
 /// What each step of an order adds, and the total, each with its interval.
@@ -137,6 +149,7 @@ fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "ns",
         Unit::PerSecond => "per s",
+        Unit::BytesPerSecond => "bytes per s",
         Unit::CpuSecondsPer1000 => "CPU-s per 1000",
         Unit::Bytes => "bytes",
     }

@@ -7,6 +7,7 @@ use crate::latency::Figured;
 use crate::quantity::{self, MISSING};
 
 pub mod disturbance;
+pub mod levels;
 pub mod network;
 pub mod published;
 pub mod requests;
@@ -59,46 +60,67 @@ impl Grid {
 }
 
 /// Metrics of the latency table with the heads of their columns.
-const COLUMNS: [(Metric, &str); 7] = [
+const COLUMNS: [(Metric, &str); 11] = [
     (Metric::Median, "median"),
     (Metric::P90, "p90"),
     (Metric::P99, "p99"),
     (Metric::P999, "p99.9"),
     (Metric::Max, "max"),
     (Metric::Throughput, "throughput"),
+    (Metric::RecordsWritten, "records written"),
+    (Metric::BytesWritten, "bytes written"),
+    (Metric::RecordsRead, "records read"),
+    (Metric::BytesRead, "bytes read"),
     (Metric::Memory, "memory"),
 ];
 
+/// The columns of the latency table that have a value in any of these cells. Where records are counted, they are the throughput.
+fn columns<'a>(cells: impl Iterator<Item = &'a CellView> + Clone) -> Vec<(Metric, &'static str)> {
+    let has = |metric: Metric| cells.clone().any(|cell| text(cell, metric) != MISSING);
+    let has_records = has(Metric::RecordsWritten) || has(Metric::RecordsRead);
+    COLUMNS
+        .into_iter()
+        .filter(|(metric, _)| has(*metric) && !(has_records && *metric == Metric::Throughput))
+        .collect()
+}
+
+fn text(cell: &CellView, metric: Metric) -> String {
+    let figure = cell.figures.iter().find(|figure| figure.metric == metric);
+    figure.map_or_else(|| MISSING.to_string(), |figure| figure.text.clone())
+}
+
+fn row(cell: &CellView, shown: &[(Metric, &str)]) -> Vec<String> {
+    let value = |metric: Metric| {
+        let mut value = text(cell, metric);
+        if metric == Metric::Throughput && !cell.rate_reached && cell.trials_fit > 0 {
+            value.push_str(" NOT REACHED");
+        }
+        value
+    };
+    shown.iter().map(|(metric, _)| value(*metric)).collect()
+}
+
 /// Latency, throughput and memory of every arm at a level; a column without any value is left out.
 pub fn figures(view: &View, level: &LevelView) -> Grid {
-    let text = |cell: &CellView, metric: Metric| {
-        let figure = cell.figures.iter().find(|figure| figure.metric == metric);
-        figure.map_or_else(|| MISSING.to_string(), |figure| figure.text.clone())
-    };
-    let shown: Vec<&(Metric, &str)> = COLUMNS
-        .iter()
-        .filter(|(metric, _)| {
-            level
-                .cells
-                .iter()
-                .any(|cell| text(cell, *metric) != MISSING)
-        })
-        .collect();
+    let shown = columns(level.cells.iter());
     let mut header = vec!["arm"];
     header.extend(shown.iter().map(|(_, head)| *head));
     let mut grid = Grid::new(&header, 1);
     for cell in &level.cells {
-        let mut row = vec![arm_name(view, cell)];
-        for (metric, _) in &shown {
-            let mut value = text(cell, *metric);
-            if *metric == Metric::Throughput && !cell.rate_reached && cell.trials_fit > 0 {
-                value.push_str(" NOT REACHED");
-            }
-            row.push(value);
-        }
-        grid.rows.push(row);
+        let mut cells = vec![arm_name(view, cell)];
+        cells.extend(row(cell, &shown));
+        grid.rows.push(cells);
     }
     grid
+}
+
+/// What one exchange of a view is called: a record where records are counted.
+pub fn exchanges(view: &View) -> &'static str {
+    let mut cells = view.levels.iter().flat_map(|level| &level.cells);
+    let has_records = cells.any(|cell| {
+        text(cell, Metric::RecordsWritten) != MISSING || text(cell, Metric::RecordsRead) != MISSING
+    });
+    if has_records { "records" } else { "requests" }
 }
 
 /// The arm's name, with a mark for what its figures must not be taken for.

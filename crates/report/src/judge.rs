@@ -271,7 +271,7 @@ impl Judge<'_> {
                 && trials
                     .values()
                     .all(|trial| !trial.values.contains_key(&self.metric))
-        }) && matches!(self.metric, Metric::ProxyCpu | Metric::ProxyMemory)
+        }) && self.metric.may_be_absent()
     }
 
     fn is_bounded(&self, cell: &CellName) -> bool {

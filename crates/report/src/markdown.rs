@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tare_schema::plan::Compare;
 use tare_schema::view::{DisturbanceView, Family, SentenceKind, View, ViewState, WaterfallView};
 
 use crate::grid::{self, Cost, Grid};
@@ -40,29 +41,9 @@ pub fn markdown(view: &View) -> String {
         "Round trips between sites, before the first block",
         &grid::network::distances(view),
     );
-    for level in &view.levels {
-        section(&mut text, &level.name, &grid::figures(view, level));
-        for missing in &level.missing {
-            text.push_str(&format!("\n{}\n", escape(missing)));
-        }
-        let costs = format!(
-            "{}: CPU-seconds per 1000 requests and peak memory of each part; all: what is under test",
-            level.name
-        );
-        section(&mut text, &costs, &grid::costs_wide(level, Cost::Both));
-        for (family, title) in [
-            (Family::Primary, "overhead"),
-            (Family::Step, "what each step adds"),
-        ] {
-            let grid = grid::overheads(view, level, family);
-            section(&mut text, &format!("{}: {title}", level.name), &grid);
-        }
-        let pods = format!("{}: what passed through pods", level.name);
-        section(&mut text, &pods, &grid::network::pods(level));
-        let ways = format!("{}: what crossed between sites", level.name);
-        section(&mut text, &ways, &grid::network::ways(level));
-        let machine = format!("{}: what the machine did", level.name);
-        section(&mut text, &machine, &grid::network::machine(level));
+    match view.compare {
+        Compare::Arms => levels_apart(&mut text, view),
+        Compare::Levels => levels_together(&mut text, view),
     }
     section(
         &mut text,
@@ -99,6 +80,74 @@ pub fn markdown(view: &View) -> String {
     section(&mut text, "Trials that do not count", &grid::left_out(view));
     footer(&mut text, view);
     text
+}
+
+/// Arms compared: the tables of each level.
+fn levels_apart(text: &mut String, view: &View) {
+    for level in &view.levels {
+        section(text, &level.name, &grid::figures(view, level));
+        for missing in &level.missing {
+            text.push_str(&format!("\n{}\n", escape(missing)));
+        }
+        let costs = format!(
+            "{}: CPU-seconds per 1000 {} and peak memory of each part; all: what is under test",
+            level.name,
+            grid::exchanges(view)
+        );
+        section(text, &costs, &grid::costs_wide(level, Cost::Both));
+        for (family, title) in [
+            (Family::Primary, "overhead"),
+            (Family::Step, "what each step adds"),
+        ] {
+            let grid = grid::overheads(view, level, family);
+            section(text, &format!("{}: {title}", level.name), &grid);
+        }
+        let pods = format!("{}: what passed through pods", level.name);
+        section(text, &pods, &grid::network::pods(level));
+        let ways = format!("{}: what crossed between sites", level.name);
+        section(text, &ways, &grid::network::ways(level));
+        let machine = format!("{}: what the machine did", level.name);
+        section(text, &machine, &grid::network::machine(level));
+    }
+}
+
+/// Levels compared: tables with a row for each, then what parts say of themselves.
+fn levels_together(text: &mut String, view: &View) {
+    section(text, "Levels", &grid::levels::figures(view));
+    section(
+        text,
+        "What each part used: CPU and peak memory",
+        &grid::levels::used(view),
+    );
+    section(
+        text,
+        "What each part moved: bytes written to disk, packets in and out",
+        &grid::levels::moved(view),
+    );
+    section(
+        text,
+        "Levels compared with the first",
+        &grid::levels::compared(view),
+    );
+    for level in &view.levels {
+        let ways = format!("{}: what crossed between sites", level.name);
+        section(text, &ways, &grid::network::ways(level));
+    }
+    for factor in &view.factors {
+        let title = format!("{} against {}", factor.label, factor.factor);
+        section(text, &title, &grid::levels::factor(factor));
+    }
+    for (level, cell) in view
+        .levels
+        .iter()
+        .flat_map(|l| l.cells.iter().map(move |c| (l, c)))
+    {
+        let title = format!(
+            "{}: what parts of {} say of themselves",
+            level.name, cell.arm
+        );
+        section(text, &title, &grid::levels::told(&cell.told));
+    }
 }
 
 fn section(text: &mut String, title: &str, grid: &Grid) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::Answered;
+use tare_schema::agent::{Answered, RecordFlow, RecordWay};
 use tare_schema::metric::Metric;
 use tare_schema::record::{PartUsage, RoleResult, TrialRecord};
 use tare_schema::view::TimePoint;
@@ -86,6 +86,10 @@ fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
         Metric::ServiceMedian => quantile(service, 0.5),
         Metric::ServiceP99 => quantile(service, 0.99),
         Metric::Throughput
+        | Metric::RecordsWritten
+        | Metric::BytesWritten
+        | Metric::RecordsRead
+        | Metric::BytesRead
         | Metric::Cpu
         | Metric::CpuTotal
         | Metric::Memory
@@ -97,6 +101,10 @@ fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
 fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
     match metric {
         Metric::Throughput => throughput(record),
+        Metric::RecordsWritten => flow(record, RecordWay::Written, |flow| Some(flow.count)),
+        Metric::BytesWritten => flow(record, RecordWay::Written, |flow| flow.bytes),
+        Metric::RecordsRead => flow(record, RecordWay::Read, |flow| Some(flow.count)),
+        Metric::BytesRead => flow(record, RecordWay::Read, |flow| flow.bytes),
         Metric::Cpu => {
             let cpu_ns = observed(under_test(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
@@ -159,16 +167,43 @@ fn answered(role: &RoleResult) -> Answered {
     role.answered_in_window
 }
 
-/// Per 1000 right answers that arrived in the window, all roles: the window is what the amount was observed over, and an error
-/// that comes fast must not look cheap.
-pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
-    let right: u64 = record.load.iter().map(|role| answered(role).right).sum();
-    (right > 0).then(|| amount * 1000.0 / right as f64)
+/// What a role's window achieved: records that were read, where an exchange brings many of them, else right answers.
+fn done(role: &RoleResult) -> u64 {
+    match &role.records {
+        Some(flow) => flow.count,
+        None => answered(role).right,
+    }
 }
 
-/// Right answers that arrived in the window per second, all roles.
+/// Per 1000 right answers (or records) that arrived in the window, all roles: the window is what the amount was observed over, and
+/// an error that comes fast must not look cheap.
+pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
+    let done: u64 = record.load.iter().map(done).sum();
+    (done > 0).then(|| amount * 1000.0 / done as f64)
+}
+
+/// Right answers (or records) that arrived in the window per second, all roles.
 fn throughput(record: &TrialRecord) -> Option<f64> {
-    per_second(record, |answered| answered.right)
+    per_second(record, done)
+}
+
+/// Records, or their bytes, that went one way per second of the window; `None` when nobody sent any that way.
+fn flow(
+    record: &TrialRecord,
+    way: RecordWay,
+    amount: fn(&RecordFlow) -> Option<u64>,
+) -> Option<f64> {
+    let flows = record.load.iter().filter_map(|role| {
+        let flow = role.records.as_ref().filter(|flow| flow.way == way)?;
+        Some((flow, role.window_ns))
+    });
+    let mut flows = flows.peekable();
+    flows.peek()?;
+    flows
+        .map(|(flow, window_ns)| {
+            (window_ns > 0).then_some(amount(flow)? as f64 * 1e9 / window_ns as f64)
+        })
+        .sum()
 }
 
 /// Rate asked for, all roles; `None` if a role has none.
@@ -184,16 +219,17 @@ pub fn offered(record: &TrialRecord) -> Option<f64> {
 /// Answers that arrived in the window per second: what was carried of the rate asked for. Those that found the queue full, never
 /// ended or ended only in the drain were not.
 pub fn carried(record: &TrialRecord) -> Option<f64> {
-    per_second(record, |answered| answered.right + answered.errors)
+    per_second(record, |role| {
+        let answered = answered(role);
+        answered.right + answered.errors
+    })
 }
 
-fn per_second(record: &TrialRecord, count: fn(Answered) -> u64) -> Option<f64> {
+fn per_second(record: &TrialRecord, count: fn(&RoleResult) -> u64) -> Option<f64> {
     record
         .load
         .iter()
-        .map(|role| {
-            (role.window_ns > 0).then(|| count(answered(role)) as f64 * 1e9 / role.window_ns as f64)
-        })
+        .map(|role| (role.window_ns > 0).then(|| count(role) as f64 * 1e9 / role.window_ns as f64))
         .sum::<Option<f64>>()
         .filter(|_| !record.load.is_empty())
 }

@@ -31,6 +31,9 @@ fn scale(unit: Unit, magnitude: f64) -> Scale {
         Unit::Nanoseconds if magnitude < 999_500_000.0 => of(1e6, " ms"),
         Unit::Nanoseconds => of(1e9, " s"),
         Unit::PerSecond => of(1.0, "/s"),
+        Unit::BytesPerSecond if magnitude < 999.5 => of(1.0, " B/s"),
+        Unit::BytesPerSecond if magnitude < 999_500.0 => of(1e3, " kB/s"),
+        Unit::BytesPerSecond => of(1e6, " MB/s"),
         Unit::CpuSecondsPer1000 => of(1.0, " s"),
         Unit::Bytes if magnitude < 999.5 => of(1.0, " B"),
         Unit::Bytes if magnitude < 999_500.0 => of(1e3, " kB"),
@@ -143,6 +146,12 @@ pub fn change(ratio: &Interval, sign: Sign) -> String {
         high: ratio.high.map(|high| high - 1.0),
     };
     spread(&relative, 0.01, " %", sign)
+}
+
+/// A ratio with its interval as it is: `× 0.61 (0.58–0.64)`.
+#[must_use]
+pub fn times(ratio: &Interval) -> String {
+    format!("× {}", spread(ratio, 1.0, "", Sign::Spoken))
 }
 
 /// A share as a percentage: `2 %`, `0.4 %`.

@@ -3,6 +3,7 @@
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
 };
+use tare_schema::plan::Compare;
 use tare_schema::view::{
     DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
 };
@@ -44,8 +45,9 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     };
     page.head(view);
     page.distances(view);
-    for level in &view.levels {
-        page.level(view, level);
+    match view.compare {
+        Compare::Arms => view.levels.iter().for_each(|level| page.level(view, level)),
+        Compare::Levels => page.levels(view),
     }
     page.requests(view);
     for disturbance in &view.disturbances {
@@ -63,6 +65,11 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.grid(&[columns]);
     } else if !published.rows.is_empty() {
         page.title("published, beside what was measured here");
+        // Where levels are compared, a row is of a level already.
+        let published = match view.compare {
+            Compare::Arms => published,
+            Compare::Levels => published.without(&["level"]),
+        };
         let narrow = published.without(&["against"]);
         page.grid(&[published, narrow]);
     }
@@ -258,7 +265,7 @@ impl Page {
             self.wrapped(missing);
         }
         if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
-            self.costs(level);
+            self.costs(view, level);
         }
         let pods = grid::network::pods(level);
         if !pods.rows.is_empty() {
@@ -281,6 +288,34 @@ impl Page {
         self.overheads(&steps, &level.name, "what each step adds");
     }
 
+    /// Levels compared: a row for each.
+    fn levels(&mut self, view: &View) {
+        self.title("levels");
+        let figures = grid::levels::figures(view);
+        let narrow = figures.without(&["p99.9", "max"]);
+        let narrower = narrow.without(&["p90", "memory"]);
+        self.grid(&[figures, narrow, narrower]);
+        for missing in view.levels.iter().flat_map(|level| &level.missing) {
+            self.wrapped(missing);
+        }
+        for (title, grid) in [
+            (
+                "what each part used: CPU and peak memory",
+                grid::levels::used(view),
+            ),
+            (
+                "what each part moved: bytes written to disk, packets in and out",
+                grid::levels::moved(view),
+            ),
+        ] {
+            if !grid.rows.is_empty() {
+                self.title(title);
+                self.grid(&[grid]);
+            }
+        }
+        self.overheads(&grid::levels::compared(view), "levels", "compared");
+    }
+
     fn overheads(&mut self, overheads: &Grid, level: &str, title: &str) {
         if overheads.rows.is_empty() {
             return;
@@ -295,7 +330,7 @@ impl Page {
         };
         self.title(&format!("{level}: {title}{against}"));
         let narrow = grid.without(&["relative"]);
-        self.grid(&[grid, narrow]);
+        self.grid(&[grid, narrow.clone(), narrow.without(&["difference"])]);
     }
 
     /// What is done a second from level to level, and each request by itself.
@@ -316,14 +351,15 @@ impl Page {
         }
     }
 
-    fn costs(&mut self, level: &LevelView) {
+    fn costs(&mut self, view: &View, level: &LevelView) {
+        let what = grid::exchanges(view);
         // The conductor waits while it is measured: where room is scarce it goes first.
         let spare = ["conductor"];
         let both = grid::costs_wide(level, Cost::Both);
         for form in [both.clone(), both.without(&spare)] {
             if self.fits(&form) {
                 self.title(&format!(
-                    "{}: CPU-seconds per 1000 requests, peak memory; all: what is under test",
+                    "{}: CPU-seconds per 1000 {what}, peak memory; all: what is under test",
                     level.name
                 ));
                 return self.grid(&[form]);
@@ -333,7 +369,7 @@ impl Page {
         let memory = grid::costs_wide(level, Cost::Memory).without(&spare);
         if self.fits(&cpu) && self.fits(&memory) {
             self.title(&format!(
-                "{}: CPU-seconds per 1000 requests; all: what is under test",
+                "{}: CPU-seconds per 1000 {what}; all: what is under test",
                 level.name
             ));
             self.grid(&[cpu]);
@@ -344,7 +380,7 @@ impl Page {
             return self.grid(&[memory]);
         }
         self.title(&format!(
-            "{}: CPU-seconds per 1000 requests and peak memory of each part",
+            "{}: CPU-seconds per 1000 {what} and peak memory of each part",
             level.name
         ));
         self.grid(&[grid::costs_long(level)]);

@@ -14,7 +14,9 @@ use tare_stats::outcome::BLOCKS_MIN;
 
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
-use crate::{as_published, cells, disturbance, facts, judge, links, missing, verdict, waterfall};
+use crate::{
+    as_published, cells, disturbance, factor, facts, full, judge, links, missing, verdict, waterfall,
+};
 
 /// Computes the view of a run, as far as it came.
 #[must_use]
@@ -46,6 +48,7 @@ pub fn view(run: &Run) -> View {
         disturbances,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),
+        factors: Vec::new(),
         published_columns: None,
         as_published: None,
         noise: judged.noise,
@@ -60,6 +63,7 @@ pub fn view(run: &Run) -> View {
             .unwrap_or_default(),
         plan_text: plan_text(plan),
     };
+    view.factors = factor::factors(plan, &view.levels);
     view.published = published::published(plan, &view);
     view.published_columns = published::columns(plan, &view);
     view.as_published = as_published::as_published(plan, &view.levels);
@@ -141,7 +145,7 @@ fn metric_head(plan: &Plan, metric: Metric) -> MetricHead {
         } else {
             Family::Descriptive
         },
-        better: if metric == Metric::Throughput {
+        better: if metric.is_rate() {
             Better::Higher
         } else {
             Better::Lower
@@ -181,10 +185,14 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
         .iter()
         .map(|name| cells::cell(plan, trials, name))
         .collect();
-    let beyond = plan
-        .arms
-        .iter()
-        .find_map(|arm| beyond_knee(trials, &name(&arm.name)));
+    // A load that goes as fast as it can is meant to fill what carries it.
+    let beyond = match full::at_full_speed(plan) {
+        true => None,
+        false => plan
+            .arms
+            .iter()
+            .find_map(|arm| beyond_knee(trials, &name(&arm.name))),
+    };
     LevelView {
         name: level.name.clone(),
         values: level

@@ -5,6 +5,7 @@
 //! - shown: golden files of every renderer
 //! - two: two runs compared
 //! - waterfalls: sums taken apart
+//! - levels: levels compared with each other, records, and what parts say of themselves
 //! - beside: packets, the machine, published figures, and why a figure is missing
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
@@ -16,6 +17,8 @@ mod fixture;
 mod beside;
 #[path = "report/damage.rs"]
 mod damage;
+#[path = "report/levels.rs"]
+mod levels;
 #[path = "report/shown.rs"]
 mod shown;
 #[path = "report/truth.rs"]

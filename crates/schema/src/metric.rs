@@ -26,8 +26,16 @@ pub enum Metric {
     ServiceMedian,
     /// 99th percentile of `service`.
     ServiceP99,
-    /// Right answers per second.
+    /// Right answers per second; of a consumer that gets many records in one, records.
     Throughput,
+    /// Records per second that were written and taken.
+    RecordsWritten,
+    /// Bytes per second of what they hold.
+    BytesWritten,
+    /// Records per second that were read.
+    RecordsRead,
+    /// Bytes per second of what they hold, or of whole batches where records are not looked at.
+    BytesRead,
     /// CPU-seconds per 1000 completed exchanges, all parts but the agent and the conductor.
     Cpu,
     /// CPU-seconds per 1000 completed exchanges, everything on the machine that belongs to the trial.
@@ -48,6 +56,8 @@ pub enum Unit {
     Nanoseconds,
     /// Exchanges per second.
     PerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
     /// CPU-seconds per 1000 exchanges.
     CpuSecondsPer1000,
     /// Bytes.
@@ -56,7 +66,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Metric; 14] = [
+    pub const ALL: [Metric; 18] = [
         Metric::Mean,
         Metric::Median,
         Metric::P90,
@@ -66,6 +76,10 @@ impl Metric {
         Metric::ServiceMedian,
         Metric::ServiceP99,
         Metric::Throughput,
+        Metric::RecordsWritten,
+        Metric::BytesWritten,
+        Metric::RecordsRead,
+        Metric::BytesRead,
         Metric::Cpu,
         Metric::CpuTotal,
         Metric::Memory,
@@ -77,11 +91,32 @@ impl Metric {
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Metric::Throughput => Unit::PerSecond,
+            Metric::Throughput | Metric::RecordsWritten | Metric::RecordsRead => Unit::PerSecond,
+            Metric::BytesWritten | Metric::BytesRead => Unit::BytesPerSecond,
             Metric::Cpu | Metric::CpuTotal | Metric::ProxyCpu => Unit::CpuSecondsPer1000,
             Metric::Memory | Metric::ProxyMemory => Unit::Bytes,
             _ => Unit::Nanoseconds,
         }
+    }
+
+    /// Whether more of it is better.
+    #[must_use]
+    pub fn is_rate(self) -> bool {
+        matches!(self.unit(), Unit::PerSecond | Unit::BytesPerSecond)
+    }
+
+    /// Whether there is nothing of it where an experiment has no proxies, or no records.
+    #[must_use]
+    pub fn may_be_absent(self) -> bool {
+        matches!(
+            self,
+            Metric::ProxyCpu
+                | Metric::ProxyMemory
+                | Metric::RecordsWritten
+                | Metric::BytesWritten
+                | Metric::RecordsRead
+                | Metric::BytesRead
+        )
     }
 
     /// Short name for people.
@@ -97,6 +132,10 @@ impl Metric {
             Metric::ServiceMedian => "service median",
             Metric::ServiceP99 => "service p99",
             Metric::Throughput => "throughput",
+            Metric::RecordsWritten => "records written",
+            Metric::BytesWritten => "bytes written",
+            Metric::RecordsRead => "records read",
+            Metric::BytesRead => "bytes read",
             Metric::Cpu => "CPU per 1000",
             Metric::CpuTotal => "CPU per 1000, all parts",
             Metric::Memory => "peak memory",

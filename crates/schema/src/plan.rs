@@ -15,12 +15,14 @@ mod ceiling;
 mod event;
 mod fitness;
 mod preparation;
+mod published;
 
 pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
 pub use event::{Act, PlannedEvent, Promise, ReadBackPlan, TopicOf};
 pub use fitness::Fitness;
 use preparation::TRIAL;
 pub use preparation::{Ask, Audit, Preparation};
+pub use published::{Need, Published, PublishedFigure};
 
 /// A fully resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -248,7 +250,7 @@ pub struct Cell {
     pub targets: BTreeMap<String, Settings>,
     /// Load, one entry per role.
     pub load: Vec<RoleLoad>,
-    /// Steps before each trial. Where there are some, `{trial}` in the path of a request is the number of the trial, too.
+    /// Steps before each trial, or the first on a test bed. Where there are some, `{trial}` in the path of a request is the number of the trial, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepare: Vec<Preparation>,
     /// Questions after each trial.
@@ -262,20 +264,6 @@ pub struct Cell {
     pub read_back: Option<ReadBackPlan>,
 }
 
-impl Cell {
-    /// What a role sends in one trial.
-    #[must_use]
-    pub fn load_of_trial(&self, load: &LoadSpec, trial: u32) -> LoadSpec {
-        let mut own = load.clone();
-        if !self.prepare.is_empty() {
-            for request in &mut own.requests {
-                request.path = request.path.replace(TRIAL, &trial.to_string());
-            }
-        }
-        own
-    }
-}
-
 /// The load of one role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -286,7 +274,7 @@ pub struct RoleLoad {
     pub instance: String,
     /// Edge it goes over.
     pub edge: String,
-    /// How many agents share it.
+    /// How many agents share it, at least one.
     pub agents: u32,
     /// What it looks like.
     pub load: LoadSpec,
@@ -396,36 +384,4 @@ pub struct Sequence {
     /// Arm → what it adds to the one before it, in words, where the experiment says so.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub adds: BTreeMap<String, String>,
-}
-
-/// A figure that somebody published.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// Arm of ours that it stands beside.
-    pub arm: String,
-    /// Arm it was compared with.
-    pub against: String,
-    /// Metric.
-    pub metric: Metric,
-    /// Level it belongs to; `None`: every level.
-    pub level: Option<String>,
-    /// Its value.
-    pub figure: PublishedFigure,
-    /// Where it was published, with product and version.
-    pub source: String,
-    /// What is not alike between theirs and ours.
-    pub caveat: Option<String>,
-}
-
-/// Form of a published figure.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PublishedFigure {
-    /// Arm divided by the other.
-    Ratio(f64),
-    /// Added latency.
-    AddedNs(u64),
-    /// Absolute value in the metric's unit.
-    Value(f64),
 }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::load::{
-    Body, CallSpec, ClientSpec, ExpectBody, MongoData, RequestSpec, TcpContent, TcpExchange,
+    Body, CallSpec, ClientSpec, ExpectBody, FetchSpec, MongoData, RequestSpec, TcpContent,
+    TcpExchange,
 };
 
 /// A protocol and whether a proxy that only knows TCP can carry it in an experiment.
@@ -116,6 +117,13 @@ pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> Cli
         "kafka-produce" => ClientSpec::KafkaProduce {
             connections,
             produce: Box::default(),
+        },
+        "kafka-fetch" => ClientSpec::KafkaFetch {
+            connections,
+            fetch: Box::new(FetchSpec {
+                topics: requests.iter().map(|one| one.path.clone()).collect(),
+                ..FetchSpec::default()
+            }),
         },
         // A script of another application is none of ours.
         "mongodb" if requests.iter().all(is_mongodb_operation) && !requests.is_empty() => {

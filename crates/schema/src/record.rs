@@ -10,7 +10,8 @@ mod event;
 pub use event::{EventRecord, ReadBackRecord};
 
 use crate::agent::{
-    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RequestCount, SessionCounts,
+    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RecordFlow, RequestCount,
+    SessionCounts,
     WaitCount,
 };
 use crate::calibration::Calibration;
@@ -156,6 +157,9 @@ pub struct RoleResult {
     /// counted.
     #[serde(default)]
     pub answered_in_window: Answered,
+    /// Records that were written or read in the window, where exchanges are about records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordFlow>,
     /// Arrivals that found the queue full.
     pub overflow: u64,
     /// Counts per request and outcome.

@@ -10,18 +10,24 @@ use crate::record::{Check, RunProgress};
 
 mod as_published;
 mod disturbance;
+mod factor;
 mod links;
 mod network;
+mod points;
 mod published;
 mod requests;
+mod told;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
 pub use disturbance::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
+pub use factor::{FactorLine, FactorPoint, FactorView};
 pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
+pub use points::{CurvePoint, TimePoint};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
 pub use requests::{RequestColumn, RequestFigure, RequestView};
+pub use told::{ToldRow, ToldView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
 /// Everything that a report shows. No renderer computes a statistic.
@@ -52,6 +58,9 @@ pub struct View {
     /// What each thing adds to the sum, per level and metric.
     #[serde(default)]
     pub waterfalls: Vec<WaterfallView>,
+    /// Metrics against the factor, where exactly one is varied.
+    #[serde(default)]
+    pub factors: Vec<FactorView>,
     /// What others published.
     pub published: Vec<PublishedView>,
     /// The same with a column for each source, where there are several.
@@ -241,6 +250,9 @@ pub struct CellView {
     /// What crossed each way of each link between sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<WayView>,
+    /// What parts say of themselves.
+    #[serde(default)]
+    pub told: ToldView,
     /// What the machine as a whole did.
     #[serde(default)]
     pub machine: MachineView,
@@ -269,30 +281,6 @@ pub struct Figure {
     pub text: String,
 }
 
-/// One point of a percentile curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CurvePoint {
-    /// Percentile, 0 to 100.
-    pub percentile: f64,
-    /// Value.
-    pub value_ns: u64,
-    /// Whether the true value lies above it (unanswered exchanges reach into it).
-    pub at_least: bool,
-}
-
-/// One point of a latency-over-time chart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TimePoint {
-    /// Offset from the start of the window.
-    pub offset_ns: u64,
-    /// Median.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile.
-    pub p99_ns: Option<u64>,
-    /// Maximum.
-    pub max_ns: Option<u64>,
-}
-
 /// What an instance consumed, medians over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartView {
@@ -316,6 +304,12 @@ pub struct PartView {
     pub switches_per_1000: Option<f64>,
     /// Packets per 1000 exchanges.
     pub packets_per_1000: Option<f64>,
+    /// Packets in and out per second.
+    #[serde(default)]
+    pub packets_per_s: Option<f64>,
+    /// Bytes written to disk per second.
+    #[serde(default)]
+    pub disk_write_per_s: Option<f64>,
     /// Bytes written to disk within a window.
     pub disk_write_bytes: Option<u64>,
     /// Share of the window throttled by a limit.

@@ -46,7 +46,7 @@ function PartsTable({ layout }: { layout: Layout }): JSX.Element {
             <th scope="col">{layout.panelWord}</th><th scope="col">{layout.seriesWord}</th><th scope="col">part</th><th scope="col">software</th>
             <th scope="col" class="n">CPU-s per 1000</th><th scope="col" class="n">cores</th><th scope="col" class="n">peak memory</th>
             <th scope="col" class="n">mean memory</th><th scope="col" class="n">waiting for a core</th><th scope="col" class="n">switches per 1000</th>
-            <th scope="col" class="n">packets per 1000</th><th scope="col" class="n">disk written</th><th scope="col" class="n">throttled</th>
+            <th scope="col" class="n">packets per 1000</th><th scope="col" class="n">packets per s</th><th scope="col" class="n">disk written</th><th scope="col" class="n">disk per s</th><th scope="col" class="n">throttled</th>
           </tr>
         </thead>
         <tbody>
@@ -56,7 +56,8 @@ function PartsTable({ layout }: { layout: Layout }): JSX.Element {
               <td class="n">{significant(part.cpu_s_per_1000)}</td><td class="n">{significant(part.cores, 2)}</td>
               <td class="n">{quantity(part.rss_peak_bytes, "bytes")}</td><td class="n">{quantity(part.rss_mean_bytes, "bytes")}</td>
               <td class="n">{percent(part.run_queue_wait_share)}</td><td class="n">{significant(part.switches_per_1000)}</td>
-              <td class="n">{significant(part.packets_per_1000)}</td><td class="n">{quantity(part.disk_write_bytes, "bytes")}</td>
+              <td class="n">{significant(part.packets_per_1000)}</td><td class="n">{quantity(part.packets_per_s, "per-second")}</td>
+              <td class="n">{quantity(part.disk_write_bytes, "bytes")}</td><td class="n">{quantity(part.disk_write_per_s, "bytes-per-second")}</td>
               <td class="n">{percent(part.throttled_share)}</td>
             </tr>
           ))}

@@ -57,10 +57,75 @@ const COUNTS: readonly CountRow[] = [
   },
 ];
 
+/** A column of a table: an arm at a level. */
+interface Column {
+  key: string;
+  head: JSX.Element;
+  cell: CellView | undefined;
+  /** Trials of it that only tell the noise. */
+  copies: number;
+}
+
+/** Metrics of which something is known in one of these cells. */
+function known(view: View, cells: readonly (CellView | undefined)[]): View["metrics"] {
+  const has = (metric: string) => cells.some((cell) => cell?.figures.some((item) => item.metric === metric && present(item.value)));
+  const optional = new Set(["records-written", "bytes-written", "records-read", "bytes-read"]);
+  return view.metrics.filter(({ metric }) => !optional.has(metric) || has(metric));
+}
+
+function FiguresTable({ view, label, columns }: { view: View; label: string; columns: Column[] }): JSX.Element {
+  return (
+    <Table label={label} class="figures">
+      <thead>
+        <tr>
+          <td />
+          {columns.map(({ key, head }) => <th scope="col" key={key}>{head}</th>)}
+        </tr>
+      </thead>
+      <tbody>
+        {known(view, columns.map(({ cell }) => cell)).map((head) => (
+          <tr key={head.metric}>
+            <th scope="row">{head.label}</th>
+            {columns.map(({ key, cell }) => <Value key={key} cell={cell} metric={head.metric} />)}
+          </tr>
+        ))}
+      </tbody>
+      <tbody class="counts">
+        {COUNTS.map((row) => (
+          <tr key={row.title}>
+            <th scope="row">{row.title}</th>
+            {columns.map(({ key, cell, copies }) => (
+              <td class="figure" key={key}>{cell === undefined || cell.trials_made === 0 ? MISSING : row.show(cell, copies)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </Table>
+  );
+}
+
+function copiesOf(view: View, arm: string, level: string): number {
+  return view.trials.filter((trial) => trial.arm === arm && trial.level === level && trial.copy > 0).length;
+}
+
+function Head({ view, name }: { view: View; name: string }): JSX.Element {
+  const arm = view.arms.find((item) => item.name === name);
+  return (
+    <>
+      {name}
+      {arm?.baseline === true && <span class="tag">baseline</span>}
+      {arm?.not_run != null && <span class="tag">not run</span>}
+    </>
+  );
+}
+
 function LevelTable({ view, level }: { view: View; level: LevelView }): JSX.Element {
-  const copiesOf = (arm: string) =>
-    view.trials.filter((trial) => trial.arm === arm && trial.level === level.name && trial.copy > 0).length;
-  const cells = view.arms.map((arm) => level.cells.find((cell) => cell.arm === arm.name));
+  const columns = view.arms.map(({ name }) => ({
+    key: name,
+    head: <Head view={view} name={name} />,
+    cell: level.cells.find((cell) => cell.arm === name),
+    copies: copiesOf(view, name, level.name),
+  }));
   return (
     <div class="level">
       <h3>
@@ -68,39 +133,25 @@ function LevelTable({ view, level }: { view: View; level: LevelView }): JSX.Elem
         {level.values.length > 0 && <span class="quiet"> {level.values.map(([key, value]) => `${key} ${value}`).join(", ")}</span>}
       </h3>
       {level.beyond_knee != null && <p class="caution"><b aria-hidden="true">▲</b> Beyond the knee of this machine: {level.beyond_knee}</p>}
-      <Table label={`Figures, ${level.name}`} class="figures">
-        <thead>
-          <tr>
-            <td />
-            {view.arms.map((arm) => (
-              <th scope="col" key={arm.name}>
-                {arm.name}
-                {arm.baseline && <span class="tag">baseline</span>}
-                {arm.not_run != null && <span class="tag">not run</span>}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {view.metrics.map((head) => (
-            <tr key={head.metric}>
-              <th scope="row">{head.label}</th>
-              {cells.map((cell, index) => <Value key={index} cell={cell} metric={head.metric} />)}
-            </tr>
-          ))}
-        </tbody>
-        <tbody class="counts">
-          {COUNTS.map((row) => (
-            <tr key={row.title}>
-              <th scope="row">{row.title}</th>
-              {cells.map((cell, index) => (
-                <td class="figure" key={index}>{cell === undefined || cell.trials_made === 0 ? MISSING : row.show(cell, copiesOf(cell.arm))}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </Table>
+      <FiguresTable view={view} label={`Figures, ${level.name}`} columns={columns} />
       {(level.missing ?? []).map((why) => <p class="how" key={why}>“–”: {why}.</p>)}
+    </div>
+  );
+}
+
+/** An arm with its levels beside each other. */
+function ArmTable({ view, arm }: { view: View; arm: string }): JSX.Element {
+  const columns = view.levels.map((level) => ({
+    key: level.name,
+    head: <>{level.name}</>,
+    cell: level.cells.find((cell) => cell.arm === arm),
+    copies: copiesOf(view, arm, level.name),
+  }));
+  return (
+    <div class="level">
+      <h3><Head view={view} name={arm} /></h3>
+      <FiguresTable view={view} label={`Figures, ${arm}`} columns={columns} />
+      {view.levels.map((level) => (level.missing ?? []).map((why) => <p class="how" key={`${level.name} ${why}`}>“–” at {level.name}: {why}.</p>))}
     </div>
   );
 }
@@ -114,7 +165,9 @@ export function Figures({ view }: { view: View }): JSX.Element {
       lead="Median over blocks; below it, small, the lowest and the highest block. “–”: too few observations, or not measured. “>”: unanswered requests reach into it. CPU is in CPU-seconds per 1000 exchanges."
     >
       <div class="levels">
-        {view.levels.map((level) => <LevelTable key={level.name} view={view} level={level} />)}
+        {view.compare === "levels"
+          ? view.arms.map(({ name }) => <ArmTable key={name} view={view} arm={name} />)
+          : view.levels.map((level) => <LevelTable key={level.name} view={view} level={level} />)}
       </div>
       <details class="block">
         <summary>What the arms are</summary>

@@ -110,7 +110,7 @@ function AllDifferences({ view }: { view: View }): JSX.Element {
 
 /** The section of differences. */
 export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX.Element {
-  const [side, setSide] = useState<Side>("added");
+  const [side, setSide] = useState<Side>(view.compare === "levels" ? "ratio" : "added");
   const tools = (
     <Choice
       legend="Shown as"
@@ -124,7 +124,7 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
   return (
     <Section
       id="overhead"
-      title="What it adds"
+      title={view.compare === "levels" ? "Against the first level" : "What it adds"}
       lead="Differences within the same block, with simultaneous 95 % intervals for the judged metrics."
       tools={tools}
     >

@@ -19,7 +19,7 @@ use tare_schema::agent::{
     Acknowledged, AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
 };
 use tare_schema::load::{Endpoint, LoadPlan};
-use tare_schema::plan::{Ask, TopicOf};
+use tare_schema::plan::{Ask, Preparation, TopicOf};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
 
@@ -56,9 +56,12 @@ pub struct Lab {
     pub fates: Arc<Mutex<VecDeque<Fate>>>,
     pub placed: Arc<Mutex<Vec<String>>>,
     pub stopped: Arc<Mutex<u32>>,
+    /// Questions after trials.
     pub asked: Arc<Mutex<Vec<String>>>,
     pub disturbed: Arc<Mutex<Vec<Disturbance>>>,
     pub mended: Arc<Mutex<u32>>,
+    /// Steps and agents, in the order in which they were wanted.
+    pub steps: Arc<Mutex<Vec<String>>>,
     pub fingerprint: String,
 }
 
@@ -69,6 +72,10 @@ impl Lab {
             fingerprint: "one".into(),
             ..Lab::default()
         }
+    }
+
+    fn note(&self, step: String) {
+        self.steps.lock().unwrap().push(step);
     }
 
     fn next_fate(&self) -> Fate {
@@ -136,6 +143,13 @@ struct ScriptedBed {
     fate: Fate,
 }
 
+fn topic(step: &Preparation) -> &str {
+    match step {
+        Preparation::Topic { topic, .. } => topic,
+        Preparation::Request { ask, .. } => &ask.request.path,
+    }
+}
+
 /// Requests of every scripted trial.
 pub const REQUESTS: u64 = 1000;
 
@@ -148,7 +162,13 @@ impl Bed for ScriptedBed {
         Ok(())
     }
 
-    fn prepare(&mut self, _: &tare_schema::plan::Preparation) -> Result<(), LabError> {
+    fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
+        self.lab.note(format!("make {}", topic(step)));
+        Ok(())
+    }
+
+    fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
+        self.lab.note(format!("undo {}", topic(step)));
         Ok(())
     }
 
@@ -208,6 +228,8 @@ impl Bed for ScriptedBed {
     }
 
     fn start_agent(&mut self, _: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
+        self.lab
+            .note(format!("{}: {:?}", plan.role, plan.load.stop));
         self.fate = self.lab.next_fate();
         self.seen += REQUESTS as f64
             - if self.fate == Fate::Bypassed {
@@ -321,10 +343,13 @@ impl Agent for ScriptedAgent {
 }
 
 fn until_start(plan: &LoadPlan) -> Duration {
+    let Some(start_unix_us) = plan.start_at_unix_us else {
+        return Duration::ZERO;
+    };
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap();
-    Duration::from_micros(plan.start_at_unix_us.unwrap()).saturating_sub(now)
+    Duration::from_micros(start_unix_us).saturating_sub(now)
 }
 
 fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {

@@ -1,4 +1,4 @@
-//! The plan of a scripted run.
+//! The plan of a scripted run: a baseline and a sidecar, one load.
 
 use std::collections::BTreeMap;
 

@@ -27,6 +27,7 @@ use crate::environment::{
 };
 use crate::keeper::{Bounds, Spawn};
 use crate::observe::LocalObservation;
+use crate::process;
 use crate::render::{Identity, Rendered};
 
 /// Longest log of one process.
@@ -78,8 +79,8 @@ pub(crate) struct LocalBed {
     readers: Vec<CounterReader>,
     /// Instances that were started, with their process ids, in that order.
     pub(super) started: Vec<(String, u32)>,
-    /// The agent process of each agent instance that was started last.
-    pub(super) agents: BTreeMap<String, (String, u32)>,
+    /// Agent processes of each agent instance, by the name that the keeper knows; some have ended.
+    pub(super) agents: BTreeMap<String, Vec<(String, u32)>>,
     agents_started: u32,
     pub(super) reported_dead: BTreeSet<String>,
     /// Instances that were ended on purpose and do not run.
@@ -247,6 +248,10 @@ impl Bed for LocalBed {
         prepare::prepare(&self.placed, step)
     }
 
+    fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
+        prepare::undo(&self.placed, step)
+    }
+
     fn ask(&mut self, ask: &Ask) -> Result<Answer, LabError> {
         ask::ask(&self.placed, ask)
     }
@@ -308,7 +313,9 @@ impl Bed for LocalBed {
         spawn.cpus = self.placed.plan.placement.agent_cpus.clone();
         spawn.bounds = self.bounds(instance);
         let pid = lock(&self.placed.keeper).spawn(&spawn)?;
-        self.agents.insert(instance.to_owned(), (name, pid));
+        let all = self.agents.entry(instance.to_owned()).or_default();
+        all.retain(|(_, pid)| process::stat(*pid).is_some_and(|one| one.is_alive()));
+        all.push((name, pid));
         Ok(Box::new(agent))
     }
 

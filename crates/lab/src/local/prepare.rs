@@ -10,6 +10,7 @@ use super::bed::Placed;
 use super::layout::stem;
 use crate::LabError;
 use crate::broker::{self, Topic};
+use crate::door::Door;
 use crate::process;
 
 /// Limit of a step.
@@ -19,7 +20,10 @@ const WORDS_MAX: usize = 400;
 /// Between looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Takes a step.
+/// A broker: its name, the way to it, and where it is asked.
+type Broker = (String, Door, String);
+
+/// Takes a step. What is to be written into a topic is an agent's task.
 pub(super) fn prepare(placed: &Placed, step: &Preparation) -> Result<(), LabError> {
     match step {
         Preparation::Topic {
@@ -29,6 +33,7 @@ pub(super) fn prepare(placed: &Placed, step: &Preparation) -> Result<(), LabErro
             topic,
             partitions,
             replicas,
+            ..
         } => {
             let topic = Topic {
                 name: topic.clone(),
@@ -55,19 +60,7 @@ fn make_topic(
     (name, part, port): (&str, &str, &str),
     topic: &Topic,
 ) -> Result<(), LabError> {
-    let contexts = &placed.layout.contexts;
-    let of_part = |name: &str| name == part || stem(name) == part;
-    let mut brokers = Vec::new();
-    for context in contexts.iter().filter(|context| of_part(&context.name)) {
-        let port = context.ports.get(port).ok_or_else(|| {
-            LabError::Plan(format!(
-                "the step `{name}` asks the port `{port}` of {}, which has none of that name",
-                context.name
-            ))
-        })?;
-        let at = SocketAddr::from((context.address, *port)).to_string();
-        brokers.push((context.name.clone(), placed.pods.door(&context.pod), at));
-    }
+    let brokers = brokers(placed, (name, part, port))?;
     let Some((first, door, at)) = brokers.first() else {
         return Err(LabError::Plan(format!(
             "the step `{name}` is for the part `{part}`, which has no instance"
@@ -92,4 +85,49 @@ fn make_topic(
         }
     }
     Ok(())
+}
+
+/// Takes a step back: the topic is deleted. What a request has done stays.
+pub(super) fn undo(placed: &Placed, step: &Preparation) -> Result<(), LabError> {
+    let Preparation::Topic {
+        step: name,
+        part,
+        port,
+        topic,
+        ..
+    } = step
+    else {
+        return Ok(());
+    };
+    let brokers = brokers(placed, (name, part, port))?;
+    let Some((first, door, at)) = brokers.first() else {
+        return Ok(());
+    };
+    broker::delete(door, at, topic, Instant::now() + WITHIN).map_err(|reason| {
+        LabError::Plan(format!(
+            "to undo the step `{name}`, {first} was asked: {reason}"
+        ))
+    })
+}
+
+/// The brokers of a step.
+fn brokers(
+    placed: &Placed,
+    (name, part, port): (&str, &str, &str),
+) -> Result<Vec<Broker>, LabError> {
+    let contexts = placed.layout.contexts.iter();
+    let of_part = |name: &str| name == part || stem(name) == part;
+    contexts
+        .filter(|context| of_part(&context.name))
+        .map(|context| {
+            let port = context.ports.get(port).ok_or_else(|| {
+                LabError::Plan(format!(
+                    "the step `{name}` asks the port `{port}` of {}, which has none of that name",
+                    context.name
+                ))
+            })?;
+            let at = SocketAddr::from((context.address, *port)).to_string();
+            Ok((context.name.clone(), placed.pods.door(&context.pod), at))
+        })
+        .collect()
 }

@@ -88,6 +88,10 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::ServiceMedian => "the median service time",
         Metric::ServiceP99 => "the service time's p99",
         Metric::Throughput => "throughput",
+        Metric::RecordsWritten => "records written",
+        Metric::BytesWritten => "bytes written",
+        Metric::RecordsRead => "records read",
+        Metric::BytesRead => "bytes read",
         Metric::Cpu => "CPU",
         Metric::CpuTotal => "CPU of all parts",
         Metric::Memory => "memory",
@@ -202,8 +206,10 @@ fn difference(overhead: &Overhead, number: Number) -> Option<String> {
     let change = quantity::change(&ratio, Sign::Spoken);
     let name = object(overhead.metric);
     Some(match overhead.metric {
-        Metric::Throughput if grows => format!("{} throughput by {change}", verb(number, "raise")),
-        Metric::Throughput => format!("{} throughput by {change}", verb(number, "lower")),
+        rate if rate.is_rate() => {
+            let way = if grows { "raise" } else { "lower" };
+            format!("{} {name} by {change}", verb(number, way))
+        }
         // On top of an arm that has its price already, the share tells more than the cores.
         Metric::Cpu | Metric::CpuTotal if overhead.family == Family::Step => {
             let whose = if overhead.metric == Metric::Cpu {

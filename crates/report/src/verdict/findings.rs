@@ -5,7 +5,7 @@ use tare_schema::plan::{Compare, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{Clauses, Number, list, number, object, subject};
-use super::{at_level, caveats, level_words, parts, sentence};
+use super::{at_level, caveats, level_words, levels, parts, sentence};
 use crate::quantity;
 use crate::steps::steps;
 
@@ -25,7 +25,7 @@ pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
     let texts = match (view.run.state, plan.compare) {
         (ViewState::Provisional, _) => provisional(plan, view),
         (_, Compare::Arms) => of_arms(plan, view),
-        (_, Compare::Levels) => of_levels(plan, view),
+        (_, Compare::Levels) => levels::of_levels(plan, view),
     };
     texts
         .into_iter()
@@ -43,7 +43,7 @@ fn main_level(view: &View) -> Option<&str> {
         .map(|level| level.name.as_str())
 }
 
-fn primary<'a>(
+pub fn primary<'a>(
     view: &'a View,
     plan: &Plan,
     family: Family,
@@ -157,27 +157,6 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
     })
 }
 
-fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
-    let mut texts = Vec::new();
-    for arm in &view.arms {
-        for level in view.levels.iter().skip(1).rev() {
-            let overheads = primary(view, plan, Family::Primary, &arm.name, &level.name);
-            let Some(base) = overheads.first().map(|o| o.against_level.clone()) else {
-                continue;
-            };
-            let number = Number::Singular;
-            let of_arm = if view.arms.len() > 1 {
-                format!(" in {}", arm.name)
-            } else {
-                String::new()
-            };
-            let subject = format!("{} instead of {base}{of_arm}", subject(&level.name));
-            texts.extend(Clauses::of(overheads, number).sentence(&subject, "", number));
-        }
-    }
-    texts
-}
-
 /// What was added, with CPU as cores at a rate.
 fn added(overhead: &Overhead) -> String {
     match (overhead.metric, &overhead.added) {
@@ -201,33 +180,26 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
     let Some(level) = main_level(view) else {
         return texts;
     };
-    let levels: Vec<&str> = match plan.compare {
-        Compare::Arms => vec![level],
-        Compare::Levels => view
-            .levels
-            .iter()
-            .skip(1)
-            .map(|l| l.name.as_str())
-            .collect(),
-    };
+    if plan.compare == Compare::Levels {
+        texts.extend(levels::so_far(plan, view));
+        return texts;
+    }
     texts.extend(parts::so_far(plan, view, level));
     let alone = view.arms.iter().rev().filter(|arm| arm.not_run.is_none());
     for arm in alone.filter(|arm| !parts::is_part(plan, &arm.name)) {
-        for level in &levels {
-            let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
-                .iter()
-                .filter(|o| o.added.is_some())
-                .map(|o| format!("{} {}", short(o.metric), added(o)))
-                .collect();
-            if !said.is_empty() {
-                let about = subject(about(view, &arm.name));
-                let about = about.trim_end_matches(',');
-                texts.push(format!(
-                    "So far{}: {about}: {}.",
-                    at_level(plan, level),
-                    list(&said)
-                ));
-            }
+        let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
+            .iter()
+            .filter(|o| o.added.is_some())
+            .map(|o| format!("{} {}", short(o.metric), added(o)))
+            .collect();
+        if !said.is_empty() {
+            let about = subject(about(view, &arm.name));
+            let about = about.trim_end_matches(',');
+            texts.push(format!(
+                "So far{}: {about}: {}.",
+                at_level(plan, level),
+                list(&said)
+            ));
         }
     }
     texts

@@ -3,6 +3,7 @@
 mod caveats;
 mod clauses;
 mod findings;
+mod levels;
 mod parts;
 mod warnings;
 

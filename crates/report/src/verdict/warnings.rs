@@ -3,11 +3,11 @@
 use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
 use tare_schema::view::{Sentence, SentenceKind, View, ViewState};
 
-use super::{at_level, sentence};
+use super::{at_level, levels, sentence};
 use crate::cells::middle;
 use crate::links::{of as ways_of, unasked};
-use crate::quantity;
 use crate::read::Run;
+use crate::{full, quantity};
 
 /// More of a window's core time than this used by others is said: it is the size of effects that are looked for.
 const FOREIGN_SHARE: f64 = 0.05;
@@ -30,7 +30,8 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(progress(view));
     texts.extend(rate(run, view));
     texts.extend(left_out(run));
-    texts.extend(knees(view));
+    texts.extend(knees(run, view));
+    texts.extend(levels::past_saturation(&run.plan, view));
     texts.extend(not_fit(view));
     texts.extend(machine(run));
     texts.extend(links(run));
@@ -97,7 +98,10 @@ fn left_out(run: &Run) -> Vec<String> {
         .collect()
 }
 
-fn knees(view: &View) -> Vec<String> {
+fn knees(run: &Run, view: &View) -> Vec<String> {
+    if full::at_full_speed(&run.plan) {
+        return full_speed(view).into_iter().collect();
+    }
     let mut texts = Vec::new();
     for level in &view.levels {
         if let Some(why) = &level.beyond_knee {
@@ -115,6 +119,19 @@ fn knees(view: &View) -> Vec<String> {
         }
     }
     texts
+}
+
+/// Of a load that goes as fast as it can, once for all levels.
+fn full_speed(view: &View) -> Option<String> {
+    let cells = || view.levels.iter().flat_map(|level| &level.cells);
+    let fit: u32 = cells().map(|cell| cell.trials_fit).sum();
+    let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
+    (full > 0).then(|| {
+        format!(
+            "The parts' cores were full in {full} of {fit} trials, as a load at full speed is meant to fill them: throughput is what this \
+             machine carries, and latency is mostly waiting."
+        )
+    })
 }
 
 fn not_fit(view: &View) -> Vec<String> {

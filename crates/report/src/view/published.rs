@@ -1,17 +1,24 @@
 //! Published figures beside ours.
 
 use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{Compare, Plan, Published, PublishedFigure};
+use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
 use tare_schema::view::{
     Family, Interval, Overhead, PublishedColumns, PublishedRow, PublishedView, View,
 };
 
+use crate::full;
 use crate::latency::Figured;
 use crate::quantity::{self, Sign};
 
 /// Every published figure at every level that it belongs to.
 pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
     let mut rows = Vec::new();
+    if plan.compare == Compare::Levels {
+        let figures = plan.published.iter();
+        return figures
+            .map(|figure| of_levels(plan, figure, view))
+            .collect();
+    }
     for figure in &plan.published {
         for level in view
             .levels
@@ -33,18 +40,84 @@ pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
     rows
 }
 
-fn theirs(published: &Published) -> String {
-    let alone = |estimate: f64| Interval {
+/// Where levels are compared, a figure stands beside the same two levels of ours, in the first arm that has them.
+fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
+    let compared = view.overheads.iter().find(|o| {
+        (o.level.as_str(), o.against_level.as_str(), o.metric)
+            == (figure.arm.as_str(), figure.against.as_str(), figure.metric)
+    });
+    let value = |name: &str| {
+        let cell = view
+            .levels
+            .iter()
+            .find(|level| level.name == name)?
+            .cells
+            .first()?;
+        cell.figures.iter().find(|f| f.metric == figure.metric)
+    };
+    // Two levels that are not compared, because neither is the first: the plain figures.
+    let plain = || {
+        let (ours, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
+        let ratio = alone(ours / against);
+        (against > 0.0).then(|| format!("{} (no interval)", quantity::times(&ratio)))
+    };
+    let ours = match (&figure.figure, compared.and_then(|found| found.ratio)) {
+        (PublishedFigure::Value(_), _) => {
+            value(&figure.arm).map_or_else(missing, |figure| figure.text.clone())
+        }
+        (PublishedFigure::AddedNs(_), _) => {
+            compared.map_or_else(missing, |found| found.added_text.clone())
+        }
+        (_, Some(ratio)) => quantity::times(&ratio),
+        (_, None) => plain().unwrap_or_else(missing),
+    };
+    let base = view
+        .levels
+        .iter()
+        .find(|level| level.name == figure.against);
+    let full = base.and_then(|level| full::why(plan, level));
+    let ours = match (figure.needs, full) {
+        (Some(Need::Room), Some(why)) => format!(
+            "not testable here: at {} {why} were full already; {ours}",
+            figure.against
+        ),
+        _ => ours,
+    };
+    PublishedView {
+        arm: figure.arm.clone(),
+        against: match figure.figure {
+            // A figure of its own is compared with nothing.
+            PublishedFigure::Value(_) => figure.arm.clone(),
+            _ => figure.against.clone(),
+        },
+        level: None,
+        metric: figure.metric,
+        theirs: match figure.figure {
+            PublishedFigure::Ratio(ratio) => quantity::times(&alone(ratio)),
+            _ => theirs(figure),
+        },
+        ours,
+        source: figure.source.clone(),
+        caveat: figure.caveat.clone(),
+    }
+}
+
+fn alone(estimate: f64) -> Interval {
+    Interval {
         estimate,
         low: None,
         high: None,
-    };
-    match published.figure {
-        PublishedFigure::Ratio(ratio) => quantity::change(&alone(ratio), Sign::Shown),
+    }
+}
+
+fn theirs(published: &Published) -> String {
+    match &published.figure {
+        PublishedFigure::Ratio(ratio) => quantity::change(&alone(*ratio), Sign::Shown),
         PublishedFigure::AddedNs(ns) => {
-            quantity::difference(Unit::Nanoseconds, &alone(ns as f64), Sign::Shown)
+            quantity::difference(Unit::Nanoseconds, &alone(*ns as f64), Sign::Shown)
         }
-        PublishedFigure::Value(value) => quantity::value(published.metric.unit(), value),
+        PublishedFigure::Value(value) => quantity::value(published.metric.unit(), *value),
+        PublishedFigure::Words(words) => words.clone(),
     }
 }
 
@@ -73,11 +146,13 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
         )
     };
     let found = view.overheads.iter().find(overhead);
-    match (published.figure, found) {
+    match (&published.figure, found) {
         (PublishedFigure::Value(_), _) => {
             figure(&published.arm, published.metric).map_or_else(missing, |f| f.text.clone())
         }
-        (PublishedFigure::Ratio(_), Some(found)) => found.ratio_text.clone(),
+        (PublishedFigure::Ratio(_) | PublishedFigure::Words(_), Some(found)) => {
+            found.ratio_text.clone()
+        }
         (PublishedFigure::AddedNs(_), Some(found)) => found.added_text.clone(),
         (wanted, None) => {
             // Two arms that the plan does not compare: the plain figures, without an interval.
@@ -91,7 +166,7 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
                 return missing();
             };
             let text = match wanted {
-                PublishedFigure::Ratio(_) => {
+                PublishedFigure::Ratio(_) | PublishedFigure::Words(_) => {
                     let ratio = Interval {
                         estimate: arm / against,
                         low: None,

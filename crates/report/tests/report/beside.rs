@@ -231,6 +231,7 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
         level: Some("400/s".into()),
         figure,
         source: source.into(),
+        needs: None,
         caveat: None,
     };
     run.published = vec![
@@ -265,6 +266,7 @@ fn what_is_not_alike_is_said_once_for_each_source() {
         metric,
         level: Some(level.into()),
         figure: PublishedFigure::AddedNs(8_000_000),
+        needs: None,
         source: source.into(),
         caveat: Some(caveat.into()),
     };

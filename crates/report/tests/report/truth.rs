@@ -369,7 +369,10 @@ fn levels_are_compared_when_the_experiment_asks_for_it() {
     let throughput = overhead(&view, "direct", "direct", "2000/s", Metric::Throughput);
     assert!((throughput.ratio.unwrap().estimate - 5.0).abs() < 1e-9);
     let first = sentences(&view, SentenceKind::Finding)[0];
-    assert!(first.starts_with("2000/s instead of 400/s "), "{first}");
+    assert!(
+        first.starts_with("At 2000 requests/s, against 400 requests/s: "),
+        "{first}"
+    );
 }
 
 #[test]

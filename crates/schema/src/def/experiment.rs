@@ -13,7 +13,7 @@ use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
 use crate::metric::Metric;
 use crate::name::Name;
-use crate::plan::{Addressing, BeyondKnee, Compare, NoiseFloor, OutlierRuleName, Restart};
+use crate::plan::{Addressing, BeyondKnee, Compare, Need, NoiseFloor, OutlierRuleName, Restart};
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
@@ -246,7 +246,7 @@ pub struct FitnessDef {
     pub saturated: Option<Share>,
 }
 
-/// A figure that somebody published: exactly one of `ratio`, `added` and `value`.
+/// A figure that somebody published: exactly one of `ratio`, `added`, `value` and `says`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "published"))]
@@ -271,6 +271,13 @@ pub struct PublishedDef {
     /// The figure itself: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<ValueDef>,
+    /// What they found, in words, where they give no figure: `falls, less than linearly`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+    /// What it presumes of the machine. `room`: that what it is compared with does not fill it; where ours does, the report says
+    /// that it cannot be tested here. Default: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Need>,
     /// Where: product, version, publication.
     pub source: String,
     /// What is not alike between theirs and ours.

@@ -29,8 +29,8 @@ pub struct LoadDef {
     pub kind: Option<Name>,
     /// Edge it goes over, when not the one the workload names.
     pub edge: Option<EdgePattern>,
-    /// Agents that generate it together. Default: 1.
-    #[schemars(range(min = 1, max = 64))]
+    /// Agents that generate it together, each with its connections; 0: the role is left out. Default: 1.
+    #[schemars(range(min = 0, max = 64))]
     pub count: Option<u32>,
     /// When exchanges start. Default: constant if there is a rate, ramp if there is a `to`, steps if there are steps, replay
     /// if there is a recording, closed if there are clients.

@@ -24,7 +24,8 @@ pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{
-    AuditDef, BodyDef, CallsDef, Concern, CountDef, ExpectDef, LoadKindDef, PartDef, PartsDef,
-    PrepareDef, PrepareWhen, RequestDef, SettingKind, TopicDef, WorkloadDef, WorkloadEdgeDef,
+    AuditDef, BodyDef, CallsDef, Concern, CountDef, ExpectDef, FilledDef, LoadKindDef, PartDef,
+    PartsDef, PrepareDef, PrepareWhen, RequestDef, SettingKind, TopicDef, WorkloadDef,
+    WorkloadEdgeDef,
     WorkloadSettingDef,
 };

@@ -319,14 +319,30 @@ pub struct TopicDef {
     pub partitions: String,
     /// How many copies of each.
     pub replicas: String,
+    /// Records in it. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled: Option<FilledDef>,
+}
+
+/// Records that are written into a topic before anything is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "what a topic is filled with"))]
+pub struct FilledDef {
+    /// The workload's load that writes them, as fast as it can, over the way of the first role.
+    #[serde(rename = "use")]
+    pub load: Name,
+    /// How many.
+    pub records: String,
 }
 
 /// When a step is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrepareWhen {
     /// Before every trial.
+    #[default]
     Trial,
-    /// When targets were started.
+    /// When targets were started: all trials on a test bed find what was made for the first.
     Start,
 }

@@ -33,6 +33,9 @@ pub struct FetchSpec {
     pub depth: FetchDepth,
     /// What ends the load before its time.
     pub until: FetchUntil,
+    /// What follows the last record of a partition.
+    #[serde(default)]
+    pub at_end: FetchEnd,
     /// Who we are, where brokers ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
@@ -95,4 +98,40 @@ pub struct FetchUntil {
     pub records: Option<u64>,
     /// Everything that was there at the start has arrived.
     pub backlog: bool,
+}
+
+/// What follows the last record of a partition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FetchEnd {
+    /// The next one that is written is waited for.
+    #[default]
+    Wait,
+    /// It is read again, from where it was begun: a stored backlog lasts as long as the load.
+    Again,
+}
+
+/// Fetches at once in a worker: more than clusters under load have brokers. What is too many is given back.
+const AT_ONCE: u16 = 32;
+
+impl Default for FetchSpec {
+    /// As Java's consumer has it by default, every partition, from the oldest record on; of no topic yet.
+    fn default() -> Self {
+        Self {
+            topics: Vec::new(),
+            client_id: "tare".into(),
+            at_once: AT_ONCE,
+            share: FetchShare::Assigned,
+            from: FetchFrom::Start,
+            min_bytes: 1,
+            max_wait_ms: 500,
+            max_bytes: 50 << 20,
+            partition_max_bytes: 1 << 20,
+            check_crc: true,
+            depth: FetchDepth::Batches,
+            until: FetchUntil::default(),
+            at_end: FetchEnd::Wait,
+            login: None,
+        }
+    }
 }

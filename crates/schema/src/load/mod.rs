@@ -18,7 +18,7 @@ pub mod template;
 mod transport;
 
 pub use client::{ClientSpec, ConnectionRules, Direction, MongoData, TcpContent, TcpExchange};
-pub use fetch::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil};
+pub use fetch::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil};
 pub use grpc::{CallKind, CallSpec, Deadline, MessagePace};
 pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
@@ -104,6 +104,23 @@ pub enum Stop {
     },
     /// When told by a signal.
     Interrupted,
+}
+
+impl Stop {
+    /// The share of one of several agents: a count is dealt out, a time is everybody's.
+    #[must_use]
+    pub fn share(self, deal: Deal) -> Stop {
+        match self {
+            Stop::Count { exchanges } => {
+                let parts = u64::from(deal.parts.max(1));
+                let more = u64::from(u64::from(deal.part) < exchanges % parts);
+                Stop::Count {
+                    exchanges: exchanges / parts + more,
+                }
+            }
+            Stop::Duration { .. } | Stop::Interrupted => self,
+        }
+    }
 }
 
 /// What a worker does in the last microseconds before an intended start.

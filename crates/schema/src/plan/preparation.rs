@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::load::RequestSpec;
+use super::Cell;
+use crate::def::PrepareWhen;
+use crate::load::{ClientSpec, LoadSpec, RequestSpec};
 
 /// A step before a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,6 +15,9 @@ pub enum Preparation {
     Topic {
         /// Name of the step.
         step: String,
+        /// Before every trial, or once on each test bed.
+        #[serde(default)]
+        when: PrepareWhen,
         /// Part whose instances are the brokers.
         part: String,
         /// Which of its target's ports is asked.
@@ -23,6 +28,9 @@ pub enum Preparation {
         partitions: u32,
         /// How many copies of each.
         replicas: u16,
+        /// What is written into it before anything is measured; `None`: it is empty.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fill: Option<Box<LoadSpec>>,
     },
     /// A request that is answered as expected.
     Request {
@@ -45,15 +53,39 @@ impl Preparation {
         }
     }
 
+    /// When it is taken.
+    #[must_use]
+    pub fn when(&self) -> PrepareWhen {
+        match self {
+            Preparation::Topic { when, .. } => *when,
+            Preparation::Request { .. } => PrepareWhen::Trial,
+        }
+    }
+
+    /// What is written once it is done.
+    #[must_use]
+    pub fn fill(&self) -> Option<&LoadSpec> {
+        match self {
+            Preparation::Topic { fill, .. } => fill.as_deref(),
+            Preparation::Request { .. } => None,
+        }
+    }
+
     /// The step of one trial.
     #[must_use]
     pub fn of_trial(&self, trial: u32) -> Preparation {
         let mut own = self.clone();
-        let named = match &mut own {
-            Preparation::Topic { topic, .. } => topic,
-            Preparation::Request { ask, .. } => &mut ask.request.path,
-        };
-        *named = named.replace(TRIAL, &trial.to_string());
+        match &mut own {
+            Preparation::Topic { topic, fill, .. } => {
+                *topic = numbered(topic, trial);
+                if let Some(load) = fill {
+                    number(load, trial);
+                }
+            }
+            Preparation::Request { ask, .. } => {
+                ask.request.path = numbered(&ask.request.path, trial);
+            }
+        }
         own
     }
 }
@@ -80,4 +112,32 @@ pub struct Audit {
     pub about: String,
     /// The question.
     pub ask: Ask,
+}
+
+impl Cell {
+    /// What a role sends in one trial.
+    #[must_use]
+    pub fn load_of_trial(&self, load: &LoadSpec, trial: u32) -> LoadSpec {
+        let mut own = load.clone();
+        if !self.prepare.is_empty() {
+            number(&mut own, trial);
+        }
+        own
+    }
+}
+
+/// Puts the number of the trial into everything that names what is prepared for it.
+fn number(load: &mut LoadSpec, trial: u32) {
+    for request in &mut load.requests {
+        request.path = numbered(&request.path, trial);
+    }
+    if let ClientSpec::KafkaFetch { fetch, .. } = &mut load.client {
+        for topic in &mut fetch.topics {
+            *topic = numbered(topic, trial);
+        }
+    }
+}
+
+fn numbered(text: &str, trial: u32) -> String {
+    text.replace(TRIAL, &trial.to_string())
 }

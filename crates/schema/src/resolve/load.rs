@@ -108,6 +108,7 @@ pub(super) fn roles(
         let Some(edge) = edge(scope, root, role, kind, folder) else {
             continue;
         };
+        let agents = role.def.count.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
         let Some(mut load) = spec(scope, root, role, protocol, kind, &used.settings) else {
             continue;
@@ -118,16 +119,42 @@ pub(super) fn roles(
                 Err(problems) => scope.problems.extend(problems),
             }
         }
+        if agents == 0 {
+            continue;
+        }
         loads.push(RoleLoad {
             role: role.name.map_or_else(|| edge.from.clone(), String::from),
             instance: instance(role, &edge, only),
             edge: edge.name(),
-            agents: role.def.count.unwrap_or(1),
+            agents,
             load,
             calls: calls(kind),
         });
     }
+    if loads.is_empty() && roles.iter().all(|role| role.def.count == Some(0)) {
+        let said = "no role has an agent: let `count` of one be 1 or more";
+        scope.problem(root.key_place(&["load"]), said);
+    }
     loads
+}
+
+/// A load that no role has: what a step writes.
+pub(super) fn alone(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &LoadDef,
+    folder: &WorkloadFolder,
+    used: &Used,
+) -> Option<LoadSpec> {
+    let role = Role {
+        name: None,
+        def,
+        path: vec!["prepare"],
+    };
+    let kind = kind(scope, root, &role, folder)?;
+    let edge = edge(scope, root, &role, kind, folder)?;
+    let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
+    spec(scope, root, &role, protocol, kind, &used.settings)
 }
 
 /// Calls behind each request; that all of them say so or none is checked with the workload.

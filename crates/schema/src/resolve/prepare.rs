@@ -1,16 +1,22 @@
 //! Steps before a trial, at one level.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::audit::Asked;
 use super::workload::Used;
 use super::{Scope, audit, load, template};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ExperimentDef, TopicDef};
+use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
+use crate::load::LoadSpec;
 use crate::name::Name;
 use crate::plan::{Preparation, RoleLoad};
 use crate::problem::hint;
+use crate::units::Period;
 use crate::yaml::Node;
+
+/// Limit of a record that is written before anything is measured: brokers may take their time.
+const FILL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The steps that an experiment asks for and its loads need, as far as they can be planned; the others keep their names only.
 pub(super) fn steps(
@@ -35,7 +41,13 @@ pub(super) fn steps(
             continue;
         };
         let made = match (&step.topic, &step.request) {
-            (Some(topic), _) => self::topic(name, topic, folder, used),
+            (Some(wanted), _) => {
+                let made = topic((name, step), wanted, folder, used);
+                made.map(|made| match &wanted.filled {
+                    Some(filled) => self::filled(scope, root, made, filled, folder, used),
+                    None => made,
+                })
+            }
             (None, Some(request)) => {
                 let asked = Asked {
                     request,
@@ -60,8 +72,53 @@ pub(super) fn steps(
     all
 }
 
+/// The step with what is written once the topic is there.
+fn filled(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    mut made: Preparation,
+    def: &FilledDef,
+    folder: &WorkloadFolder,
+    used: &Used,
+) -> Preparation {
+    let records = template::fill(&def.records, &used.settings)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .filter(|records| *records > 0);
+    let mark = root.key_place(&["prepare"]);
+    let Some(records) = records else {
+        let said = format!(
+            "step \"{}\" of the workload: \"{}\" is no number of records",
+            made.step(),
+            def.records
+        );
+        scope.problem(mark, said);
+        return made;
+    };
+    let def = LoadDef {
+        kind: Some(def.load.clone()),
+        model: Some(LoadModel::Max),
+        connections: Some(1),
+        exchanges: Some(records),
+        warmup: Some(Period(Duration::ZERO)),
+        timeout: Some(Period(FILL_TIMEOUT)),
+        ..LoadDef::default()
+    };
+    let load = load::alone(scope, root, &def, folder, used);
+    let Preparation::Topic { topic, fill, .. } = &mut made else {
+        return made;
+    };
+    *fill = load.map(|mut load: LoadSpec| {
+        for request in &mut load.requests {
+            request.path.clone_from(topic);
+        }
+        Box::new(load)
+    });
+    made
+}
+
 fn topic(
-    step: &str,
+    (step, prepare): (&str, &PrepareDef),
     def: &TopicDef,
     folder: &WorkloadFolder,
     used: &Used,
@@ -85,10 +142,12 @@ fn topic(
     };
     Ok(Preparation::Topic {
         step: step.to_owned(),
+        when: prepare.when.unwrap_or_default(),
         part: def.part.0.clone(),
         port: def.port.clone(),
         topic: fill(&def.name)?,
         partitions: number(&def.partitions)?,
         replicas: u16::try_from(number(&def.replicas)?).map_err(|error| error.to_string())?,
+        fill: None,
     })
 }

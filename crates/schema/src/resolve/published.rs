@@ -69,6 +69,7 @@ pub(super) fn published(
                 metric: figure.metric,
                 level: figure.level.clone(),
                 figure: value,
+                needs: figure.needs,
                 source: figure.source.clone(),
                 caveat: figure.caveat.clone(),
             }),
@@ -80,18 +81,21 @@ pub(super) fn published(
 }
 
 fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
-    match (figure.ratio, figure.added, &figure.value) {
-        (Some(ratio), None, None) => Ok(PublishedFigure::Ratio(ratio)),
-        (None, Some(added), None) if figure.metric.unit() == Unit::Nanoseconds => {
+    match (figure.ratio, figure.added, &figure.value, &figure.says) {
+        (Some(ratio), None, None, None) => Ok(PublishedFigure::Ratio(ratio)),
+        (None, Some(added), None, None) if figure.metric.unit() == Unit::Nanoseconds => {
             Ok(PublishedFigure::AddedNs(added.as_ns()))
         }
-        (None, Some(_), None) => Err(format!(
+        (None, Some(_), None, None) => Err(format!(
             "added is a time, but {} is none: write ratio or value",
             figure.metric.label()
         )),
-        (None, None, Some(value)) => Ok(PublishedFigure::Value(number(figure.metric, value)?)),
+        (None, None, Some(value), None) => {
+            Ok(PublishedFigure::Value(number(figure.metric, value)?))
+        }
+        (None, None, None, Some(says)) => Ok(PublishedFigure::Words(says.clone())),
         _ => Err(String::from(
-            "a published figure has exactly one of ratio, added and value",
+            "a published figure has exactly one of ratio, added, value and says",
         )),
     }
 }

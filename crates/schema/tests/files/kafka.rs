@@ -1,15 +1,20 @@
 //! Brokers, what is sent to them, and the topic of each trial.
 
+use tare_schema::def::PrepareWhen;
 use tare_schema::find::Library;
-use tare_schema::load::{Acks, Body, ClientSpec};
-use tare_schema::plan::{Form, Plan, Preparation};
+use tare_schema::load::{Acks, Body, ClientSpec, Deal, FetchDepth, FetchEnd, Pacing, Stop};
+use tare_schema::plan::{Form, Need, Plan, Preparation, PublishedFigure};
 use tare_schema::resolve::{Choices, resolve};
 
 use crate::bench::{repository, source};
 
 fn replicas(form: Form) -> Plan {
+    experiment("replicas", form)
+}
+
+fn experiment(stem: &str, form: Form) -> Plan {
     let library = Library::in_directory(&repository());
-    let source = library.find("kafka-benchmark/replicas").unwrap();
+    let source = library.find(&format!("kafka-benchmark/{stem}")).unwrap();
     resolve(&source, &library.catalog, &Choices::new(form, vec![0, 1])).unwrap()
 }
 
@@ -34,6 +39,7 @@ fn a_factor_over_copies_is_of_the_load_and_of_the_topic_alone() {
                 panic!("{step:?}");
             };
             assert_eq!((&*topic, partitions, replicas), ("tare-7", 6, copies));
+            assert_eq!(step.when(), PrepareWhen::Trial);
             let load = cell.load_of_trial(&cell.load[0].load, 7);
             assert_eq!(load.requests[0].path, "tare-7");
             assert_eq!(load.requests[0].body, Body::Filler { bytes: 100 });
@@ -69,4 +75,98 @@ fn a_setting_that_a_producer_cannot_have_is_refused_where_the_load_stands() {
     .to_string();
     assert!(said.contains("`client` of the workload's load"), "{said}");
     assert!(said.contains("case.yaml:6"), "{said}");
+}
+
+#[test]
+fn a_backlog_is_written_once_for_a_cluster_by_a_load_of_so_many_records_and_read_over_and_over() {
+    let plan = experiment("consumers", Form::Quick);
+    for (cell, count) in plan.cells.iter().zip(1..) {
+        let [step] = cell.prepare.as_slice() else {
+            panic!("{:?}", cell.prepare);
+        };
+        assert_eq!(step.when(), PrepareWhen::Start);
+        assert_eq!(
+            step.of_trial(1),
+            step.of_trial(2),
+            "all trials find the same topic"
+        );
+        let Preparation::Topic { topic, fill, .. } = step else {
+            panic!("{step:?}");
+        };
+        assert_eq!(topic, "tare-backlog-6x1-100");
+        let fill = fill.as_ref().unwrap();
+        assert_eq!(
+            fill.stop,
+            Stop::Count {
+                exchanges: 3_000_000
+            }
+        );
+        assert_eq!((&fill.pacing, fill.warmup_ns), (&Pacing::Max, 0));
+        assert_eq!(&fill.requests[0].path, topic);
+        let role = &cell.load[0];
+        assert_eq!(role.agents, count);
+        let ClientSpec::KafkaFetch { fetch, .. } = &role.load.client else {
+            panic!("{:?}", role.load.client);
+        };
+        assert_eq!(fetch.topics, [topic.clone()]);
+        assert_eq!(
+            (fetch.at_end, fetch.depth),
+            (FetchEnd::Again, FetchDepth::Records)
+        );
+    }
+    let needs: Vec<_> = plan.published.iter().map(|one| one.needs).collect();
+    assert_eq!(needs, [None, Some(Need::Room), Some(Need::Room)]);
+}
+
+#[test]
+fn a_role_of_no_agents_is_left_out_and_what_it_reads_is_named_after_the_trial() {
+    let plan = experiment("pair", Form::Full);
+    let roles = |cell: usize| -> Vec<&str> {
+        let load = plan.cells[cell].load.iter();
+        load.map(|role| role.role.as_str()).collect()
+    };
+    assert_eq!(plan.levels[0].name, "consumers=0");
+    assert_eq!(
+        (roles(0), roles(1)),
+        (vec!["producers"], vec!["consumers", "producers"])
+    );
+    let cell = &plan.cells[1];
+    let ClientSpec::KafkaFetch { fetch, .. } = cell.load_of_trial(&cell.load[0].load, 5).client
+    else {
+        panic!("the consumer comes first");
+    };
+    assert_eq!(fetch.topics, ["tare-5"]);
+}
+
+#[test]
+fn every_published_experiment_on_kafka_can_be_planned_in_both_forms() {
+    let stems = [
+        ("producers", 3, 3),
+        ("message-size", 14, 6),
+        ("partitions", 9, 5),
+        ("replicas", 3, 3),
+        ("consumers", 3, 3),
+        ("pair", 2, 2),
+    ];
+    for (stem, full, quick) in stems {
+        assert_eq!(experiment(stem, Form::Full).levels.len(), full, "{stem}");
+        let plan = experiment(stem, Form::Quick);
+        assert_eq!(plan.levels.len(), quick, "{stem}");
+        assert!(!plan.published.is_empty(), "{stem}");
+    }
+    let words = &experiment("replicas", Form::Full).published[0];
+    assert!(
+        matches!(&words.figure, PublishedFigure::Words(says) if says.contains("less than linearly"))
+    );
+}
+
+#[test]
+fn agents_of_a_role_share_a_count_without_losing_any() {
+    let stop = Stop::Count { exchanges: 10 };
+    let shares: Vec<Stop> = (0..3)
+        .map(|part| stop.share(Deal { parts: 3, part }))
+        .collect();
+    assert_eq!(shares, [4, 3, 3].map(|exchanges| Stop::Count { exchanges }));
+    let time = Stop::Duration { window_ns: 5 };
+    assert_eq!(time.share(Deal { parts: 3, part: 2 }), time);
 }

@@ -13,7 +13,7 @@ fn published(metric: &str, value: &str) -> Result<PublishedFigure, String> {
          published:\n  - {{arm: both, metric: {metric}, value: {value}, source: theirs}}\n"
     );
     let plan = plan(&text, Form::Full).map_err(|problems| problems.to_string())?;
-    Ok(plan.published[0].figure)
+    Ok(plan.published[0].figure.clone())
 }
 
 #[test]

@@ -317,10 +317,11 @@ fn published(figure: &Published) -> String {
         .level
         .as_ref()
         .map_or_else(String::new, |level| format!(" at {level}"));
-    let value = match figure.figure {
+    let value = match &figure.figure {
         PublishedFigure::Ratio(ratio) => format!("× {ratio}"),
-        PublishedFigure::AddedNs(ns) => format!("+{}", seconds(ns)),
-        PublishedFigure::Value(value) => quantity::value(figure.metric.unit(), value),
+        PublishedFigure::AddedNs(ns) => format!("+{}", seconds(*ns)),
+        PublishedFigure::Value(value) => quantity::value(figure.metric.unit(), *value),
+        PublishedFigure::Words(words) => words.clone(),
     };
     let caveat = figure
         .caveat
@@ -328,7 +329,7 @@ fn published(figure: &Published) -> String {
         .map_or_else(String::new, |caveat| format!("; {caveat}"));
     let against = match figure.figure {
         PublishedFigure::Value(_) => String::new(),
-        PublishedFigure::Ratio(_) | PublishedFigure::AddedNs(_) => {
+        PublishedFigure::Ratio(_) | PublishedFigure::AddedNs(_) | PublishedFigure::Words(_) => {
             format!(" against {}", figure.against)
         }
     };

@@ -55,6 +55,15 @@ impl Fetch {
         self.finished |= enough || read;
     }
 
+    /// The partitions that this broker was asked for are begun again, where everything was read.
+    pub(super) fn begin_again(&mut self, broker: u32) {
+        for &at in &self.lanes[broker as usize].asked {
+            if let Some(source) = self.reading.sources.get_mut(at as usize) {
+                source.begin_again();
+            }
+        }
+    }
+
     /// The drain is over: ends what is held.
     pub(super) fn give_up(&mut self, out: &mut impl Outlet) {
         self.finished = true;

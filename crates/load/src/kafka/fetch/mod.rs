@@ -1,5 +1,7 @@
 //! `kafka-fetch`: a consumer. An exchange is a fetch; each broker that leads partitions of ours has one under way.
 
+#[cfg(test)]
+mod again_tests;
 mod client;
 mod end;
 mod lane;
@@ -17,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tare_kafka::fetch::{self, Bodies, CrcCheck, FetchLimits, FetchScanner, Isolation};
 use tare_kafka::group::GroupKind;
 use tare_kafka::kafka_protocol::messages::ApiKey;
-use tare_schema::load::{FetchDepth, FetchFrom, FetchSpec};
+use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
 
 use self::lane::{Lane, UnderWay};
 use self::membership::Membership;
@@ -393,6 +395,9 @@ impl Fetch {
             },
         );
         self.layout_changed |= wrong.is_some();
+        if self.spec.at_end == FetchEnd::Again {
+            self.begin_again(piece.broker);
+        }
         if std::mem::take(&mut self.reading.lost_leader) {
             self.cluster.refresh(out);
         }

@@ -85,6 +85,7 @@ impl Fetch {
             let code = Code(partition.error_code);
             if !code.is_error() && partition.offset >= 0 {
                 source.position = Some(partition.offset);
+                source.begin.get_or_insert(partition.offset);
                 self.layout_changed = true;
                 continue;
             }

@@ -23,6 +23,8 @@ pub struct Source {
     pub high: Option<i64>,
     /// What that was when it was first told: the end of what was there at the start.
     pub goal: Option<i64>,
+    /// Where it was begun, once that is known.
+    pub begin: Option<i64>,
     /// Not fetched before this time, because something went wrong.
     pub hold_until_ns: u64,
     /// What is there cannot be read, ever.
@@ -40,6 +42,7 @@ impl Source {
             asked: false,
             high: None,
             goal: None,
+            begin: position,
             hold_until_ns: 0,
             broken: false,
         }
@@ -49,6 +52,16 @@ impl Source {
     pub fn backlog(&self) -> Option<u64> {
         let left = self.high? - self.position?;
         Some(left.max(0).unsigned_abs())
+    }
+
+    /// Goes back to where it was begun, if everything was read that is there.
+    pub fn begin_again(&mut self) {
+        if let (Some(begin), Some(position), Some(high)) = (self.begin, self.position, self.high)
+            && position >= high
+            && high > begin
+        {
+            self.position = Some(begin);
+        }
     }
 
     /// Whether everything was read that was there at the start.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use proptest::prelude::*;
 use tare_kafka::stamp::Stamps;
-use tare_schema::load::{FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
+use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
 use super::{APIS, Fetch, FetchPlan, Surplus};
 use crate::arrivals::{Arrivals, Looped, SharedCount};
@@ -16,7 +16,7 @@ use crate::kafka::cluster::tests::plan as cluster_plan;
 use crate::kafka::sim::Brokers;
 use crate::tally::Quantity;
 
-fn spec() -> FetchSpec {
+pub fn spec() -> FetchSpec {
     FetchSpec {
         topics: vec!["t".into()],
         client_id: "tare".into(),
@@ -33,6 +33,7 @@ fn spec() -> FetchSpec {
             records: None,
             backlog: true,
         },
+        at_end: FetchEnd::Wait,
         login: None,
     }
 }
@@ -60,19 +61,19 @@ fn looped(at_once: usize, seconds: u64) -> Arrivals {
     Arrivals::Looped(Looped::new(at_once, 0, 0, stop, &SharedCount::new(0, 1)))
 }
 
-type World = Sim<Fetch, Brokers>;
+pub type World = Sim<Fetch, Brokers>;
 
 fn sim_of(plan: FetchPlan, brokers: Brokers) -> World {
     let at_once = usize::from(plan.spec.at_once);
     Sim::new(Fetch::new(plan), looped(at_once, 20), 64, brokers)
 }
 
-fn sim(spec: FetchSpec, brokers: Brokers) -> World {
+pub fn sim(spec: FetchSpec, brokers: Brokers) -> World {
     sim_of(plan(spec, (0, 1)), brokers)
 }
 
 /// Runs until the consumer has finished, or a time; then the window ends, as a worker does it.
-fn run(world: &mut World, until_ns: u64) {
+pub fn run(world: &mut World, until_ns: u64) {
     let mut now_ns = world.net.now_ns;
     while now_ns < until_ns && !world.engine.client().is_finished() {
         now_ns += 5 * MS;
@@ -83,7 +84,7 @@ fn run(world: &mut World, until_ns: u64) {
     world.run_until(now_ns + 5 * S);
 }
 
-fn records(world: &World) -> u64 {
+pub fn records(world: &World) -> u64 {
     world.engine.book().counts().records.counts.total
 }
 
@@ -97,7 +98,7 @@ fn count(world: &World, name: &str) -> u64 {
     found.unwrap()
 }
 
-fn filled(partitions: usize, batches: usize) -> Brokers {
+pub fn filled(partitions: usize, batches: usize) -> Brokers {
     let mut brokers = Brokers::new(&[1, 2], partitions);
     for partition in 0..partitions as i32 {
         for batch in 0..batches {

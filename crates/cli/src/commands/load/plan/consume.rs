@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail};
 use tare_schema::load::{
-    FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec, RequestSpec, Stop,
+    FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoginSpec, RequestSpec,
+    Stop,
 };
 use tare_schema::units::Size;
 
@@ -89,6 +90,7 @@ pub(super) fn of(args: &Args, topic: &str) -> anyhow::Result<FetchSpec> {
             records: args.pacing.count,
             backlog: !is_bounded && from != FetchFrom::End,
         },
+        at_end: FetchEnd::Wait,
         login: match (&args.kafka.sasl_user, &args.kafka.sasl_password_file) {
             (Some(user), Some(file)) => Some(LoginSpec {
                 mechanism: args

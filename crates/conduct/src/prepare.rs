@@ -1,0 +1,130 @@
+//! Steps before a trial: taken by the test bed, and filled by an agent where records are to be there.
+
+use std::time::{Duration, Instant};
+
+use tare_lab::LabError;
+use tare_lab::environment::Bed;
+use tare_schema::agent::{AgentMessage, LoadResult};
+use tare_schema::def::PrepareWhen;
+use tare_schema::load::{LoadPlan, LoadSpec, Stop};
+use tare_schema::plan::{Cell, Preparation};
+
+use crate::trial::Listener;
+
+/// Longest that a topic may take to be filled.
+const FILL_WITHIN: Duration = Duration::from_secs(600);
+/// Longest wait for one message; short, so that an interruption is noticed.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How the steps went.
+pub(crate) enum Prepared {
+    /// All are taken.
+    Ready,
+    /// The user wants to stop.
+    Interrupted,
+    /// One could not be taken, in words.
+    Failed(String),
+}
+
+/// Takes the steps of a trial. Those that a test bed needs only once are noted in `taken`.
+pub(crate) fn steps(
+    cell: &Cell,
+    (trial, seed): (u32, u64),
+    (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
+    listener: &dyn Listener,
+) -> Result<Prepared, LabError> {
+    for step in &cell.prepare {
+        let once = step.when() == PrepareWhen::Start;
+        if once && taken.contains(step) {
+            continue;
+        }
+        let own = step.of_trial(trial);
+        bed.prepare(&own)?;
+        if let Some(load) = own.fill() {
+            match fill(cell, (own.step(), load), seed, bed, listener)? {
+                Prepared::Ready => {}
+                ended => return Ok(ended),
+            }
+        }
+        if once {
+            taken.push(step.clone());
+        }
+    }
+    Ok(Prepared::Ready)
+}
+
+/// Takes back what was made for one trial alone.
+pub(crate) fn undo(cell: &Cell, trial: u32, bed: &mut dyn Bed) {
+    for step in &cell.prepare {
+        if step.when() == PrepareWhen::Trial {
+            // What stays takes room and nothing else.
+            let _ = bed.undo(&step.of_trial(trial));
+        }
+    }
+}
+
+/// Has an agent of the first role write a number of records.
+fn fill(
+    cell: &Cell,
+    (step, load): (&str, &LoadSpec),
+    seed: u64,
+    bed: &mut dyn Bed,
+    listener: &dyn Listener,
+) -> Result<Prepared, LabError> {
+    let Some(role) = cell.load.first() else {
+        return Ok(Prepared::Failed(format!(
+            "no role can take the step `{step}`"
+        )));
+    };
+    let orders = LoadPlan {
+        version: tare_schema::FORMAT_VERSION,
+        role: step.to_owned(),
+        start_at_unix_us: None,
+        seed,
+        endpoint: bed.endpoint(&role.edge, &role.instance)?,
+        load: load.clone(),
+    };
+    let mut agent = bed.start_agent(&role.instance, &orders)?;
+    let give_up = Instant::now() + FILL_WITHIN;
+    let result = loop {
+        if listener.interrupted() {
+            return Ok(Prepared::Interrupted);
+        }
+        if Instant::now() > give_up {
+            let within = FILL_WITHIN.as_secs();
+            return Ok(Prepared::Failed(format!(
+                "the step `{step}` was not done within {within} s: ask for fewer records"
+            )));
+        }
+        match agent.next(PATIENCE)? {
+            Some(AgentMessage::Result(result)) => break result,
+            Some(AgentMessage::Failed { error }) => {
+                return Ok(Prepared::Failed(format!("the step `{step}`: {error}")));
+            }
+            _ => {}
+        }
+    };
+    Ok(judged(step, load, &result))
+}
+
+fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Prepared {
+    let wanted = match load.stop {
+        Stop::Count { exchanges } => exchanges,
+        Stop::Duration { .. } | Stop::Interrupted => result.intended,
+    };
+    if result.right == wanted {
+        return Prepared::Ready;
+    }
+    let wrong = result.outcomes.iter().filter(|one| one.class != "right");
+    let worst = wrong.max_by_key(|one| one.count).map_or_else(
+        || "the load was cut short".to_owned(),
+        |one| match &one.example {
+            Some(example) => format!("{} ({example})", one.class),
+            None => one.class.clone(),
+        },
+    );
+    let right = result.right;
+    Prepared::Failed(format!(
+        "the step `{step}` wrote {right} of {wanted} records: {worst}"
+    ))
+}

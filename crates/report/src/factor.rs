@@ -1,0 +1,141 @@
+//! Cells → a metric against the factor that is varied, one line per arm with an interval at every point.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Compare, Plan, PublishedFigure};
+use tare_schema::view::{FactorLine, FactorPoint, FactorView, Interval, LevelView};
+
+use crate::as_published::interval;
+use crate::full;
+use crate::quantity::{self, MISSING, Sign};
+
+/// A line per arm and metric where exactly one factor has several values; empty otherwise.
+pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
+    let Some(factor) = varied(plan) else {
+        return Vec::new();
+    };
+    let mut metrics = plan.primary.clone();
+    // How much is carried is asked wherever levels are compared.
+    if plan.compare == Compare::Levels && !metrics.iter().any(|metric| metric.is_rate()) {
+        metrics.push(Metric::Throughput);
+    }
+    metrics
+        .into_iter()
+        .map(|metric| FactorView {
+            factor: factor.to_owned(),
+            metric,
+            label: metric.label().into(),
+            unit: metric.unit(),
+            lines: lines(plan, levels, factor, metric),
+        })
+        .filter(|view| !view.lines.is_empty())
+        .collect()
+}
+
+/// The one factor with several values.
+fn varied(plan: &Plan) -> Option<&str> {
+    let first = plan.levels.first()?;
+    let mut several = first.values.keys().filter(|key| {
+        let value = &first.values[*key];
+        plan.levels
+            .iter()
+            .any(|level| level.values.get(*key) != Some(value))
+    });
+    let one = several.next()?;
+    several.next().is_none().then_some(one.as_str())
+}
+
+fn lines(plan: &Plan, levels: &[LevelView], factor: &str, metric: Metric) -> Vec<FactorLine> {
+    let line = |arm: &str| FactorLine {
+        arm: arm.to_owned(),
+        points: plan
+            .levels
+            .iter()
+            .map(|level| {
+                let at = level.values.get(factor).and_then(serde_json::Value::as_f64);
+                let view = levels.iter().find(|view| view.name == level.name);
+                FactorPoint {
+                    full: view.is_some_and(|view| full::why(plan, view).is_some()),
+                    ..point(&level.name, at, view, arm, metric)
+                }
+            })
+            .collect(),
+    };
+    let with_theirs = |mut line: FactorLine| {
+        theirs(plan, metric, &mut line);
+        line
+    };
+    plan.arms
+        .iter()
+        .map(|arm| with_theirs(line(&arm.name)))
+        .filter(|line| {
+            line.points
+                .iter()
+                .filter(|point| point.value.is_some())
+                .count()
+                > 1
+        })
+        .collect()
+}
+
+fn point(
+    level: &str,
+    at: Option<f64>,
+    view: Option<&LevelView>,
+    arm: &str,
+    metric: Metric,
+) -> FactorPoint {
+    let cell = view.and_then(|view| view.cells.iter().find(|cell| cell.arm == arm));
+    let figure = cell.and_then(|cell| cell.figures.iter().find(|figure| figure.metric == metric));
+    // A bound is no point of a line.
+    let values: Vec<f64> = figure
+        .filter(|figure| !figure.at_least)
+        .map(|figure| figure.by_block.iter().flatten().copied().collect())
+        .unwrap_or_default();
+    let value = match values.as_slice() {
+        // One block has no interval, but it has a value.
+        [only] => Some(Interval {
+            estimate: *only,
+            low: None,
+            high: None,
+        }),
+        several => interval(several),
+    };
+    FactorPoint {
+        level: level.to_owned(),
+        at,
+        text: value.map_or_else(
+            || MISSING.into(),
+            |value| quantity::difference(metric.unit(), &value, Sign::Spoken),
+        ),
+        value,
+        full: false,
+        published: None,
+    }
+}
+
+/// Published ratios to the first level, laid on our first level.
+fn theirs(plan: &Plan, metric: Metric, line: &mut FactorLine) {
+    let Some(first) = plan
+        .levels
+        .first()
+        .filter(|_| plan.compare == Compare::Levels)
+    else {
+        return;
+    };
+    let base = line
+        .points
+        .first()
+        .and_then(|point| Some(point.value?.estimate));
+    for figure in &plan.published {
+        let PublishedFigure::Ratio(ratio) = figure.figure else {
+            continue;
+        };
+        if figure.metric != metric || figure.against != first.name {
+            continue;
+        }
+        let mut points = line.points.iter_mut();
+        if let Some(point) = points.find(|point| point.level == figure.arm) {
+            point.published = base.map(|base| base * ratio);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Whether a level filled this machine: growth beyond it cannot be seen here.
+
+use tare_schema::load::Pacing;
+use tare_schema::plan::Plan;
+use tare_schema::view::LevelView;
+
+/// Whether every load of an experiment goes as fast as it can: full cores are then what is asked for.
+pub fn at_full_speed(plan: &Plan) -> bool {
+    let mut roles = plan.cells.iter().flat_map(|cell| &cell.load).peekable();
+    roles.peek().is_some() && roles.all(|role| role.load.pacing == Pacing::Max)
+}
+
+/// What of the machine was full at a level, in words; `None`: there was room.
+pub fn why(plan: &Plan, level: &LevelView) -> Option<String> {
+    let most = |cell: &&tare_schema::view::CellView| {
+        cell.trials_fit > 0 && cell.trials_saturated * 2 >= cell.trials_fit
+    };
+    if level.cells.iter().any(|cell| most(&cell)) {
+        return Some("the parts' cores".into());
+    }
+    let busy = level.cells.iter().filter_map(|cell| {
+        let agents = cell.parts.iter().filter(|part| part.role == "agent");
+        agents.map(|part| part.cores).sum::<Option<f64>>()
+    });
+    let cores = plan.placement.agent_cpus.len().max(1) as f64;
+    let most = busy.fold(0.0, f64::max) / cores;
+    (most > plan.fitness.agent_busy).then(|| "the agents' cores".into())
+}
