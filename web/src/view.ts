@@ -41,6 +41,7 @@ export type Metric =
   | "cpu"
   | "cpu-total"
   | "memory"
+  | "mesh-cpu"
   | "proxy-cpu"
   | "proxy-memory";
 /**

@@ -9,13 +9,18 @@ use crate::ServingError;
 /// Such options.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Listening {
-    /// Where to serve; port 0 chooses one, which is printed.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: SocketAddr,
+    /// Where to serve, one or several with commas between; port 0 chooses one, which is printed.
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        value_delimiter = ',',
+        required = true
+    )]
+    pub listen: Vec<SocketAddr>,
     /// Where to serve /metrics, /ready and what else is for operators.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub admin: SocketAddr,
-    /// Connections at once; further ones wait.
+    /// Connections at once on each address; further ones wait.
     #[arg(long, value_name = "N", default_value_t = 4096)]
     pub connections: usize,
     /// Threads that serve.

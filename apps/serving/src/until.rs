@@ -8,6 +8,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::{Limited, Listening, ServingError};
 
@@ -28,11 +29,11 @@ pub async fn until_told<E: From<ServingError>>(
     let mut terminate = signal(SignalKind::terminate()).map_err(ServingError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServingError::Signals)?;
     let (stop, stopped) = watch::channel(());
-    let mut serving = tokio::spawn(run(
-        listen(how.listen, how.connections, name).await?,
-        app,
-        stopped.clone(),
-    ));
+    let mut serving = JoinSet::new();
+    for at in &how.listen {
+        let listener = listen(*at, how.connections, name).await?;
+        serving.spawn(run(listener, app.clone(), stopped.clone()));
+    }
     let telling = tokio::spawn(run(
         listen(how.admin, ADMIN_CONNECTIONS, &format!("{name} admin")).await?,
         admin,
@@ -41,7 +42,7 @@ pub async fn until_told<E: From<ServingError>>(
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
-        ended = &mut serving => return Ok(ended.unwrap_or(Ok(())).map_err(ServingError::Served)?),
+        Some(ended) = serving.join_next() => return Ok(ended.unwrap_or(Ok(())).map_err(ServingError::Served)?),
         gave_up = beside => return Err(gave_up),
     }
     say(&format!(
@@ -51,7 +52,8 @@ pub async fn until_told<E: From<ServingError>>(
     // Nobody listens any more if both have ended by themselves.
     let _ = stop.send(());
     let grace = Duration::from_secs(how.grace);
-    if tokio::time::timeout(grace, &mut serving).await.is_err() {
+    let all_ended = async { while serving.join_next().await.is_some() {} };
+    if tokio::time::timeout(grace, all_ended).await.is_err() {
         say(&format!("{name} cut off what was still under way"));
     }
     telling.abort();

@@ -9,6 +9,7 @@ use tare_schema::topology::{Route, Security, Topology};
 use crate::traffic::{self, Sent, Traffic};
 
 mod asked;
+mod carried;
 
 /// The evidence of one trial, whether it holds or not.
 #[must_use]
@@ -29,10 +30,22 @@ pub fn prove(
         if arm.topology.asked.iter().any(|asked| asked.edge == edge) {
             continue;
         }
-        let Some(traffic) = traffic::over(cell, sent, edge) else {
+        let traffic = traffic::over(cell, sent, edge);
+        let first = proofs.len();
+        if carried::concerns(&routes, traffic.as_ref()) {
+            proofs.extend(carried::prove(
+                arm,
+                cell,
+                &routes,
+                traffic.as_ref(),
+                &growth,
+            ));
+            name_edge(&mut proofs[first..], edge);
+            continue;
+        }
+        let Some(traffic) = traffic else {
             continue;
         };
-        let first = proofs.len();
         proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));
         // Over a link that nothing passed nothing need have been negotiated.
         if traffic.requests_max > 0 {

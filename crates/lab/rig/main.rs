@@ -159,6 +159,7 @@ fn own(mut keeper: Keeper, token: &str, bounds: Option<Bounds>) {
                     output_bytes_max: 1000,
                     nofile: None,
                     pod: pods.then(|| format!("pod-{number}")),
+                    hosts: None,
                     group: None,
                     bounds,
                 })

@@ -68,6 +68,7 @@ pub fn reach(base: &str) {
             output_bytes_max: 1000,
             nofile: None,
             pod: Some(String::from("pod-0")),
+            hosts: None,
             group: None,
             bounds: None,
         })

@@ -52,7 +52,7 @@ impl Authority {
         })
     }
 
-    /// Issues a certificate for server and client use, by its own name and perhaps that of its part, and writes it with its
+    /// Issues a certificate for server and client use, by its own name and others, and writes it with its
     /// key into `folder` (readable by the owner only): `certificate.pem`, `key.pem`, `bundle.pem`, `authority.pem`.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Authority {
     pub fn issue(
         &self,
         instance: &str,
-        part: &str,
+        also: &[&str],
         addresses: &[IpAddr],
         folder: &Path,
     ) -> Result<Identity, LabError> {
@@ -70,8 +70,8 @@ impl Authority {
                 SanType::URI(uri.as_str().try_into()?),
                 SanType::DnsName(instance.try_into()?),
             ];
-            if part != instance {
-                names.push(SanType::DnsName(part.try_into()?));
+            for name in also.iter().filter(|name| **name != instance) {
+                names.push(SanType::DnsName((*name).try_into()?));
             }
             names.extend(addresses.iter().copied().map(SanType::IpAddress));
             let mut params = params(instance, names);

@@ -91,13 +91,13 @@ impl Cluster {
             make(&keys)?;
             let at = [context.address];
             let part = &target.def.target;
-            context.identity = Some(authority.issue(&context.name, part, &at, &keys)?);
+            context.identity = Some(authority.issue(&context.name, &[part], &at, &keys)?);
             contexts.push(context);
         }
         let peers: Vec<Peer> = (0..).zip(&contexts).map(peer).collect();
         let keys = folder.join("client.keys");
         make(&keys)?;
-        let client = authority.issue("client", "client", &[], &keys)?;
+        let client = authority.issue("client", &[], &[], &keys)?;
         let (shell, orders, answers) = shell(&folder, &memory)?;
         let mut cluster = Cluster {
             members: Vec::new(),

@@ -104,6 +104,7 @@ impl PodDoor {
             output_bytes_max: OUTPUT_BYTES_MAX,
             nofile: None,
             pod: Some(self.pod.clone()),
+            hosts: None,
             group: None,
             bounds: None,
         };

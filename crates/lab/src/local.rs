@@ -176,8 +176,11 @@ impl Local {
             }
             let keys = folder.join(format!("{name}.keys"));
             make_folder(&keys)?;
-            let part = layout::stem(name);
-            let identity = self.authority.issue(name, part, &addresses, &keys)?;
+            let mut also = vec![layout::stem(name)];
+            let routes = context.iter().flat_map(|context| &context.routes);
+            let called = routes.filter(|route| route.host == *name);
+            also.extend(called.filter_map(|route| route.name.as_deref()).take(1));
+            let identity = self.authority.issue(name, &also, &addresses, &keys)?;
             identities.insert(name.clone(), identity);
         }
         Ok(identities)
@@ -255,6 +258,11 @@ impl Environment for Local {
         let mut layout = layout::lay_out(plan, &mut ground)?;
         for (pod, capture) in &layout.captures {
             pods.capture(pod, capture)?;
+        }
+        for (pod, names) in &layout.names {
+            let file = bed::hosts_of(&folder, pod);
+            let what = format!("write {}", file.display());
+            std::fs::write(&file, layout::hosts_file(names)).map_err(LabError::io(what))?;
         }
         let mut rendered = Vec::new();
         let mut identities = self.identities(&layout, &pods, &folder)?;

@@ -5,6 +5,7 @@
     reason = "pre_exec, signal dispositions and another process's CPU clock have no safe interface"
 )]
 
+use std::ffi::CString;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,10 +14,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
-use rustix::thread::{CpuSet, LinkNameSpaceType};
+use rustix::thread::{CpuSet, LinkNameSpaceType, UnshareFlags};
 
 /// Tells the parent which of the calls between fork and exec failed: none of the others gives this number.
 pub(crate) const NO_GROUP: i32 = libc::EDQUOT;
+/// The same of the file of names.
+pub(crate) const NO_NAMES: i32 = libc::ENOTUNIQ;
 
 /// What a child does to itself between fork and exec.
 pub(crate) struct ChildSetup {
@@ -24,6 +27,8 @@ pub(crate) struct ChildSetup {
     pub parent: Option<Pid>,
     /// Network namespace; `None`: as the parent.
     pub network: Option<OwnedFd>,
+    /// File that it sees as `/etc/hosts`, in mounts of its own; `None`: as the parent.
+    pub hosts: Option<CString>,
     /// Files of control groups: who writes `0` joins.
     pub groups: Vec<OwnedFd>,
     /// Session of its own, so that a whole session can be signalled.
@@ -63,6 +68,9 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
         let kind = Some(LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(network.as_fd(), kind)?;
     }
+    if let Some(hosts) = &setup.hosts {
+        see_as_hosts(hosts).map_err(|_| io::Error::from_raw_os_error(NO_NAMES))?;
+    }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the line above; then nobody would ever kill this child.
     if rustix::process::getppid() != setup.parent {
@@ -92,6 +100,13 @@ fn set_up_child(setup: &ChildSetup) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// The keeper's mounts are private to it, so nobody else sees this one.
+fn see_as_hosts(file: &CString) -> io::Result<()> {
+    // SAFETY: the process has one thread here, and mounts have no part in memory safety.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
+    Ok(rustix::mount::mount_bind(file.as_c_str(), c"/etc/hosts")?)
 }
 
 /// Makes this process deaf to the signals that end an interactive program.

@@ -73,6 +73,7 @@ pub(crate) fn run_in(
         ChildSetup {
             parent: Some(rustix::process::getpid()),
             network: None,
+            hosts: None,
             groups: Vec::new(),
             session: Session::Parents,
             cpus: None,

@@ -206,6 +206,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
         output_bytes_max: 4096,
         nofile: None,
         pod: None,
+        hosts: None,
         group: None,
         bounds: None,
     }

@@ -282,6 +282,7 @@ fn spawn(keeper: &Keeper, words: &[&str], bounds: Option<Bounds>) -> Spawn {
         output_bytes_max: 4096,
         nofile: None,
         pod: None,
+        hosts: None,
         group: None,
         bounds,
     }

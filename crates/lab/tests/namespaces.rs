@@ -173,6 +173,53 @@ fn a_pod_that_is_unknown_or_known_twice_is_refused() {
     assert!(error.contains("no namespaces"), "{error}");
 }
 
+#[test]
+fn names_resolve_for_the_processes_that_have_them_and_for_nobody_else() {
+    const NAME: &str = "db.airline.example";
+    let base = Base::new("pods-names");
+    let mut keeper = keeper(&base);
+    let hosts = keeper.folder().join("near.hosts");
+    std::fs::write(&hosts, format!("{FAR} {NAME}\n")).unwrap();
+    let asked = run(&mut keeper, &["getent", "hosts", NAME], Some(hosts.clone()));
+    let words: Vec<&str> = asked.split_whitespace().collect();
+    assert_eq!(words, [&FAR.to_string(), NAME]);
+    let others = run(&mut keeper, &["cat", "/etc/hosts"], None);
+    assert!(!others.contains(NAME), "{others}");
+    std::fs::remove_file(&hosts).unwrap();
+    let mut nameless = command(&keeper, &["true"]);
+    nameless.hosts = Some(hosts);
+    let error = keeper.spawn(&nameless).unwrap_err().to_string();
+    assert!(error.contains("names of its own"), "{error}");
+}
+
+/// What a command says in the pod `near`.
+fn run(keeper: &mut Keeper, words: &[&str], hosts: Option<PathBuf>) -> String {
+    let mut spawn = command(keeper, words);
+    spawn.hosts = hosts;
+    keeper.spawn(&spawn).unwrap();
+    assert!(within(Duration::from_secs(10), || {
+        keeper.exit_of(&spawn.name).unwrap().is_some()
+    }));
+    keeper.tail(&spawn.name).unwrap().join("\n")
+}
+
+fn command(keeper: &Keeper, words: &[&str]) -> Spawn {
+    Spawn {
+        name: words.join(" "),
+        argv: words.iter().map(|word| String::from(*word)).collect(),
+        env: vec![(String::from("PATH"), String::from("/usr/bin:/bin"))],
+        cwd: PathBuf::from("/"),
+        cpus: Vec::new(),
+        output: keeper.folder().join("command.log"),
+        output_bytes_max: 4096,
+        nofile: None,
+        pod: Some(String::from("near")),
+        hosts: None,
+        group: None,
+        bounds: None,
+    }
+}
+
 /// A keeper with the pods `near` and `far`.
 fn keeper(base: &Base) -> Keeper {
     let mut keeper = Keeper::start_in_namespaces(RIG.as_ref(), Some(&base.0)).unwrap();
@@ -195,6 +242,7 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         output_bytes_max: 4096,
         nofile: None,
         pod: Some(String::from(pod)),
+        hosts: None,
         group: None,
         bounds: None,
     };

@@ -48,6 +48,7 @@ fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
             output_bytes_max: 1000,
             nofile: None,
             pod: None,
+            hosts: None,
             group: None,
             bounds: None,
         })

@@ -5,6 +5,7 @@
 
 mod as_published;
 mod cells;
+mod closed;
 pub mod compare;
 pub mod csv;
 mod disturbance;

@@ -93,6 +93,7 @@ fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
         | Metric::Cpu
         | Metric::CpuTotal
         | Metric::Memory
+        | Metric::MeshCpu
         | Metric::ProxyCpu
         | Metric::ProxyMemory => None,
     }
@@ -116,6 +117,10 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
         Metric::Memory => observed(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
+        Metric::MeshCpu => {
+            let cpu_ns = observed(proxies(record).map(|part| part.cpu_ns));
+            per_1000(record, cpu_ns? as f64 / 1e9)
+        }
         Metric::ProxyCpu => {
             let cpu_ns = most(proxies(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)

@@ -15,7 +15,8 @@ use tare_stats::outcome::BLOCKS_MIN;
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    as_published, cells, disturbance, factor, facts, full, judge, links, missing, verdict, waterfall,
+    as_published, cells, closed, disturbance, factor, facts, full, judge, links, missing, verdict,
+    waterfall,
 };
 
 /// Computes the view of a run, as far as it came.
@@ -185,8 +186,8 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
         .iter()
         .map(|name| cells::cell(plan, trials, name))
         .collect();
-    // A load that goes as fast as it can is meant to fill what carries it.
-    let beyond = match full::at_full_speed(plan) {
+    // A load that goes as fast as it can, or whose clients wait, is meant to fill what carries it.
+    let beyond = match full::at_full_speed(plan) || closed::is_closed(plan, &level.name) {
         true => None,
         false => plan
             .arms

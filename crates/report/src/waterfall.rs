@@ -11,7 +11,7 @@ use crate::trials::Trials;
 mod what;
 
 /// Means and amounts. The parts of a quantile do not add up.
-const METRICS: [Metric; 2] = [Metric::Mean, Metric::Cpu];
+const METRICS: [Metric; 3] = [Metric::Mean, Metric::Cpu, Metric::MeshCpu];
 
 /// Every level and metric, taken apart in every order of the plan.
 pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
@@ -20,7 +20,7 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
     }
     let mut all = Vec::new();
     for level in &plan.levels {
-        for metric in METRICS {
+        for metric in METRICS.into_iter().filter(|metric| applies(plan, *metric)) {
             let sequences: Vec<WaterfallSequence> = plan
                 .waterfall
                 .iter()
@@ -38,6 +38,17 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
         }
     }
     all
+}
+
+/// What proxies cost can be taken apart only where every arm has some.
+fn applies(plan: &Plan, metric: Metric) -> bool {
+    let has_proxy = |name: &String| {
+        let arm = plan.arms.iter().find(|arm| arm.name == *name);
+        let mut instances = arm.iter().flat_map(|arm| &arm.topology.instances);
+        instances.any(|instance| instance.role.is_proxy())
+    };
+    let mut arms = plan.waterfall.iter().flat_map(|order| &order.arms);
+    metric != Metric::MeshCpu || arms.all(has_proxy)
 }
 
 fn of_sequence(

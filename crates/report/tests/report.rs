@@ -5,6 +5,7 @@
 //! - shown: golden files of every renderer
 //! - two: two runs compared
 //! - waterfalls: sums taken apart
+//! - closed: clients that wait for their answers
 //! - levels: levels compared with each other, records, and what parts say of themselves
 //! - beside: packets, the machine, published figures, and why a figure is missing
 
@@ -15,6 +16,8 @@ mod fixture;
 
 #[path = "report/beside.rs"]
 mod beside;
+#[path = "report/closed.rs"]
+mod closed;
 #[path = "report/damage.rs"]
 mod damage;
 #[path = "report/levels.rs"]

@@ -42,6 +42,8 @@ pub enum Metric {
     CpuTotal,
     /// Peak resident memory of all parts but the agent and the conductor, added up.
     Memory,
+    /// CPU-seconds per 1000 completed exchanges of all proxies together: what the mesh costs.
+    MeshCpu,
     /// CPU-seconds per 1000 completed exchanges of the proxy that takes most.
     ProxyCpu,
     /// Peak resident memory of the largest proxy.
@@ -66,7 +68,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Metric; 18] = [
+    pub const ALL: [Metric; 19] = [
         Metric::Mean,
         Metric::Median,
         Metric::P90,
@@ -83,6 +85,7 @@ impl Metric {
         Metric::Cpu,
         Metric::CpuTotal,
         Metric::Memory,
+        Metric::MeshCpu,
         Metric::ProxyCpu,
         Metric::ProxyMemory,
     ];
@@ -93,7 +96,9 @@ impl Metric {
         match self {
             Metric::Throughput | Metric::RecordsWritten | Metric::RecordsRead => Unit::PerSecond,
             Metric::BytesWritten | Metric::BytesRead => Unit::BytesPerSecond,
-            Metric::Cpu | Metric::CpuTotal | Metric::ProxyCpu => Unit::CpuSecondsPer1000,
+            Metric::Cpu | Metric::CpuTotal | Metric::MeshCpu | Metric::ProxyCpu => {
+                Unit::CpuSecondsPer1000
+            }
             Metric::Memory | Metric::ProxyMemory => Unit::Bytes,
             _ => Unit::Nanoseconds,
         }
@@ -110,7 +115,8 @@ impl Metric {
     pub fn may_be_absent(self) -> bool {
         matches!(
             self,
-            Metric::ProxyCpu
+            Metric::MeshCpu
+                | Metric::ProxyCpu
                 | Metric::ProxyMemory
                 | Metric::RecordsWritten
                 | Metric::BytesWritten
@@ -139,6 +145,7 @@ impl Metric {
             Metric::Cpu => "CPU per 1000",
             Metric::CpuTotal => "CPU per 1000, all parts",
             Metric::Memory => "peak memory",
+            Metric::MeshCpu => "CPU per 1000, all proxies",
             Metric::ProxyCpu => "CPU per 1000, busiest proxy",
             Metric::ProxyMemory => "peak memory, largest proxy",
         }

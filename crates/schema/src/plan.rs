@@ -82,6 +82,9 @@ pub struct Plan {
     /// Levels of the experiment that are not in `levels`, because they lie beyond that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// What cannot be seen of it, in words, beside what is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Orders of arms whose steps are shown as parts of a sum.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waterfall: Vec<Sequence>,

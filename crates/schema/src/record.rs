@@ -11,8 +11,7 @@ pub use event::{EventRecord, ReadBackRecord};
 
 use crate::agent::{
     Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RecordFlow, RequestCount,
-    SessionCounts,
-    WaitCount,
+    SessionCounts, WaitCount,
 };
 use crate::calibration::Calibration;
 use crate::load::Endpoint;

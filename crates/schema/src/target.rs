@@ -45,6 +45,9 @@ pub struct TargetDef {
     pub roles: Vec<InstanceRole>,
     /// Protocols it understands on an edge: `tcp`, `http1`, `http2`, `grpc`, …
     pub speaks: Vec<String>,
+    /// Protocols of which it counts no operations when they pass as bytes, each with the reason: a report says so instead of zeros.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uncounted: BTreeMap<String, String>,
     /// Links it can make; `plaintext` only when left out.
     #[serde(default = "plaintext_only")]
     pub links: Vec<Security>,

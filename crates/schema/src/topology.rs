@@ -62,6 +62,9 @@ pub struct Instance {
     pub role: InstanceRole,
     /// Settings of the instance, over the target's defaults.
     pub settings: Settings,
+    /// Name by which it is called, where that is not its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 /// What an instance is for.

@@ -140,6 +140,7 @@ fn sample_plan() -> Plan {
         beyond_knee: Default::default(),
         ceiling: None,
         left_out: Vec::new(),
+        notes: Vec::new(),
         waterfall: Vec::new(),
         requests_at: None,
         published: Vec::new(),

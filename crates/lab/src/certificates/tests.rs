@@ -21,7 +21,7 @@ fn a_certificate_names_its_instance_three_ways_and_is_signed_by_the_runs_authori
     let authority = Authority::new("run-1").unwrap();
     let address = IpAddr::V4(Ipv4Addr::new(127, 0, 1, 2));
     let identity = authority
-        .issue("server-sidecar", "server-sidecar", &[address], place.path())
+        .issue("server-sidecar", &[], &[address], place.path())
         .unwrap();
     assert_eq!(identity.uri, "spiffe://tare/ns/run-1/sa/server-sidecar");
     let certificate = identity.certificate.to_str().unwrap();
@@ -46,11 +46,11 @@ fn another_runs_authority_does_not_vouch_for_it() {
     let [one, two] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let ours = Authority::new("a")
         .unwrap()
-        .issue("x", "x", &[], one.path())
+        .issue("x", &[], &[], one.path())
         .unwrap();
     let other = Authority::new("b")
         .unwrap()
-        .issue("x", "x", &[], two.path())
+        .issue("x", &[], &[], two.path())
         .unwrap();
     let authority = other.authority.to_str().unwrap();
     let verified = openssl(&[
@@ -67,7 +67,7 @@ fn a_certificate_is_valid_from_an_hour_ago_for_a_week() {
     let place = tempfile::tempdir().unwrap();
     let identity = Authority::new("r")
         .unwrap()
-        .issue("x", "x", &[], place.path())
+        .issue("x", &[], &[], place.path())
         .unwrap();
     let certificate = identity.certificate.to_str().unwrap();
     let ends_within = |seconds: u64| {
@@ -100,7 +100,7 @@ fn a_certificate_is_valid_from_an_hour_ago_for_a_week() {
 fn only_the_owner_can_read_what_is_written_and_nothing_is_overwritten() {
     let place = tempfile::tempdir().unwrap();
     let authority = Authority::new("r").unwrap();
-    let identity = authority.issue("x", "x", &[], place.path()).unwrap();
+    let identity = authority.issue("x", &[], &[], place.path()).unwrap();
     for file in [&identity.key, &identity.bundle, &identity.certificate] {
         let mode = fs::metadata(file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
@@ -110,7 +110,7 @@ fn only_the_owner_can_read_what_is_written_and_nothing_is_overwritten() {
             .unwrap()
             .starts_with("-----BEGIN PRIVATE KEY-----")
     );
-    assert!(authority.issue("x", "x", &[], place.path()).is_err());
+    assert!(authority.issue("x", &[], &[], place.path()).is_err());
 }
 
 #[test]
@@ -118,6 +118,6 @@ fn a_name_that_fits_no_certificate_is_refused() {
     let place = tempfile::tempdir().unwrap();
     let said = Authority::new("r")
         .unwrap()
-        .issue("ümlaut", "ümlaut", &[], place.path());
+        .issue("ümlaut", &[], &[], place.path());
     assert!(said.unwrap_err().to_string().contains("ümlaut"));
 }

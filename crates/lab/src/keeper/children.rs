@@ -1,9 +1,11 @@
 //! The processes a keeper keeps: started, watched, reaped, and found again however they hide.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -17,7 +19,7 @@ use super::folder::{INSTANCE_MARK, KEEPER_MARK};
 use super::output::Output;
 use super::protocol::{Ending, Spawn};
 use crate::process::{self, ProcessStat};
-use crate::sys::{self, ChildSetup, NO_GROUP, Session};
+use crate::sys::{self, ChildSetup, NO_GROUP, NO_NAMES, Session};
 
 /// Most processes at a time that one keeper starts itself.
 const CHILDREN_MAX: usize = 500;
@@ -152,6 +154,9 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
     let network = place.network.map(|network| network.try_clone_to_owned());
     let network = network.transpose();
     let network = network.map_err(|e| in_words("hold the pod's network", &e))?;
+    let hosts = spawn.hosts.as_ref().map(|file| file.as_os_str().as_bytes());
+    let hosts = hosts.map(CString::new).transpose();
+    let hosts = hosts.map_err(|e| in_words("name the file of names", &e))?;
     let mut command = Command::new(program);
     command
         .args(arguments)
@@ -172,6 +177,7 @@ fn start(spawn: &Spawn, place: Place<'_>) -> Result<Child, String> {
         ChildSetup {
             parent: Some(rustix::process::getpid()),
             network,
+            hosts,
             groups: place.groups,
             session: Session::Own,
             cpus: cpu_set(&spawn.cpus),
@@ -232,6 +238,9 @@ fn why_not(spawn: &Spawn, error: &std::io::Error) -> String {
         }
         _ if error.raw_os_error() == Some(NO_GROUP) => String::from(
             "it cannot join the control group of its limits; run as root, or remove `limits`",
+        ),
+        _ if error.raw_os_error() == Some(NO_NAMES) => String::from(
+            "it cannot have names of its own: make an empty file /etc/hosts, or use `--addressing loopback`",
         ),
         _ => error.to_string(),
     }

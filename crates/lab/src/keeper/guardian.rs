@@ -75,6 +75,7 @@ fn start_inside(stream: &UnixStream, folder: &Path) -> Result<std::process::Chil
         // Process 1 of a namespace sees no parent.
         parent: None,
         network: None,
+        hosts: None,
         groups: Vec::new(),
         session: Session::Own,
         cpus: None,

@@ -33,6 +33,9 @@ pub struct Spawn {
     pub nofile: Option<u64>,
     /// Pod whose network it has; `None`: the keeper's.
     pub pod: Option<String>,
+    /// File that it sees as `/etc/hosts`; `None`: the host's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<PathBuf>,
     /// Group it belongs to; `None`: as the keeper.
     pub group: Option<u32>,
     /// What it and all it starts may have; `None`: as the keeper.

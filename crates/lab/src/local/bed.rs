@@ -73,6 +73,11 @@ impl Placed {
     }
 }
 
+/// The names that resolve in a pod alone, as a file in the bed's folder.
+pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
+    folder.join(format!("{pod}.hosts"))
+}
+
 /// A running (or not yet running) arm.
 pub(crate) struct LocalBed {
     pub(super) placed: Placed,
@@ -132,6 +137,12 @@ impl LocalBed {
             output_bytes_max: LOG_BYTES_MAX,
             nofile: Some(FILES_MAX),
             pod: self.placed.pods.network(pod),
+            hosts: self
+                .placed
+                .layout
+                .names
+                .contains_key(pod)
+                .then(|| hosts_of(&self.placed.folder, pod)),
             group: None,
             bounds: None,
         }

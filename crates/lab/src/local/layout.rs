@@ -1,6 +1,7 @@
 //! Turns an arm's topology into places: who listens where, whom each one calls, who needs a certificate.
 
 mod captured;
+mod names;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,8 @@ use crate::LabError;
 use crate::certificates::spiffe;
 use crate::environment::BedPlan;
 use crate::render::{Context, Listen, Peer};
+
+pub(crate) use names::{Names, hosts_file};
 
 /// What the environment knows that the topology does not.
 pub(crate) struct Ground<'a> {
@@ -76,6 +79,8 @@ pub(crate) struct Layout {
     pub captures: BTreeMap<String, Capture>,
     /// Instances to which the kernel sends traffic.
     pub capturing: BTreeSet<String>,
+    /// Pod → names that resolve in it alone.
+    pub names: Names,
 }
 
 /// Gives every instance its place.
@@ -91,6 +96,7 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
     for instance in parts(topology) {
         contexts.push(context(plan, instance, &listens, ground)?);
     }
+    let names = names::names(topology, &listens, &mut contexts, ground.redirect)?;
     let all = contexts.clone();
     for context in &mut contexts {
         context.peers = peers(topology, &context.name, &all);
@@ -117,6 +123,7 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
         endpoints,
         captures: captured.pods,
         capturing: captured.instances,
+        names,
     })
 }
 
@@ -251,8 +258,8 @@ fn way(route: &Route) -> Way {
 #[derive(PartialEq, Clone)]
 struct Sharing {
     instance: String,
-    /// What must be alike besides: of a redirected edge its name, by which a sidecar tells edges apart; where callers are
-    /// told how to find the called part, the address that this caller is told.
+    /// What must be alike besides: of an edge that is redirected to the called part's sidecar its name, by which that tells edges
+    /// apart; where callers are told how to find the called part, the address that this caller is told.
     apart: (Option<String>, Option<SocketAddr>),
     protocol: String,
     own: Security,
@@ -314,7 +321,7 @@ impl Listens {
         let sharing = Sharing {
             instance: name.to_owned(),
             apart: (
-                is_redirected(route).then(|| route.edge.clone()),
+                captured::comes_in(topology, route)?.then(|| route.edge.clone()),
                 told.filter(|_| ground.is_cluster(&instance.target)),
             ),
             protocol: route.protocol.clone(),

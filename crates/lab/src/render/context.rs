@@ -93,6 +93,9 @@ pub struct RouteContext {
     pub own: Security,
     /// Name of the called instance, sent as `Host` and as server name.
     pub host: String,
+    /// Host name by which the called part is called and that callers send as server name, where it has one of its own that
+    /// resolves in their pods.
+    pub name: Option<String>,
     /// Where it comes in; `None` for the caller itself.
     pub listen: Option<Listen>,
     /// Where it goes out; `None` for the called part itself.

@@ -72,6 +72,7 @@ fn context() -> Context {
             protocol: "http1".to_owned(),
             own: Security::Plaintext,
             host: "server".to_owned(),
+            name: None,
             listen: Some(Listen {
                 address,
                 port: 8080,

@@ -6,6 +6,7 @@
 //! | `outside` | pure and real: a target from a folder outside the repository |
 //! | `validate` | real: the software accepts every rendered configuration |
 //! | `chain` | real: requests through two sidecars are counted exactly, and their TLS is as told |
+//! | `names` | real: a proxy that routes by TLS server name refuses others, and counts what its open connections carried |
 //! | `filters` | real: authorisation in a proxy lets through, turns away and asks as often as it is told to |
 
 #![expect(
@@ -17,6 +18,7 @@
 mod chain;
 mod filters;
 mod golden;
+mod names;
 mod outside;
 mod place;
 mod rig;

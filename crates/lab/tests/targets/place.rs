@@ -141,6 +141,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         protocol: case.protocol.clone(),
         own: if app { case.link } else { Security::Plaintext },
         host: to.to_owned(),
+        name: None,
         listen: Some(Listen {
             address,
             port,
@@ -242,6 +243,7 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
         protocol: "http1".to_owned(),
         own: Security::Plaintext,
         host: format!("{by}-{name}"),
+        name: None,
         listen: None,
         upstream: Some(Upstream {
             address: to.ip(),

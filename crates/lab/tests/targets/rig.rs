@@ -137,11 +137,7 @@ pub fn start_with(
         cpus: Vec::new(),
         settings: Settings::new(),
         workload: Settings::new(),
-        identity: Some(
-            authority
-                .issue(stand.shown, stand.shown, &[], &keys)
-                .unwrap(),
-        ),
+        identity: Some(authority.issue(stand.shown, &[], &[], &keys).unwrap()),
         routes: vec![RouteContext {
             edge: EDGE.to_owned(),
             id: edge_id(EDGE),
@@ -149,6 +145,7 @@ pub fn start_with(
             protocol: protocol.to_owned(),
             own: Security::Plaintext,
             host: "server".to_owned(),
+            name: None,
             listen: Some(Listen {
                 address: entry.ip(),
                 port: entry.port(),

@@ -56,7 +56,7 @@ fn is_accepted(target: &Target, case: &Case) {
     if context.identity.is_some() {
         let keys = place.path().join("keys");
         fs::create_dir(&keys).unwrap();
-        context.identity = Some(authority.issue("middle", "middle", &[], &keys).unwrap());
+        context.identity = Some(authority.issue("middle", &[], &[], &keys).unwrap());
     }
     render(target, &context).unwrap().write().unwrap();
     let output = check(name, &software.bin, place.path()).output().unwrap();

@@ -95,6 +95,7 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::Cpu => "CPU",
         Metric::CpuTotal => "CPU of all parts",
         Metric::Memory => "memory",
+        Metric::MeshCpu => "CPU of all proxies",
         Metric::ProxyCpu => "CPU of the busiest proxy",
         Metric::ProxyMemory => "memory of the largest proxy",
         Metric::P90 | Metric::P99 | Metric::P999 => metric.label(),
@@ -126,6 +127,7 @@ impl Clauses {
                     Metric::Cpu
                     | Metric::CpuTotal
                     | Metric::Memory
+                    | Metric::MeshCpu
                     | Metric::ProxyCpu
                     | Metric::ProxyMemory => self.cost.push(text),
                     _ => self.latency.push(text),

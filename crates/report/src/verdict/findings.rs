@@ -6,6 +6,7 @@ use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View,
 
 use super::clauses::{Clauses, Number, list, number, object, subject};
 use super::{at_level, caveats, level_words, levels, parts, sentence};
+use crate::closed;
 use crate::quantity;
 use crate::steps::steps;
 
@@ -228,6 +229,8 @@ pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
             ));
         }
     }
+    texts.extend(closed::knee(plan, view));
+    texts.extend(plan.notes.iter().cloned());
     texts.extend(caveats::caveats(plan, &view.published));
     texts
         .into_iter()

@@ -5,6 +5,7 @@ use tare_schema::view::{Sentence, SentenceKind, View, ViewState};
 
 use super::{at_level, levels, sentence};
 use crate::cells::middle;
+use crate::closed;
 use crate::links::{of as ways_of, unasked};
 use crate::read::Run;
 use crate::{full, quantity};
@@ -104,6 +105,10 @@ fn knees(run: &Run, view: &View) -> Vec<String> {
     }
     let mut texts = Vec::new();
     for level in &view.levels {
+        // It is for clients that wait to saturate what they call.
+        if closed::is_closed(&run.plan, &level.name) {
+            continue;
+        }
         if let Some(why) = &level.beyond_knee {
             texts.push(format!(
                 "{} lies beyond the knee of this machine ({why}): what is seen there is queueing, not the cost of an arm.",

@@ -26,6 +26,5 @@ pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{
     AuditDef, BodyDef, CallsDef, Concern, CountDef, ExpectDef, FilledDef, LoadKindDef, PartDef,
     PartsDef, PrepareDef, PrepareWhen, RequestDef, SettingKind, TopicDef, WorkloadDef,
-    WorkloadEdgeDef,
-    WorkloadSettingDef,
+    WorkloadEdgeDef, WorkloadSettingDef,
 };

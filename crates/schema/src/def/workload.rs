@@ -50,6 +50,10 @@ pub struct PartDef {
     /// How many of it: a number, or the name of a setting. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<CountDef>,
+    /// Name by which it is called from the mesh, and which its certificate has; for parts outside of it. It resolves where pods
+    /// have networks of their own; elsewhere callers are told its address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,

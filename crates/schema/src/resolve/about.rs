@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::Scope;
 use crate::def::{ArmDef, LinkDef, OnDef, OnWord, OwnDef};
+use crate::plan::{Arm, Edge};
 use crate::problem::list;
 use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Interception, Security, Topology};
+use crate::yaml::Mark;
 
 /// How people call a target: the first word of its description when that is its name, else its name.
 pub(super) fn title(target: &TargetDef) -> String {
@@ -146,6 +149,35 @@ fn own(def: &ArmDef) -> Option<String> {
             Some(format!("{} from end to end", list(&words)))
         }
     }
+}
+
+/// Of which protocols a proxy on their way counts no operations, and why: each proxy once.
+pub(super) fn uncounted(scope: &mut Scope<'_>, arms: &[Arm], edges: &[Edge]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for topology in arms.iter().map(|arm| &arm.topology) {
+        for route in &topology.routes {
+            let edge = edges.iter().find(|edge| edge.name() == route.edge);
+            let on_the_way = topology.instances.iter();
+            let on_the_way = on_the_way.filter(|instance| route.stops.contains(&instance.name));
+            for (edge, instance) in on_the_way.filter_map(|instance| edge.zip(Some(instance))) {
+                let Some(target) = scope.target(&instance.target, Mark::START) else {
+                    continue;
+                };
+                let Some(why) = target.uncounted.get(&edge.protocol) else {
+                    continue;
+                };
+                let note = format!(
+                    "{} counts connections and bytes of {}, not its operations: {why}.",
+                    title(&target),
+                    edge.protocol
+                );
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+    }
+    notes
 }
 
 /// By sound, as far as names of software go: `an Envoy`, `an nginx`, `a HAProxy`.

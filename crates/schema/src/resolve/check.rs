@@ -61,6 +61,15 @@ impl Check<'_> {
                 let said = "agents play a client: leave the target out";
                 self.wrong(&["parts", name, "target"], said);
             }
+            if let Some(host) = &part.host {
+                if part.kind != PartKind::External {
+                    let said = "parts of the mesh are called by their names: leave the host out";
+                    self.wrong(&["parts", name, "host"], said);
+                } else if !is_host(host) {
+                    let said = "a host is a name such as db.example.net: labels of small letters, digits and hyphens";
+                    self.wrong(&["parts", name, "host"], said);
+                }
+            }
             let Some(CountDef::Setting(key)) = &part.count else {
                 continue;
             };
@@ -222,5 +231,34 @@ impl Check<'_> {
             );
             self.wrong(path, said);
         }
+    }
+}
+
+/// Whether it is a host name of at least two labels. (RFC 1123, small letters only)
+fn is_host(text: &str) -> bool {
+    let label = |label: &str| {
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        (1..=63).contains(&label.len())
+            && label.chars().all(fits)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= 253 && text.contains('.') && text.split('.').all(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_host;
+
+    #[test]
+    fn a_host_has_two_labels_at_least_and_nothing_that_a_configuration_could_take_for_its_own() {
+        let good = ["db.airline.example", "a.b", "x-1.example"];
+        assert!(good.into_iter().all(is_host));
+        let long = format!("{}.example", "x".repeat(64));
+        let bad = [
+            "database", "a..b", ".a.b", "a.b.", "-a.b", "a-.b", "A.b", "a_b.c", "a.b;", "*.b", "",
+            &long,
+        ];
+        assert_eq!(bad.into_iter().find(|text| is_host(text)), None);
     }
 }

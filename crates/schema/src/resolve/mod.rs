@@ -242,6 +242,7 @@ fn plan(
     let used = workload::used(scope, root, folder);
     let published = published::published(scope, root, def, &arms, &levels, compare);
     let waterfall = waterfall::sequences(scope, root, def, &arms, compare);
+    let notes = about::uncounted(scope, &arms, &ways::edges_of(folder));
     let digest = digest(&source.text);
     Plan {
         version: FORMAT_VERSION,
@@ -281,6 +282,7 @@ fn plan(
             rule: written.rule,
             keep: written.keep,
         }),
+        notes,
         waterfall,
         requests_at: levels::requests_at(scope, root, def, &levels),
         published,

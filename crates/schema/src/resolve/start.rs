@@ -48,6 +48,7 @@ pub(super) fn in_start_order(cast: &Cast, routes: &[Route]) -> Vec<Instance> {
             target: actor.target.clone(),
             role: actor.role,
             settings: actor.settings.clone(),
+            host: actor.host.clone(),
         })
         .collect()
 }

@@ -149,13 +149,10 @@ impl Bed<'_, '_> {
                 } else {
                     format!("{name}-{number}")
                 };
-                cast.add(Actor::new(
-                    &instance,
-                    &instance,
-                    name,
-                    &target,
-                    InstanceRole::App,
-                ));
+                let role = InstanceRole::App;
+                let mut actor = Actor::new(&instance, &instance, name, &target, role);
+                actor.host.clone_from(&part.host);
+                cast.add(actor);
             }
         }
     }

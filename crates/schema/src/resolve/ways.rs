@@ -21,6 +21,8 @@ pub(super) struct Actor {
     pub target: String,
     pub role: InstanceRole,
     pub settings: Settings,
+    /// Name by which a part is called, where that is not its own.
+    pub host: Option<String>,
     /// Protocols of a proxy.
     pub speaks: Vec<String>,
     /// What a sidecar was made from.
@@ -46,6 +48,7 @@ impl Actor {
             target: target.to_owned(),
             role,
             settings: Settings::new(),
+            host: None,
             speaks: Vec::new(),
             sidecar: None,
             mark: None,

@@ -174,6 +174,14 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("bytes-sent", "bytes to callers"),
     ("upstream-bytes-received", "bytes from called parts"),
     ("upstream-bytes-sent", "bytes to called parts"),
+    (
+        "unknown-connections",
+        "captured connections that belong to no edge",
+    ),
+    (
+        "unknown-names",
+        "connections that were refused since no edge has the server name they asked for",
+    ),
     ("tls-handshakes", "TLS handshakes done as server"),
     ("tls-version", "the same, by version"),
     ("tls-cipher", "the same, by cipher"),

@@ -47,6 +47,16 @@ pub(super) fn direction(
     )))
 }
 
+/// Whether a route is captured on its way into the called part's pod.
+pub(super) fn comes_in(topology: &Topology, route: &Route) -> Result<bool, LabError> {
+    for position in 1..=route.links.len() {
+        if direction(topology, route, position)? == Some(Direction::Inbound) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The port of a sidecar to which the kernel sends what one edge sends.
 pub(super) fn port(
     sidecar: &Instance,

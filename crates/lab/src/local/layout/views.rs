@@ -18,6 +18,7 @@ pub(super) fn views(route: &Route, name: &str, listens: &Listens, run: &str) -> 
             protocol: route.protocol.clone(),
             own: route.own,
             host: route.to.clone(),
+            name: None,
             listen: listens.at(route, position).cloned(),
             upstream: listens.at(route, position + 1).map(|next| {
                 let called = chain[position + 1];

@@ -1,0 +1,158 @@
+//! The five ways out of the mesh with the real application, Envoy and nginx: each proves its own way, and no other.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rig::{finish, only_run, records, stderr, tare, turn};
+use tare_schema::record::{Proof, TrialRecord, TrialStatus};
+
+/// Longest that a small run may take here before the test gives up; a first build of the application is in it.
+const LIMIT: Duration = Duration::from_secs(600);
+const SIDECARS: &str = "sidecars: {on: services, proxy: envoy, interception: redirect}";
+
+/// A small run of these arms, each a name and what follows it.
+fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
+    let file = folder.join("ways.yaml");
+    let arms: Vec<String> = arms
+        .iter()
+        .map(|(name, more)| format!("  - {{name: {name}, {more}}}\n"))
+        .collect();
+    let text = format!(
+        "question: Which way does it take?\n\
+         workload: {{use: acmeair, database: origin}}\n\
+         addressing: namespaces\n\
+         arms:\n{}\
+         targets: {{acmeair: {{customers: 200}}}}\n\
+         load: {{use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}}\n\
+         noise_floor: skipped\n\
+         blocks: 1\n\
+         seed: 11\n",
+        arms.concat()
+    );
+    fs::write(&file, text).unwrap();
+    let out = folder.join("runs");
+    let words = [
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        out.to_str().unwrap(),
+    ];
+    let output = finish(&mut tare(&words), LIMIT);
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
+    records(&only_run(&out).unwrap())
+}
+
+fn of<'a>(records: &'a [TrialRecord], arm: &str) -> &'a TrialRecord {
+    let found = records.iter().find(|record| record.arm == arm);
+    found.unwrap_or_else(|| panic!("no trial of {arm}"))
+}
+
+/// Evidence of the edge that every query takes.
+fn of_database<'a>(record: &'a TrialRecord, instance: &str) -> Vec<&'a Proof> {
+    let proofs = record.proofs.iter();
+    let of_edge = proofs.filter(|proof| proof.edge.as_deref() == Some("flight->database"));
+    of_edge.filter(|proof| proof.instance == instance).collect()
+}
+
+fn has(proofs: &[&Proof], what: &str) -> bool {
+    proofs.iter().any(|proof| proof.what == what && proof.holds)
+}
+
+#[test]
+fn five_ways_to_a_database_outside_of_the_mesh_are_taken_and_proven() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = |hops: &str| format!("{SIDECARS}, via: {{\"*->database\": [{hops}]}}");
+    let mtls = "{hop: gateway, proxy: envoy, link: mtls}";
+    let bypass = SIDECARS.replace("redirect}", "redirect, exclude: [\"*->database\"]}");
+    let arms = [
+        ("bypass", bypass),
+        ("sidecar", SIDECARS.to_owned()),
+        ("gateway", gateway("{hop: gateway, proxy: envoy}")),
+        ("gateway-mtls", gateway(mtls)),
+        (
+            "gateway-sni",
+            gateway(&format!(
+                "{mtls}, {{hop: sni, proxy: nginx, beside: gateway}}"
+            )),
+        ),
+    ];
+    let records = run(folder.path(), &arms);
+    for (arm, _) in &arms {
+        let record = of(&records, arm);
+        let broken: Vec<&Proof> = record.proofs.iter().filter(|proof| !proof.holds).collect();
+        assert!(
+            matches!(record.status, TrialStatus::Fit | TrialStatus::Unfit { .. }),
+            "{arm}: {:?} {broken:?}",
+            record.status
+        );
+        assert!(broken.is_empty(), "{arm}: {broken:?}");
+        assert!(
+            record.load[0].right > 0 && record.load[0].errors == 0,
+            "{arm}"
+        );
+        let sidecar = of_database(record, "flight-sidecar");
+        assert_eq!(
+            has(&sidecar, "unknown-connections"),
+            *arm == "bypass",
+            "{arm}: {sidecar:?}"
+        );
+        assert_eq!(
+            has(&sidecar, "bytes-received"),
+            *arm != "bypass",
+            "{arm}: {sidecar:?}"
+        );
+        let gateway = of_database(record, "gateway");
+        let through = arm.starts_with("gateway");
+        assert_eq!(has(&gateway, "connections"), through, "{arm}: {gateway:?}");
+        assert_eq!(
+            has(&gateway, "bytes-received"),
+            through,
+            "{arm}: {gateway:?}"
+        );
+        let wrapped = ["gateway-mtls", "gateway-sni"].contains(arm);
+        assert_eq!(
+            has(&gateway, "tls-client-certificates"),
+            wrapped,
+            "{arm}: {gateway:?}"
+        );
+        let sni = of_database(record, "sni");
+        for what in ["connections", "bytes-received"] {
+            assert_eq!(has(&sni, what), *arm == "gateway-sni", "{arm}: {sni:?}");
+        }
+        let database = of_database(record, "database");
+        assert!(has(&database, "connections"), "{arm}: {database:?}");
+    }
+}
+
+#[test]
+fn a_gateway_that_traffic_does_not_pass_makes_the_trial_invalid() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    // The arm says that there is a gateway on the way, but the kernel lets everything pass by the sidecars.
+    let passed_by = SIDECARS.replace("redirect}", "redirect, exclude: [\"10.0.0.0/8\"]}");
+    let via = "via: {\"*->database\": [{hop: gateway, proxy: envoy}]}";
+    let arms = [
+        ("gateway", format!("{SIDECARS}, {via}")),
+        ("passed-by", format!("{passed_by}, {via}")),
+    ];
+    let records = run(folder.path(), &arms);
+    assert!(!matches!(
+        of(&records, "gateway").status,
+        TrialStatus::Invalid { .. }
+    ));
+    let TrialStatus::Invalid { reasons } = &of(&records, "passed-by").status else {
+        panic!("{:?}", of(&records, "passed-by").status);
+    };
+    let found = "flight-sidecar connections over flight->database: 0 instead of at least 1";
+    assert!(reasons.iter().any(|reason| reason == found), "{reasons:?}");
+}

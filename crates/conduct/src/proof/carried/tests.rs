@@ -1,0 +1,250 @@
+//! Tests of the proof on edges whose connections are a part's own: a hop that was passed by is found.
+
+use std::collections::BTreeMap;
+
+use tare_lab::environment::{InstanceCounters, Reading};
+use tare_schema::target::CounterKind;
+use tare_schema::topology::{Instance, Interception, Link, Settings};
+
+use super::*;
+
+const EDGE: &str = "flight->database";
+
+fn instance(name: &str, pod: &str, role: InstanceRole) -> Instance {
+    Instance {
+        name: name.to_owned(),
+        pod: pod.to_owned(),
+        target: name.to_owned(),
+        role,
+        settings: Settings::new(),
+        host: None,
+    }
+}
+
+fn arm(stops: &[&str], mutual: Option<usize>) -> Arm {
+    let link = |position: usize| Link {
+        security: match mutual == Some(position) {
+            true => Security::Mtls,
+            false => Security::Plaintext,
+        },
+        interception: Interception::Explicit,
+    };
+    Arm {
+        name: "a".into(),
+        about: String::new(),
+        needs: None,
+        excluded: Vec::new(),
+        topology: Topology {
+            pods: Vec::new(),
+            instances: vec![
+                instance("database", "database", InstanceRole::App),
+                instance("sni", "gateway", InstanceRole::Sni),
+                instance("gateway", "gateway", InstanceRole::Gateway),
+                instance("flight-sidecar", "flight", InstanceRole::Sidecar),
+                instance("flight", "flight", InstanceRole::App),
+            ],
+            routes: vec![Route {
+                edge: EDGE.into(),
+                from: "flight".into(),
+                to: "database".into(),
+                protocol: "tcp".into(),
+                own: Security::Tls,
+                stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
+                links: (0..=stops.len()).map(link).collect(),
+            }],
+            asked: Vec::new(),
+        },
+    }
+}
+
+fn cell() -> Cell {
+    Cell {
+        arm: "a".into(),
+        level: "l".into(),
+        workload: BTreeMap::new(),
+        targets: BTreeMap::new(),
+        load: Vec::new(),
+        audit: Vec::new(),
+        events: Vec::new(),
+        read_back: None,
+        prepare: Vec::new(),
+    }
+}
+
+/// Counters of an instance, each of the edge: name and value.
+fn counted_by(instance: &str, all: &[(&str, f64)]) -> InstanceCounters {
+    let reading = |(name, value): &(&str, f64)| Reading {
+        name: (*name).to_owned(),
+        edge: Some(EDGE.to_owned()),
+        label: None,
+        value: *value,
+        kind: CounterKind::Counter,
+    };
+    InstanceCounters {
+        instance: instance.to_owned(),
+        readings: all.iter().map(reading).collect(),
+    }
+}
+
+fn broken(arm: &Arm, before: &[InstanceCounters], after: &[InstanceCounters]) -> Vec<String> {
+    let traffic = Traffic {
+        requests_min: 100,
+        requests_max: 100,
+        connections: None,
+        bytes: None,
+    };
+    let routes: Vec<&Route> = arm.topology.routes.iter().collect();
+    assert!(concerns(&routes, Some(&traffic)));
+    let growth = Growth { before, after };
+    let proofs = prove(arm, &cell(), &routes, Some(&traffic), &growth);
+    assert!(!proofs.is_empty());
+    let failed = proofs.iter().filter(|proof| !proof.holds);
+    failed
+        .map(|proof| {
+            format!(
+                "{} {}: {} for {}",
+                proof.instance, proof.what, proof.found, proof.expected
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn stops_that_carried_the_same_since_their_start_prove_the_way() {
+    let arm = arm(&["flight-sidecar", "gateway", "sni"], None);
+    let before = |name| counted_by(name, &[("connections", 9.0), ("bytes-received", 50_000.0)]);
+    let after = |name, more: f64| {
+        counted_by(
+            name,
+            &[("connections", 9.0), ("bytes-received", 50_000.0 + more)],
+        )
+    };
+    let names = ["flight-sidecar", "gateway", "sni"];
+    // A word of the driver came in while the stops were read one after the other.
+    let all = [
+        after(names[0], 30_400.0),
+        after(names[1], 30_000.0),
+        after(names[2], 30_000.0),
+    ];
+    assert_eq!(broken(&arm, &names.map(before), &all), Vec::<String>::new());
+}
+
+#[test]
+fn a_gateway_that_is_not_on_the_way_is_found() {
+    let arm = arm(&["flight-sidecar", "gateway"], None);
+    let sidecar = || {
+        counted_by(
+            "flight-sidecar",
+            &[("connections", 9.0), ("bytes-received", 30_000.0)],
+        )
+    };
+    let gateway = |connections, bytes| {
+        counted_by(
+            "gateway",
+            &[("connections", connections), ("bytes-received", bytes)],
+        )
+    };
+    assert_eq!(
+        broken(&arm, &[], &[sidecar(), gateway(9.0, 30_000.0)]),
+        Vec::<String>::new()
+    );
+    let passed_by = broken(&arm, &[], &[sidecar(), gateway(0.0, 0.0)]);
+    assert_eq!(
+        passed_by,
+        [
+            "gateway connections: 0 for 9 ± 1",
+            "gateway bytes-received: 0 for 30000 ± 4096"
+        ]
+    );
+    // Connections that were tried, but over which nothing passed.
+    assert_eq!(
+        broken(&arm, &[], &[sidecar(), gateway(9.0, 100.0)]).len(),
+        1
+    );
+    // Nor did anything pass the sidecar: the kernel did not take it there.
+    let none = counted_by(
+        "flight-sidecar",
+        &[("connections", 0.0), ("bytes-received", 0.0)],
+    );
+    let broken = broken(&arm, &[], &[none, gateway(0.0, 0.0)]);
+    assert_eq!(broken.len(), 2, "{broken:?}");
+    assert!(
+        broken
+            .iter()
+            .all(|said| said.starts_with("flight-sidecar "))
+    );
+}
+
+#[test]
+fn a_sidecar_that_is_to_be_passed_by_must_have_passed_nothing_on() {
+    let arm = arm(&[], None);
+    let database = || {
+        counted_by(
+            "database",
+            &[("connections", 9.0), ("bytes-received", 30_000.0)],
+        )
+    };
+    let sidecar =
+        |connections| counted_by("flight-sidecar", &[("unknown-connections", connections)]);
+    assert_eq!(
+        broken(&arm, &[], &[database(), sidecar(0.0)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        broken(&arm, &[], &[database(), sidecar(9.0)]),
+        ["flight-sidecar unknown-connections: 9 for 0"]
+    );
+}
+
+#[test]
+fn names_that_were_refused_and_links_without_the_tls_they_should_have_are_found() {
+    let arm = arm(&["flight-sidecar", "gateway"], Some(1));
+    let carried = [("connections", 9.0), ("bytes-received", 30_000.0)];
+    let sidecar = |refused| {
+        let mut all = carried.to_vec();
+        all.push(("unknown-names", refused));
+        counted_by("flight-sidecar", &all)
+    };
+    let gateway = |shown| {
+        let mut all = carried.to_vec();
+        all.extend([("tls-handshakes", 9.0), ("tls-client-certificates", shown)]);
+        let mut counters = counted_by("gateway", &all);
+        counters.readings.push(Reading {
+            name: "tls-version".to_owned(),
+            edge: Some(EDGE.to_owned()),
+            label: Some("TLSv1.3".to_owned()),
+            value: 9.0,
+            kind: CounterKind::Counter,
+        });
+        counters
+    };
+    assert_eq!(
+        broken(&arm, &[], &[sidecar(0.0), gateway(9.0)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        broken(&arm, &[], &[sidecar(2.0), gateway(8.0)]),
+        [
+            "flight-sidecar unknown-names: 2 for 0",
+            "gateway tls-client-certificates: 8 for 9"
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_claimed_of_an_edge_that_need_not_have_been_called() {
+    let arm = arm(&["flight-sidecar", "gateway"], None);
+    let routes: Vec<&Route> = arm.topology.routes.iter().collect();
+    let idle = |name| counted_by(name, &[("connections", 0.0), ("bytes-received", 0.0)]);
+    let after = [idle("flight-sidecar"), idle("gateway")];
+    let growth = Growth {
+        before: &[],
+        after: &after,
+    };
+    let proofs = prove(&arm, &cell(), &routes, None, &growth);
+    assert!(proofs.iter().all(|proof| proof.holds), "{proofs:?}");
+    assert!(
+        proofs.iter().all(|proof| proof.instance == "gateway"),
+        "{proofs:?}"
+    );
+}

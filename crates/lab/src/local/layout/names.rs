@@ -1,0 +1,73 @@
+//! Names of parts outside of the mesh: by which their callers call them, and where these lead in each pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use tare_schema::topology::{InstanceRole, Route, Topology};
+
+use super::{Listens, Redirect, find};
+use crate::LabError;
+use crate::render::Context;
+
+/// Pod → name → addresses.
+pub(crate) type Names = BTreeMap<String, BTreeMap<String, BTreeSet<IpAddr>>>;
+
+/// Gives templates the names, and says where they lead: to where the caller sends its first byte.
+///
+/// Names resolve in pods that have a network, and so files, of their own. Elsewhere callers are told an address, and send no
+/// server name: who routes by it cannot work.
+pub(super) fn names(
+    topology: &Topology,
+    listens: &Listens,
+    contexts: &mut [Context],
+    redirect: Redirect,
+) -> Result<Names, LabError> {
+    let mut names = Names::new();
+    for route in &topology.routes {
+        let Some(host) = &find(topology, &route.to)?.host else {
+            continue;
+        };
+        if redirect == Redirect::Impossible {
+            refuse_routing_by_name(topology, route, host)?;
+            continue;
+        }
+        let pod = find(topology, &route.from)?.pod.clone();
+        if let Some(first) = listens.at(route, 1) {
+            let known = names.entry(pod).or_default();
+            known.entry(host.clone()).or_default().insert(first.address);
+        }
+        let passing = contexts.iter_mut().flat_map(|context| &mut context.routes);
+        for known in passing.filter(|known| known.edge == route.edge && known.host == route.to) {
+            known.name = Some(host.clone());
+        }
+    }
+    Ok(names)
+}
+
+fn refuse_routing_by_name(topology: &Topology, route: &Route, host: &str) -> Result<(), LabError> {
+    for stop in &route.stops {
+        if find(topology, stop)?.role == InstanceRole::Sni {
+            return Err(LabError::Unsupported {
+                what: format!("`{stop}`, which routes by the name {host},"),
+                environment: String::from("local with loopback addressing"),
+                next: String::from(
+                    "use `addressing: namespaces`, where that name resolves in each pod",
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A pod's `/etc/hosts`.
+pub(crate) fn hosts_file(names: &BTreeMap<String, BTreeSet<IpAddr>>) -> String {
+    let mut text = String::from("127.0.0.1 localhost\n");
+    for (name, addresses) in names {
+        for address in addresses {
+            // Writing to a text cannot fail.
+            let _ = writeln!(text, "{address} {name}");
+        }
+    }
+    text
+}

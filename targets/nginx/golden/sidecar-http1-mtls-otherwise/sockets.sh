@@ -1,0 +1,1 @@
+# What the open connections of each edge have carried: nginx writes that down only when they end.
