@@ -104,9 +104,6 @@ export function Verdict({ view }: { view: View }): JSX.Element {
       <Sentences sentences={view.verdict} kind="finding" />
       <Sentences sentences={view.verdict} kind="warning" />
       <Sentences sentences={view.verdict} kind="note" />
-      {view.arms.filter((arm) => arm.not_run != null).map((arm) => (
-        <p class="caution" key={arm.name}><b aria-hidden="true">▲</b> Arm {arm.name} was not run: {arm.not_run}</p>
-      ))}
       {view.skipped.length > 0 && (
         <details>
           <summary>Parts of the run that could not be read: {view.skipped.length}</summary>

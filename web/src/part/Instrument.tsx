@@ -97,7 +97,9 @@ export function NoiseFloor({ view }: { view: View }): JSX.Element {
     <Section
       id="noise"
       title="Noise of the machine"
-      lead="The baseline against itself, twice per block. A difference below the floor is noise. Small print: the smallest difference that this run would find, and the residual from block to block."
+      lead={`${view.noise.some((item) => item.floor != null)
+        ? "The baseline against itself, twice per block: a difference below the floor is noise."
+        : "The baseline was not measured against itself in this run, so that there is no floor."} Small print: the smallest difference that this run would find, and the residual from block to block.`}
     >
       {view.noise.length === 0 ? (
         <p class="none">The baseline was not measured twice in this run.</p>
