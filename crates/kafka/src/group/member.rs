@@ -235,6 +235,15 @@ impl Member {
         }
     }
 
+    /// Offsets to commit before joining again, after partitions were taken away for a rebalance: the coordinator takes them from
+    /// members of the generation that ends. Ignored at any other time.
+    pub fn commit_before_joining(&mut self, offsets: Vec<CommitOffset>) {
+        let is_asked = self.asked.contains(&GroupKind::Join);
+        if self.step == Step::Join && self.generation >= 0 && !is_asked && !offsets.is_empty() {
+            self.commit = Some(offsets);
+        }
+    }
+
     /// Ends the membership: behind a commit that waits.
     pub fn leave(&mut self) {
         self.leaving = true;
@@ -270,9 +279,8 @@ impl Member {
         if why != Revocation::Rebalance {
             self.member = StrBytes::default();
             self.generation = -1;
-        }
-        if self.commit.take().is_some() {
-            self.counts.commits_failed += 1;
+            // Nobody takes it any more; in a rebalance it goes before the next joining.
+            self.counts.commits_failed += u64::from(self.commit.take().is_some());
         }
         self.without_since_ns.get_or_insert(now_ns);
         self.heartbeat_ns = NEVER;

@@ -43,6 +43,8 @@ struct World {
     has: Vec<Option<Vec<Assigned>>>,
     ended: Vec<Option<GroupEvent>>,
     asked: u64,
+    /// Offset that members commit of each partition that is taken from them in a rebalance.
+    last_words: Option<i64>,
 }
 
 fn plan() -> GroupPlan {
@@ -58,6 +60,7 @@ impl World {
             has: Vec::new(),
             ended: Vec::new(),
             asked: 0,
+            last_words: None,
         };
         for _ in 0..members {
             world.add(plan(), partitions);
@@ -102,7 +105,17 @@ impl World {
         while let Some(event) = self.members[at].event() {
             match event {
                 GroupEvent::Assigned(share) => self.has[at] = Some(share),
-                GroupEvent::Revoked(_) => self.has[at] = None,
+                GroupEvent::Revoked(why) => {
+                    let had = self.has[at].take().unwrap_or_default();
+                    if let (Some(offset), Revocation::Rebalance) = (self.last_words, why) {
+                        let offsets = had.into_iter().map(|one| CommitOffset {
+                            topic: one.topic,
+                            partition: one.partition,
+                            offset,
+                        });
+                        self.members[at].commit_before_joining(offsets.collect());
+                    }
+                }
                 GroupEvent::Committed => {}
                 event => {
                     self.has[at] = None;
@@ -361,6 +374,37 @@ fn what_was_committed_is_where_the_next_one_begins() {
         .map(|one| one.committed)
         .collect();
     assert_eq!(committed, [Some(5), Some(6)]);
+}
+
+#[test]
+fn what_is_taken_away_in_a_rebalance_is_committed_before_and_the_others_go_on_from_there() {
+    let mut world = World::new(1, 6);
+    world.run(10_000);
+    world.last_words = Some(42);
+    world.add(plan(), 6);
+    world.run(20_000);
+    assert!(world.is_shared_out(6));
+    let mut all = world.has.iter().flatten().flatten();
+    assert!(all.all(|one| one.committed == Some(42)), "{:?}", world.has);
+    assert_eq!(world.members[0].counts().commits, 1);
+    assert_eq!(world.members[0].counts().commits_failed, 0);
+}
+
+#[test]
+fn who_was_forgotten_commits_nothing_of_what_it_had() {
+    let mut world = World::new(1, 2);
+    world.run(2000);
+    world.last_words = Some(42);
+    world.coordinator.members.clear();
+    world.run(10_000);
+    assert!(world.is_shared_out(2));
+    world.members[0].commit_before_joining(vec![CommitOffset {
+        topic: "t".into(),
+        partition: 0,
+        offset: 42,
+    }]);
+    assert!(!world.members[0].is_committing(), "it has joined");
+    assert!(world.coordinator.offsets.is_empty());
 }
 
 #[test]

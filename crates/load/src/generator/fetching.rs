@@ -9,7 +9,7 @@ use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Pacing, Transport};
 
 use super::PlanError;
 use super::check::number;
-use super::producing::login;
+use super::producing::{REQUESTS_A_TIMEOUT, login};
 use super::setup::{Part, Setup};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::kafka::ClusterPlan;
@@ -92,7 +92,8 @@ impl<'a> Fetching<'a> {
                 client_id: self.spec.client_id.clone(),
                 apis: &fetch::APIS,
                 connect_timeout_ns: load.timeout_ns,
-                request_timeout_ns: load.timeout_ns,
+                // Of what the cluster is asked; a fetch has a limit of its own.
+                request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
                 names: self.names.clone(),
                 security: match load.transport {
                     Transport::Tcp => Security::Plain,

@@ -38,7 +38,7 @@ const BUFFER_BYTES_MAX: u64 = 4 << 30;
 const DRAWN_BYTES_MAX: u64 = 256 << 20;
 
 /// The limit of a request, as a share of that of a record: one that gets no answer is to be sent again in time.
-const REQUESTS_A_TIMEOUT: u64 = 3;
+pub(super) const REQUESTS_A_TIMEOUT: u64 = 3;
 
 /// Checks what a plan says of producing.
 ///

@@ -55,7 +55,11 @@ impl Member {
             return None;
         }
         let mut words = Vec::new();
-        if self.step == Step::Stable && !offsets.is_empty() {
+        let offsets = match self.step {
+            Step::Stable => offsets,
+            _ => self.commit.take().unwrap_or_default(),
+        };
+        if !offsets.is_empty() {
             words.push(self.commit_of(offsets));
         }
         words.push(self.farewell());
@@ -95,7 +99,13 @@ impl Member {
         let is_asked = |kind| self.asked.contains(&kind);
         match &self.step {
             Step::Over => None,
-            Step::Join => (!is_asked(GroupKind::Join)).then(|| self.join()).flatten(),
+            Step::Join if is_asked(GroupKind::Join) => None,
+            // With the next generation the coordinator would take no offsets of this one.
+            Step::Join if is_asked(GroupKind::Commit) => None,
+            Step::Join => match self.commit.take() {
+                Some(offsets) => Some(self.commit_of(offsets)),
+                None => self.join(),
+            },
             Step::Sync(shares) => (!is_asked(GroupKind::Sync)).then(|| {
                 GroupRequest::Sync(
                     SyncGroupRequest::default()

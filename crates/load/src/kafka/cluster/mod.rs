@@ -307,11 +307,15 @@ impl Cluster {
         self.deadlines.elapsed();
         for at in 0..self.links.len() as u32 {
             let link = &self.links[at as usize];
-            let request = link.pending.iter().map(|pending| pending.deadline_ns).min();
+            let request = link.pending.iter().min_by_key(|one| one.deadline_ns);
+            let limits_ns = request.map(|one| (one.deadline_ns, one.begun_ns));
             let (deadline_ns, connecting) = match link.state {
                 State::Closed => continue,
                 State::Connecting { deadline_ns } => (deadline_ns, true),
-                _ => (request.unwrap_or(NEVER), false),
+                _ => (
+                    limits_ns.map_or(NEVER, |(deadline_ns, _)| deadline_ns),
+                    false,
+                ),
             };
             if deadline_ns == NEVER {
                 continue;
@@ -329,7 +333,10 @@ impl Cluster {
                     out,
                 );
             } else {
-                let limit_ms = self.plan.request_timeout_ns / 1_000_000;
+                self.mute(at);
+                let link = &self.links[at as usize];
+                let begun_ns = limits_ns.map_or(deadline_ns, |(_, begun_ns)| begun_ns);
+                let limit_ms = deadline_ns.saturating_sub(begun_ns) / 1_000_000;
                 let why = format!("{} gave no answer within {limit_ms} ms", link.name());
                 self.ended(at, ErrorClass::TIMEOUT, &why, out);
             }

@@ -190,19 +190,42 @@ impl Cluster {
         }
     }
 
-    /// Somebody who accepted us hung up when asked for its versions.
-    fn stranger(&mut self, at: u32, why: Closed) {
-        let ever = self.links.iter().any(|link| link.answers > 0);
-        self.strangers += 1;
-        if ever || self.strangers < STRANGERS_MAX {
-            return;
-        }
-        let hint = match self.plan.security {
+    /// What a server may be that does not speak as a broker does.
+    pub(super) fn hint(&self) -> &'static str {
+        match self.plan.security {
             Security::Plain => {
                 "if it is a TLS port, write kafka+tls://; if it asks for a password only, see its listeners"
             }
             Security::Tls => "if this is an old or a foreign broker, use one of 2.1 or newer",
-        };
+        }
+    }
+
+    /// Somebody who accepted us said nothing for as long as an answer is waited for: never met before, it is no broker.
+    pub(super) fn mute(&mut self, at: u32) {
+        let is_known = self.links.iter().any(|link| link.node != link::NO_NODE);
+        if is_known || self.links[at as usize].state != State::Greeting {
+            return;
+        }
+        let hint = self.hint();
+        let limit_ms = self.plan.request_timeout_ns / 1_000_000;
+        let name = self.links[at as usize].name();
+        let problem = format!(
+            "{name} gave no answer within {limit_ms} ms when asked which versions of the Kafka protocol it has: {hint}"
+        );
+        self.give_up(problem);
+    }
+
+    /// Somebody who accepted us hung up when asked for its versions.
+    fn stranger(&mut self, at: u32, why: Closed) {
+        let ever = self
+            .links
+            .iter()
+            .any(|link| link.node != link::NO_NODE || link.answers > 0);
+        self.strangers += 1;
+        if ever || self.strangers < STRANGERS_MAX {
+            return;
+        }
+        let hint = self.hint();
         let name = self.links[at as usize].name();
         let problem = format!(
             "{name} ended the connection when asked which versions of the Kafka protocol it has ({why}): {hint}"

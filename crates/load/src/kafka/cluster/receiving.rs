@@ -135,7 +135,7 @@ impl Cluster {
         *input = &[];
         let link = &self.links[at as usize];
         if link.state == State::Greeting && link.answers == 0 {
-            let problem = format!("{}: {rubbish}", link.name());
+            let problem = format!("{}: {rubbish}; {}", link.name(), self.hint());
             self.give_up(problem);
         }
         self.distrust(at, rubbish, out);

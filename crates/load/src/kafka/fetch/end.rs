@@ -2,10 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
+use super::source::Source;
 use super::{FETCH, Fetch, GROUP, OFFSETS};
 use crate::client::{Bound, Done, Due, ErrorClass, Outcome, Outlet, Stamp};
 use crate::kafka::outbox::NoSegments;
 use tare_kafka::group::GroupKind;
+use tare_schema::agent::Fault;
+
+/// Something that will be refused for ever.
+const REFUSED: ErrorClass = ErrorClass::of("refused", Fault::Client);
 
 impl Fetch {
     /// A request will not be answered.
@@ -51,8 +56,25 @@ impl Fetch {
         let enough = until
             .records
             .is_some_and(|most| self.arrived.load(Ordering::Relaxed) >= most);
-        let read = until.backlog && self.reading.sources.iter().all(|source| source.is_read());
-        self.finished |= enough || read;
+        // In a rebalance a member has no partitions, and has not read what it will be given.
+        let has_share = self
+            .group
+            .as_ref()
+            .is_none_or(|group| group.member.is_stable());
+        let sources = &self.reading.sources;
+        let all_read = || sources.iter().all(Source::is_read);
+        // From nobody will anything come.
+        let hopeless = !sources.is_empty() && sources.iter().all(|source| source.broken);
+        self.finished |= enough || hopeless || (until.backlog && has_share && all_read());
+    }
+
+    /// Ends a load that can never go on, as with a group that will not have us any more.
+    pub(super) fn heed_problem(&mut self, out: &mut impl Outlet) {
+        let problem = self.problem.as_deref().or_else(|| self.cluster.problem());
+        if let (Some(problem), false) = (problem, self.finished) {
+            self.finished = true;
+            out.fault(REFUSED, &problem);
+        }
     }
 
     /// The partitions that this broker was asked for are begun again, where everything was read.

@@ -4,7 +4,7 @@ use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::FrameError;
 use tare_kafka::group::{
     Assigned, Assignor, CommitOffset, GroupAnswer, GroupEvent, GroupKind, GroupPlan, GroupRequest,
-    Member, To,
+    Member, Revocation, To,
 };
 use tare_schema::load::{FetchShare, FetchSpec};
 
@@ -69,8 +69,9 @@ impl Fetch {
                     .know(&topic.name, topic.partitions.len() as u32);
             }
         }
-        // Without the cluster's word on topics, a leader would share nothing out.
-        if !self.cluster.topics().iter().all(|topic| topic.is_led()) {
+        // Without the cluster's word on topics, a leader would share nothing out; who has its share goes on to say so.
+        let are_led = self.cluster.topics().iter().all(|topic| topic.is_led());
+        if !are_led && !group.member.is_stable() {
             return;
         }
         if let Some(every_ns) = group.commit_every_ns
@@ -136,7 +137,14 @@ impl Fetch {
         while let Some(event) = group.member.event() {
             match event {
                 GroupEvent::Assigned(partitions) => given = Some(partitions),
-                GroupEvent::Revoked(_) => given = Some(Vec::new()),
+                GroupEvent::Revoked(why) => {
+                    if why == Revocation::Rebalance && group.commit_every_ns.is_some() {
+                        // Else who gets the partitions reads again what was read since the last commit.
+                        let offsets = offsets(&self.reading.sources, &self.spec.topics);
+                        group.member.commit_before_joining(offsets);
+                    }
+                    given = Some(Vec::new());
+                }
                 GroupEvent::Committed | GroupEvent::Left => {}
                 GroupEvent::Failed(error) => {
                     given = Some(Vec::new());
@@ -151,8 +159,13 @@ impl Fetch {
             let topic = u16::try_from(topic(&one.topic)?).ok()?;
             Some(Source::new(topic, one.partition, one.committed, ask))
         });
-        let sources = sources.collect();
+        let sources: Vec<Source> = sources.collect();
+        let has_none = sources.is_empty();
         self.deal(sources, out);
+        if has_none {
+            // A member beyond the partitions has nothing to wait for.
+            self.judge_end();
+        }
     }
 
     /// Commits and leaves without waiting for an answer: the end has come.

@@ -429,6 +429,7 @@ impl Fetch {
         if self.reading.lost_place {
             self.place_all(out);
         }
+        self.heed_problem(out);
     }
 
     fn has_unplaced(&self) -> bool {

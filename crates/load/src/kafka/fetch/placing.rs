@@ -5,7 +5,7 @@ use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::list_offsets_request::{
     ListOffsetsPartition, ListOffsetsTopic,
 };
-use tare_kafka::kafka_protocol::messages::{ListOffsetsRequest, TopicName};
+use tare_kafka::kafka_protocol::messages::{BrokerId, ListOffsetsRequest, TopicName};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 
 use super::source::{LATEST, Source};
@@ -13,6 +13,9 @@ use super::{Fetch, OFFSETS};
 use crate::client::Outlet;
 use crate::kafka::cluster::Answer;
 use crate::kafka::errors::{Code, Remedy};
+
+/// A consumer asks, which sees what is replicated: a replica would be told the end of the leader's log.
+const NO_REPLICA: BrokerId = BrokerId(-1);
 
 /// Pause before an offset is asked for again (`retry.backoff.ms`).
 const PAUSE_NS: u64 = 100_000_000;
@@ -142,5 +145,7 @@ fn question(placing: &[u32], sources: &[Source], topics: &[String]) -> ListOffse
             ),
         }
     }
-    ListOffsetsRequest::default().with_topics(named)
+    ListOffsetsRequest::default()
+        .with_replica_id(NO_REPLICA)
+        .with_topics(named)
 }

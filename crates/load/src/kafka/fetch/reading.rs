@@ -19,6 +19,9 @@ const CORRUPT: ErrorClass = ErrorClass::of("corrupt-batch", Fault::Target);
 /// A batch of a format that is not read, or what is none.
 const UNREADABLE: ErrorClass = ErrorClass::of("unreadable-batch", Fault::Target);
 
+/// `UNKNOWN_SERVER_ERROR`.
+const UNKNOWN_SERVER_ERROR: i16 = -1;
+
 /// Pause of a partition that could not be read (`retry.backoff.ms`).
 const PAUSE_NS: u64 = 100_000_000;
 
@@ -179,7 +182,9 @@ impl Reading {
             }
             Remedy::Refresh => self.lost_leader = true,
             Remedy::Retry => {}
-            Remedy::GiveUp => {}
+            // A broker that does not know what went wrong may do better next time, as Kafka's own consumer has it.
+            Remedy::GiveUp if code.0 == UNKNOWN_SERVER_ERROR => {}
+            Remedy::GiveUp => source.broken = true,
         }
         let name = self.name(at);
         lane.is_wrong(code.class(), || format!("{name} on {broker}: {code}"));

@@ -453,6 +453,60 @@ fn after_a_rebalance_the_member_goes_on() {
     assert_eq!(world.engine.book().counts().all.errors, 0);
 }
 
+/// A member that commits, if at all, before a rebalance, and asks every 10 ms whether there is one.
+fn hasty_spec() -> FetchSpec {
+    FetchSpec {
+        share: FetchShare::Group {
+            group: "g".into(),
+            assignors: vec!["range".into()],
+            commit_every_ms: Some(1_000_000),
+            session_timeout_ms: 30,
+        },
+        ..spec()
+    }
+}
+
+#[test]
+fn what_was_read_is_committed_before_a_rebalance_and_read_by_nobody_again() {
+    let mut world = sim(
+        FetchSpec {
+            until: FetchUntil {
+                records: Some(10_000),
+                backlog: false,
+            },
+            ..hasty_spec()
+        },
+        filled(3, 9),
+    );
+    let all = world.net.far.records() as u64;
+    world.run_until(2 * S);
+    assert_eq!(records(&world), all);
+    assert!(world.net.far.consuming.committed.is_empty());
+    world.net.far.consuming.rebalance_next = true;
+    world.run_until(3 * S);
+    assert_eq!(count(&world, "group-assignments"), 2);
+    assert_eq!(count(&world, "group-commits"), 1);
+    assert_eq!(records(&world), all);
+}
+
+#[test]
+fn a_rebalance_in_a_backlog_does_not_end_the_load() {
+    let mut brokers = filled(2, 60);
+    brokers.consuming.rebalance_next = true;
+    let all = brokers.records() as u64;
+    let mut world = sim(
+        FetchSpec {
+            partition_max_bytes: 100,
+            ..hasty_spec()
+        },
+        brokers,
+    );
+    run(&mut world, 10 * S);
+    assert_eq!(count(&world, "group-rebalances"), 1);
+    assert_eq!(records(&world), all);
+    assert!(world.engine.client().is_finished());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]

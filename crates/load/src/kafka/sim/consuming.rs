@@ -154,6 +154,7 @@ impl Brokers {
     }
 
     fn offsets(&self, asked: &ListOffsetsRequest) -> ListOffsetsResponse {
+        assert_eq!(asked.replica_id.0, -1, "a consumer is no replica");
         let topics = asked.topics.iter().map(|topic| {
             let each = topic.partitions.iter().map(|one| {
                 let offset = match one.timestamp {
