@@ -1,10 +1,16 @@
 //! After warm-up, the threads that measure allocate nothing, however many exchanges they make.
-#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot be set up fails"
+)]
 #![expect(
     unsafe_code,
     reason = "an allocator is an unsafe trait; this one only counts"
 )]
 
+#[path = "rig/broker.rs"]
+mod broker;
 mod rig;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -20,7 +26,8 @@ use tare_origin::{
     Clients, Identity, OriginOptions, StopHandle, Tickets, TlsOptions, TlsVersions, bind,
 };
 use tare_schema::load::{
-    ClientSpec, LoadPlan, Pacing, Resumption, Stop, TlsSpec, TlsVersion, Transport, Trust,
+    ClientSpec, FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, Pacing,
+    ProduceSpec, Resumption, Stop, TlsSpec, TlsVersion, Transport, Trust,
 };
 
 /// Counts what threads named `worker-…` allocate while [`COUNTING`].
@@ -197,11 +204,65 @@ fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transp
         plan.load.stop = Stop::Duration {
             window_ns: 1000 * MS,
         };
-        let (allocations, exchanges) = allocations_between_samples(&plan);
-        assert!(exchanges > 300, "{name}: only {exchanges} exchanges");
-        assert!(
-            allocations <= 6 * A_SAMPLE,
-            "{name}: {allocations} allocations in {exchanges} exchanges"
-        );
+        check(name, &plan);
+    }
+    for (name, client) in [
+        ("kafka-fetch by batches", reading(FetchDepth::Batches)),
+        ("kafka-fetch by records", reading(FetchDepth::Records)),
+        ("kafka-produce", writing()),
+    ] {
+        let mut plan = plan(broker::broker());
+        plan.load.requests.truncate(1);
+        plan.load.requests[0].path = broker::TOPIC.into();
+        plan.load.client = client;
+        plan.load.pacing = Pacing::Max;
+        plan.load.sample_every_ns = 100 * MS;
+        plan.load.stop = Stop::Duration {
+            window_ns: 1000 * MS,
+        };
+        check(name, &plan);
+    }
+}
+
+fn check(name: &str, plan: &LoadPlan) {
+    let (allocations, exchanges) = allocations_between_samples(plan);
+    assert!(exchanges > 300, "{name}: only {exchanges} exchanges");
+    assert!(
+        allocations <= 6 * A_SAMPLE,
+        "{name}: {allocations} allocations in {exchanges} exchanges"
+    );
+}
+
+fn reading(depth: FetchDepth) -> ClientSpec {
+    let fetch = FetchSpec {
+        topics: vec![broker::TOPIC.into()],
+        client_id: "tare".into(),
+        at_once: 1,
+        share: FetchShare::Assigned,
+        from: FetchFrom::Start,
+        min_bytes: 1,
+        max_wait_ms: 500,
+        max_bytes: 50 << 20,
+        partition_max_bytes: 1 << 20,
+        check_crc: true,
+        depth,
+        until: FetchUntil::default(),
+        login: None,
+    };
+    ClientSpec::KafkaFetch {
+        connections: 1,
+        fetch: Box::new(fetch),
+    }
+}
+
+fn writing() -> ClientSpec {
+    // Few records at a time: the broker of this test is slow.
+    let produce = ProduceSpec {
+        batch_bytes: 10_000,
+        ..ProduceSpec::default()
+    };
+    ClientSpec::KafkaProduce {
+        connections: 1,
+        produce: Box::new(produce),
     }
 }

@@ -1,0 +1,393 @@
+//! One cluster of three brokers for all tests of this binary, and the plans of loads on it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use tare_kafka::admin::{Admin, Mode, NewTopic, Shape, When};
+use tare_kafka::audit::{Account, Found};
+use tare_kafka::link::{Address, Patience, Settings};
+use tare_lab::cluster::Cluster;
+use tare_load::{LoadError, Outcome, Progress, StopHandle};
+use tare_schema::FORMAT_VERSION;
+use tare_schema::agent::{Acknowledged, Sample};
+use tare_schema::load::{
+    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, FetchDepth,
+    FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix, Pacing,
+    ProduceSpec, RequestSpec, Resumption, Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
+};
+
+/// Partitions of each topic: one a broker.
+pub const PARTITIONS: i32 = 3;
+
+/// Bytes of a record's value.
+pub const VALUE_BYTES: u64 = 100;
+
+/// The run in the numbers of records.
+pub const SERIALS_OF: u64 = 4711;
+
+pub const S: u64 = 1_000_000_000;
+
+/// Longer than any load here; who waits for it has hung.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// A start that failed once is not tried again by every test.
+static CLUSTER: OnceLock<Result<RwLock<Cluster>, String>> = OnceLock::new();
+
+fn cluster() -> &'static RwLock<Cluster> {
+    let started = CLUSTER.get_or_init(|| {
+        let settings = BTreeMap::from([
+            ("all_listeners".to_owned(), json!(true)),
+            ("acls".to_owned(), json!(true)),
+            ("min_insync_replicas".to_owned(), json!(2)),
+            ("log_dir".to_owned(), json!("memory")),
+        ]);
+        let started = Cluster::start("kafka", 3, &settings);
+        started.map(RwLock::new).map_err(|error| error.to_string())
+    });
+    match started {
+        Ok(cluster) => cluster,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The cluster, beside other tests that leave its brokers alone.
+pub fn bed() -> RwLockReadGuard<'static, Cluster> {
+    cluster()
+        .read()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// The cluster, for a test that kills or stops brokers.
+pub fn alone() -> RwLockWriteGuard<'static, Cluster> {
+    cluster()
+        .write()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Topics: made, and asked how much is in them.
+pub struct Stand {
+    pub admin: Admin,
+}
+
+impl Stand {
+    pub fn new(at: &[SocketAddr]) -> Self {
+        let bootstrap: Vec<Address> = at
+            .iter()
+            .map(|at| at.to_string().parse().unwrap())
+            .collect();
+        Self {
+            admin: Admin::connect(bootstrap, Settings::default()).unwrap(),
+        }
+    }
+
+    pub fn topic(&mut self, name: &str, configs: &[(&str, &str)]) {
+        let topic = NewTopic {
+            name: name.into(),
+            shape: Shape::Even {
+                partitions: Some(PARTITIONS),
+                replicas: Some(3),
+            },
+            configs: configs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
+        };
+        let outcomes = self.admin.create_topics(&[topic], Mode::Do).unwrap();
+        assert!(
+            outcomes.iter().all(|one| one.refusal.is_none()),
+            "{outcomes:?}"
+        );
+        self.admin
+            .wait_until_in_sync(&[name], Patience::of(Duration::from_secs(30)), 30)
+            .unwrap();
+    }
+
+    /// What is there of what was acknowledged.
+    pub fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> Found {
+        let mut account = Account::of_run(SERIALS_OF);
+        for one in acknowledged.iter().filter(|one| one.topic == topic) {
+            for &[from, count] in &one.ranges {
+                let told = account.acknowledged(one.partition, one.writer, (from, count));
+                told.unwrap();
+            }
+        }
+        let within = Duration::from_secs(60);
+        self.admin.read_back(topic, &mut account, within).unwrap();
+        account.close()
+    }
+
+    /// Records of a topic, by what its partitions say.
+    pub fn records(&mut self, topic: &str) -> i64 {
+        let all: Vec<(String, i32)> = (0..PARTITIONS).map(|at| (topic.to_owned(), at)).collect();
+        let offsets = self.admin.offsets(&all, When::Latest).unwrap();
+        assert_eq!(offsets.len(), all.len());
+        offsets.values().sum()
+    }
+}
+
+fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
+    LoadPlan {
+        version: FORMAT_VERSION,
+        role: "client".into(),
+        start_at_unix_us: None,
+        seed: 1,
+        endpoint: Endpoint {
+            addresses: at.to_vec(),
+            host: at[0].ip().to_string(),
+        },
+        load: LoadSpec {
+            pacing: Pacing::Max,
+            stop: Stop::Interrupted,
+            warmup_ns: 0,
+            timeout_ns: 30 * S,
+            workers: 1,
+            spin: Spin::Off,
+            sample_every_ns: S / 2,
+            transport: Transport::Tcp,
+            client,
+            connections: ConnectionRules::default(),
+            requests: vec![RequestSpec {
+                name: "records".into(),
+                weight: 1.0,
+                method: "PRODUCE".into(),
+                path: topic.into(),
+                headers: vec![("trace".into(), "1".into())],
+                body: Body::Filler { bytes: VALUE_BYTES },
+                expect: Expect {
+                    status: ExpectStatus::Any,
+                    body: ExpectBody::Any,
+                },
+                parts: Default::default(),
+            }],
+            mix: Mix::default(),
+        },
+    }
+}
+
+/// A producer of so many records.
+pub fn producer(at: &[SocketAddr], topic: &str, pacing: Pacing, records: u64) -> LoadPlan {
+    let client = ClientSpec::KafkaProduce {
+        connections: 1,
+        produce: Box::default(),
+    };
+    let mut plan = plan(at, topic, client);
+    plan.load.pacing = pacing;
+    plan.load.stop = Stop::Count { exchanges: records };
+    plan
+}
+
+pub fn produce(plan: &mut LoadPlan) -> &mut ProduceSpec {
+    match &mut plan.load.client {
+        ClientSpec::KafkaProduce { produce, .. } => produce,
+        other => panic!("{other:?} is no producer"),
+    }
+}
+
+/// A consumer of all that is there.
+pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
+    let fetch = FetchSpec {
+        topics: vec![topic.to_owned()],
+        client_id: "tare".into(),
+        at_once: 8,
+        share: FetchShare::Assigned,
+        from: FetchFrom::Start,
+        min_bytes: 1,
+        max_wait_ms: 200,
+        max_bytes: 50 << 20,
+        partition_max_bytes: 1 << 20,
+        check_crc: true,
+        depth: FetchDepth::Batches,
+        until: FetchUntil {
+            records: None,
+            backlog: true,
+        },
+        login: None,
+    };
+    let client = ClientSpec::KafkaFetch {
+        connections: 1,
+        fetch: Box::new(fetch),
+    };
+    let mut plan = plan(at, topic, client);
+    let request = &mut plan.load.requests[0];
+    request.name = "fetch".into();
+    request.method = "FETCH".into();
+    request.headers.clear();
+    request.body = Body::None;
+    plan
+}
+
+/// Has so many workers read, each with connections of its own.
+pub fn by_workers(plan: &mut LoadPlan, workers: u32) {
+    plan.load.workers = workers;
+    if let ClientSpec::KafkaFetch { connections, .. } = &mut plan.load.client {
+        *connections = workers;
+    }
+}
+
+pub fn fetch(plan: &mut LoadPlan) -> &mut FetchSpec {
+    match &mut plan.load.client {
+        ClientSpec::KafkaFetch { fetch, .. } => fetch,
+        other => panic!("{other:?} is no consumer"),
+    }
+}
+
+/// A member of a group, which ends when it has read what was there.
+pub fn member(at: &[SocketAddr], topic: &str, group: &str) -> LoadPlan {
+    let mut plan = consumer(at, topic);
+    fetch(&mut plan).share = FetchShare::Group {
+        group: group.into(),
+        assignors: vec!["range".into(), "sticky".into()],
+        commit_every_ms: Some(1000),
+        session_timeout_ms: 10_000,
+    };
+    plan
+}
+
+pub fn run(plan: &LoadPlan) -> Result<Outcome, LoadError> {
+    let running = Running::start(plan.clone());
+    running.outcome()
+}
+
+/// Writes so many records, all of which are taken.
+pub fn written(at: &[SocketAddr], topic: &str, records: u64) {
+    let outcome = run(&producer(at, topic, Pacing::Max, records)).unwrap();
+    let result = &outcome.result;
+    assert_eq!(result.right, records, "{:?}", result.outcomes);
+}
+
+/// Records that arrived.
+pub fn records(outcome: &Outcome) -> u64 {
+    outcome.result.records.map_or(0, |records| records.total)
+}
+
+pub fn count(outcome: &Outcome, name: &str) -> u64 {
+    outcome.result.protocol_counts[name]
+}
+
+pub fn refusal(plan: &LoadPlan) -> String {
+    run(plan).expect_err("a refusal").to_string()
+}
+
+/// A load on a thread of its own. Waiting for it has a limit: a load that hangs fails its test.
+pub struct Running {
+    stop: StopHandle,
+    told: Receiver<Progress>,
+    ended: Receiver<Result<Outcome, LoadError>>,
+    _thread: JoinHandle<()>,
+}
+
+impl Running {
+    pub fn start(plan: LoadPlan) -> Self {
+        let stop = StopHandle::new();
+        let order = stop.clone();
+        let (tell, told) = channel();
+        let (end, ended) = channel();
+        let thread = std::thread::spawn(move || {
+            let outcome = tare_load::run(&plan, &order, &mut |progress| {
+                // Nobody may listen.
+                let _ = tell.send(progress);
+                ControlFlow::Continue(())
+            });
+            let _ = end.send(outcome);
+        });
+        Self {
+            stop,
+            told,
+            ended,
+            _thread: thread,
+        }
+    }
+
+    /// Waits until its connections are open, its partitions known.
+    pub fn ready(&self) {
+        while !matches!(self.next(), Progress::Ready { .. }) {}
+    }
+
+    /// Samples until one is as wanted.
+    pub fn until(&self, mut wanted: impl FnMut(&Sample) -> bool) {
+        loop {
+            if let Progress::Sample(sample) = self.next()
+                && wanted(&sample)
+            {
+                return;
+            }
+        }
+    }
+
+    /// Samples until so many records have arrived.
+    pub fn until_read(&self, records: u64) {
+        let mut read = 0;
+        self.until(|sample| {
+            read += sample.records.map_or(0, |records| records.count);
+            read >= records
+        });
+    }
+
+    fn next(&self) -> Progress {
+        match self.told.recv_timeout(LIMIT) {
+            Ok(progress) => progress,
+            Err(error) => panic!("{error}: {:?}", self.ended.try_recv().map(|one| one.err())),
+        }
+    }
+
+    /// All samples, and what is left when it has ended by itself.
+    pub fn samples(self) -> (Vec<Sample>, Outcome) {
+        let outcome = self.ended.recv_timeout(LIMIT).expect("it hangs").unwrap();
+        let samples = self.told.try_iter().filter_map(|progress| match progress {
+            Progress::Sample(sample) => Some(sample),
+            Progress::Ready { .. } => None,
+        });
+        (samples.collect(), outcome)
+    }
+
+    pub fn outcome(self) -> Result<Outcome, LoadError> {
+        self.ended.recv_timeout(LIMIT).expect("it hangs")
+    }
+
+    /// Ends it.
+    pub fn end(self) -> Outcome {
+        self.stop.end();
+        self.outcome().unwrap()
+    }
+}
+
+pub fn tls(cluster: &Cluster) -> Transport {
+    let authority = cluster.client().authority.display().to_string();
+    trusting(Trust::File { path: authority })
+}
+
+pub fn trusting(trust: Trust) -> Transport {
+    Transport::Tls(TlsSpec {
+        trust,
+        identity: None,
+        server_name: None,
+        alpn: None,
+        oldest: TlsVersion::V1_2,
+        newest: TlsVersion::V1_3,
+        resumption: Resumption::Off,
+    })
+}
+
+/// A login with this password, which stands in a file of the folder.
+pub fn login(folder: &tempfile::TempDir, mechanism: &str, password: &str) -> Option<LoginSpec> {
+    let password_file: PathBuf = folder.path().join(password);
+    writeln!(std::fs::File::create(&password_file).unwrap(), "{password}").unwrap();
+    Some(LoginSpec {
+        mechanism: mechanism.into(),
+        user: "tare".into(),
+        password_file,
+    })
+}
+
+pub fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    since.as_millis() as i64
+}

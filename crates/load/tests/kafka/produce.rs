@@ -1,0 +1,116 @@
+//! Producing to real brokers: over every listener, with every codec, through the death of a broker.
+
+use std::ops::ControlFlow;
+
+use tare_kafka::audit::Found;
+use tare_load::{Progress, StopHandle};
+use tare_schema::load::{Codec, Keys, Pacing, SerialSpec};
+
+use crate::bed::{SERIALS_OF, Stand, alone, bed, login, produce, producer, run, tls};
+
+#[test]
+fn every_codec_is_taken() {
+    let cluster = bed();
+    let plain = cluster.at("plain");
+    let mut stand = Stand::new(&plain);
+    stand.topic("codecs", &[]);
+    let mut expected = 0;
+    for codec in [
+        Codec::None,
+        Codec::Gzip,
+        Codec::Snappy,
+        Codec::Lz4,
+        Codec::Zstd,
+    ] {
+        let mut plan = producer(&plain, "codecs", Pacing::Max, 20_000);
+        let spec = produce(&mut plan);
+        spec.compression = codec;
+        spec.keys = Keys::Random { count: 50 };
+        let outcome = run(&plan).unwrap();
+        assert_eq!(
+            outcome.result.right, 20_000,
+            "{codec:?}: {:?}",
+            outcome.result.outcomes
+        );
+        expected += 20_000;
+        assert_eq!(stand.records("codecs"), expected, "{codec:?}");
+    }
+}
+
+#[test]
+fn every_listener_is_spoken_to() {
+    let cluster = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let mut stand = Stand::new(&cluster.at("plain"));
+    stand.topic("listeners", &[]);
+    let mut expected = 0;
+    for (port, secure, login) in [
+        ("tls", true, None),
+        ("sasl", false, login(&folder, "PLAIN", "tare-secret")),
+        (
+            "sasl",
+            false,
+            login(&folder, "SCRAM-SHA-256", "tare-secret"),
+        ),
+        (
+            "sasl-tls",
+            true,
+            login(&folder, "SCRAM-SHA-512", "tare-secret"),
+        ),
+    ] {
+        let pacing = Pacing::Constant { rate_per_s: 5000.0 };
+        let mut plan = producer(&cluster.at(port), "listeners", pacing, 2000);
+        if secure {
+            plan.load.transport = tls(&cluster);
+        }
+        produce(&mut plan).login = login;
+        let outcome = run(&plan).unwrap_or_else(|error| panic!("{port}: {error}"));
+        assert_eq!(
+            outcome.result.right, 2000,
+            "{port}: {:?}",
+            outcome.result.outcomes
+        );
+        expected += 2000;
+        assert_eq!(stand.records("listeners"), expected, "{port}");
+    }
+}
+
+#[test]
+fn a_killed_broker_loses_and_doubles_nothing() {
+    let mut guard = alone();
+    let cluster = &mut *guard;
+    let plain = cluster.at("plain");
+    let mut stand = Stand::new(&plain);
+    stand.topic("killed", &[]);
+    let pacing = Pacing::Constant { rate_per_s: 2000.0 };
+    let mut plan = producer(&plain, "killed", pacing, 16_000);
+    produce(&mut plan).serials = Some(SerialSpec {
+        run: SERIALS_OF,
+        first_writer: 0,
+    });
+    let mut samples = 0;
+    let outcome = tare_load::run(&plan, &StopHandle::new(), &mut |progress| {
+        if let Progress::Sample(_) = progress {
+            samples += 1;
+            if samples == 2 {
+                cluster.kill(3).unwrap();
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    let outcome = outcome.unwrap();
+    assert_eq!(
+        outcome.result.right, 16_000,
+        "{:?}",
+        outcome.result.outcomes
+    );
+    assert!(outcome.result.protocol_counts["retries"] > 0);
+    cluster.start_again(3).unwrap();
+    let found = stand.read_back("killed", &outcome.result.acknowledged);
+    let whole = Found {
+        acknowledged: 16_000,
+        read: 16_000,
+        ..Found::default()
+    };
+    assert_eq!(found, whole);
+}
