@@ -2,7 +2,7 @@
 
 use tare_report::quantity;
 use tare_schema::agent::LoadResult;
-use tare_schema::load::{ClientSpec, Direction, FetchDepth, LoadSpec, TcpExchange};
+use tare_schema::load::{Body, ClientSpec, Direction, FetchDepth, LoadSpec, Payloads, TcpExchange};
 use tare_schema::metric::Unit;
 
 /// Bytes a second each way within the window, in words; `None` for a load that is not about bytes.
@@ -95,13 +95,11 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
 
 /// Records and the bytes of their values, as Kafka's own tools tell them.
 fn records(result: &LoadResult) -> String {
-    let count = |name: &str| result.protocol_counts.get(name).copied().unwrap_or(0);
     let right = result.answered_in_window.right as f64;
-    let all: u64 = result.by_request.values().map(|one| one.right).sum();
-    if result.window_ns == 0 || all == 0 {
+    if result.window_ns == 0 || right == 0.0 {
         return "–".to_owned();
     }
-    let value_bytes = count("payload-bytes") as f64 / all as f64;
+    let value_bytes = value_bytes(result).unwrap_or_default();
     let records_per_s = right * 1e9 / result.window_ns as f64;
     let bytes_per_s = records_per_s * value_bytes;
     format!(
@@ -110,4 +108,30 @@ fn records(result: &LoadResult) -> String {
         bytes_per_s / 1e6,
         bytes_per_s / f64::from(1 << 20)
     )
+}
+
+/// Bytes of the value of a record that was written, on average.
+pub fn value_bytes(result: &LoadResult) -> Option<f64> {
+    let bytes = *result.protocol_counts.get("payload-bytes")?;
+    let records: u64 = result.by_request.values().map(|one| one.right).sum();
+    (records > 0).then(|| bytes as f64 / records as f64)
+}
+
+/// The same as the plan says, while nothing has been counted; `None` for a load that does not write records.
+pub fn planned_bytes(load: &LoadSpec) -> Option<f64> {
+    let ClientSpec::KafkaProduce { produce, .. } = &load.client else {
+        return None;
+    };
+    let body = load.requests.first().map(|request| &request.body);
+    match (&produce.payloads, body) {
+        (Payloads::Drawn { bytes, .. }, _) => Some(f64::from(*bytes)),
+        // Four letters are three bytes; the padding is not worth counting.
+        (Payloads::Given { base64 }, _) => {
+            let letters: usize = base64.iter().map(String::len).sum();
+            Some(letters as f64 * 0.75 / base64.len().max(1) as f64)
+        }
+        (Payloads::Body, Some(Body::Filler { bytes })) => Some(*bytes as f64),
+        (Payloads::Body, Some(Body::Text { text })) => Some(text.len() as f64),
+        (Payloads::Body, _) => None,
+    }
 }

@@ -22,6 +22,10 @@ pub struct OutputArgs {
     /// Write the samples of the run, one a second, as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the result of a Kafka load as CSV with the columns of kafka-consumer-perf-test, or those figures that kafka-producer-perf-test
+    /// prints.
+    #[arg(long, value_name = "FILE")]
+    pub perf_csv: Option<PathBuf>,
     /// Write the result as Fortio's JSON, for `fortio report` and tools that read it.
     #[arg(long, value_name = "FILE")]
     pub fortio: Option<PathBuf>,

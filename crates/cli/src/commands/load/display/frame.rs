@@ -27,6 +27,8 @@ pub struct State {
     window_ns: Option<u64>,
     count: Option<u64>,
     asked_per_s: Option<f64>,
+    /// Bytes of a record, where each exchange writes one.
+    record_bytes: Option<f64>,
     last: Sample,
     done: u64,
     errors: u64,
@@ -48,10 +50,19 @@ impl State {
             window_ns,
             count,
             asked_per_s,
+            record_bytes: None,
             last: Sample::default(),
             done: 0,
             errors: 0,
             p99s: VecDeque::with_capacity(SPARK),
+        }
+    }
+
+    /// Of a load that writes a record of so many bytes with each exchange, or does not.
+    pub fn of_records(self, record_bytes: Option<f64>) -> Self {
+        Self {
+            record_bytes,
+            ..self
         }
     }
 
@@ -134,7 +145,17 @@ impl State {
                 let records = per_s(records.count as f64 / seconds);
                 format!("records {records}, {bytes}/s{}", behind.unwrap_or_default())
             }
-            (true, None) => per_s((sample.right + sample.errors) as f64 / seconds),
+            (true, None) => {
+                let answered = per_s((sample.right + sample.errors) as f64 / seconds);
+                match self.record_bytes {
+                    Some(each_bytes) => {
+                        let bytes_per_s = sample.right as f64 * each_bytes / seconds;
+                        let bytes = quantity::value(Unit::Bytes, bytes_per_s);
+                        format!("records {answered}, {bytes}/s")
+                    }
+                    None => answered,
+                }
+            }
             (false, _) => quantity::MISSING.to_owned(),
         };
         let now = paint.strong(&now);

@@ -12,6 +12,7 @@ use tare_schema::load::{LoadSpec, Pacing, Stop};
 use tare_schema::metric::Unit;
 
 use super::paint::Paint;
+use super::throughput;
 use crate::screen;
 use frame::State;
 
@@ -75,7 +76,8 @@ impl Display {
         };
         Self {
             audience,
-            state: State::new(words, load.warmup_ns, window_ns, count, asked_per_s),
+            state: State::new(words, load.warmup_ns, window_ns, count, asked_per_s)
+                .of_records(throughput::planned_bytes(load)),
             drawn: Vec::new(),
             next_line_ns: LINE_EVERY_NS,
         }

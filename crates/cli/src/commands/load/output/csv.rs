@@ -2,7 +2,10 @@
 
 use std::io::{BufWriter, Write};
 
-use tare_schema::agent::Sample;
+use tare_schema::agent::{RecordSample, Sample};
+use tare_schema::load::LoadSpec;
+
+use crate::commands::load::throughput;
 
 /// The columns, in the order of the fields of a sample.
 const HEAD: &str = "offset_s,length_s,intended,released,right,errors,felt_p50_ns,felt_p99_ns,felt_max_ns,\
@@ -13,9 +16,12 @@ const RECORDS: &str =
     ",records,record_bytes,backlog_records,end_to_end_p50_ns,end_to_end_p99_ns,end_to_end_max_ns";
 
 /// Writes them.
-pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
+pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::Result<()> {
     let mut out = BufWriter::new(file);
-    let with_records = samples.iter().any(|sample| sample.records.is_some());
+    // Where each exchange is a record, they are counted as such.
+    let each_bytes = throughput::planned_bytes(load);
+    let with_records =
+        each_bytes.is_some() || samples.iter().any(|sample| sample.records.is_some());
     writeln!(out, "{HEAD}{}", if with_records { RECORDS } else { "" })?;
     let missing = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
     for s in samples {
@@ -36,7 +42,11 @@ pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
             s.connections
         )?;
         if with_records {
-            let of = s.records.unwrap_or_default();
+            let of = s.records.unwrap_or_else(|| RecordSample {
+                count: s.right,
+                bytes: (s.right as f64 * each_bytes.unwrap_or_default()) as u64,
+                ..RecordSample::default()
+            });
             write!(
                 out,
                 ",{},{},{},{},{},{}",
@@ -57,6 +67,32 @@ pub fn write(file: impl Write, samples: &[Sample]) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    /// A load whose exchanges are no records.
+    fn load() -> LoadSpec {
+        let mut load = tare_load::Load::get("http://127.0.0.1:1/").unwrap();
+        load.plan_mut().load.clone()
+    }
+
+    #[test]
+    fn of_a_producer_every_exchange_is_a_record() {
+        let mut load = load();
+        load.client = tare_schema::load::ClientSpec::KafkaProduce {
+            connections: 1,
+            produce: Box::default(),
+        };
+        load.requests[0].body = tare_schema::load::Body::Filler { bytes: 100 };
+        let sample = Sample {
+            right: 5,
+            ..Sample::default()
+        };
+        let mut text = Vec::new();
+        write(&mut text, &load, &[sample]).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].ends_with(RECORDS));
+        assert!(lines[1].ends_with(",5,500,,,,"), "{}", lines[1]);
+    }
+
     #[test]
     fn records_have_columns_of_their_own_where_there_are_any() {
         let sample = Sample {
@@ -69,7 +105,7 @@ mod tests {
             ..Sample::default()
         };
         let mut text = Vec::new();
-        write(&mut text, &[sample]).unwrap();
+        write(&mut text, &load(), &[sample]).unwrap();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].ends_with(RECORDS));
@@ -87,7 +123,7 @@ mod tests {
             ..Sample::default()
         };
         let mut text = Vec::new();
-        write(&mut text, &[sample]).unwrap();
+        write(&mut text, &load(), &[sample]).unwrap();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let fields = serde_json::to_value(sample).unwrap();

@@ -1,8 +1,9 @@
-//! What `tare load` writes for machines: JSON, the histogram log, samples as CSV, a result for Fortio.
+//! What `tare load` writes for machines: JSON, the histogram log, samples as CSV, results for Fortio and as Kafka's tools have them.
 
 mod csv;
 mod fortio;
 mod json;
+mod perf;
 
 use std::fs::File;
 use std::io::Write;
@@ -22,6 +23,7 @@ pub struct Files {
     hlog: Option<(PathBuf, File)>,
     csv: Option<(PathBuf, File)>,
     fortio: Option<(PathBuf, File)>,
+    perf: Option<(PathBuf, File)>,
 }
 
 impl Files {
@@ -39,6 +41,7 @@ impl Files {
             hlog: create(&wanted.hlog)?,
             csv: create(&wanted.csv)?,
             fortio: create(&wanted.fortio)?,
+            perf: create(&wanted.perf_csv)?,
         })
     }
 
@@ -56,7 +59,12 @@ impl Files {
                 .with_context(|| failed(&path))?;
         }
         if let Some((path, file)) = self.csv {
-            csv::write(file, samples).with_context(|| failed(&path))?;
+            csv::write(file, &plan.load, samples).with_context(|| failed(&path))?;
+        }
+        if let Some((path, mut file)) = self.perf {
+            let text = perf::csv(&plan.load, outcome);
+            file.write_all(text.as_bytes())
+                .with_context(|| failed(&path))?;
         }
         if let Some((path, mut file)) = self.fortio {
             let mut text = serde_json::to_string_pretty(&fortio_result(plan, url, outcome))?;

@@ -1,0 +1,151 @@
+//! The result of a Kafka load in one line of CSV, with the columns and units of Kafka's own perf tools: their MB are MiB.
+
+use tare_load::Outcome;
+use tare_schema::load::{ClientSpec, LoadSpec};
+use tare_stats::{Latencies, Quantile};
+
+use crate::commands::load::throughput;
+
+/// The first line of kafka-consumer-perf-test, as it prints it.
+const CONSUMER: &str = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, \
+rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec";
+
+/// What kafka-producer-perf-test prints in a sentence.
+const PRODUCER: &str = "start.time, end.time, records.sent, records.sec, MB.sec, avg.latency.ms, max.latency.ms, \
+50th.ms, 95th.ms, 99th.ms, 99.9th.ms";
+
+const MIB: f64 = (1_u64 << 20) as f64;
+
+/// Both lines; of another protocol nothing.
+pub fn csv(load: &LoadSpec, outcome: &Outcome) -> String {
+    match &load.client {
+        ClientSpec::KafkaFetch { .. } => format!("{CONSUMER}\n{}\n", consumed(outcome)),
+        ClientSpec::KafkaProduce { .. } => format!("{PRODUCER}\n{}\n", produced(outcome)),
+        _ => String::new(),
+    }
+}
+
+fn consumed(outcome: &Outcome) -> String {
+    let result = &outcome.result;
+    let records = result.records.unwrap_or_default();
+    // Up to the last record: what is waited for behind it is no reading.
+    let all_ns = match records.last_arrival_ns {
+        0 => result.window_ns,
+        last_ns => last_ns,
+    };
+    let counts = &result.protocol_counts;
+    let rebalancing_us = counts.get("group-rebalancing-us").copied().unwrap_or(0);
+    let fetch_ns = all_ns.saturating_sub(rebalancing_us * 1000);
+    let mib = records.bytes_in_window as f64 / MIB;
+    let of = |amount: f64, ns: u64| per_s(amount, ns);
+    let count = records.in_window as f64;
+    [
+        time(result.window_start_unix_us),
+        time(result.window_start_unix_us + all_ns / 1000),
+        format!("{mib:.4}"),
+        of(mib, all_ns),
+        records.in_window.to_string(),
+        of(count, all_ns),
+        (rebalancing_us / 1000).to_string(),
+        (fetch_ns / 1_000_000).to_string(),
+        of(mib, fetch_ns),
+        of(count, fetch_ns),
+    ]
+    .join(", ")
+}
+
+fn produced(outcome: &Outcome) -> String {
+    let result = &outcome.result;
+    let sent = result.answered_in_window.right;
+    let value_bytes = throughput::value_bytes(result).unwrap_or_default();
+    let felt = outcome.felt();
+    let of = |value: &dyn Fn(&Latencies) -> Option<f64>| {
+        let ns = felt.as_ref().and_then(value);
+        ns.map_or_else(String::new, |ns| format!("{:.3}", ns / 1e6))
+    };
+    let quantile = |q: f64| of(&|felt| exact(felt.quantile(q)));
+    [
+        time(result.window_start_unix_us),
+        time(result.window_start_unix_us + result.window_ns / 1000),
+        sent.to_string(),
+        per_s(sent as f64, result.window_ns),
+        per_s(sent as f64 * value_bytes / MIB, result.window_ns),
+        of(&Latencies::mean_ns),
+        of(&|felt| felt.max().and_then(exact)),
+        quantile(0.5),
+        quantile(0.95),
+        quantile(0.99),
+        quantile(0.999),
+    ]
+    .join(", ")
+}
+
+/// A figure; a bound is none.
+fn exact(quantile: Quantile) -> Option<f64> {
+    match quantile {
+        Quantile::Exact(ns) => Some(ns as f64),
+        Quantile::Above(_) | Quantile::TooFew => None,
+    }
+}
+
+/// Empty for a time without length.
+fn per_s(amount: f64, ns: u64) -> String {
+    match ns {
+        0 => String::new(),
+        ns => format!("{:.4}", amount * 1e9 / ns as f64),
+    }
+}
+
+/// As those tools write a time, in UTC.
+fn time(unix_us: u64) -> String {
+    let (day, us) = (unix_us / DAY_US, unix_us % DAY_US);
+    let (year, month, date) = civil(day);
+    let ms = us / 1000;
+    let (s, ms) = (ms / 1000, ms % 1000);
+    let (hour, minute, second) = (s / 3600, s / 60 % 60, s % 60);
+    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02}:{ms:03}")
+}
+
+const DAY_US: u64 = 86_400_000_000;
+
+/// Year, month and day so many days after 1970-01-01 (the algorithm of Howard Hinnant, `civil_from_days`).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_as_those_tools_do() {
+        assert_eq!(time(0), "1970-01-01 00:00:00:000");
+        assert_eq!(time(951_782_400_000_000), "2000-02-29 00:00:00:000");
+        assert_eq!(time(1_795_264_496_789_000), "2026-11-21 12:34:56:789");
+    }
+
+    #[test]
+    fn what_took_no_time_has_no_rate() {
+        assert_eq!(per_s(5.0, 0), "");
+        assert_eq!(per_s(5.0, 2_000_000_000), "2.5000");
+    }
+
+    #[test]
+    fn the_first_line_of_a_consumer_is_that_of_kafkas_own_tool() {
+        assert_eq!(CONSUMER.split(", ").count(), 10);
+        assert_eq!(PRODUCER.split(", ").count(), 11);
+    }
+}
