@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use tare_kafka::batch::{Batch, Producer, Record};
+use tare_kafka::batch::{Batch, Marks, Producer, Record};
 use tare_kafka::bytes::{Bytes, BytesMut};
 use tare_kafka::kafka_protocol::messages::api_versions_response::ApiVersion;
 use tare_kafka::kafka_protocol::messages::fetch_response::{FetchableTopicResponse, PartitionData};
@@ -47,7 +47,7 @@ pub fn broker() -> SocketAddr {
 fn serve(mut stream: TcpStream, address: SocketAddr) -> Option<()> {
     let record = Record::new(None, Some(&[7; 100]), &[]);
     let mut batch = Batch::new(0, 1 << 20, record);
-    batch.repeat(RECORDS, 1_700_000_000_000, None);
+    batch.repeat(RECORDS, 1_700_000_000_000, Marks::NONE);
     batch.seal(Producer::NONE);
     let batch = batch.bytes().to_vec();
     stream.set_nodelay(true).ok()?;

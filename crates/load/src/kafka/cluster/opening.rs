@@ -206,6 +206,11 @@ impl Cluster {
         if is_known || self.links[at as usize].state != State::Greeting {
             return;
         }
+        self.strangers += 1;
+        // Another seed may know better.
+        if (self.strangers as usize) < self.plan.seeds.len() {
+            return;
+        }
         let hint = self.hint();
         let limit_ms = self.plan.request_timeout_ns / 1_000_000;
         let name = self.links[at as usize].name();
