@@ -210,6 +210,7 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
             backlog: true,
         },
         login: None,
+        ..FetchSpec::default()
     };
     let client = ClientSpec::KafkaFetch {
         connections: 1,
