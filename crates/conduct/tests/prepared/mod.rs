@@ -38,11 +38,11 @@ fn several_agents_share_a_role_and_each_says_what_it_did() {
     let outcome = bench.run(&plan);
     let asked = bench.lab.steps.lock().unwrap();
     let shares: Vec<&str> = asked.iter().take(3).map(String::as_str).collect();
-    let share = |exchanges: u32| format!("client: Count {{ exchanges: {exchanges} }}");
+    let share = |exchanges: u32| format!("load: Count {{ exchanges: {exchanges} }}");
     assert_eq!(shares, [share(4), share(3), share(3)]);
     for record in bench.records(&outcome) {
         let roles: Vec<&str> = record.load.iter().map(|role| role.role.as_str()).collect();
-        assert_eq!(roles, ["client"; 3]);
+        assert_eq!(roles, ["load"; 3]);
     }
 }
 
@@ -85,10 +85,10 @@ fn what_is_made_for_a_trial_is_taken_back_and_what_is_made_for_a_bed_is_made_and
             "make own-1",
             "make stored",
             "topic: Count { exchanges: 1000 }",
-            "client: Count { exchanges: 7 }",
+            "load: Count { exchanges: 7 }",
             "undo own-1",
             "make own-2",
-            "client: Count { exchanges: 7 }",
+            "load: Count { exchanges: 7 }",
             "undo own-2",
         ]
     );
