@@ -123,6 +123,35 @@ fn what_prepares_and_audits_a_session_is_asked_over_its_way_and_counted_by_nobod
 }
 
 #[test]
+fn people_who_arrive_at_a_rate_are_counted_as_people_and_their_requests_as_requests() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let workloads = shop(folder.path(), 200);
+    let experiment = "question: q
+workload: shop
+arms: [{name: direct}]
+compare: levels
+factors: {load.rate: [20, 40]}
+load: {duration: 1s, warmup: 0s, connections: 4, timeout: 5s}
+noise_floor: skipped
+blocks: 1
+";
+    let workloads = ["--workloads", workloads.to_str().unwrap()];
+    let (records, run) = run(folder.path(), experiment, &workloads);
+    for (level, people) in [("20/s", 20), ("40/s", 40)] {
+        let record = records.iter().find(|record| record.level == level).unwrap();
+        let load = &record.load[0];
+        let sessions = load.sessions.unwrap();
+        assert_eq!((sessions.intended, sessions.completed), (people, people));
+        assert_eq!(load.by_request["look"].sent, people);
+        assert!(load.right > people, "{}", load.right);
+    }
+    let view = tare(&["report", run.to_str().unwrap(), "--json"]).output();
+    let view: serde_json::Value = serde_json::from_str(&stdout(&view.unwrap())).unwrap();
+    assert!(view["levels"][0]["cells"][0]["offered_per_s"].is_null());
+}
+
+#[test]
 fn a_run_whose_audit_fails_has_no_trial_that_counts() {
     let _turn = turn();
     let (records, report) = at_the_shop(409);

@@ -85,8 +85,11 @@ fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
         .find(|c| (&c.arm, &c.level) == (&name.0, &name.1))?;
     cell.load
         .iter()
-        // All agents of a role together.
-        .map(|role| role.load.pacing.planned_per_s(role.load.stop))
+        // All agents of a role together. A rate of sessions is none of requests.
+        .map(|role| match role.load.mix.session {
+            Some(_) => None,
+            None => role.load.pacing.planned_per_s(role.load.stop),
+        })
         .sum()
 }
 

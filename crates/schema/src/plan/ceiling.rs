@@ -114,6 +114,8 @@ impl Ceiling {
 /// Rate that a cell offers, all agents of its one role together; `None`: it has none, or several roles.
 fn offered_per_s(cell: &Cell) -> Option<f64> {
     match cell.load.as_slice() {
+        // A rate of sessions is none of requests, which are what is carried.
+        [role] if role.load.mix.session.is_some() => None,
         [role] => match role.load.pacing {
             Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {
                 Some(rate_per_s * f64::from(role.agents))

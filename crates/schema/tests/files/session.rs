@@ -75,6 +75,18 @@ fn data_are_loaded_before_a_trial_and_audited_after_it_over_the_way_of_the_load(
 }
 
 #[test]
+fn a_rate_of_sessions_is_not_held_against_what_is_carried_of_requests() {
+    let rates = AIRLINE
+        .replace("clients: 5", "rate: 5")
+        .replace("load.clients: [5, 20]", "load.rate: [5, 20]")
+        .replace("20 clients", "20/s");
+    let both = |text: &str| format!("{text}beyond_knee: leave-out\n");
+    assert!(!airline(&both(&rates)).unwrap().asks_for_ceiling());
+    let queries = rates.replace("load: {rate", "load: {use: query, rate");
+    assert!(airline(&both(&queries)).unwrap().asks_for_ceiling());
+}
+
+#[test]
 fn a_level_whose_requests_are_asked_for_must_exist() {
     let said = airline(&AIRLINE.replace("20 clients", "21 clients")).unwrap_err();
     assert!(said.contains("did you mean \"20 clients\"?"), "{said}");
