@@ -180,9 +180,13 @@ fn names_resolve_for_the_processes_that_have_them_and_for_nobody_else() {
     let mut keeper = keeper(&base);
     let hosts = keeper.folder().join("near.hosts");
     std::fs::write(&hosts, format!("{FAR} {NAME}\n")).unwrap();
-    let asked = run(&mut keeper, &["getent", "hosts", NAME], Some(hosts.clone()));
-    let words: Vec<&str> = asked.split_whitespace().collect();
-    assert_eq!(words, [&FAR.to_string(), NAME]);
+    // `getent hosts` would ask for an IPv6 address first, and where there is none wait for a name server.
+    let asked = run(
+        &mut keeper,
+        &["getent", "ahostsv4", NAME],
+        Some(hosts.clone()),
+    );
+    assert!(asked.starts_with(&format!("{FAR} ")), "{asked}");
     let others = run(&mut keeper, &["cat", "/etc/hosts"], None);
     assert!(!others.contains(NAME), "{others}");
     std::fs::remove_file(&hosts).unwrap();

@@ -18,6 +18,7 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rig::{MS, plan, request};
@@ -169,8 +170,12 @@ fn over_tls() -> Transport {
 }
 
 /// One test: the allocator counts for the whole process.
+/// The allocator counts for the whole process: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transport() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let plain = Serving::start(OriginOptions::default());
     let secure = Serving::start(OriginOptions {
         tls: Some(TlsOptions {
@@ -209,8 +214,8 @@ fn a_worker_allocates_per_sample_and_not_per_exchange_on_any_protocol_and_transp
 }
 
 #[test]
-#[ignore = "compiles, but has not been run: run it alone with --ignored, then make it part of the test above, since the allocator counts for the whole process"]
 fn clients_of_kafka_allocate_per_sample_and_not_per_exchange() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for (name, client) in [
         ("kafka-fetch by batches", reading(FetchDepth::Batches)),
         ("kafka-fetch by records", reading(FetchDepth::Records)),

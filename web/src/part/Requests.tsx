@@ -54,8 +54,9 @@ export function Throughput({ view }: { view: View }): JSX.Element | null {
   );
 }
 
-/** Whether there is anything to draw. */
+/** Whether there is anything to draw that is not drawn with its intervals against the factor. */
 export function hasThroughput(view: View): boolean {
+  if (view.compare === "levels" || (view.factors ?? []).some((one) => one.metric === "throughput")) return false;
   return varied(view) !== null && climbsOf(view).length > 0;
 }
 

@@ -116,7 +116,6 @@ fn the_limits_of_a_fetch_decide_how_much_comes_at_a_time() {
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn a_broker_asked_for_many_bytes_waits_for_them() {
     let cluster = bed();
     let plain = cluster.at("plain");

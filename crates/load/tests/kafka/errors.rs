@@ -59,7 +59,6 @@ fn a_topic_that_is_not_there_is_to_be_made_first() {
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn a_wrong_way_in_is_told_with_the_right_one() {
     let cluster = bed();
     let [plain, secure, mutual] = ["plain", "tls", "mtls"].map(|port| cluster.at(port));
@@ -219,7 +218,6 @@ enum Then {
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn who_is_no_broker_is_told_from_one() {
     let http = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     for then in [Then::Wait, Then::HangUp] {

@@ -27,7 +27,6 @@ fn a_member_commits_where_it_ends_and_the_next_goes_on_there() {
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn members_of_one_load_share_the_partitions() {
     let cluster = bed();
     let plain = cluster.at("plain");

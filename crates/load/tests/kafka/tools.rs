@@ -80,7 +80,6 @@ fn ended(child: Child) -> Output {
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn what_tare_writes_kafkas_console_consumer_reads() {
     let cluster = bed();
     let plain = cluster.at("plain");
@@ -206,7 +205,6 @@ fn held(stand: &mut Stand, topic: &str) -> BTreeMap<String, (u8, String, String,
 }
 
 #[test]
-#[ignore = "compiles, but has not been run on real brokers since it was changed: run it with --ignored, then take this away"]
 fn what_kafkas_console_producer_writes_tare_reads() {
     let cluster = bed();
     let plain = cluster.at("plain");

@@ -1,6 +1,7 @@
 //! Each request by itself, and what is done a second from level to level.
 
 use tare_schema::metric::Metric;
+use tare_schema::plan::Compare;
 use tare_schema::view::{LevelView, RequestColumn, RequestView, View};
 
 use super::Grid;
@@ -60,13 +61,16 @@ fn row(name: String, arm: &str, request: &RequestView) -> Vec<String> {
 }
 
 /// Right answers a second, a row per level and a column per arm; empty unless several levels follow the answers, so that it is the
-/// arms that decide.
+/// arms that decide. Where levels are compared, their own table has it.
 pub fn throughput(view: &View) -> Grid {
     let mut header = vec!["level"];
     header.extend(view.arms.iter().map(|arm| arm.name.as_str()));
     let mut grid = Grid::new(&header, 1);
     let cells = || view.levels.iter().flat_map(|level| &level.cells);
-    if view.levels.len() < 2 || cells().any(|cell| cell.offered_per_s.is_some()) {
+    if view.compare == Compare::Levels
+        || view.levels.len() < 2
+        || cells().any(|cell| cell.offered_per_s.is_some())
+    {
         return grid;
     }
     for level in &view.levels {
