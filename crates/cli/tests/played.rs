@@ -83,7 +83,8 @@ blocks: 1
 fn what_prepares_and_audits_a_session_is_asked_over_its_way_and_counted_by_nobody() {
     let _turn = turn();
     let (records, report) = at_the_shop(200);
-    assert_eq!(records.len() % 2, 0, "{records:?}");
+    // An unfit trial is repeated.
+    assert!(records.len() >= 2, "{records:?}");
     for record in &records {
         let unfit = matches!(record.status, TrialStatus::Unfit { .. });
         assert!(record.status.is_fit() || unfit, "{:?}", record.status);

@@ -132,6 +132,8 @@ fn levels_together(text: &mut String, view: &View) {
     for level in &view.levels {
         let ways = format!("{}: what crossed between sites", level.name);
         section(text, &ways, &grid::network::ways(level));
+        let machine = format!("{}: what the machine did", level.name);
+        section(text, &machine, &grid::network::machine(level));
     }
     for factor in &view.factors {
         let title = format!("{} against {}", factor.label, factor.factor);
