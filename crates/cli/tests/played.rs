@@ -187,7 +187,7 @@ blocks: 1
     let (records, _) = run(folder.path(), experiment, &[]);
     for clients in ["1 client", "12 clients"] {
         let of_level = records.iter().filter(|record| record.level == clients);
-        let record = of_level.last().unwrap();
+        let record = of_level.collect::<Vec<_>>().pop().unwrap();
         let unfit = matches!(record.status, TrialStatus::Unfit { .. });
         assert!(record.status.is_fit() || unfit, "{:?}", record.status);
         assert!(record.audits[0].holds, "{:?}", record.audits);

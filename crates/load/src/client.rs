@@ -3,12 +3,16 @@
 //! A [`Client`] is the logical state above many connections. It is told what happened and answers through an [`Outlet`].
 //! Nothing in it blocks, reads a clock or touches a socket, so it runs as well on a virtual clock and a simulated network.
 
+mod stamp;
+
 use std::fmt;
 use std::net::SocketAddr;
 
 use tare_schema::agent::{Acknowledged, Fault};
 
 use crate::tls::TlsFault;
+
+pub use stamp::{Stamp, StampSource};
 
 /// A connection slot, numbered by the client from 0; free again once closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,28 +51,6 @@ pub struct Run {
     pub released_ns: u64,
 }
 
-/// When bytes arrived, and how that is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    /// When the last byte arrived.
-    pub arrived_ns: u64,
-    /// When our code saw it.
-    pub seen_ns: u64,
-    /// Who says so.
-    pub source: StampSource,
-}
-
-/// Who stamped an arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StampSource {
-    /// The kernel, when the segment came in.
-    Kernel,
-    /// Our clock, because the kernel gave no stamp.
-    Own,
-    /// Nothing arrived: the exchange ended by an event of ours (a timeout, a reset).
-    Event,
-}
-
 /// How a connection came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connected {
@@ -81,18 +63,6 @@ pub struct Connected {
     pub handshake_ns: Option<u64>,
     /// When the last thing it takes arrived.
     pub stamp: Stamp,
-}
-
-impl Stamp {
-    /// The end of an exchange that no arrival ended.
-    #[must_use]
-    pub fn event(now_ns: u64) -> Self {
-        Self {
-            arrived_ns: now_ns,
-            seen_ns: now_ns,
-            source: StampSource::Event,
-        }
-    }
 }
 
 /// Whether a stamp is the arrival of this exchange's last byte or may be later.
