@@ -5,7 +5,7 @@ use tare_schema::plan::Plan;
 use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
-use super::clauses::{Number, list, number, subject, verb};
+use super::clauses::{Number, list, number, object, subject, verb};
 use crate::quantity::{self, Sign};
 
 /// Whether an arm is told of as a part of a sum, and so not by itself.
@@ -121,14 +121,12 @@ impl Said {
             if is_apart {
                 said.told.push(clause(metric, &added, number));
             } else {
-                let (name, amount) = match metric {
-                    Metric::Cpu => ("CPU", quantity::cores(&added, Sign::Shown)),
-                    _ => {
-                        let amount = quantity::difference(metric.unit(), &added, Sign::Shown);
-                        ("the mean", amount)
-                    }
+                let amount = match metric {
+                    Metric::Cpu => quantity::cores(&added, Sign::Shown),
+                    _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
-                said.within_noise.push(format!("{name} {amount}"));
+                said.within_noise
+                    .push(format!("{} {amount}", object(metric)));
             }
         }
         said

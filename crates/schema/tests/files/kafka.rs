@@ -108,7 +108,7 @@ fn a_backlog_is_written_once_for_a_cluster_by_a_load_of_so_many_records_and_read
         let ClientSpec::KafkaFetch { fetch, .. } = &role.load.client else {
             panic!("{:?}", role.load.client);
         };
-        assert_eq!(fetch.topics, [topic.clone()]);
+        assert_eq!(fetch.topics, std::slice::from_ref(topic));
         assert_eq!(
             (fetch.at_end, fetch.depth),
             (FetchEnd::Again, FetchDepth::Records)
