@@ -1,6 +1,6 @@
 //! A whole run whose brokers are killed, held and moved: what is in its records, and what it says of what was read back.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 
 use tare_schema::record::TrialRecord;
@@ -80,15 +80,20 @@ fn a_run_kills_moves_and_holds_brokers_and_reads_back_everything_that_was_acknow
         told.contains(" acknowledged records lost, 0 doubled"),
         "{told}"
     );
-    // Trials that were repeated may have lost another one.
-    let victims: BTreeSet<String> = records
-        .iter()
-        .flat_map(|record| event(record, "kill").0)
-        .collect();
-    let victims: Vec<_> = victims.into_iter().collect();
-    let kill = match victims.as_slice() {
-        [one] => format!("kill {one} at 2"),
-        several => format!("kill one of {} at 2", several.join(", ")),
+    // Trials that were repeated may have ended another one: then each is told with its times.
+    let mut victims: BTreeMap<String, usize> = BTreeMap::new();
+    for victim in records.iter().flat_map(|record| event(record, "kill").0) {
+        *victims.entry(victim).or_default() += 1;
+    }
+    let kill = match victims.iter().collect::<Vec<_>>().as_slice() {
+        [(one, _)] => format!("kill {one} at 2"),
+        several => {
+            let several: Vec<String> = several
+                .iter()
+                .map(|(one, n)| format!("{one} (× {n})"))
+                .collect();
+            format!("kill {} at 2", several.join(", "))
+        }
     };
     assert!(told.contains(&kill), "{kill}: {told}");
 }

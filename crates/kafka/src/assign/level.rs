@@ -1,5 +1,6 @@
 //! Levelling: chains of single moves from a broker with more to one with at least two less, the cheapest first.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// One single move between two brokers: what it costs and which partition it takes.
@@ -44,25 +45,26 @@ pub(super) fn level(weights: &mut impl Weights) {
 }
 
 /// Makes one chain of moves; `false` when there is none.
+///
+/// The cheapest of all, whichever broker it starts at: a dearer one from the fullest broker would copy what a cheap one need not.
 fn chain(weights: &mut impl Weights) -> bool {
     let loads = weights.loads();
     let edges = weights.edges();
-    let mut sources: Vec<usize> = (0..loads.len()).collect();
-    sources.sort_by_key(|&at| std::cmp::Reverse(loads[at]));
-    for source in sources {
+    let mut chains = Vec::new();
+    let mut ways = Vec::with_capacity(loads.len());
+    for source in 0..loads.len() {
         let (costs, before) = cheapest(&edges, source);
-        let mut sinks: Vec<usize> = (0..loads.len())
-            .filter(|&at| costs[at].is_some() && loads[at] + 2 <= loads[source])
-            .collect();
-        // The cheapest, and of these the one with least.
-        sinks.sort_by_key(|&at| (costs[at], loads[at]));
-        for sink in sinks {
-            if walk(weights, &edges, &before, source, sink) {
-                return true;
-            }
-        }
+        ways.push(before);
+        let sinks = costs.into_iter().enumerate();
+        chains.extend(sinks.filter_map(|(sink, cost)| {
+            (loads[sink] + 2 <= loads[source]).then_some((cost?, source, sink))
+        }));
     }
-    false
+    // Of those that cost the same, from the one with most to the one with least.
+    chains.sort_by_key(|&(cost, source, sink)| (cost, Reverse(loads[source]), loads[sink]));
+    chains
+        .into_iter()
+        .any(|(_, source, sink)| walk(weights, &edges, &ways[source], source, sink))
 }
 
 /// Costs of the cheapest ways from a broker, and the broker before each on its way (0–1 breadth-first search).
