@@ -1,6 +1,4 @@
 //! The codec of HTTP/1 against rubbish: it must return, without panic.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = tare_load::http1::codec::fuzz_entry(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::http1_codec::run(data));

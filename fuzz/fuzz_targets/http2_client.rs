@@ -1,19 +1,4 @@
 //! The HTTP/2 client against rubbish: every exchange ends once.
 #![no_main]
 
-use std::sync::{Arc, LazyLock};
-
-use tare_fuzz::{drive, plans};
-use tare_load::http2::Http2;
-use tare_load::http2::dialect::Http;
-use tare_load::http2::request::{Prepared, Scheme};
-
-/// Prepared once: a script is short, its requests are long.
-static REQUESTS: LazyLock<Arc<[Prepared]>> = LazyLock::new(|| {
-    let ready = |spec: &_| Prepared::new(spec, "fuzz", Scheme::Http).ok();
-    plans::requests().iter().filter_map(ready).collect()
-});
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    drive(Http2::<Http>::new(plans::http2(&REQUESTS)), data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::http2_client::run(data));

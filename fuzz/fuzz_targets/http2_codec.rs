@@ -1,6 +1,4 @@
 //! The codec of HTTP/2 against rubbish: it must return, without panic.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = tare_load::http2::codec::fuzz_entry(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::http2_codec::run(data));

@@ -1,6 +1,4 @@
 //! Answers to a fetch as no broker would send them, in pieces: every scan of them ends.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = tare_kafka::fetch::fuzz_entry(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::kafka_fetch::run(data));

@@ -1,6 +1,4 @@
 //! The test server against rubbish, in all its protocols: it must return, without panic.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let _ = tare_origin::fuzz_entry(data);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::origin::run(data));

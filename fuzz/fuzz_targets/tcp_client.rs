@@ -1,30 +1,4 @@
 //! The TCP client against rubbish: every exchange ends once.
 #![no_main]
 
-use tare_fuzz::{drive, plans};
-use tare_load::tcp::Tcp;
-use tare_schema::load::{TcpContent, TcpExchange};
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let Some((&kind, script)) = data.split_first() else {
-        return;
-    };
-    let exchange = match kind % 3 {
-        0 => TcpExchange::Echo {
-            send_bytes: 3,
-            expect_bytes: 200,
-            content: TcpContent::Pattern,
-        },
-        1 => TcpExchange::Echo {
-            send_bytes: 300_000,
-            expect_bytes: 4,
-            content: TcpContent::Any,
-        },
-        _ => TcpExchange::HalfClose {
-            send_bytes: 10,
-            expect_bytes: Some(10),
-            content: TcpContent::Pattern,
-        },
-    };
-    drive(Tcp::new(exchange, &plans::connections()), script);
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tare_rubbish::targets::tcp_client::run(data));

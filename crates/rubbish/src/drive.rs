@@ -1,7 +1,5 @@
 //! Drives a client of the generator by a script of rubbish, and checks what must hold whatever a server does.
 
-pub mod plans;
-
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;

@@ -8,7 +8,7 @@ use tare_load::http2::{Http2Plan, Windows};
 use tare_load::roster::Connections;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec};
 
-use crate::ADDRESS;
+use crate::drive::ADDRESS;
 
 /// Two, opened anew after a few answers.
 #[must_use]

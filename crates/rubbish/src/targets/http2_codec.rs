@@ -1,0 +1,6 @@
+//! The codec of HTTP/2 against rubbish: it must return, without panic.
+
+/// One input.
+pub fn run(data: &[u8]) {
+    let _ = tare_load::http2::codec::fuzz_entry(data);
+}

@@ -1,0 +1,120 @@
+//! Every codec and client against rubbish for some seconds: no panic, no hang. What comes of coverage is looked for by `fuzz/run`.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::abort;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use tare_rubbish::mutate::Mutator;
+use tare_rubbish::targets::{ALL, Run};
+
+/// One input never takes so long.
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The inputs that are kept for a target, in the order of their names.
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let folder = root().join("fuzz/seeds").join(name);
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.iter().map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// What one target is being fed, and since when.
+type Fed = Mutex<Option<(Instant, Vec<u8>)>>;
+
+/// Keeps an input that does harm as a seed, and says where.
+fn keep(name: &str, input: &[u8], what: &str) -> String {
+    let folder = root().join("fuzz/seeds").join(name);
+    let file = folder.join(format!("{what}-{}", input.len()));
+    let kept = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input));
+    format!("{name}: {what}, input {} ({kept:?})", file.display())
+}
+
+fn feed(name: &str, run: Run, seed: u64, until: Instant, fed: &Fed) -> (u64, Option<String>) {
+    let seeds = seeds(name);
+    let mut mutator = Mutator::from_seed(seed);
+    let mut input = Vec::new();
+    let mut count: u64 = 0;
+    let mut kept = seeds.iter();
+    loop {
+        match kept.next() {
+            Some(seed) => input.clone_from(seed),
+            None if Instant::now() > until => return (count, None),
+            None => mutator.input(&seeds, &mut input),
+        }
+        *fed.lock().unwrap() = Some((Instant::now(), input.clone()));
+        if catch_unwind(AssertUnwindSafe(|| run(&input))).is_err() {
+            return (count, Some(keep(name, &input, "panics")));
+        }
+        *fed.lock().unwrap() = None;
+        count += 1;
+    }
+}
+
+#[test]
+fn rubbish_makes_nothing_panic_or_hang() {
+    let seconds = std::env::var("TARE_FUZZ_SECONDS").ok();
+    let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let seed = now.as_nanos() as u64;
+    let fed: Vec<Fed> = ALL.iter().map(|_| Fed::default()).collect();
+    let is_over = AtomicBool::new(false);
+    let harm: Vec<String> = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(100));
+                for ((name, _), fed) in ALL.iter().zip(&fed) {
+                    let held = fed.lock().unwrap();
+                    if let Some((since, input)) =
+                        held.as_ref().filter(|held| held.0.elapsed() > LIMIT)
+                    {
+                        eprintln!("{} for {:?}", keep(name, input, "hangs"), since.elapsed());
+                        abort();
+                    }
+                }
+            }
+        });
+        // Two at a time: more would share the cores.
+        let mut harm = Vec::new();
+        for (pair, fed) in ALL.chunks(2).zip(fed.chunks(2)) {
+            let until = Instant::now() + Duration::from_secs(seconds);
+            let under_way: Vec<_> = pair
+                .iter()
+                .zip(fed)
+                .map(|((name, run), fed)| {
+                    (
+                        name,
+                        scope.spawn(move || feed(name, *run, seed, until, fed)),
+                    )
+                })
+                .collect();
+            for (name, one) in under_way {
+                let (count, found) = one.join().unwrap();
+                println!("{name}: {count} inputs");
+                assert!(
+                    count > 100 || found.is_some(),
+                    "{name}: only {count} inputs"
+                );
+                harm.extend(found);
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        harm
+    });
+    assert!(harm.is_empty(), "seed {seed}: {}", harm.join("; "));
+}
