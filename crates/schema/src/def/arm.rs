@@ -34,6 +34,9 @@ pub struct ArmDef {
     /// Settings of single instances: `{server-sidecar: {concurrency: 2}}`.
     #[serde(default)]
     pub settings: BTreeMap<Name, Settings>,
+    /// Pods that stand at another site in this arm than `sites` says: `{far: [broker-3]}`.
+    #[serde(default)]
+    pub sites: BTreeMap<Name, Vec<Name>>,
     /// What an environment must offer to run it (`kubernetes`); the arm is listed as not run where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,

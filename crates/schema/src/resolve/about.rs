@@ -31,6 +31,7 @@ pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, S
     words.extend(sidecars(def, topology, titles));
     words.extend(hops(topology, titles));
     words.extend(own(def));
+    words.extend(elsewhere(def));
     if words.is_empty() {
         // What only another environment can make is not described by what this one would do.
         return match &def.needs {
@@ -39,6 +40,13 @@ pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, S
         };
     }
     words.join("; ")
+}
+
+fn elsewhere(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
+    def.sites.iter().map(|(site, pods)| {
+        let pods: Vec<&str> = pods.iter().map(|pod| &**pod).collect();
+        format!("{} at site {site}", list(&pods))
+    })
 }
 
 fn title_of<'a>(titles: &'a BTreeMap<String, String>, target: &'a str) -> &'a str {

@@ -23,6 +23,12 @@ pub(super) fn sites(
     addressing: Addressing,
 ) -> Vec<SiteLink> {
     let Some(written) = &def.sites else {
+        for (index, arm) in def.arms.iter().enumerate() {
+            if !arm.sites.is_empty() {
+                let said = "there are no sites to stand at: add `sites:` to the experiment, with its links";
+                scope.problem(root.key_place(&["arms", &index.to_string(), "sites"]), said);
+            }
+        }
         return Vec::new();
     };
     if addressing == Addressing::Loopback {
@@ -31,8 +37,10 @@ pub(super) fn sites(
     }
     let site_of = place_pods(scope, root, written, arms);
     for arm in &mut *arms {
+        let elsewhere = elsewhere(scope, root, def, written, arm);
         for pod in &mut arm.topology.pods {
-            match site_of.get(pod.name.as_str()) {
+            let site = elsewhere.get(pod.name.as_str());
+            match site.or_else(|| site_of.get(pod.name.as_str())) {
                 Some(site) => pod.site = (*site).to_owned(),
                 None => {
                     let said = format!(
@@ -44,7 +52,46 @@ pub(super) fn sites(
             }
         }
     }
-    links(scope, root, written)
+    links(scope, root, written, arms)
+}
+
+/// The pods that an arm puts at another site.
+fn elsewhere<'d>(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &'d ExperimentDef,
+    written: &SitesDef,
+    arm: &Arm,
+) -> BTreeMap<&'d str, &'d str> {
+    let mut all: BTreeMap<&str, &str> = BTreeMap::new();
+    let Some(at) = def.arms.iter().position(|one| *one.name == *arm.name) else {
+        return all;
+    };
+    let index = at.to_string();
+    for (site, pods) in &def.arms[at].sites {
+        if !written.pods.contains_key(site) {
+            let known = written.pods.keys().map(|name| &**name);
+            let said = format!("unknown site \"{site}\"{}", hint(site, known));
+            scope.problem(root.key_place(&["arms", &index, "sites", site]), said);
+        }
+        for (number, pod) in pods.iter().enumerate() {
+            let mark = root.place(&["arms", &index, "sites", site, &number.to_string()]);
+            let known = || arm.topology.pods.iter().map(|pod| pod.name.as_str());
+            if !known().any(|one| one == &**pod) {
+                let said = format!(
+                    "arm \"{}\" has no pod \"{pod}\"{}",
+                    arm.name,
+                    hint(pod, known())
+                );
+                scope.problem(mark, said);
+            }
+            if let Some(other) = all.insert(pod, site) {
+                let said = format!("pod \"{pod}\" stands at site \"{other}\" already");
+                scope.problem(mark, said);
+            }
+        }
+    }
+    all
 }
 
 /// The site of every pod that is named.
@@ -86,7 +133,7 @@ fn place_pods<'d>(
     site_of
 }
 
-fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef) -> Vec<SiteLink> {
+fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -> Vec<SiteLink> {
     let sites: Vec<&str> = written.pods.keys().map(|name| &**name).collect();
     let mut links: Vec<SiteLink> = Vec::new();
     for (index, def) in written.links.iter().enumerate() {
@@ -106,7 +153,12 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef) -> Vec<SiteLink
                 let has = |site: &str| def.between.iter().any(|name| &**name == site);
                 has(one) && has(other)
             };
-            if !written.links.iter().any(named) {
+            // Two that no arm has both are never asked how far apart they are.
+            let meet = arms.iter().any(|arm| {
+                let has = |site: &str| arm.topology.pods.iter().any(|pod| pod.site == site);
+                has(one) && has(other)
+            });
+            if meet && !written.links.iter().any(named) {
                 let said = format!(
                     "there is no link between \"{one}\" and \"{other}\": add `{{between: [{one}, {other}], round_trip: 24ms}}`"
                 );

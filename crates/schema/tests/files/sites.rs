@@ -132,7 +132,6 @@ fn there_is_one_link_between_every_two_sites() {
         "east: [client]",
         "east: [], north: [client]",
         &[
-            "case.yaml:10:3: there is no link between \"east\" and \"north\": add `{between: [east, north], round_trip: 24ms}`",
             "case.yaml:10:3: there is no link between \"north\" and \"west\": add `{between: [north, west], round_trip: 24ms}`",
         ],
     );
@@ -195,6 +194,38 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         "24ms, rate: 100MB/s",
         &[
             "case.yaml:11:55: \"MB/s\" is no unit: write a number with bit/s, kbit/s, Mbit/s or Gbit/s, such as 1Gbit/s",
+        ],
+    );
+}
+
+#[test]
+fn an_arm_may_put_a_pod_elsewhere_and_only_sites_that_meet_need_a_link() {
+    let text = changed("- name: both", "- name: both\n    sites: {far: [server]}")
+        .replace("west: [server]}", "west: [server], far: []}")
+        .replace(
+            "round_trip: 24ms}\n",
+            "round_trip: 24ms}\n    - {between: [far, east], round_trip: 100ms}\n",
+        );
+    let plan = resolved(&text);
+    let site = |arm: usize| {
+        let mut pods = plan.arms[arm].topology.pods.iter();
+        let server = pods.find(|pod| pod.name == "server").unwrap();
+        server.site.as_str()
+    };
+    assert_eq!((site(0), site(1)), ("west", "far"));
+    assert!(plan.arms[1].about.ends_with("; server at site far"));
+    let links: Vec<String> = plan.site_links.iter().map(|link| link.name()).collect();
+    assert_eq!(links, ["east-west", "east-far"]);
+}
+
+#[test]
+fn an_arm_names_sites_and_pods_that_there_are() {
+    refused(
+        "- name: both",
+        "- name: both\n    sites: {wst: [server], east: [servr]}",
+        &[
+            "case.yaml:6:13: unknown site \"wst\": did you mean \"west\"?",
+            "case.yaml:6:35: arm \"both\" has no pod \"servr\": did you mean \"server\"?",
         ],
     );
 }
