@@ -1,12 +1,15 @@
 //! Producing to real brokers: over every listener, with every codec, through the death of a broker.
 
 use std::ops::ControlFlow;
+use std::process::Command;
 
+use tare_kafka::admin::{Mode, NewTopic, Shape};
 use tare_kafka::audit::Found;
+use tare_lab::cluster::Cluster;
 use tare_load::{Progress, StopHandle};
 use tare_schema::load::{Codec, Keys, Pacing, SerialSpec};
 
-use crate::bed::{SERIALS_OF, Stand, alone, bed, login, produce, producer, run, tls};
+use crate::bed::{S, SERIALS_OF, Stand, alone, bed, login, produce, producer, run, tls};
 
 #[test]
 fn every_codec_is_taken() {
@@ -110,6 +113,77 @@ fn a_killed_broker_loses_and_doubles_nothing() {
     let whole = Found {
         acknowledged: 16_000,
         read: 16_000,
+        ..Found::default()
+    };
+    assert_eq!(found, whole);
+}
+
+/// From now on files of this broker do not grow beyond so many bytes, as on a disk that is full.
+fn fill_disk(cluster: &Cluster, number: u32, bytes: u64) {
+    let members = cluster.members().iter();
+    let pid = members
+        .filter(|member| member.number == number)
+        .map(|member| member.pid)
+        .next()
+        .unwrap();
+    let limited = Command::new("prlimit")
+        .args([format!("--pid={pid}"), format!("--fsize={bytes}")])
+        .status();
+    assert!(limited.unwrap().success());
+}
+
+#[test]
+fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have() {
+    let mut guard = alone();
+    let cluster = &mut *guard;
+    let plain = cluster.at("plain");
+    let mut stand = Stand::new(&plain);
+    stand.topic("full", &[]);
+    let only_there = NewTopic {
+        name: "full-alone".into(),
+        shape: Shape::Placed(vec![vec![3]]),
+        configs: Default::default(),
+    };
+    let made = stand.admin.create_topics(&[only_there], Mode::Do).unwrap();
+    assert!(made.iter().all(|one| one.refusal.is_none()), "{made:?}");
+
+    fill_disk(cluster, 3, 1_000_000);
+    let mut plan = producer(&plain, "full-alone", Pacing::Max, 50_000);
+    plan.load.timeout_ns = 4 * S;
+    let outcome = run(&plan).unwrap();
+    let result = &outcome.result;
+    assert!(result.right < 50_000, "a megabyte of them fits");
+    let [refused] = result.outcomes.as_slice() else {
+        panic!("{:?}", result.outcomes);
+    };
+    // First it says so itself; soon the partition has no leader any more.
+    let classes = ["storage", "not-leader", "leader-not-available"];
+    assert!(classes.contains(&&*refused.class), "{refused:?}");
+    let example = refused.example.clone().unwrap_or_default();
+    let steps = ["log directory and its disk", "see whether its brokers run"];
+    assert!(
+        example.contains("broker ") && steps.iter().any(|step| example.contains(step)),
+        "{example}"
+    );
+
+    // What is written to it and others goes on without it.
+    let mut plan = producer(&plain, "full", Pacing::Max, 50_000);
+    produce(&mut plan).serials = Some(SerialSpec {
+        run: SERIALS_OF,
+        first_writer: 0,
+    });
+    let outcome = run(&plan).unwrap();
+    assert_eq!(
+        outcome.result.right, 50_000,
+        "{:?}",
+        outcome.result.outcomes
+    );
+    cluster.kill(3).unwrap();
+    cluster.start_again(3).unwrap();
+    let found = stand.read_back("full", &outcome.result.acknowledged);
+    let whole = Found {
+        acknowledged: 50_000,
+        read: 50_000,
         ..Found::default()
     };
     assert_eq!(found, whole);

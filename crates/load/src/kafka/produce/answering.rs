@@ -115,6 +115,7 @@ impl Produce {
             let _ = partition.acknowledged.add_range(slot.first, count);
         }
         let values = self.plan.contents[partition.topic].value_bytes();
+        self.last_refusal = None;
         self.counts.batches += 1;
         self.counts.batch_bytes += slot.batch.sealed_bytes() as u64;
         self.counts.payload_bytes += values * u64::from(slot.batch.count());
@@ -185,6 +186,7 @@ impl Produce {
         }
         let words = self.complaint(broker, verdict);
         self.come_back(batch, code.class(), &words, out);
+        self.last_refusal = Some((code.class(), words));
     }
 
     /// Whether an earlier batch of the same partition is under way or has come back.
@@ -340,19 +342,22 @@ impl Produce {
     pub(super) fn expire(&mut self, out: &mut impl Outlet) {
         self.expire_at_ns = NEVER;
         let now_ns = out.now_ns();
-        let (class, why) = match self.cluster.last_end() {
-            Some((class, why)) => (
-                class,
+        let (class, why) = match (&self.last_refusal, self.cluster.last_end()) {
+            (Some((class, why)), _) => {
+                (*class, format!("not taken in time; the last answer: {why}"))
+            }
+            (None, Some((class, why))) => (
+                if class == ErrorClass::RUBBISH {
+                    class
+                } else {
+                    ErrorClass::TIMEOUT
+                },
                 format!("not sent in time; the last thing heard: {why}"),
             ),
-            None => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
+            (None, None) => (ErrorClass::TIMEOUT, "not sent in time".to_owned()),
         };
         let end = End {
-            outcome: Outcome::Wrong(if class == ErrorClass::RUBBISH {
-                class
-            } else {
-                ErrorClass::TIMEOUT
-            }),
+            outcome: Outcome::Wrong(class),
             ended: Stamp::event(now_ns),
             bound: Bound::Upper,
             example: &why,

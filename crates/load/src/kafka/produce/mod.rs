@@ -38,7 +38,8 @@ use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, Outcome, Outlet, Run, Stamp, TimerId, WaitCause,
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Run, Stamp, TimerId,
+    WaitCause,
 };
 
 /// The end of the linger of the oldest open batch.
@@ -140,6 +141,8 @@ pub struct Produce {
     linger_at_ns: u64,
     again_at_ns: u64,
     expire_at_ns: u64,
+    /// What a broker refused last, while none has taken anything since: why records that ran out of time were not taken.
+    last_refusal: Option<(ErrorClass, String)>,
     /// Whether something may be sent that could not before.
     stirred: bool,
     next_order: u64,
@@ -187,6 +190,7 @@ impl Produce {
             linger_at_ns: NEVER,
             again_at_ns: NEVER,
             expire_at_ns: NEVER,
+            last_refusal: None,
             stirred: false,
             next_order: 0,
             counts: Counts::default(),
