@@ -84,6 +84,10 @@ impl<C: Client> Worker<C> {
         self.engine.begin(start_ns);
         let window_start_ns = self.engine.book().arrivals().window_start_ns();
         self.meter.begin(window_start_ns);
+        // Without a warm-up the window begins now, before the first byte goes.
+        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
+        self.meter
+            .mark(start_ns, NEVER, bytes, self.sleeper.spun_ns());
         self.next_tick_ns = start_ns.saturating_add(self.plan.sample_every_ns);
         self.phase = Phase::Running;
     }
