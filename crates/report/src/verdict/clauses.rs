@@ -103,21 +103,25 @@ pub fn object(metric: Metric) -> &'static str {
 }
 
 impl Clauses {
-    /// Clauses of some overheads of one cell.
-    pub fn of<'a>(overheads: impl IntoIterator<Item = &'a Overhead>, number: Number) -> Clauses {
+    /// Clauses of some overheads of one cell, whose exchanges are called so (`requests`).
+    pub fn of<'a>(
+        overheads: impl IntoIterator<Item = &'a Overhead>,
+        number: Number,
+        exchanges: &str,
+    ) -> Clauses {
         let mut clauses = Clauses::default();
         for overhead in overheads {
-            clauses.take(overhead, number);
+            clauses.take(overhead, number, exchanges);
         }
         clauses
     }
 
-    fn take(&mut self, overhead: &Overhead, number: Number) {
+    fn take(&mut self, overhead: &Overhead, number: Number, exchanges: &str) {
         let name = object(overhead.metric);
         let margin = overhead.margin.map(quantity::percent).unwrap_or_default();
         match &overhead.outcome {
             Outcome::Differs { within_margin } => {
-                let Some(mut text) = difference(overhead, number) else {
+                let Some(mut text) = difference(overhead, number, exchanges) else {
                     return;
                 };
                 if *within_margin {
@@ -200,7 +204,7 @@ fn same(same: &[(String, String)], number: Number) -> String {
     format!("{leaves} {}", list(&each))
 }
 
-fn difference(overhead: &Overhead, number: Number) -> Option<String> {
+fn difference(overhead: &Overhead, number: Number, exchanges: &str) -> Option<String> {
     let added = overhead.added?;
     let ratio = overhead.ratio?;
     let grows = added.estimate > 0.0;
@@ -230,7 +234,7 @@ fn difference(overhead: &Overhead, number: Number) -> Option<String> {
                 " over all parts"
             };
             let cost = verb(number, if grows { "cost" } else { "save" });
-            format!("{cost} {cores} per 1000 requests/s{whose}")
+            format!("{cost} {cores} per 1000 {exchanges}/s{whose}")
         }
         Metric::Memory if grows => format!("{} {amount} of memory", verb(number, "take")),
         Metric::Memory => format!("{} {amount} of memory", verb(number, "save")),

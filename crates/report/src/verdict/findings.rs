@@ -7,6 +7,7 @@ use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View,
 use super::clauses::{Clauses, Number, list, number, object, subject};
 use super::{at_level, caveats, level_words, levels, parts, sentence};
 use crate::closed;
+use crate::grid::exchanges;
 use crate::quantity;
 use crate::steps::steps;
 
@@ -86,7 +87,7 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
     {
         let number = number(about(view, &arm.name));
         let overheads = primary(view, plan, Family::Primary, &arm.name, level);
-        let clauses = Clauses::of(overheads, number);
+        let clauses = Clauses::of(overheads, number, exchanges(view));
         texts.extend(clauses.sentence(&subject(about(view, &arm.name)), &at, number));
     }
     texts.extend(parts::parts(plan, view, level));
@@ -119,7 +120,7 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
         };
         let subject = format!("{} alone", subject(&step.what));
         let at = format!("{at}, on top of {},", step.from);
-        let text = Clauses::of(overheads, number).sentence(&subject, &at, number);
+        let text = Clauses::of(overheads, number, exchanges(view)).sentence(&subject, &at, number);
         texts.extend(text.map(|text| {
             text.replace(",:", ":")
                 .replace(",;", ";")
@@ -159,12 +160,13 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
 }
 
 /// What was added, with CPU as cores at a rate.
-fn added(overhead: &Overhead) -> String {
+fn added(view: &View, overhead: &Overhead) -> String {
     match (overhead.metric, &overhead.added) {
         (Metric::Cpu | Metric::CpuTotal, Some(added)) => {
             format!(
-                "{} per 1000 requests/s",
-                quantity::cores(added, quantity::Sign::Shown)
+                "{} per 1000 {}/s",
+                quantity::cores(added, quantity::Sign::Shown),
+                exchanges(view)
             )
         }
         _ => overhead.added_text.clone(),
@@ -191,7 +193,7 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
         let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
             .iter()
             .filter(|o| o.added.is_some())
-            .map(|o| format!("{} {}", short(o.metric), added(o)))
+            .map(|o| format!("{} {}", short(o.metric), added(view, o)))
             .collect();
         if !said.is_empty() {
             let about = subject(about(view, &arm.name));

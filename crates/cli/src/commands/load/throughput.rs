@@ -78,10 +78,10 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
     ];
     if result.protocol_counts.contains_key("group-assignments") {
         lines.push(format!(
-            "group        {} rebalances, {} without partitions, {} commits",
-            count("group-rebalances"),
+            "group        {}, {} without partitions, {}",
+            quantity::counted(count("group-rebalances"), "rebalance", "rebalances"),
             quantity::span(count("group-rebalancing-us") * 1000),
-            count("group-commits")
+            quantity::counted(count("group-commits"), "commit", "commits")
         ));
     }
     let corrupt = count("corrupt-batches") + count("unreadable-batches");
