@@ -45,7 +45,7 @@ fn a_run_kills_moves_and_holds_brokers_and_reads_back_everything_that_was_acknow
         "--out",
         out.to_str().unwrap(),
     ];
-    let output = finish(&mut tare(&args), LIMIT * 2);
+    let output = finish(&mut tare(&args), LIMIT * 4);
     let said = stderr(&output);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{said}");
 
