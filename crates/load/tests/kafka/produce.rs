@@ -160,7 +160,10 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
     let classes = ["storage", "not-leader", "leader-not-available"];
     assert!(classes.contains(&&*refused.class), "{refused:?}");
     let example = refused.example.clone().unwrap_or_default();
-    let steps = ["log directory and its disk", "see whether its brokers run"];
+    let steps = [
+        "log directory and its disk",
+        "wait until the partition has a leader",
+    ];
     assert!(
         example.contains("broker ") && steps.iter().any(|step| example.contains(step)),
         "{example}"
