@@ -126,6 +126,14 @@ impl Brokers {
         self.epoch += 1;
     }
 
+    /// The last batch of a partition is gone, as under a leader that never had it.
+    pub fn forget_last(&mut self, partition: i32) {
+        let gone = self.logs.get_mut(&partition).and_then(Vec::pop);
+        let gone = gone.expect("a batch");
+        let known = self.sequences.get_mut(&(gone.producer, partition));
+        known.expect("its producer").pop_back();
+    }
+
     pub fn records(&self) -> i64 {
         let all = self.logs.values().flatten();
         all.map(|stored| i64::from(stored.count)).sum()
@@ -187,8 +195,9 @@ impl Brokers {
             if known.contains(&(sequence, count)) {
                 return 0;
             }
-            let next = known.back().map_or(0, |&(first, count)| first + count);
-            if sequence != next {
+            // Whose name it does not know may begin with any number.
+            let next = known.back().map(|&(first, count)| first + count);
+            if next.is_some_and(|next| sequence != next) {
                 return 45;
             }
             known.push_back((sequence, count));

@@ -150,6 +150,11 @@ impl Produce {
                 self.unsign(batch);
             }
             Some(E::OutOfOrderSequenceNumber) if idempotent && self.has_earlier(batch) => {}
+            // Nothing stands before it: the leader has lost what was written. It would know this batch if it had it.
+            Some(E::OutOfOrderSequenceNumber) if idempotent => {
+                self.identity.renew();
+                self.unsign(batch);
+            }
             Some(E::UnknownProducerId | E::InvalidProducerEpoch)
                 if idempotent && !self.store.slot(batch).in_doubt =>
             {

@@ -28,8 +28,8 @@ pub(super) struct Partition {
     pub flying: u32,
     /// Batches that came back to be sent again; until all under way have come back nothing is sent.
     pub returned: Vec<u32>,
-    /// Whether a batch is under way that is sent again: nothing goes behind it until it is settled, since a broker remembers the
-    /// last five batches only.
+    /// Whether a batch is under way behind which nothing goes until it is settled: one that is sent again, since a broker remembers
+    /// the last five batches only; and the first under a number, since a broker that knows none takes any as the first.
     pub alone: bool,
     /// Nothing is sent before this time.
     pub paused_until_ns: u64,

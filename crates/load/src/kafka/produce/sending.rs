@@ -196,7 +196,6 @@ impl Produce {
         partition.flying += 1;
         let slot = self.store.slot_mut(batch);
         slot.tries += 1;
-        partition.alone = slot.tries > 1;
         self.counts.retries += u64::from(slot.tries > 1);
         if slot.blocked.is_none() && self.plan.linger_ns > 0 {
             slot.blocked = Some(WaitCause::Linger);
@@ -216,5 +215,6 @@ impl Produce {
                 slot.batch.seal(producer);
             }
         }
+        partition.alone = slot.tries > 1 || slot.sequence == Some(0);
     }
 }

@@ -235,6 +235,45 @@ fn the_values_keys_and_partitions_are_those_of_the_plan() {
 }
 
 #[test]
+fn nothing_overtakes_the_first_batch_at_a_broker_that_knows_nothing_of_the_producer() {
+    // A leader that is not ready yet refuses the first, and would take what is under way behind it as the first.
+    let rule = |asked: Asked| match asked.number {
+        0 => Fate::Refuse(6),
+        _ => Fate::Take,
+    };
+    let mut fresh = Brokers::new(&[1], 1);
+    fresh.rule = Box::new(rule);
+    fresh.delay_ns = 20 * MS;
+    let mut sim = sim(plan(Idempotence::On), fresh, rate(5000.0, 1));
+    sim.run_until(20 * S);
+    let right = sim.engine.book().counts().all.right;
+    assert_eq!(right, 5000, "{:?}", sim.classes.seen());
+    assert_eq!(sim.net.far.records(), 5000);
+    all_is_there(&sim);
+    sequences_are_whole(&sim.net.far);
+}
+
+#[test]
+fn what_a_broker_has_forgotten_is_sent_under_another_number() {
+    let mut sim = sim(
+        plan(Idempotence::On),
+        Brokers::new(&[1], 1),
+        rate(1000.0, 2),
+    );
+    sim.run_until(S + 500 * MS);
+    sim.net.far.forget_last(0);
+    sim.run_until(20 * S);
+    let counts = sim.engine.book().counts();
+    assert_eq!(counts.all.right, 2000, "{:?}", sim.classes.seen());
+    let lost = account(&sim).lost;
+    assert!(
+        (1..=100).contains(&lost),
+        "{lost} of what was forgotten, and nothing else"
+    );
+    assert_eq!(sim.net.far.records() as u64, 2000 - lost);
+}
+
+#[test]
 fn a_leader_that_moves_is_followed_and_nothing_is_lost() {
     let mut sim = sim(
         plan(Idempotence::On),
