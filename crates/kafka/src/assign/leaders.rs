@@ -1,6 +1,6 @@
 //! Preferred leaders levelled over the brokers by the order of replicas: no data moves.
 
-use super::level::{self, Edge, Edges, Weights, no_edges, note};
+use super::level::{self, Edge, Edges, Step, Weights, no_edges, note};
 use super::table::Table;
 
 /// Levels each topic, then all of them without making a topic less even.
@@ -20,10 +20,15 @@ pub(super) fn level(table: &mut Table) {
         });
     }
     if topics > 1 {
-        level::level(&mut Leaders {
+        let mut all = Leaders {
             table,
             counts: &mut counts,
             of: Of::All,
+        };
+        level::level(&mut all);
+        level::level(&mut Through {
+            all,
+            ways: Vec::new(),
         });
     }
 }
@@ -43,12 +48,16 @@ struct Leaders<'a> {
 }
 
 impl Leaders<'_> {
+    /// Whether a topic is as even as before when one broker gives a leader of it to another: the two then change roles.
+    fn keeps(&self, topic: usize, from: usize, to: usize) -> bool {
+        self.counts[topic][from] > self.counts[topic][to]
+    }
+
     fn may(&self, part: usize, from: usize, to: usize) -> bool {
         let one = &self.table.parts[part];
-        let counts = &self.counts[one.topic];
         let keeps_topic = match self.of {
             Of::Topic(_) => true,
-            Of::All => counts[from] > counts[to],
+            Of::All => self.keeps(one.topic, from, to),
         };
         keeps_topic && one.replicas.first() == Some(&from) && one.replicas.contains(&to)
     }
@@ -90,7 +99,7 @@ impl Weights for Leaders<'_> {
         }
     }
 
-    fn edges(&self) -> Edges {
+    fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
         match self.of {
             Of::Topic(topic) => {
@@ -115,5 +124,63 @@ impl Weights for Leaders<'_> {
 
     fn undo(&mut self, part: usize, from: usize, to: usize) {
         self.lead(part, to, from);
+    }
+}
+
+/// All topics' leaders by ways through one topic: a broker has one less of its leaders, another one more, and those between as many
+/// as before. Finds what single moves do not, and takes longer.
+struct Through<'a> {
+    all: Leaders<'a>,
+    /// The topic and the moves of each way.
+    ways: Vec<(usize, Vec<Step>)>,
+}
+
+impl Through<'_> {
+    fn topic(&mut self, topic: usize) -> Leaders<'_> {
+        Leaders {
+            table: &mut *self.all.table,
+            counts: &mut *self.all.counts,
+            of: Of::Topic(topic),
+        }
+    }
+}
+
+impl Weights for Through<'_> {
+    fn loads(&self) -> Vec<usize> {
+        self.all.loads()
+    }
+
+    fn edges(&mut self) -> Edges {
+        let brokers = self.all.table.racks.len();
+        let mut edges = no_edges(brokers);
+        self.ways.clear();
+        for topic in 0..self.all.counts.len() {
+            let within = self.topic(topic).edges();
+            for from in 0..brokers {
+                let (costs, before) = level::cheapest(&within, from);
+                for (to, cost) in costs.into_iter().enumerate() {
+                    let Some(cost) = cost.filter(|_| self.all.keeps(topic, from, to)) else {
+                        continue;
+                    };
+                    let part = self.ways.len();
+                    if note(&mut edges, from, to, Edge { cost, part })
+                        && let Some(steps) = level::way(&within, &before, from, to)
+                    {
+                        self.ways.push((topic, steps));
+                    }
+                }
+            }
+        }
+        edges
+    }
+
+    fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
+        let (topic, steps) = self.ways[part].clone();
+        self.all.keeps(topic, from, to) && level::make(&mut self.topic(topic), &steps)
+    }
+
+    fn undo(&mut self, part: usize, _from: usize, _to: usize) {
+        let (topic, steps) = self.ways[part].clone();
+        level::unmake(&mut self.topic(topic), &steps);
     }
 }

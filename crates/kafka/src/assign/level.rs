@@ -11,6 +11,9 @@ pub(super) struct Edge {
     pub(super) part: usize,
 }
 
+/// A move that was chosen: which partition's, from which broker to which.
+pub(super) type Step = (usize, usize, usize);
+
 /// From each broker to each other one the cheapest move there is.
 pub(super) type Edges = Vec<Vec<Option<Edge>>>;
 
@@ -19,7 +22,7 @@ pub(super) trait Weights {
     /// What each broker has.
     fn loads(&self) -> Vec<usize>;
     /// Every move that may be made now.
-    fn edges(&self) -> Edges;
+    fn edges(&mut self) -> Edges;
     /// Makes one; `false` when it may not be made any more.
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool;
     /// Takes one back.
@@ -31,12 +34,14 @@ pub(super) fn no_edges(brokers: usize) -> Edges {
     vec![vec![None; brokers]; brokers]
 }
 
-/// Notes a move if it is cheaper than what is known.
-pub(super) fn note(edges: &mut Edges, from: usize, to: usize, edge: Edge) {
+/// Notes a move if it is cheaper than what is known; says whether it is.
+pub(super) fn note(edges: &mut Edges, from: usize, to: usize, edge: Edge) -> bool {
     let known = &mut edges[from][to];
-    if known.is_none_or(|known| edge.cost < known.cost) {
+    let is_cheaper = known.is_none_or(|known| edge.cost < known.cost);
+    if is_cheaper {
         *known = Some(edge);
     }
+    is_cheaper
 }
 
 /// Levels until no chain is left. Ends because each chain makes the sum of squares of the loads smaller.
@@ -62,13 +67,14 @@ fn chain(weights: &mut impl Weights) -> bool {
     }
     // Of those that cost the same, from the one with most to the one with least.
     chains.sort_by_key(|&(cost, source, sink)| (cost, Reverse(loads[source]), loads[sink]));
-    chains
-        .into_iter()
-        .any(|(_, source, sink)| walk(weights, &edges, &ways[source], source, sink))
+    chains.into_iter().any(|(_, source, sink)| {
+        let steps = way(&edges, &ways[source], source, sink);
+        steps.is_some_and(|steps| make(weights, &steps))
+    })
 }
 
 /// Costs of the cheapest ways from a broker, and the broker before each on its way (0–1 breadth-first search).
-fn cheapest(edges: &Edges, source: usize) -> (Vec<Option<u32>>, Vec<usize>) {
+pub(super) fn cheapest(edges: &Edges, source: usize) -> (Vec<Option<u32>>, Vec<usize>) {
     let mut costs: Vec<Option<u32>> = vec![None; edges.len()];
     let mut before = vec![source; edges.len()];
     let mut open = VecDeque::from([source]);
@@ -91,34 +97,37 @@ fn cheapest(edges: &Edges, source: usize) -> (Vec<Option<u32>>, Vec<usize>) {
     (costs, before)
 }
 
-/// Makes the moves of a way; all or none: a partition that is on it twice may be in its own way.
-fn walk(
-    weights: &mut impl Weights,
+/// The moves of a way, from its far end: what comes makes room first.
+pub(super) fn way(
     edges: &Edges,
     before: &[usize],
     source: usize,
     sink: usize,
-) -> bool {
-    let mut way = Vec::new();
+) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
     let mut at = sink;
     while at != source {
         let from = before[at];
-        let Some(edge) = edges[from][at] else {
-            return false;
-        };
-        way.push((edge.part, from, at));
+        steps.push((edges[from][at]?.part, from, at));
         at = from;
     }
-    // From the far end: what comes makes room first.
-    let mut made: Vec<(usize, usize, usize)> = Vec::new();
-    for (part, from, to) in way {
+    Some(steps)
+}
+
+/// Makes moves; all or none: a partition that is moved twice may be in its own way.
+pub(super) fn make(weights: &mut impl Weights, steps: &[Step]) -> bool {
+    for (made, &(part, from, to)) in steps.iter().enumerate() {
         if !weights.step(part, from, to) {
-            for (part, from, to) in made.into_iter().rev() {
-                weights.undo(part, from, to);
-            }
+            unmake(weights, &steps[..made]);
             return false;
         }
-        made.push((part, from, to));
     }
     true
+}
+
+/// Takes moves back.
+pub(super) fn unmake(weights: &mut impl Weights, steps: &[Step]) {
+    for &(part, from, to) in steps.iter().rev() {
+        weights.undo(part, from, to);
+    }
 }

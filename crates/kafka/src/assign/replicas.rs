@@ -94,7 +94,7 @@ impl Weights for OfTopic<'_> {
         self.table.loads[self.topic].clone()
     }
 
-    fn edges(&self) -> Edges {
+    fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
         for &part in &self.table.topics[self.topic] {
             note_moves(self.table, part, &mut edges, |_, _| true);
@@ -133,7 +133,7 @@ impl Weights for Overall<'_> {
         self.table.totals.clone()
     }
 
-    fn edges(&self) -> Edges {
+    fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
         for (part, one) in self.table.parts.iter().enumerate() {
             note_moves(self.table, part, &mut edges, |from, to| {

@@ -196,9 +196,9 @@ proptest! {
         for (_, counts) in counts(&case.sites, &all, |one| one.replicas.clone()) {
             prop_assert!(spread(&counts) <= 1, "{:?}", counts);
         }
-        // Leaders can only be where replicas are, and each topic's stay even: in one of some 8000 such clusters 3 are left.
+        // Leaders can only be where replicas are: topics with different numbers of replicas leave one more.
         for (_, counts) in counts(&case.sites, &all, leader) {
-            prop_assert!(spread(&counts) <= 3, "{:?}", counts);
+            prop_assert!(spread(&counts) <= 2, "{:?}", counts);
         }
     }
 
