@@ -85,9 +85,8 @@ impl<C: Client> Worker<C> {
         let window_start_ns = self.engine.book().arrivals().window_start_ns();
         self.meter.begin(window_start_ns);
         // Without a warm-up the window begins now, before the first byte goes.
-        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
         self.meter
-            .mark(start_ns, NEVER, bytes, self.sleeper.spun_ns());
+            .mark(start_ns, NEVER, self.bytes(), self.sleeper.spun_ns());
         self.next_tick_ns = start_ns.saturating_add(self.plan.sample_every_ns);
         self.phase = Phase::Running;
     }
@@ -99,9 +98,13 @@ impl<C: Client> Worker<C> {
             // A closed loop by count ends with its last exchange.
             end_ns = now_ns;
         }
-        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
         self.meter
-            .mark(now_ns, end_ns, bytes, self.sleeper.spun_ns());
+            .mark(now_ns, end_ns, self.bytes(), self.sleeper.spun_ns());
+    }
+
+    /// Bytes sent and received so far.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.io.sockets.bytes_sent, self.io.bytes_received)
     }
 
     /// Gives up where every exchange must fail alike, as with a certificate the server refuses only after the handshake.

@@ -71,8 +71,7 @@ impl<C: Client> Worker<C> {
             self.hand_over(HandOver::Everything);
             self.report_tick(now_ns);
         }
-        let bytes = (self.io.sockets.bytes_sent, self.io.bytes_received);
-        let spent = self.meter.spent(bytes, self.sleeper.spun_ns());
+        let spent = self.meter.spent(self.bytes(), self.sleeper.spun_ns());
         let book = self.engine.book();
         let counts = book.counts().clone();
         let mut protocol_counts = Vec::new();

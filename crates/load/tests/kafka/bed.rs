@@ -21,7 +21,8 @@ use tare_schema::agent::{Acknowledged, Sample};
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, FetchDepth,
     FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix, Pacing,
-    ProduceSpec, RequestSpec, Resumption, Spin, Stop, TlsSpec, TlsVersion, Transport, Trust,
+    ProduceSpec, RequestSpec, Resumption, SerialSpec, Spin, Stop, TlsSpec, TlsVersion, Transport,
+    Trust,
 };
 
 /// Partitions of each topic: one a broker.
@@ -31,7 +32,7 @@ pub const PARTITIONS: i32 = 3;
 pub const VALUE_BYTES: u64 = 100;
 
 /// The run in the numbers of records.
-pub const SERIALS_OF: u64 = 4711;
+const SERIALS_OF: u64 = 4711;
 
 pub const S: u64 = 1_000_000_000;
 
@@ -100,18 +101,34 @@ impl Stand {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect(),
         };
-        let outcomes = self.admin.create_topics(&[topic], Mode::Do).unwrap();
-        assert!(
-            outcomes.iter().all(|one| one.refusal.is_none()),
-            "{outcomes:?}"
-        );
+        self.create(topic);
         self.admin
             .wait_until_in_sync(&[name], Patience::of(Duration::from_secs(30)), 30)
             .unwrap();
     }
 
+    pub fn create(&mut self, topic: NewTopic) {
+        let outcomes = self.admin.create_topics(&[topic], Mode::Do).unwrap();
+        assert!(
+            outcomes.iter().all(|one| one.refusal.is_none()),
+            "{outcomes:?}"
+        );
+    }
+
+    /// All of so many records were acknowledged, and each is there once.
+    pub fn holds_all(&mut self, topic: &str, outcome: &Outcome, records: u64) {
+        let result = &outcome.result;
+        assert_eq!(result.right, records, "{:?}", result.outcomes);
+        let whole = Found {
+            acknowledged: records,
+            read: records,
+            ..Found::default()
+        };
+        assert_eq!(self.read_back(topic, &result.acknowledged), whole);
+    }
+
     /// What is there of what was acknowledged.
-    pub fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> Found {
+    fn read_back(&mut self, topic: &str, acknowledged: &[Acknowledged]) -> Found {
         let mut account = Account::of_run(SERIALS_OF);
         for one in acknowledged.iter().filter(|one| one.topic == topic) {
             for &[from, count] in &one.ranges {
@@ -223,6 +240,14 @@ pub fn consumer(at: &[SocketAddr], topic: &str) -> LoadPlan {
     request.headers.clear();
     request.body = Body::None;
     plan
+}
+
+/// Numbers the records, so that they can be read back.
+pub fn number(plan: &mut LoadPlan) {
+    produce(plan).serials = Some(SerialSpec {
+        run: SERIALS_OF,
+        first_writer: 0,
+    });
 }
 
 /// Has so many workers read, each with connections of its own.

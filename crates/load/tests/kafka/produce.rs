@@ -3,13 +3,12 @@
 use std::ops::ControlFlow;
 use std::process::Command;
 
-use tare_kafka::admin::{Mode, NewTopic, Shape};
-use tare_kafka::audit::Found;
+use tare_kafka::admin::{NewTopic, Shape};
 use tare_lab::cluster::Cluster;
 use tare_load::{Progress, StopHandle};
-use tare_schema::load::{Codec, Keys, Pacing, SerialSpec};
+use tare_schema::load::{Codec, Keys, Pacing};
 
-use crate::bed::{S, SERIALS_OF, Stand, alone, bed, login, produce, producer, run, tls};
+use crate::bed::{S, Stand, alone, bed, login, number, produce, producer, run, tls};
 
 #[test]
 fn every_codec_is_taken() {
@@ -87,10 +86,7 @@ fn a_killed_broker_loses_and_doubles_nothing() {
     stand.topic("killed", &[]);
     let pacing = Pacing::Constant { rate_per_s: 2000.0 };
     let mut plan = producer(&plain, "killed", pacing, 16_000);
-    produce(&mut plan).serials = Some(SerialSpec {
-        run: SERIALS_OF,
-        first_writer: 0,
-    });
+    number(&mut plan);
     let mut samples = 0;
     let outcome = tare_load::run(&plan, &StopHandle::new(), &mut |progress| {
         if let Progress::Sample(_) = progress {
@@ -102,20 +98,9 @@ fn a_killed_broker_loses_and_doubles_nothing() {
         ControlFlow::Continue(())
     });
     let outcome = outcome.unwrap();
-    assert_eq!(
-        outcome.result.right, 16_000,
-        "{:?}",
-        outcome.result.outcomes
-    );
     assert!(outcome.result.protocol_counts["retries"] > 0);
     cluster.start_again(3).unwrap();
-    let found = stand.read_back("killed", &outcome.result.acknowledged);
-    let whole = Found {
-        acknowledged: 16_000,
-        read: 16_000,
-        ..Found::default()
-    };
-    assert_eq!(found, whole);
+    stand.holds_all("killed", &outcome, 16_000);
 }
 
 /// From now on files of this broker do not grow beyond so many bytes, as on a disk that is full.
@@ -144,8 +129,7 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
         shape: Shape::Placed(vec![vec![3]]),
         configs: Default::default(),
     };
-    let made = stand.admin.create_topics(&[only_there], Mode::Do).unwrap();
-    assert!(made.iter().all(|one| one.refusal.is_none()), "{made:?}");
+    stand.create(only_there);
 
     fill_disk(cluster, 3, 1_000_000);
     let mut plan = producer(&plain, "full-alone", Pacing::Max, 50_000);
@@ -171,23 +155,9 @@ fn a_broker_whose_disk_is_full_is_told_and_takes_nothing_from_what_others_have()
 
     // What is written to it and others goes on without it.
     let mut plan = producer(&plain, "full", Pacing::Max, 50_000);
-    produce(&mut plan).serials = Some(SerialSpec {
-        run: SERIALS_OF,
-        first_writer: 0,
-    });
+    number(&mut plan);
     let outcome = run(&plan).unwrap();
-    assert_eq!(
-        outcome.result.right, 50_000,
-        "{:?}",
-        outcome.result.outcomes
-    );
     cluster.kill(3).unwrap();
     cluster.start_again(3).unwrap();
-    let found = stand.read_back("full", &outcome.result.acknowledged);
-    let whole = Found {
-        acknowledged: 50_000,
-        read: 50_000,
-        ..Found::default()
-    };
-    assert_eq!(found, whole);
+    stand.holds_all("full", &outcome, 50_000);
 }

@@ -104,6 +104,15 @@ fn all_is_there(sim: &Sim<Produce, Brokers>) {
     assert_eq!(found, kept);
 }
 
+/// So many records were taken, each once and in order.
+fn all_were_taken(sim: &Sim<Produce, Brokers>, records: u64) {
+    let right = sim.engine.book().counts().all.right;
+    assert_eq!(right, records, "{:?}", sim.classes.seen());
+    assert_eq!(sim.net.far.records() as u64, records);
+    all_is_there(sim);
+    sequences_are_whole(&sim.net.far);
+}
+
 #[test]
 fn records_linger_together_and_each_is_felt_from_its_own_start() {
     let mut sim = sim(
@@ -181,10 +190,7 @@ fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
     let looped = Looped::new(400, 0, 0, Stop::Count { exchanges: 50_000 }, &shared);
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), Arrivals::Looped(looped));
     sim.run_until(60 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 50_000);
-    assert_eq!(sim.net.far.records(), 50_000);
-    all_is_there(&sim);
-    sequences_are_whole(&sim.net.far);
+    all_were_taken(&sim, 50_000);
     for (partition, log) in &sim.net.far.logs {
         assert!(log.len() > 300, "partition {partition} has its share");
     }
@@ -246,11 +252,7 @@ fn nothing_overtakes_the_first_batch_at_a_broker_that_knows_nothing_of_the_produ
     fresh.delay_ns = 20 * MS;
     let mut sim = sim(plan(Idempotence::On), fresh, rate(5000.0, 1));
     sim.run_until(20 * S);
-    let right = sim.engine.book().counts().all.right;
-    assert_eq!(right, 5000, "{:?}", sim.classes.seen());
-    assert_eq!(sim.net.far.records(), 5000);
-    all_is_there(&sim);
-    sequences_are_whole(&sim.net.far);
+    all_were_taken(&sim, 5000);
 }
 
 #[test]
@@ -284,10 +286,7 @@ fn a_leader_that_moves_is_followed_and_nothing_is_lost() {
     sim.net.far.move_leader(0, 2);
     sim.net.far.move_leader(1, 1);
     sim.run_until(30 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 3000);
-    assert_eq!(sim.net.far.records(), 3000);
-    all_is_there(&sim);
-    sequences_are_whole(&sim.net.far);
+    all_were_taken(&sim, 3000);
 }
 
 #[test]
@@ -306,11 +305,7 @@ fn a_broker_that_dies_loses_and_doubles_nothing_with_idempotence() {
     sim.run_until(3 * S);
     sim.net.far.down.clear();
     sim.run_until(30 * S);
-    let counts = sim.engine.book().counts();
-    assert_eq!(counts.all.right, 4000, "{:?}", sim.classes.seen());
-    assert_eq!(sim.net.far.records(), 4000);
-    all_is_there(&sim);
-    sequences_are_whole(&sim.net.far);
+    all_were_taken(&sim, 4000);
 }
 
 #[test]
@@ -400,10 +395,7 @@ fn a_full_buffer_makes_records_wait_and_none_is_lost() {
     slow.delay_ns = 100 * MS;
     let mut sim = sim(plan, slow, rate(5000.0, 1));
     sim.run_until(60 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 5000);
-    assert_eq!(sim.net.far.records(), 5000);
-    all_is_there(&sim);
-    sequences_are_whole(&sim.net.far);
+    all_were_taken(&sim, 5000);
 }
 
 #[test]
