@@ -148,9 +148,21 @@ pub fn change(ratio: &Interval, sign: Sign) -> String {
     spread(&relative, 0.01, " %", sign)
 }
 
+/// An interval of a ratio is wide when its ends are so many times apart.
+const WIDE: f64 = 3.0;
+
 /// A ratio with its interval as it is: `× 0.61 (0.58–0.64)`.
 #[must_use]
 pub fn times(ratio: &Interval) -> String {
+    if let (Some(low), Some(high)) = (ratio.low, ratio.high)
+        && low > 0.0
+        && high > low * WIDE
+    {
+        // With the same decimals for all, the lower end would be 0.
+        let [estimate, low, high] =
+            [ratio.estimate, low, high].map(|one| number(one, decimals(one, 2)));
+        return format!("× {estimate} ({low}–{high})");
+    }
     format!("× {}", spread(ratio, 1.0, "", Sign::Spoken))
 }
 

@@ -78,6 +78,16 @@ fn a_word_for_the_direction_replaces_the_sign() {
 }
 
 #[test]
+fn the_ends_of_a_wide_ratio_have_digits_of_their_own() {
+    assert_eq!(times(&interval(0.611, 0.58, 0.64)), "× 0.61 (0.58–0.64)");
+    assert_eq!(times(&interval(1.6, 0.11, 12.4)), "× 1.6 (0.11–12)");
+    assert_eq!(
+        times(&interval(0.0031, 0.0011, 0.0092)),
+        "× 0.0031 (0.0011–0.0092)"
+    );
+}
+
+#[test]
 fn a_ratio_is_told_as_a_change() {
     assert_eq!(
         change(&interval(1.123, 1.10, 1.14), Sign::Shown),

@@ -30,7 +30,7 @@ pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
                 against: figure.against.clone(),
                 level: Some(level.name.clone()),
                 metric: figure.metric,
-                theirs: theirs(figure),
+                theirs: theirs(figure) + &beside(figure, plan.arms.first().map(|arm| &arm.name)),
                 ours: ours(figure, &level.name, view),
                 source: figure.source.clone(),
                 caveat: figure.caveat.clone(),
@@ -95,10 +95,20 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         theirs: match figure.figure {
             PublishedFigure::Ratio(ratio) => quantity::times(&alone(ratio)),
             _ => theirs(figure),
-        },
+        } + &beside(figure, plan.levels.first().map(|level| &level.name)),
         ours,
         source: figure.source.clone(),
         caveat: figure.caveat.clone(),
+    }
+}
+
+/// What a figure compares with, where that is not what everything is compared with.
+fn beside(figure: &Published, first: Option<&impl AsRef<str>>) -> String {
+    let is_first = first.is_some_and(|first| first.as_ref() == figure.against);
+    match figure.figure {
+        PublishedFigure::Value(_) => String::new(),
+        _ if is_first => String::new(),
+        _ => format!(" against {}", figure.against),
     }
 }
 

@@ -45,6 +45,11 @@ fn producers() -> SampleRun {
         published(PublishedFigure::Ratio(2.73), Some(Need::Room)),
         published(PublishedFigure::Words("linear".into()), None),
         published(PublishedFigure::Value(3_500_000.0), None),
+        Published {
+            arm: "producers=1".into(),
+            against: "producers=3".into(),
+            ..published(PublishedFigure::Ratio(0.4), None)
+        },
     ];
     run.plan_edit = Some(|plan: &mut Plan| {
         plan.primary = vec![Metric::RecordsWritten];
@@ -157,6 +162,8 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
         roomy.published[2].against, "producers=3",
         "a value is compared with nothing"
     );
+    assert_eq!(roomy.published[3].theirs, "× 0.40 against producers=3");
+    assert_eq!(roomy.published[3].ours, "× 0.67 (no interval)");
     let full = view_of(&producers().edit(|record, _| record.saturated = true));
     let theirs = &full.published[0];
     assert!(
