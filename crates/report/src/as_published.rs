@@ -124,14 +124,20 @@ fn row(
 }
 
 /// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.
+///
+/// What is never negative (rates, times, CPU) has no negative end either.
 pub fn interval(values: &[f64]) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;
     let n = values.len() as f64;
+    let least = match values.iter().all(|value| *value >= 0.0) {
+        true => 0.0,
+        false => f64::NEG_INFINITY,
+    };
     let half = (values.len() >= BLOCKS_MIN)
         .then(|| student_quantile(0.975, n - 1.0) * deviation / n.sqrt());
     Some(Interval {
         estimate: mean,
-        low: half.map(|half| mean - half),
+        low: half.map(|half| (mean - half).max(least)),
         high: half.map(|half| mean + half),
     })
 }
@@ -146,6 +152,7 @@ mod tests {
         // 4.303 (t, 2 degrees) × 2 / √3, from a printed table.
         assert!((three.estimate - 4.0).abs() < 1e-12);
         assert!((three.high.unwrap() - 4.0 - 4.303 * 2.0 / 3f64.sqrt()).abs() < 1e-3);
+        assert_eq!(interval(&[2.0, 4.0, 12.0]).unwrap().low, Some(0.0));
         assert_eq!(interval(&[2.0, 4.0]).unwrap().low, None);
         assert_eq!(interval(&[2.0]), None);
     }
