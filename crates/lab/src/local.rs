@@ -329,7 +329,7 @@ fn make_folder(path: &Path) -> Result<(), LabError> {
         .map_err(LabError::io(format!("make the folder {}", path.display())))
 }
 
-/// The keeper, also after a thread panicked while it had it: its state is on the other side of a socket.
-fn lock(keeper: &SharedKeeper) -> MutexGuard<'_, Keeper> {
-    keeper.lock().unwrap_or_else(PoisonError::into_inner)
+/// What is shared, also after a thread panicked while it had it: of the keeper, the state is on the other side of a socket.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::within;
-use beds::{LIMIT, RIG, Rig, builtin, through_two};
+use beds::{LIMIT, RIG, Rig, builtin, through_relay, through_two};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::{Bed, BedPlan, Environment};
 use tare_lab::fetch::Fetcher;
@@ -116,6 +116,42 @@ fn pass_through(proxy: &str, fetcher: &Fetcher) {
     // Who calls the capturing port itself is not sent round for ever.
     assert_eq!(echo_from(client, "127.0.0.1", 15001), "", "{proxy}");
     bed.stop().unwrap();
+}
+
+#[test]
+fn beds_that_are_up_at_once_have_addresses_of_their_own() {
+    let rig = Rig::new();
+    let mut options = rig.options();
+    options.addressing = Addressing::Namespaces;
+    let mut local = Local::new(options).unwrap();
+    let mut up = |name: &str| {
+        let mut plan = through_relay();
+        plan.name = name.into();
+        let mut bed = local.place(&plan).unwrap();
+        bed.start().unwrap();
+        bed
+    };
+    let server = |bed: &mut dyn Bed| {
+        let pods = bed.inhabitants().unwrap();
+        let server = pods.iter().find(|one| one.instance == "server").unwrap();
+        (server.pid.unwrap(), server.address.clone())
+    };
+    let (mut first, mut second) = (up("first"), up("second"));
+    let (pid, at) = server(first.as_mut());
+    let (other, there) = server(second.as_mut());
+    assert_ne!(at, there);
+    // They are on one switch, so that one is reached from the other: as itself, and not by either's address.
+    let stranger = Stranger::serve(pid, &at);
+    assert_eq!(echo_from(other, &at, Stranger::PORT), "hello");
+    assert_eq!(echo_from(other, &there, Stranger::PORT), "");
+    drop(stranger);
+    drop(first);
+    let mut third = up("third");
+    assert_eq!(
+        server(third.as_mut()).1,
+        at,
+        "what was given back is given again"
+    );
 }
 
 /// Two sidecars with mutual TLS between them; the kernel sends both their traffic.

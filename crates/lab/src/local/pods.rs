@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tare_net::Switch;
 use tare_net::capture::{self, Capture, Exemption};
@@ -38,7 +38,36 @@ pub(crate) enum Kind {
     /// On the host's loopback device.
     Loopback(Addresses),
     /// Each in a network namespace.
-    Namespaces,
+    Namespaces(Numbers),
+}
+
+/// The numbers of pods that are there: several beds may be up on one switch.
+#[derive(Clone, Default)]
+pub(crate) struct Numbers(Arc<Mutex<BTreeSet<u16>>>);
+
+impl Numbers {
+    /// The lowest that no pod has.
+    fn take(&self) -> Option<Taken> {
+        let mut taken = lock(&self.0);
+        let number = (0..u16::MAX).find(|number| !taken.contains(number))?;
+        taken.insert(number);
+        Some(Taken {
+            numbers: self.clone(),
+            number,
+        })
+    }
+}
+
+/// A pod's number, given back when it is dropped.
+struct Taken {
+    numbers: Numbers,
+    number: u16,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        lock(&self.numbers.0).remove(&self.number);
+    }
 }
 
 impl Network {
@@ -56,7 +85,7 @@ impl Network {
                     Ok(mut keeper) => {
                         let (sites, distances) = distances::join(&mut keeper, options)?;
                         let network = Network {
-                            kind: Kind::Namespaces,
+                            kind: Kind::Namespaces(Numbers::default()),
                             exemption: capture::exemption_in(keeper.inside_pid()),
                             reason: asked(options.addressing),
                             sites,
@@ -101,7 +130,7 @@ impl Network {
     pub(crate) fn word(&self) -> &'static str {
         match self.kind {
             Kind::Loopback(_) => "loopback",
-            Kind::Namespaces => "namespaces",
+            Kind::Namespaces(_) => "namespaces",
         }
     }
 
@@ -120,16 +149,19 @@ impl Network {
             folder: folder.to_owned(),
             addresses: BTreeMap::new(),
             plugged: BTreeSet::new(),
+            numbers: Vec::new(),
         };
         let sites = &self.sites;
-        for (number, pod) in (0_u16..).zip(&topology.pods) {
+        for pod in &topology.pods {
             let address = match &mut self.kind {
                 Kind::Loopback(addresses) => addresses.next(),
-                Kind::Namespaces => {
-                    let address = site_address(sites, &pod.site, number).ok_or_else(|| {
-                        LabError::Plan(format!("{} pods are too many", topology.pods.len()))
-                    })?;
+                Kind::Namespaces(numbers) => {
+                    let many =
+                        || LabError::Plan(format!("{} pods are too many", topology.pods.len()));
+                    let taken = numbers.take().ok_or_else(many)?;
+                    let address = site_address(sites, &pod.site, taken.number).ok_or_else(many)?;
                     lock(keeper).plug(&pods.kept(&pod.name), address)?;
+                    pods.numbers.push(taken);
                     pods.plugged.insert(pod.name.clone());
                     address
                 }
@@ -144,7 +176,7 @@ impl Network {
     pub(crate) fn redirect(&self) -> Redirect {
         match self.kind {
             Kind::Loopback(_) => Redirect::Impossible,
-            Kind::Namespaces => Redirect::Possible,
+            Kind::Namespaces(_) => Redirect::Possible,
         }
     }
 
@@ -157,7 +189,7 @@ impl Network {
         match self.kind {
             Kind::Loopback(_) => addresses::free_port(address, given),
             // Nobody else is in there.
-            Kind::Namespaces => addresses::next_port(address, given),
+            Kind::Namespaces(_) => addresses::next_port(address, given),
         }
     }
 }
@@ -179,6 +211,8 @@ pub(crate) struct Pods {
     folder: PathBuf,
     pub(crate) addresses: BTreeMap<String, IpAddr>,
     plugged: BTreeSet<String>,
+    /// Let go of after their networks.
+    numbers: Vec<Taken>,
 }
 
 impl Pods {
