@@ -36,6 +36,17 @@ struct Up {
     bed: Box<dyn Bed>,
     /// Steps that it needs only once.
     taken: Vec<Preparation>,
+    /// Nothing has been measured on it.
+    is_fresh: bool,
+}
+
+/// A bed, for one trial.
+pub(crate) struct Ground<'a> {
+    pub bed: &'a mut dyn Bed,
+    /// Steps that were taken on it.
+    pub taken: &'a mut Vec<Preparation>,
+    /// How long the load is to warm it up, if not as always.
+    pub burn_in_ns: Option<u64>,
 }
 
 /// One trial, as far as beds are concerned.
@@ -55,7 +66,7 @@ impl Beds {
         stay: &Stay<'_>,
         environment: &mut dyn Environment,
         logs: &Path,
-    ) -> Result<(&mut dyn Bed, &mut Vec<Preparation>), LabError> {
+    ) -> Result<Ground<'_>, LabError> {
         let key = key_of(plan, stay);
         let index = match self.up.iter().position(|up| up.key == key) {
             Some(index) => index,
@@ -78,12 +89,18 @@ impl Beds {
                     name,
                     bed,
                     taken: Vec::new(),
+                    is_fresh: true,
                 });
                 self.up.len() - 1
             }
         };
         let up = &mut self.up[index];
-        Ok((&mut *up.bed, &mut up.taken))
+        let is_fresh = std::mem::take(&mut up.is_fresh);
+        Ok(Ground {
+            bed: &mut *up.bed,
+            taken: &mut up.taken,
+            burn_in_ns: plan.burn_in_ns.filter(|_| is_fresh),
+        })
     }
 
     /// Mean time that a bed took to come up, as far as known.

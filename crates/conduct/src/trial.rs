@@ -7,13 +7,14 @@ use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{Acknowledged, AgentMessage, LoadResult, Sample};
 use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
-use tare_schema::plan::{Cell, Plan, Preparation, RoleLoad};
+use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{
     Audited, EventRecord, MachineUsage, PartUsage, Proof, ReadBackRecord, RoleResult, Told,
     TrialStatus,
 };
 
 use crate::ConductError;
+use crate::beds::Ground;
 use crate::clock::{now_unix_us, until};
 use crate::disturb::Disturbances;
 use crate::folder::write_synced;
@@ -80,15 +81,31 @@ pub(crate) trait Listener {
     fn interrupted(&self) -> bool;
 }
 
+/// The same cell whose load warms up for at least so long.
+fn warmed_longer(cell: &Cell, burn_in_ns: u64) -> Cell {
+    let mut cell = cell.clone();
+    for role in &mut cell.load {
+        role.load.warmup_ns = role.load.warmup_ns.max(burn_in_ns);
+    }
+    cell
+}
+
 /// Measures one cell on a bed that is up.
 pub(crate) fn measure(
     plan: &Plan,
     cell: &Cell,
     (trial, seed): (u32, u64),
-    (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
+    ground: Ground<'_>,
     folder: &Path,
     listener: &mut dyn Listener,
 ) -> Result<Trial, ConductError> {
+    let Ground {
+        bed,
+        taken,
+        burn_in_ns,
+    } = ground;
+    let warmed = burn_in_ns.map(|burn_in_ns| warmed_longer(cell, burn_in_ns));
+    let cell = warmed.as_ref().unwrap_or(cell);
     match prepare::steps(cell, (trial, seed), (&mut *bed, taken), listener) {
         Ok(Prepared::Ready) => {}
         Ok(Prepared::Interrupted) => return Ok(Trial::Interrupted),

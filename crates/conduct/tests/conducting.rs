@@ -98,6 +98,17 @@ fn with_restart_run_each_arm_comes_up_once_and_so_does_the_baselines_copy() {
 }
 
 #[test]
+fn the_first_trial_on_a_fresh_bed_warms_up_longer() {
+    let mut bench = bench(&[]);
+    let mut plan = plan();
+    plan.restart = Restart::Run;
+    plan.burn_in_ns = Some(3_000_000);
+    bench.run(&plan);
+    let warmups = bench.lab.warmups.lock().unwrap().clone();
+    assert_eq!(warmups, [3_000_000, 3_000_000, 3_000_000, 0, 0, 0, 0, 0, 0]);
+}
+
+#[test]
 fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
     let mut bench = bench(&[Fate::Late]);
     let outcome = bench.run(&plan());

@@ -85,6 +85,10 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         Restart::Block => "for every arm in every block",
         Restart::Run => "once per run and arm",
     };
+    let burn_in = plan.burn_in_ns.map_or_else(
+        || "as every trial's".to_string(),
+        |ns| quantity::value(Unit::Nanoseconds, ns as f64),
+    );
     let noise = match plan.noise_floor {
         NoiseFloor::Measured => "measured: the baseline runs twice per block",
         NoiseFloor::Skipped => "not measured",
@@ -110,6 +114,7 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
             format!("random within a block, seed {}", plan.seed),
         ),
         fact("targets started afresh", restart),
+        fact("first warm-up on them", burn_in),
         fact("noise floor", noise),
         fact("primary metrics", primary.join(", ")),
         fact("margin", quantity::percent(plan.margin)),

@@ -56,7 +56,8 @@ pub fn estimate(plan: &Plan) -> Estimate {
             .iter()
             .filter(|instance| instance.role != InstanceRole::Agent)
             .count();
-        let bed = PER_BED + PER_INSTANCE * u32::try_from(processes).unwrap_or(u32::MAX);
+        let burn_in = Duration::from_nanos(plan.burn_in_ns.unwrap_or(0));
+        let bed = PER_BED + PER_INSTANCE * u32::try_from(processes).unwrap_or(u32::MAX) + burn_in;
         let repeats: u32 = runs(index);
         trials += u64::from(repeats) * cells.len() as u64;
         for cell in &cells {

@@ -56,6 +56,9 @@ pub struct Plan {
     pub noise_floor: NoiseFloor,
     /// When targets are started afresh.
     pub restart: Restart,
+    /// How long the first trial on freshly started targets warms up at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_in_ns: Option<u64>,
     /// Seed of every order.
     pub seed: u64,
     /// Who runs on which cores.

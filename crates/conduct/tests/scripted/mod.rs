@@ -62,6 +62,8 @@ pub struct Lab {
     pub mended: Arc<Mutex<u32>>,
     /// Steps and agents, in the order in which they were wanted.
     pub steps: Arc<Mutex<Vec<String>>>,
+    /// First warm-ups of agents, in nanoseconds.
+    pub warmups: Arc<Mutex<Vec<u64>>>,
     pub fingerprint: String,
 }
 
@@ -230,6 +232,7 @@ impl Bed for ScriptedBed {
     fn start_agent(&mut self, _: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
         self.lab
             .note(format!("{}: {:?}", plan.role, plan.load.stop));
+        self.lab.warmups.lock().unwrap().push(plan.load.warmup_ns);
         self.fate = self.lab.next_fate();
         self.seen += REQUESTS as f64
             - if self.fate == Fate::Bypassed {

@@ -120,6 +120,7 @@ fn sample_plan() -> Plan {
         },
         noise_floor: NoiseFloor::Measured,
         restart: Restart::Block,
+        burn_in_ns: None,
         seed: 7,
         placement: Placement {
             agent_cpus: Vec::new(),

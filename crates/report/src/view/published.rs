@@ -208,7 +208,13 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
             keys.push(key);
         }
     }
-    if theirs.len() < 2 || plan.compare != Compare::Arms {
+    // What one source says of several arms stands in rows.
+    let of_one_arm = |source: &String| {
+        let mut said = view.published.iter().filter(|row| row.source == *source);
+        let first = said.next().map(|row| &row.arm);
+        said.all(|row| Some(&row.arm) == first)
+    };
+    if theirs.len() < 2 || plan.compare != Compare::Arms || !theirs.iter().all(of_one_arm) {
         return None;
     }
     let run: Vec<&str> = view

@@ -57,6 +57,10 @@ pub struct ExperimentDef {
     /// When targets are started afresh. Default: block (for every arm in every block).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
+    /// How long the first trial on freshly started targets warms up: what compiles while it runs (Java) is slow until then. Default:
+    /// as every trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_in: Option<Period>,
     /// How often everything is repeated: a number, or `{min, max, until}`. Default: 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
@@ -325,6 +329,9 @@ pub struct QuickDef {
     /// Other restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
+    /// Another first warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_in: Option<Period>,
     /// Other metrics with verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]

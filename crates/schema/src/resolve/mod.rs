@@ -268,6 +268,7 @@ fn plan(
             .or(def.noise_floor)
             .unwrap_or(NoiseFloor::Measured),
         restart: def.restart.unwrap_or(Restart::Block),
+        burn_in_ns: run::burn_in(scope, root, def),
         placement: run::placement(scope, root, def, &choices.cores),
         addressing,
         site_links,

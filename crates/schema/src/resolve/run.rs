@@ -52,6 +52,16 @@ pub(super) fn blocks(
     choices.blocks.map_or(blocks, fixed)
 }
 
+/// The first warm-up on freshly started targets.
+pub(super) fn burn_in(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Option<u64> {
+    let burn_in = def.burn_in?;
+    if !def.events.is_empty() {
+        let said = "events happen at a time of their trial, and the first one's would not be as long as the others': leave burn_in out";
+        scope.problem(root.place(&["burn_in"]), said);
+    }
+    u64::try_from(burn_in.0.as_nanos()).ok()
+}
+
 /// Agents alone on the last core, everything else on the others; one core: everything everywhere.
 pub(super) fn placement(
     scope: &mut Scope<'_>,

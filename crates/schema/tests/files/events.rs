@@ -28,6 +28,12 @@ fn said(events: &str) -> String {
 }
 
 #[test]
+fn what_happens_at_a_time_does_not_go_with_a_longer_first_trial() {
+    let said = said("  - {at: 2s, kill: broker-1}\nburn_in: 20s");
+    assert!(said.contains("leave burn_in out"), "{said}");
+}
+
+#[test]
 fn the_experiment_of_a_killed_broker_kills_one_of_three_and_reads_everything_back() {
     let library = Library::in_directory(&repository());
     let source = library.find("kafka-benchmark/broker-killed").unwrap();

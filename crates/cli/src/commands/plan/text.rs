@@ -42,7 +42,7 @@ pub fn text(plan: &Plan, earlier: &Earlier, out: &Path, known: Option<&Ceiling>)
     }
     page.entry("cells", &cells(plan));
     page.entry("order", &order(plan));
-    page.entry("restart", restart(plan));
+    page.entry("restart", &restart(plan));
     page.entry("placement", &placement(plan));
     page.entry("judged", &judged(plan));
     page.entry("time", &time(plan));
@@ -219,11 +219,15 @@ fn order(plan: &Plan) -> String {
     )
 }
 
-fn restart(plan: &Plan) -> &'static str {
-    match plan.restart {
+fn restart(plan: &Plan) -> String {
+    let fresh = match plan.restart {
         Restart::Trial => "fresh targets for every trial",
         Restart::Block => "fresh targets for every arm in every block",
         Restart::Run => "targets are started once and stay up",
+    };
+    match plan.burn_in_ns {
+        None => fresh.into(),
+        Some(ns) => format!("{fresh}; the first load on them warms up {}", seconds(ns)),
     }
 }
 
