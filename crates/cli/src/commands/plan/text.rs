@@ -283,10 +283,12 @@ fn time(plan: &Plan) -> String {
     } else {
         format!("{} to {} trials", estimate.trials.0, estimate.trials.1)
     };
+    // What is started once is started in the first.
+    let first = total.0.saturating_sub(block * (plan.blocks.min - 1));
     let share = measuring.as_secs_f64() / block.as_secs_f64().max(f64::MIN_POSITIVE);
     format!(
         "about {whole} for {trials}; the first block is there after {}; {:.0} % of it inside measuring windows",
-        clock(block),
+        clock(first),
         share * 100.0
     )
 }
