@@ -1,4 +1,4 @@
-//! Buffers of packets, all made before the first one comes.
+//! Buffers of packets, kept once they were made.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -31,6 +31,9 @@ pub(super) struct Return {
 struct Shelf {
     here: Vec<Buffer>,
     coming: Receiver<Buffer>,
+    /// How many may still be made, and how large.
+    more: usize,
+    bytes: usize,
 }
 
 /// Pieces under way at most.
@@ -80,16 +83,25 @@ impl Return {
 impl Shelf {
     fn new(count: usize, bytes: usize) -> (Self, SyncSender<Buffer>) {
         let (give, coming) = sync_channel(count);
-        let here = (0..count)
-            .map(|_| vec![0; bytes].into_boxed_slice())
-            .collect();
-        (Self { here, coming }, give)
+        let shelf = Self {
+            here: Vec::with_capacity(count),
+            coming,
+            more: count,
+            bytes,
+        };
+        (shelf, give)
     }
 
     fn take(&mut self) -> Option<Buffer> {
-        // Never more than there were at the start, so the list does not grow.
         self.here.extend(self.coming.try_iter());
-        self.here.pop()
+        self.here.pop().or_else(|| self.make())
+    }
+
+    /// Rare: only where more are under way than ever before.
+    #[cold]
+    fn make(&mut self) -> Option<Buffer> {
+        self.more = self.more.checked_sub(1)?;
+        Some(vec![0; self.bytes].into_boxed_slice())
     }
 }
 

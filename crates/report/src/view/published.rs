@@ -208,13 +208,14 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
             keys.push(key);
         }
     }
-    // What one source says of several arms stands in rows.
-    let of_one_arm = |source: &String| {
-        let mut said = view.published.iter().filter(|row| row.source == *source);
-        let first = said.next().map(|row| &row.arm);
-        said.all(|row| Some(&row.arm) == first)
+    // The columns say what is added: ratios stand in rows.
+    let added = |one: &Published| {
+        matches!(
+            one.figure,
+            PublishedFigure::Value(_) | PublishedFigure::AddedNs(_)
+        )
     };
-    if theirs.len() < 2 || plan.compare != Compare::Arms || !theirs.iter().all(of_one_arm) {
+    if theirs.len() < 2 || plan.compare != Compare::Arms || !plan.published.iter().all(added) {
         return None;
     }
     let run: Vec<&str> = view

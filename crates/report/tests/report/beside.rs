@@ -252,6 +252,13 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
         "{row:?}"
     );
     assert!(terminal(&view).contains("Another 2.11.1"));
+    for published in &mut run.published {
+        published.figure = PublishedFigure::Ratio(0.8);
+    }
+    assert!(
+        view_of(&run).published_columns.is_none(),
+        "ratios stand in rows"
+    );
     // One source needs no columns: its figures stand beside ours row by row.
     assert!(view_of(&small()).published_columns.is_none());
 }
