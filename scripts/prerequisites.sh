@@ -32,11 +32,12 @@ install_packages() {
     rm -f "$log"
 }
 
-# Collects what is missing and installs it in one go. Arguments: "probe|package ..." where the probe is a shell test.
+# Collects what is missing and installs it in one go. Arguments: "probe|package ..." where the probe is a shell test, which may
+# contain "||": the last bar divides.
 need() {
     local missing=() entry
     for entry in "$@"; do
-        eval "${entry%%|*}" >/dev/null 2>&1 || missing+=(${entry#*|})
+        eval "${entry%|*}" >/dev/null 2>&1 || missing+=(${entry##*|})
     done
     if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
 }
