@@ -137,14 +137,22 @@ impl Latencies {
 
     /// Records an exchange that had no end yet, at its age.
     pub fn record_unfinished(&mut self, age_ns: u64) {
+        self.record_many_unfinished(age_ns, 1);
+    }
+
+    /// Records many exchanges that had no end yet, all of one age.
+    pub fn record_many_unfinished(&mut self, age_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
         let age_ns = age_ns.min(self.histogram.high());
         self.youngest_ns = if self.unfinished == 0 {
             age_ns
         } else {
             self.youngest_ns.min(age_ns)
         };
-        self.unfinished += 1;
-        self.histogram.saturating_record(age_ns);
+        self.unfinished += count;
+        self.histogram.saturating_record_n(age_ns, count);
     }
 
     /// Adds the observations of another histogram: the same as if all had been recorded here.
@@ -152,16 +160,62 @@ impl Latencies {
     /// # Errors
     /// When range or precision differ, or the count would leave the exact integers; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), LatenciesError> {
-        let shape = |h: &Histogram<u64>| (h.low(), h.high(), h.sigfig());
-        if shape(&self.histogram) != shape(&other.histogram) {
-            return Err(LatenciesError::Shape);
-        }
-        if self.count().saturating_add(other.count()) > COUNT_MAX {
-            return Err(LatenciesError::Count);
-        }
+        self.check_merge(other.shape(), other.count())?;
         self.histogram
             .add(&other.histogram)
             .map_err(|_| LatenciesError::Shape)?;
+        self.add_censored(other.censored());
+        Ok(())
+    }
+
+    /// The same observations without the empty buckets.
+    #[must_use]
+    pub fn sparse(&self) -> Sparse {
+        Sparse {
+            shape: self.shape(),
+            buckets: self.buckets().map(|(low, _, count)| (low, count)).collect(),
+            censored: self.censored(),
+        }
+    }
+
+    /// Adds observations as [`Latencies::merge`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn merge_sparse(&mut self, other: &Sparse) -> Result<(), LatenciesError> {
+        let count = other.buckets.iter().map(|(_, count)| count).sum();
+        self.check_merge(other.shape, count)?;
+        for &(value_ns, count) in &other.buckets {
+            self.histogram.saturating_record_n(value_ns, count);
+        }
+        self.add_censored(other.censored);
+        Ok(())
+    }
+
+    fn check_merge(&self, shape: Shape, count: u64) -> Result<(), LatenciesError> {
+        if self.shape() != shape {
+            return Err(LatenciesError::Shape);
+        }
+        if self.count().saturating_add(count) > COUNT_MAX {
+            return Err(LatenciesError::Count);
+        }
+        Ok(())
+    }
+
+    fn shape(&self) -> Shape {
+        let histogram = &self.histogram;
+        (histogram.low(), histogram.high(), histogram.sigfig())
+    }
+
+    fn censored(&self) -> Censored {
+        Censored {
+            out_of_range: self.out_of_range,
+            unfinished: self.unfinished,
+            youngest_ns: self.youngest_ns,
+        }
+    }
+
+    fn add_censored(&mut self, other: Censored) {
         if other.unfinished > 0 {
             self.youngest_ns = if self.unfinished == 0 {
                 other.youngest_ns
@@ -171,7 +225,6 @@ impl Latencies {
         }
         self.unfinished += other.unfinished;
         self.out_of_range += other.out_of_range;
-        Ok(())
     }
 
     /// Forgets everything, keeping the memory.
@@ -324,6 +377,26 @@ impl PartialEq for Latencies {
     }
 }
 
+/// Lowest and highest value, and digits: what must be the same for two histograms to merge exactly.
+type Shape = (u64, u64, u8);
+
+/// Observations without the empty buckets of their histogram: what one second holds takes kilobytes instead of hundreds of them.
+#[derive(Debug, Clone)]
+pub struct Sparse {
+    shape: Shape,
+    /// Lowest value and count.
+    buckets: Vec<(u64, u64)>,
+    censored: Censored,
+}
+
+impl Sparse {
+    /// How many buckets are held.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+}
+
 /// What a log line says of the censored observations of its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Censored {
@@ -340,113 +413,4 @@ fn rank(q: f64, count: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(values: impl IntoIterator<Item = u64>) -> Latencies {
-        let mut latencies = Latencies::new(Range::default()).unwrap();
-        values.into_iter().for_each(|v| latencies.record(v));
-        latencies
-    }
-
-    #[test]
-    fn a_quantile_needs_ten_observations_beyond_it() {
-        let thousand = of(1..=1000);
-        assert_eq!(thousand.quantile(0.99), Quantile::Exact(990));
-        assert_eq!(thousand.quantile(0.991), Quantile::TooFew);
-        assert_eq!(of(1..=999).quantile(0.99), Quantile::TooFew);
-        assert_eq!(of(1..=20).quantile(0.5), Quantile::Exact(10));
-        assert_eq!(of(1..=19).quantile(0.5), Quantile::TooFew);
-        assert_eq!(thousand.quantile(0.011), Quantile::Exact(11));
-        assert_eq!(thousand.quantile(0.010), Quantile::TooFew);
-        assert_eq!(of([]).quantile(0.5), Quantile::TooFew);
-        assert_eq!(thousand.quantile(f64::NAN), Quantile::TooFew);
-    }
-
-    #[test]
-    fn rounding_in_the_share_does_not_move_the_rank() {
-        assert_eq!(rank(0.07, 100), 7);
-        assert_eq!(rank(0.29, 100), 29);
-        assert_eq!(rank(0.999, 1_000_000), 999_000);
-        assert_eq!(rank(0.0, 5), 1);
-        assert_eq!(rank(1.0, 5), 5);
-    }
-
-    #[test]
-    fn a_quantile_is_exact_below_the_youngest_unfinished_and_a_bound_from_it_on() {
-        let mut latencies = of(1..=900);
-        (0..100).for_each(|i| latencies.record_unfinished(500 + i));
-        assert_eq!(latencies.count(), 1000);
-        assert_eq!(latencies.unfinished(), 100);
-        assert_eq!(latencies.youngest_unfinished_ns(), Some(500));
-        assert_eq!(latencies.quantile(0.499), Quantile::Exact(499));
-        // Rank 500 is 500 itself, recorded twice: finished once, unfinished once.
-        assert_eq!(latencies.quantile(0.5), Quantile::Above(500));
-        assert_eq!(latencies.quantile(0.9), Quantile::Above(800));
-        assert_eq!(latencies.max(), Some(Quantile::Above(900)));
-    }
-
-    #[test]
-    fn out_of_range_is_counted_and_bounds_the_tail() {
-        let range = Range {
-            lowest_ns: 1,
-            highest_ns: 1_000_000,
-        };
-        let mut latencies = Latencies::new(range).unwrap();
-        (1..=80).for_each(|v| latencies.record(v));
-        (0..20).for_each(|_| latencies.record(u64::MAX));
-        assert_eq!((latencies.count(), latencies.out_of_range()), (100, 20));
-        assert_eq!(latencies.quantile(0.8), Quantile::Exact(80));
-        let Quantile::Above(bound) = latencies.quantile(0.85) else {
-            panic!("not a bound")
-        };
-        assert!((999_000..=1_000_000).contains(&bound), "{bound}");
-        latencies.record(1_000_000);
-        assert_eq!(latencies.out_of_range(), 20, "the end belongs to the range");
-        latencies.clear();
-        assert_eq!((latencies.count(), latencies.out_of_range()), (0, 0));
-    }
-
-    #[test]
-    fn the_curve_runs_from_the_median_as_far_as_counts_carry_then_to_the_maximum() {
-        let curve = of(1..=1000).curve(1);
-        let quantiles: Vec<f64> = curve.iter().map(|p| p.quantile).collect();
-        assert_eq!(
-            quantiles,
-            [0.5, 0.75, 0.875, 0.9375, 0.96875, 0.984_375, 1.0]
-        );
-        assert_eq!(curve[0].value, Quantile::Exact(500));
-        assert_eq!(curve[6].value, Quantile::Exact(1000));
-        assert!(of([]).curve(5).is_empty());
-        assert_eq!(of([7]).curve(5).len(), 1);
-    }
-
-    #[test]
-    fn histograms_of_different_shape_do_not_merge() {
-        let range = Range {
-            lowest_ns: 1000,
-            highest_ns: 60_000_000_000,
-        };
-        let mut coarse = Latencies::new(range).unwrap();
-        assert_eq!(coarse.merge(&of([1])), Err(LatenciesError::Shape));
-        assert!(coarse.is_empty());
-        assert!(
-            Latencies::new(Range {
-                lowest_ns: 0,
-                highest_ns: 9
-            })
-            .is_err()
-        );
-    }
-
-    #[test]
-    fn an_empty_histogram_has_no_figures() {
-        let empty = of([]);
-        assert_eq!(
-            (empty.min_ns(), empty.mean_ns(), empty.max()),
-            (None, None, None)
-        );
-        let some = of([0, 10, 20]);
-        assert_eq!((some.min_ns(), some.mean_ns()), (Some(0), Some(10.0)));
-    }
-}
+mod tests;

@@ -27,5 +27,5 @@ pub mod unpaired;
 
 pub use interval::{Difference, Interval};
 pub use latencies::{
-    BEYOND_MIN, COUNT_MAX, CurvePoint, Latencies, LatenciesError, Quantile, Range,
+    BEYOND_MIN, COUNT_MAX, CurvePoint, Latencies, LatenciesError, Quantile, Range, Sparse,
 };

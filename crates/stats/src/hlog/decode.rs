@@ -76,8 +76,13 @@ fn check_header(plain: &[u8]) -> Result<(), ReadErrorKind> {
     let sub_buckets = (2 * 10_u64.pow(digits)).next_power_of_two();
     // Each doubling of the range above the first takes half of the sub-buckets more; one doubling in reserve.
     let doublings = 65 - u64::from((high / low / sub_buckets).leading_zeros());
-    if (doublings + 2) * (sub_buckets / 2) > COUNTS_MAX {
+    let counts = (doublings + 2) * (sub_buckets / 2);
+    if counts > COUNTS_MAX {
         return Err(broken("its range is too wide for its precision"));
+    }
+    // Nine bytes for each count at most: a log of small histograms must not unfold into large ones line by line.
+    if plain.len() as u64 > HEADER_BYTES as u64 + 9 * counts {
+        return Err(broken("it is longer than its range needs"));
     }
     Ok(())
 }

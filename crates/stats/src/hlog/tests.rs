@@ -223,6 +223,27 @@ fn a_compressed_bomb_is_refused_before_it_unfolds() {
 }
 
 #[test]
+fn what_lies_behind_a_small_histogram_is_not_unfolded_line_by_line() {
+    use base64::Engine as _;
+    use std::io::{Read as _, Write as _};
+    let engine = base64::engine::general_purpose::STANDARD;
+    let log = String::from_utf8(written(&[("a", 0, of([1]))])).unwrap();
+    let (head, encoded) = log.trim_end().rsplit_once(',').unwrap();
+    let bytes = engine.decode(encoded).unwrap();
+    let mut plain = Vec::new();
+    flate2::read::ZlibDecoder::new(&bytes[8..])
+        .read_to_end(&mut plain)
+        .unwrap();
+    plain.resize(10 << 20, 0);
+    let mut longer = bytes[..8].to_vec();
+    let mut encoder = flate2::write::ZlibEncoder::new(&mut longer, flate2::Compression::best());
+    encoder.write_all(&plain).unwrap();
+    encoder.finish().unwrap();
+    let (_, message) = error_of(format!("{head},{}\n", engine.encode(longer)).as_bytes());
+    assert!(message.contains("longer than its range needs"), "{message}");
+}
+
+#[test]
 fn a_reader_ends_after_an_error() {
     let mut log = b"rubbish\n".to_vec();
     log.extend(written(&[("a", 0, of([1]))]));
