@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tare_schema::regular::read_regular_text;
 use tare_schema::target::{TargetDef, nearest};
+use tare_schema::yaml::FILE_BYTES_MAX;
 
 use crate::LabError;
 
@@ -27,8 +29,8 @@ impl Target {
     /// What is wrong with it, with file, line and column.
     pub fn load(folder: &Path) -> Result<Target, LabError> {
         let file = folder.join(DEFINITION);
-        let text =
-            fs::read_to_string(&file).map_err(LabError::io(format!("read {}", file.display())))?;
+        let text = read_regular_text(&file, FILE_BYTES_MAX as u64)
+            .map_err(LabError::io(format!("read {}", file.display())))?;
         let def = TargetDef::from_yaml(&text, &file)?;
         let name = folder.file_name().map(|name| name.to_string_lossy());
         if name.as_deref() != Some(def.target.as_str()) {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use crate::problem::Problems;
+use crate::regular::read_regular_text;
 use crate::structure;
 use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
 
@@ -26,15 +27,8 @@ pub fn schema_of<T: JsonSchema>() -> Json {
 pub fn read_text(path: &Path) -> Result<String, Problems> {
     let file = path.display().to_string();
     let refuse = |said: String| Problems::one(&file, Mark::START, said);
-    let length = std::fs::metadata(path)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))?
-        .len();
-    if length > FILE_BYTES_MAX as u64 {
-        return Err(refuse(format!(
-            "the file has {length} bytes, more than {FILE_BYTES_MAX}: keep data in files of their own"
-        )));
-    }
-    std::fs::read_to_string(path).map_err(|error| refuse(format!("cannot be read: {error}")))
+    read_regular_text(path, FILE_BYTES_MAX as u64)
+        .map_err(|error| refuse(format!("cannot be read: {error}")))
 }
 
 /// Parses a text and fills a type from it.

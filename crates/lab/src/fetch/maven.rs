@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::Regex;
+use tare_schema::regular::read_regular_text;
 use tare_schema::target::{DebianDef, MavenDef};
 
 use super::checksum::{sha256, sha256_of};
@@ -19,6 +20,8 @@ use crate::tool;
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// A question to Java.
 const QUERY_LIMIT: Duration = Duration::from_secs(20);
+/// Longest file of a target that decides what is in its folder.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
 /// What copies archives; pinned like they are.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
@@ -93,7 +96,7 @@ impl<'a> Archives<'a> {
         for word in self.def.once.iter().flat_map(|step| &step.command) {
             if let Some(file) = word.strip_prefix("{{ folder }}/") {
                 let path = self.target.folder.join(file);
-                texts.push(fs::read_to_string(&path).map_err(disk(&path))?);
+                texts.push(read_regular_text(&path, TEXT_BYTES_MAX).map_err(disk(&path))?);
             }
         }
         let sum = sha256_of(&texts);
@@ -105,7 +108,7 @@ impl<'a> Archives<'a> {
 
     fn lock(&self) -> Result<String, String> {
         let path = self.target.folder.join(&self.def.lock);
-        fs::read_to_string(&path).map_err(disk(&path))
+        read_regular_text(&path, TEXT_BYTES_MAX).map_err(disk(&path))
     }
 
     /// The version of the Java that would run them.

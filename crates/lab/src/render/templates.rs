@@ -1,12 +1,13 @@
 //! The template engine with everything that is strict switched on.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, merge_maps};
 use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, Value};
 use serde::Serialize;
+use tare_schema::regular::read_regular_text;
+use tare_schema::yaml::FILE_BYTES_MAX;
 
 use super::Context;
 use crate::LabError;
@@ -179,7 +180,7 @@ fn load(folder: &Path, name: &str) -> Result<Option<String>, minijinja::Error> {
             format!("{name} is not in the target's folder"),
         ));
     }
-    match fs::read_to_string(folder.join(name)) {
+    match read_regular_text(&folder.join(name), FILE_BYTES_MAX as u64) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(minijinja::Error::new(

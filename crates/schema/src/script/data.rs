@@ -7,6 +7,7 @@ use super::Scope;
 use super::def::DataDef;
 use crate::load::template::is_name;
 use crate::load::{TABLE_BYTES_MAX, Table};
+use crate::regular::read_regular_text;
 use crate::yaml::Node;
 
 /// Columns, and rows with a value for each.
@@ -56,15 +57,7 @@ fn written(def: &DataDef) -> Rows {
 
 fn from_file(path: &Path) -> Result<Rows, String> {
     let shown = path.display();
-    let length = std::fs::metadata(path)
-        .map_err(|error| format!("{shown} cannot be read: {error}"))?
-        .len();
-    if length > TABLE_BYTES_MAX as u64 {
-        return Err(format!(
-            "{shown} has {length} bytes, more than {TABLE_BYTES_MAX}: take a part of it"
-        ));
-    }
-    let text = std::fs::read_to_string(path)
+    let text = read_regular_text(path, TABLE_BYTES_MAX as u64)
         .map_err(|error| format!("{shown} cannot be read: {error}"))?;
     let ending = path.extension().and_then(|ending| ending.to_str());
     rows(&text, ending.unwrap_or_default()).map_err(|said| format!("{shown}: {said}"))

@@ -8,12 +8,15 @@ use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 use crate::problem::hint;
+use crate::regular::read_regular;
 use crate::yaml::Node;
 
 /// How much of a body a regular expression looks at unless it is said.
 const WITHIN_BYTES: u64 = 64 << 10;
 /// Most that it may look at.
 const WITHIN_BYTES_MAX: u64 = 16 << 20;
+/// Longest file that is sent as a body: every agent gets it within its plan.
+const BODY_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What both kinds of requests have in common.
 pub(super) struct Common<'a> {
@@ -175,7 +178,8 @@ fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
 /// Why it cannot be one.
 pub fn read_body(path: &std::path::Path) -> Result<Body, String> {
     let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    let bytes = read_regular(path, BODY_FILE_BYTES_MAX)
+        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Body::Text { text }),
         Err(_) => Err(format!(

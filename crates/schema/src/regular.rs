@@ -1,0 +1,117 @@
+//! Reads files that somebody else may have made: regular ones only, never through a link, never more than a bound.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Take};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Flags of `open` for a file that may be somebody else's trap: a link is not followed, and nothing waits for the other
+/// end of a pipe.
+pub const WARY: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+/// Most bytes taken from one JSON file of a run; a record is some kilobytes.
+pub const JSON_BYTES_MAX: u64 = 64 << 20;
+
+/// Most bytes taken from all records of a run together.
+pub const RECORDS_BYTES_MAX: u64 = 256 << 20;
+
+/// Opens a regular file of at most so many bytes; what it grows by while it is read is left out.
+///
+/// # Errors
+/// What the system says, or that it is something else or longer: the error names the file, what it is, and the bound.
+pub fn open_regular(path: &Path, bytes_max: u64) -> io::Result<Take<File>> {
+    // Opening a device can already do something: it is looked at first.
+    check(path, &path.symlink_metadata()?, bytes_max)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(WARY)
+        .open(path)?;
+    // Another file may have taken its place meanwhile.
+    check(path, &file.metadata()?, bytes_max)?;
+    Ok(file.take(bytes_max))
+}
+
+/// Reads a regular file of at most so many bytes.
+///
+/// # Errors
+/// As [`open_regular`].
+pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path, bytes_max)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file of text.
+///
+/// # Errors
+/// As [`open_regular`], and when it is no UTF-8 text.
+pub fn read_regular_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let mut text = String::new();
+    open_regular(path, bytes_max)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn check(path: &Path, found: &Metadata, bytes_max: u64) -> io::Result<()> {
+    let kind = found.file_type();
+    let what = match () {
+        () if kind.is_file() && found.len() <= bytes_max => return Ok(()),
+        () if kind.is_file() => format!("has {} bytes", found.len()),
+        () if kind.is_symlink() => "is a link".to_owned(),
+        () if kind.is_dir() => "is a folder".to_owned(),
+        () if kind.is_fifo() => "is a pipe".to_owned(),
+        () if kind.is_socket() => "is a socket".to_owned(),
+        () => "is a device".to_owned(),
+    };
+    Err(io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!(
+            "{} {what}: put a regular file of at most {bytes_max} bytes there",
+            path.display()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_within_its_bound_is_read_and_nothing_else_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("plain"), "12345").unwrap();
+        symlink(at("plain"), at("link")).unwrap();
+        symlink("/dev/zero", at("zero")).unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        let _socket = UnixListener::bind(at("socket")).unwrap();
+        let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        fs::File::create(at("sparse"))
+            .and_then(|file| file.set_len(1 << 40))
+            .unwrap();
+
+        assert_eq!(read_regular(&at("plain"), 5).unwrap(), b"12345");
+        assert_eq!(read_regular_text(&at("plain"), 5).unwrap(), "12345");
+        for (name, bytes_max, what) in [
+            ("plain", 4, "plain has 5 bytes"),
+            ("link", 5, "link is a link"),
+            ("zero", 5, "zero is a link"),
+            ("folder", 5, "folder is a folder"),
+            ("socket", 5, "socket is a socket"),
+            ("pipe", 5, "pipe is a pipe"),
+            ("sparse", 5, "sparse has 1099511627776 bytes"),
+            ("/dev/zero", 5, "/dev/zero is a device"),
+        ] {
+            let said = read_regular(&at(name), bytes_max).unwrap_err().to_string();
+            let bound = format!("at most {bytes_max} bytes");
+            assert!(said.contains(what) && said.contains(&bound), "{said}");
+        }
+        let missing = read_regular(&at("missing"), 5).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,89 @@
+//! Text of others made harmless for a terminal: control characters are shown, not obeyed.
+
+use std::borrow::Cow;
+
+/// Text for one line: C0 and C1 control characters, DEL and those that turn the direction of writing stand as `\n` or
+/// `\u{1b}`.
+#[must_use]
+pub fn shown(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| is_obeyed(c).then(|| c.escape_default().collect()))
+}
+
+/// Text of several lines: the same, but line breaks and tabulators stay.
+#[must_use]
+pub fn shown_lines(text: &str) -> Cow<'_, str> {
+    let is_harmless = |c| c == '\n' || c == '\t';
+    escaped(text, |c| {
+        (is_obeyed(c) && !is_harmless(c)).then(|| c.escape_default().collect())
+    })
+}
+
+/// JSON as it is laid out for people. JSON lets DEL, C1 and marks of direction through; they stand in strings only, where an
+/// escape says the same.
+#[must_use]
+pub fn shown_json(json: &str) -> Cow<'_, str> {
+    escaped(json, |c| {
+        (is_obeyed(c) && c != '\n').then(|| format!("\\u{:04x}", u32::from(c)))
+    })
+}
+
+/// Whether a terminal may do something else with a character than show it.
+#[must_use]
+pub fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> Option<String>) -> Cow<'_, str> {
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match escape(c) {
+            Some(words) => out.push_str(&words),
+            None => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_character_that_a_terminal_obeys_is_left_and_every_other_stays() {
+        let all: String = (0..0x3000).filter_map(char::from_u32).collect();
+        assert!(!shown(&all).contains(is_obeyed));
+        assert!(!shown_lines(&all).contains(|c| is_obeyed(c) && c != '\n' && c != '\t'));
+        for c in [
+            '\0', '\u{7}', '\u{1b}', '\u{7f}', '\u{80}', '\u{9b}', '\u{9f}', '\u{202e}', '\u{2066}',
+        ] {
+            assert!(is_obeyed(c), "{c:?}");
+        }
+        let plain = "p99 – 3 µs, 東京, עברית, \u{1f600}";
+        assert_eq!(shown(plain), plain);
+        assert_eq!(
+            shown("a\u{1b}[2J\r\nb\u{9b}1m\u{202e}"),
+            "a\\u{1b}[2J\\r\\nb\\u{9b}1m\\u{202e}"
+        );
+        assert_eq!(
+            shown_lines("a\tb\n\u{1b}]0;x\u{7}"),
+            "a\tb\n\\u{1b}]0;x\\u{7}"
+        );
+    }
+
+    #[test]
+    fn json_says_the_same_without_a_character_that_a_terminal_obeys() {
+        let value = serde_json::json!({"a": "\u{1b}[1m \u{9b}2J \u{7f} \u{202e} \n\t ü"});
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        assert!(text.contains('\u{9b}'), "JSON itself lets it through");
+        let harmless = shown_json(&text);
+        assert!(!harmless.contains(|c| is_obeyed(c) && c != '\n'));
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&harmless).unwrap(),
+            value
+        );
+    }
+}
