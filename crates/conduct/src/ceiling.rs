@@ -11,8 +11,9 @@ use tare_stats::random::Random;
 
 use crate::beds::{Beds, Stay};
 use crate::clock::now_unix_us;
+use crate::disk::make_folder;
 use crate::event::{Event, Watcher};
-use crate::folder::{RunFolder, make_folder};
+use crate::folder::RunFolder;
 use crate::order::Slot;
 use crate::trial::{self, Listener, Trial};
 use crate::{ConductError, refusal};

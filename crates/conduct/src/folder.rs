@@ -1,15 +1,16 @@
 //! The folder of a run: written append-only, each record synced before the next trial begins.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
 use crate::ConductError;
+use crate::disk::{make, make_folder, open_lock, write_synced};
 
 /// An open run folder; holds its lock.
 #[derive(Debug)]
@@ -27,14 +28,16 @@ impl RunFolder {
     /// # Errors
     /// When the folder cannot be made or locked.
     pub fn create(out: &Path, name: &str) -> Result<Self, ConductError> {
-        fs::create_dir_all(out).map_err(ConductError::file("create", out))?;
+        if !out.is_dir() {
+            make_folder(out)?;
+        }
         let mut tries = 1;
         let path = loop {
             let path = match tries {
                 1 => out.join(name),
                 n => out.join(format!("{name}-{n}")),
             };
-            match fs::create_dir(&path) {
+            match make(&path) {
                 Ok(()) => break path,
                 Err(error)
                     if error.kind() == std::io::ErrorKind::AlreadyExists && tries < NAME_TRIES =>
@@ -58,12 +61,13 @@ impl RunFolder {
                 path.display()
             )));
         }
+        refuse_links(path)?;
         Self::lock(path.to_owned())
     }
 
     fn lock(path: PathBuf) -> Result<Self, ConductError> {
         let file = path.join("lock");
-        let lock = File::create(&file).map_err(ConductError::file("create", &file))?;
+        let lock = open_lock(&file).map_err(ConductError::file("create", &file))?;
         // The kernel frees the lock with the process, however it ends.
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
@@ -164,11 +168,16 @@ impl RunFolder {
             return Ok(Vec::new());
         }
         let mut records: Vec<TrialRecord> = Vec::new();
+        let mut bytes_left = RECORDS_BYTES_MAX;
         for entry in fs::read_dir(&trials).map_err(ConductError::file("read", &trials))? {
             let entry = entry.map_err(ConductError::file("read", &trials))?;
             let file = entry.path().join("record.json");
             if file.is_file() {
-                records.push(read_json(&file, "the record of a trial")?);
+                let text = read_regular(&file, bytes_left.min(JSON_BYTES_MAX))
+                    .map_err(ConductError::file("read", &file))?;
+                bytes_left -= text.len() as u64;
+                let record = serde_json::from_slice(&text);
+                records.push(record.map_err(content(&file, "the record of a trial"))?);
             }
         }
         records.sort_by_key(|record| record.trial);
@@ -176,45 +185,39 @@ impl RunFolder {
     }
 }
 
-/// Writes a text beside its final name, syncs it, and renames: a reader sees the old or the new one whole.
-///
-/// # Errors
-/// When the disk does not take it.
-pub fn write_synced(path: &Path, text: &[u8]) -> Result<(), ConductError> {
-    let beside = path.with_extension("partial");
-    let mut file = File::create(&beside).map_err(ConductError::file("write", &beside))?;
-    file.write_all(text)
-        .and_then(|()| file.sync_all())
-        .map_err(ConductError::file("write", &beside))?;
-    fs::rename(&beside, path).map_err(ConductError::file("write", path))?;
-    // The name itself is on disk only when its folder is.
-    match path.parent() {
-        Some(folder) => File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(ConductError::file("sync", folder)),
-        None => Ok(()),
-    }
-}
-
 fn write_json<T: Serialize>(path: &Path, value: &T) -> Result<(), ConductError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|source| ConductError::Content {
-        path: path.to_owned(),
-        kind: "JSON",
-        source,
-    })?;
+    let mut text = serde_json::to_vec_pretty(value).map_err(content(path, "JSON"))?;
     text.push(b'\n');
     write_synced(path, &text)
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path, kind: &'static str) -> Result<T, ConductError> {
-    let text = fs::read(path).map_err(ConductError::file("read", path))?;
-    serde_json::from_slice(&text).map_err(|source| ConductError::Content {
-        path: path.to_owned(),
-        kind,
-        source,
-    })
+    let text = read_regular(path, JSON_BYTES_MAX).map_err(ConductError::file("read", path))?;
+    serde_json::from_slice(&text).map_err(content(path, kind))
 }
-/// Makes a folder and what it lies in.
-pub(crate) fn make_folder(path: &Path) -> Result<(), ConductError> {
-    fs::create_dir_all(path).map_err(ConductError::file("create", path))
+
+fn content(path: &Path, kind: &'static str) -> impl FnOnce(serde_json::Error) -> ConductError {
+    let path = path.to_owned();
+    move |source| ConductError::Content { path, kind, source }
+}
+
+/// Refuses a folder with links in it: a run makes none, and what is written through one lands somewhere else.
+fn refuse_links(folder: &Path) -> Result<(), ConductError> {
+    for entry in fs::read_dir(folder).map_err(ConductError::file("read", folder))? {
+        let entry = entry.map_err(ConductError::file("read", folder))?;
+        let path = entry.path();
+        let kind = entry
+            .file_type()
+            .map_err(ConductError::file("read", &path))?;
+        if kind.is_symlink() {
+            return Err(ConductError::Plan(format!(
+                "{} is a link, and a run's folder has none: go on only with a folder that is yours, and remove the link",
+                path.display()
+            )));
+        }
+        if kind.is_dir() {
+            refuse_links(&path)?;
+        }
+    }
+    Ok(())
 }

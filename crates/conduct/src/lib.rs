@@ -7,6 +7,7 @@ mod beds;
 mod ceiling;
 mod clock;
 mod conductor;
+mod disk;
 mod disturb;
 mod error;
 mod event;
@@ -27,6 +28,7 @@ mod trial;
 
 pub use beds::bed_plan;
 pub use conductor::{Options, Outcome, resume, run};
+pub use disk::write_synced;
 pub use error::ConductError;
 pub use event::{Enough, Event, Progress, Watcher};
 pub use folder::RunFolder;

@@ -16,8 +16,8 @@ use tare_schema::record::{
 use crate::ConductError;
 use crate::beds::Ground;
 use crate::clock::{now_unix_us, until};
+use crate::disk::write_synced;
 use crate::disturb::Disturbances;
-use crate::folder::write_synced;
 use crate::prepare::Prepared;
 use crate::status::judge;
 use crate::traffic::Sent;
