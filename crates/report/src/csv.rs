@@ -1,6 +1,7 @@
 //! A view as CSV in long form: one value a line, for spreadsheets and statistics programs.
 
 use tare_schema::metric::Unit;
+use tare_schema::shown::shown;
 use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
@@ -155,11 +156,18 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
+/// A field of text. A spreadsheet takes what begins like a formula for one: an apostrophe before it makes it text.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
+    let apostrophe = if field.starts_with(['=', '+', '-', '@']) {
+        "'"
+    } else {
+        ""
+    };
+    let field = format!("{apostrophe}{}", shown(field));
+    if field.contains([',', '"']) {
         return format!("\"{}\"", field.replace('"', "\"\""));
     }
-    field.to_string()
+    field
 }
 
 #[cfg(test)]
@@ -171,5 +179,16 @@ mod tests {
         assert_eq!(quoted("replicas=3, acks=all"), "\"replicas=3, acks=all\"");
         assert_eq!(quoted("a \"b\""), "\"a \"\"b\"\"\"");
         assert_eq!(quoted("2000/s"), "2000/s");
+    }
+
+    #[test]
+    fn a_field_of_text_is_no_formula_and_moves_no_cursor() {
+        assert_eq!(quoted("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0");
+        assert_eq!(quoted("@SUM(1,2)"), "\"'@SUM(1,2)\"");
+        for text in ["+1", "-1"] {
+            assert_eq!(quoted(text), format!("'{text}"));
+        }
+        assert_eq!(quoted("a\n\u{1b}[2J"), "a\\n\\u{1b}[2J");
+        assert_eq!(quoted("\t=1"), "\\t=1");
     }
 }

@@ -1,19 +1,35 @@
 //! Histogram logs of one trial: merged over its seconds, and what each second says.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::collections::btree_map::Entry;
 use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
 use tare_schema::agent::is_status_class;
 use tare_schema::load::session::SESSION_NAME;
+use tare_schema::regular::open_regular;
 use tare_schema::view::{CurvePoint, TimePoint};
-use tare_stats::hlog::Reader;
-use tare_stats::{Latencies, LatenciesError, Quantile, Range};
+use tare_stats::hlog::{Interval, Reader};
+use tare_stats::{Latencies, LatenciesError, Quantile, Range, Sparse};
 
 /// Error classes of exchanges that nobody saw the end of: unanswered when their limit passed, or when the drain ended.
 const UNSEEN: [&str; 2] = ["unfinished", "timeout"];
+
+/// Longest log that is read: an hour of a busy load takes a third of it.
+const LOG_BYTES_MAX: u64 = 1 << 30;
+
+/// Most intervals of one log: an hour of a hundred requests and more, second by second.
+const INTERVALS_MAX: usize = 1 << 19;
+
+/// Most names of requests: each holds a histogram.
+const REQUESTS_MAX: usize = 1000;
+
+/// Most occupied buckets that are held of all seconds together: 1 GiB.
+const BUCKETS_MAX: usize = 64 << 20;
+
+/// What a second costs even if nothing was observed in it, in buckets.
+const BUCKETS_OF_NOTHING: usize = 16;
 
 /// Points of a curve each time the share beyond halves: smooth at any width a page has.
 const STEPS_PER_HALVING: u32 = 4;
@@ -139,14 +155,17 @@ fn role_and_request(tag: &str) -> Option<(&str, &str)> {
     Some((role, &rest[..at]))
 }
 
-/// Histograms by start of their second.
-type Seconds = BTreeMap<Duration, Latencies>;
+/// What was observed, by start of its second.
+type Seconds = BTreeMap<Duration, Vec<Sparse>>;
 
 /// What is read from the logs of a trial.
-#[derive(Default)]
 struct Sorted {
     kinds: BTreeMap<Kind, Seconds>,
     by_request: ByRequest,
+    /// Occupied buckets of all seconds.
+    buckets: usize,
+    /// A histogram as the generator makes them: what does not merge with it is none of ours.
+    ours: Latencies,
 }
 
 /// Reads both logs of a trial's folder; `players` are the roles that play sessions.
@@ -154,7 +173,13 @@ struct Sorted {
 /// # Errors
 /// Says which file cannot be read and where it stops making sense.
 pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, String> {
-    let mut sorted = Sorted::default();
+    let ours = Latencies::new(Range::default()).map_err(|error| error.to_string())?;
+    let mut sorted = Sorted {
+        kinds: BTreeMap::new(),
+        by_request: ByRequest::new(),
+        buckets: 0,
+        ours: ours.clone(),
+    };
     for name in ["latency.hlog", "lateness.hlog"] {
         collect(&folder.join(name), players, &mut sorted)
             .map_err(|error| format!("{name}: {error}"))?;
@@ -167,7 +192,13 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
         .min()
         .copied();
     let first = first.unwrap_or_default();
-    let mut take = |kind| quantity(first, sorted.remove(&kind).unwrap_or_default());
+    let mut take = |kind| {
+        quantity(
+            first,
+            sorted.remove(&kind).unwrap_or_default(),
+            ours.clone(),
+        )
+    };
     Ok(TrialLatency {
         felt: take(Kind::Felt).map_err(|error| format!("felt: {error}"))?,
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
@@ -178,84 +209,113 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
 }
 
 fn collect(path: &Path, players: &[&str], sorted: &mut Sorted) -> Result<(), String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    for interval in Reader::new(BufReader::new(file)) {
+    let file = open_regular(path, LOG_BYTES_MAX).map_err(|error| error.to_string())?;
+    for (place, interval) in Reader::new(BufReader::new(file)).enumerate() {
+        if place == INTERVALS_MAX {
+            return Err(format!(
+                "more than {INTERVALS_MAX} intervals are no log of a trial"
+            ));
+        }
         let interval = interval.map_err(|error| error.to_string())?;
         let Some((kind, ends)) = sort_tag(&interval.tag) else {
             continue;
         };
-        let latencies = match ends {
-            Ends::Seen => interval.latencies,
-            Ends::Unseen => unseen(&interval.latencies).map_err(|error| error.to_string())?,
-        };
-        if let Some((role, request)) =
-            role_and_request(&interval.tag).filter(|_| kind == Kind::Felt)
-        {
-            let all = sorted.by_request.entry(request.to_owned());
-            merge(all, latencies.clone()).map_err(|error| error.to_string())?;
-            // A session is no exchange: it is as long as all of its requests.
-            if request == SESSION_NAME && players.contains(&role) {
-                continue;
-            }
-        }
-        let seconds = sorted.kinds.entry(kind).or_default();
-        merge(seconds.entry(interval.start), latencies).map_err(|error| error.to_string())?;
+        sorted
+            .add(kind, ends, interval, players)
+            .map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
-fn merge<K: Ord>(
-    entry: std::collections::btree_map::Entry<'_, K, Latencies>,
-    latencies: Latencies,
-) -> Result<(), LatenciesError> {
-    use std::collections::btree_map::Entry;
-    match entry {
-        Entry::Vacant(place) => {
-            place.insert(latencies);
-            Ok(())
+/// Why what a log holds cannot be kept.
+#[derive(Debug, thiserror::Error)]
+enum KeepError {
+    #[error(transparent)]
+    Merge(#[from] LatenciesError),
+    #[error("more than {REQUESTS_MAX} names of requests are no log of a trial")]
+    Requests,
+    #[error("more than {BUCKETS_MAX} different values, second by second, are no log of a trial")]
+    Buckets,
+}
+
+impl Sorted {
+    fn add(
+        &mut self,
+        kind: Kind,
+        ends: Ends,
+        interval: Interval,
+        players: &[&str],
+    ) -> Result<(), KeepError> {
+        self.ours.clear();
+        match ends {
+            Ends::Seen => self.ours.merge(&interval.latencies)?,
+            Ends::Unseen => unseen(&interval.latencies, &mut self.ours)?,
         }
-        Entry::Occupied(mut place) => place.get_mut().merge(&latencies),
+        if let Some((role, request)) =
+            role_and_request(&interval.tag).filter(|_| kind == Kind::Felt)
+        {
+            let is_full = self.by_request.len() >= REQUESTS_MAX;
+            match self.by_request.entry(request.to_owned()) {
+                Entry::Occupied(mut place) => place.get_mut().merge(&self.ours)?,
+                Entry::Vacant(_) if is_full => return Err(KeepError::Requests),
+                Entry::Vacant(place) => {
+                    place.insert(self.ours.clone());
+                }
+            }
+            // A session is no exchange: it is as long as all of its requests.
+            if request == SESSION_NAME && players.contains(&role) {
+                return Ok(());
+            }
+        }
+        let sparse = self.ours.sparse();
+        self.buckets += sparse.buckets() + BUCKETS_OF_NOTHING;
+        if self.buckets > BUCKETS_MAX {
+            return Err(KeepError::Buckets);
+        }
+        let seconds = self.kinds.entry(kind).or_default();
+        seconds.entry(interval.start).or_default().push(sparse);
+        Ok(())
     }
 }
 
-/// The same observations, all known to be larger than they say, also if the log did not mark them.
-fn unseen(latencies: &Latencies) -> Result<Latencies, LatenciesError> {
+/// The same observations in an empty histogram, all known to be larger than they say, also if the log did not mark them.
+fn unseen(latencies: &Latencies, into: &mut Latencies) -> Result<(), LatenciesError> {
+    into.merge(latencies)?;
     if latencies.unfinished() == latencies.count() {
-        return Ok(latencies.clone());
+        return Ok(());
     }
-    let Range {
-        lowest_ns,
-        highest_ns,
-    } = latencies.range();
-    let mut marked = Latencies::new(Range {
-        lowest_ns,
-        highest_ns,
-    })?;
+    into.clear();
     for (age_ns, _, count) in latencies.buckets() {
-        // Bounded by the generator's exchanges.
-        for _ in 0..count {
-            marked.record_unfinished(age_ns);
-        }
+        into.record_many_unfinished(age_ns, count);
     }
-    Ok(marked)
+    Ok(())
 }
 
-fn quantity(first: Duration, seconds: Seconds) -> Result<Quantity, LatenciesError> {
+/// Adds up a quantity; `second` is an empty histogram.
+fn quantity(
+    first: Duration,
+    seconds: Seconds,
+    mut second: Latencies,
+) -> Result<Quantity, LatenciesError> {
     let mut quantity = Quantity::default();
-    for (start, latencies) in seconds {
-        let at = |q: f64| Figured::quantile(latencies.quantile(q)).map(|f| f.value as u64);
+    for (start, parts) in seconds {
+        second.clear();
+        for part in &parts {
+            second.merge_sparse(part)?;
+        }
+        let at = |q: f64| Figured::quantile(second.quantile(q)).map(|f| f.value as u64);
         quantity.seconds.push(TimePoint {
             offset_ns: u64::try_from((start - first).as_nanos()).unwrap_or(u64::MAX),
             p50_ns: at(0.5),
             p99_ns: at(0.99),
-            max_ns: latencies
+            max_ns: second
                 .max()
                 .and_then(Figured::quantile)
                 .map(|f| f.value as u64),
         });
         match &mut quantity.window {
-            Some(window) => window.merge(&latencies)?,
-            None => quantity.window = Some(latencies),
+            Some(window) => window.merge(&second)?,
+            None => quantity.window = Some(second.clone()),
         }
     }
     Ok(quantity)
@@ -327,7 +387,9 @@ mod tests {
         for _ in 0..200 {
             plain.record(1_900_000);
         }
-        latencies.merge(&unseen(&plain).unwrap()).unwrap();
+        let mut marked = Latencies::new(Range::default()).unwrap();
+        unseen(&plain, &mut marked).unwrap();
+        latencies.merge(&marked).unwrap();
         let at = |q| Figured::quantile(latencies.quantile(q)).unwrap();
         assert!(!at(0.5).at_least);
         assert!(at(0.99).at_least);

@@ -41,5 +41,6 @@ pub use view::view;
 /// # Errors
 /// When it cannot be written as JSON, which no view computed here is.
 pub fn json(view: &tare_schema::view::View) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(view)
+    let text = serde_json::to_string_pretty(view)?;
+    Ok(tare_schema::shown::shown_json(&text).into_owned())
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use tare_schema::plan::Compare;
+use tare_schema::shown::{is_obeyed, shown};
 use tare_schema::view::{DisturbanceView, Family, SentenceKind, View, ViewState, WaterfallView};
 
 use crate::grid::{self, Cost, Grid};
@@ -240,14 +241,19 @@ fn footer(text: &mut String, view: &View) {
         } else {
             escape(&machine.join(", "))
         },
-        run.id,
-        run.tare,
-        run.command
+        code(&run.id),
+        escape(&run.tare),
+        code(&run.command)
     );
 }
 
+/// Text between two backticks, which would end there.
+fn code(text: &str) -> String {
+    shown(text).replace('`', "'")
+}
+
 /// Text that Markdown takes for nothing but text.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -259,6 +265,10 @@ fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             '\n' | '\r' => escaped.push(' '),
+            // With the backslash doubled, which Markdown takes away.
+            c if is_obeyed(c) => {
+                escaped.push_str(&shown(c.encode_utf8(&mut [0; 4])).replace('\\', "\\\\"))
+            }
             c => escaped.push(c),
         }
     }

@@ -1,16 +1,24 @@
 //! Reads a run's folder as it is: complete, killed, resumed or damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord};
+use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
-/// Most bytes taken from one JSON file of a run; a record is some kilobytes.
-const JSON_BYTES_MAX: u64 = 64 << 20;
+/// Most arms or levels that are judged: the time that takes grows with their third power.
+const SIDE_MAX: usize = 1000;
+
+/// Most cells of a plan, as many as an experiment may have.
+const CELLS_MAX: usize = 10_000;
+
+/// Most trials that are read.
+const TRIALS_MAX: usize = 1 << 16;
 
 /// Why a folder is no run.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +99,9 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         Err(Broken::Newer(found)) => return Err(ReadError::Newer { path, found }),
         Err(Broken::Because(why)) => return Err(ReadError::Plan { path, why }),
     };
+    if let Some(why) = too_large(&plan) {
+        return Err(ReadError::Plan { path, why });
+    }
     let mut skipped = Vec::new();
     let environment = keep(
         &mut skipped,
@@ -98,19 +109,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
         json(&folder.join("environment.json")),
     );
     let state = keep(&mut skipped, "run.json", json(&folder.join("run.json")));
-    let mut trials = Vec::new();
-    for (name, place) in trial_folders(folder, &mut skipped) {
-        let named = format!("trials/{name}/record.json");
-        if let Some(record) =
-            keep::<TrialRecord>(&mut skipped, &named, json(&place.join("record.json")))
-        {
-            trials.push(Trial {
-                folder: place,
-                record,
-            });
-        }
-    }
-    trials.sort_by_key(|trial| trial.record.trial);
+    let trials = trials(folder, &plan, &mut skipped);
     Ok(Run {
         folder: folder.to_path_buf(),
         plan,
@@ -121,12 +120,48 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     })
 }
 
-/// Sub-folders of `trials` by name.
+/// What no experiment can have.
+fn too_large(plan: &Plan) -> Option<String> {
+    let (arms, levels, cells) = (plan.arms.len(), plan.levels.len(), plan.cells.len());
+    let is_too_large =
+        arms.max(levels) > SIDE_MAX || arms.saturating_mul(levels).max(cells) > CELLS_MAX;
+    is_too_large
+        .then(|| format!("{arms} arms, {levels} levels and {cells} cells are no plan of ours"))
+}
+
+/// The trials of the plan, in order of their numbers.
+fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
+    let arms: BTreeSet<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let levels: BTreeSet<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
+    let mut bytes_left = RECORDS_BYTES_MAX;
+    let mut trials = Vec::new();
+    for (name, place) in trial_folders(folder, skipped) {
+        let named = format!("trials/{name}/record.json");
+        let read = sized(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
+        let Some((record, bytes)) = keep::<(TrialRecord, u64)>(skipped, &named, read) else {
+            continue;
+        };
+        bytes_left = bytes_left.saturating_sub(bytes);
+        if arms.contains(record.arm.as_str()) && levels.contains(record.level.as_str()) {
+            trials.push(Trial {
+                folder: place,
+                record,
+            });
+        } else {
+            skipped.push(format!("{named}: its arm or its level is not in the plan"));
+        }
+    }
+    trials.sort_by_key(|trial| trial.record.trial);
+    trials
+}
+
+/// Sub-folders of `trials` by name, as many as are read; links are none.
 fn trial_folders(folder: &Path, skipped: &mut Vec<String>) -> BTreeMap<String, PathBuf> {
     match fs::read_dir(folder.join("trials")) {
         Ok(entries) => entries
             .flatten()
-            .filter(|entry| entry.path().is_dir())
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .take(TRIALS_MAX)
             .map(|entry| {
                 (
                     entry.file_name().to_string_lossy().into_owned(),
@@ -162,21 +197,26 @@ enum Broken {
     Because(String),
 }
 
+/// What every file says first.
+#[derive(Deserialize)]
+struct Versioned {
+    version: Option<u64>,
+}
+
 fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Broken> {
+    sized(path, JSON_BYTES_MAX).map(|(value, _)| value)
+}
+
+/// A file of at most so many bytes, with how many it has.
+fn sized<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T, u64), Broken> {
     let because = |error: &dyn std::fmt::Display| Broken::Because(error.to_string());
-    let length = fs::metadata(path).map_err(|error| because(&error))?.len();
-    if length > JSON_BYTES_MAX {
-        return Err(Broken::Because(format!(
-            "{length} bytes are more than a run writes"
-        )));
-    }
-    let text = fs::read(path).map_err(|error| because(&error))?;
-    let value: serde_json::Value =
-        serde_json::from_slice(&text).map_err(|error| because(&error))?;
+    let text = read_regular(path, bytes_max).map_err(|error| because(&error))?;
     // Before the shape, so that a newer file is called newer and not broken.
-    match value.get("version").and_then(serde_json::Value::as_u64) {
+    let said: Versioned = serde_json::from_slice(&text).map_err(|error| because(&error))?;
+    match said.version {
         Some(found) if found > u64::from(FORMAT_VERSION) => return Err(Broken::Newer(found)),
         _ => {}
     }
-    serde_json::from_value(value).map_err(|error| because(&error))
+    let value = serde_json::from_slice(&text).map_err(|error| because(&error))?;
+    Ok((value, text.len() as u64))
 }

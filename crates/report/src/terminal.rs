@@ -4,6 +4,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
 };
 use tare_schema::plan::Compare;
+use tare_schema::shown::shown;
 use tare_schema::view::{
     DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
 };
@@ -124,10 +125,10 @@ fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<Str
     table.set_header(
         grid.header
             .iter()
-            .map(|head| Cell::new(head).add_attribute(Attribute::Bold)),
+            .map(|head| Cell::new(shown(head)).add_attribute(Attribute::Bold)),
     );
     for row in &grid.rows {
-        table.add_row(row);
+        table.add_row(row.iter().map(|cell| shown(cell)));
     }
     for (place, column) in table.column_iter_mut().enumerate() {
         column.set_padding((u16::from(place > 0), 1));
@@ -196,12 +197,14 @@ impl Page {
 
     fn title(&mut self, text: &str) {
         self.line("");
-        let text = wrap(text, usize::from(self.screen.width), "");
+        let text = wrap(&shown(text), usize::from(self.screen.width), "");
         self.styled(&text, "1");
     }
 
     fn wrapped(&mut self, text: &str) {
-        let text = wrap(text, usize::from(self.screen.width), "");
+        // A question may be written over several lines.
+        let text = text.trim_end().replace('\n', " ");
+        let text = wrap(&shown(&text), usize::from(self.screen.width), "");
         self.line(&text);
     }
 
@@ -212,7 +215,7 @@ impl Page {
 
     fn head(&mut self, view: &View) {
         let run = &view.run;
-        self.styled(&run.experiment, "1");
+        self.styled(&shown(&run.experiment), "1");
         self.wrapped(&run.question);
         let blocks = u64::from(run.blocks_complete);
         self.wrapped(&format!(
@@ -445,7 +448,7 @@ impl Page {
                 SentenceKind::Note => ("· ", "2"),
             };
             let indent = " ".repeat(mark.chars().count());
-            let text = wrap(&format!("{mark}{}", sentence.text), width, &indent);
+            let text = wrap(&format!("{mark}{}", shown(&sentence.text)), width, &indent);
             self.styled(&text, code);
         }
     }

@@ -11,6 +11,9 @@ use crate::latency::{self, Figured};
 use crate::measure::{Measured, Merged, measure};
 use crate::read::{Run, Trial};
 
+/// Most cells whose observations are kept merged: each holds three histograms.
+const MERGED_MAX: usize = 2048;
+
 /// Arm and level.
 pub type CellName = (String, String);
 
@@ -147,7 +150,8 @@ pub fn trials(run: &Run) -> Trials<'_> {
         if !record.status.is_fit() {
             continue;
         }
-        if let Some(latency) = latency.as_ref().filter(|_| record.copy == 0)
+        let has_room = all.merged.len() < MERGED_MAX || all.merged.contains_key(&cell);
+        if let Some(latency) = latency.as_ref().filter(|_| record.copy == 0 && has_room)
             && let Err(error) = all.merged.entry(cell.clone()).or_default().pour(latency)
         {
             all.skipped

@@ -2,6 +2,7 @@
 //!
 //! - truth: the sentence says what was planted
 //! - damage: killed, resumed, half-written and foreign runs
+//! - planted: text of others is shown and never obeyed
 //! - shown: golden files of every renderer
 //! - two: two runs compared
 //! - waterfalls: sums taken apart
@@ -22,6 +23,8 @@ mod closed;
 mod damage;
 #[path = "report/levels.rs"]
 mod levels;
+#[path = "report/planted.rs"]
+mod planted;
 #[path = "report/shown.rs"]
 mod shown;
 #[path = "report/truth.rs"]

@@ -1,9 +1,11 @@
 //! A comparison of two runs for a terminal and for Markdown.
 
+use tare_schema::shown::shown;
 use tare_schema::view::{Family, SentenceKind};
 
 use super::RunComparison;
 use crate::grid::Grid;
+use crate::markdown::escape;
 use crate::terminal::{Screen, table, wrap};
 
 fn grid(comparison: &RunComparison, family: Family) -> Grid {
@@ -74,7 +76,8 @@ pub fn terminal(comparison: &RunComparison, screen: Screen) -> String {
             SentenceKind::Note => "· ",
         };
         let indent = " ".repeat(mark.chars().count());
-        text.push_str(&wrap(&format!("{mark}{}", sentence.text), width, &indent));
+        let words = format!("{mark}{}", shown(&sentence.text));
+        text.push_str(&wrap(&words, width, &indent));
         text.push('\n');
     }
     text
@@ -87,7 +90,7 @@ fn described(comparison: &RunComparison, which: usize) -> String {
         &comparison.after
     };
     let blocks = crate::quantity::counted(run.blocks.into(), "block", "blocks");
-    format!("{}, {blocks}, started {}", run.id, run.started)
+    format!("{}, {blocks}, started {}", shown(&run.id), run.started)
 }
 
 /// For a pull request: the verdict, then the primary figures.
@@ -95,10 +98,11 @@ fn described(comparison: &RunComparison, which: usize) -> String {
 pub fn markdown(comparison: &RunComparison) -> String {
     let mut text = String::new();
     for sentence in &comparison.verdict {
+        let line = escape(&sentence.text);
         text.push_str(&match sentence.kind {
-            SentenceKind::Finding => format!("- {}\n", sentence.text),
-            SentenceKind::Warning => format!("- **Warning:** {}\n", sentence.text),
-            SentenceKind::Note => format!("- *{}*\n", sentence.text),
+            SentenceKind::Finding => format!("- {line}\n"),
+            SentenceKind::Warning => format!("- **Warning:** {line}\n"),
+            SentenceKind::Note => format!("- *{line}*\n"),
         });
     }
     text.push('\n');

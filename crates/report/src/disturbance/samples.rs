@@ -1,11 +1,15 @@
 //! The samples of a trial, read back from its table and added up over agents.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+
+use tare_schema::regular::read_regular_text;
 
 /// Longest table that is read: at ten samples a second, days.
 const BYTES_MAX: u64 = 256 << 20;
+
+/// Most moments that are held: at ten samples a second, a day.
+const MOMENTS_MAX: usize = 1 << 20;
 
 /// What happened in one sample, all agents together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,13 +32,7 @@ pub struct Moment {
 /// Why it cannot be read, in words.
 pub fn read(folder: &Path) -> Result<Vec<Moment>, String> {
     let path = folder.join("samples.csv");
-    let length = fs::metadata(&path)
-        .map_err(|error| error.to_string())?
-        .len();
-    if length > BYTES_MAX {
-        return Err(format!("{length} bytes are more than a trial writes"));
-    }
-    let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+    let text = read_regular_text(&path, BYTES_MAX).map_err(|error| error.to_string())?;
     of_text(&text)
 }
 
@@ -62,9 +60,14 @@ fn of_text(text: &str) -> Result<Vec<Moment>, String> {
             length_ns,
             ..Moment::default()
         });
-        moment.right += field(right).unwrap_or(0);
-        moment.errors += field(errors).unwrap_or(0);
+        moment.right = moment.right.saturating_add(field(right).unwrap_or(0));
+        moment.errors = moment.errors.saturating_add(field(errors).unwrap_or(0));
         moment.slowest_ns = moment.slowest_ns.max(field(slowest));
+        if all.len() > MOMENTS_MAX {
+            return Err(format!(
+                "more than {MOMENTS_MAX} samples are no table of a trial"
+            ));
+        }
     }
     Ok(all.into_values().collect())
 }
@@ -75,7 +78,7 @@ pub fn silence(moments: &[Moment], from_ns: u64) -> Option<u64> {
     let mut silent_ns = 0;
     for moment in moments.iter().filter(|one| one.offset_ns > from_ns) {
         silent_ns = match moment.right {
-            0 => silent_ns + moment.length_ns,
+            0 => moment.length_ns.saturating_add(silent_ns),
             _ => 0,
         };
         longest = longest.max(Some(silent_ns));
