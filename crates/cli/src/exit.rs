@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::screen::say;
+
 /// How a command ended, as scripts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -50,9 +52,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
             .filter(|cause| !cause.is::<BadInput>())
             .map(ToString::to_string)
             .collect();
-        eprintln!("error: {}", words.join(": "));
+        say(format_args!("error: {}", words.join(": ")));
         return Exit::BadInput.into();
     }
-    eprintln!("error: {error:#}");
+    say(format_args!("error: {error:#}"));
     Exit::Environment.into()
 }

@@ -11,6 +11,7 @@ use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::metric::Unit;
 use tare_schema::record::{TrialRecord, TrialStatus};
+use tare_schema::shown::{shown, shown_lines};
 
 use crate::{enough, screen};
 
@@ -51,7 +52,7 @@ impl Live {
             bar.set_style(style);
         }
         Live {
-            experiment: short_name(&plan.experiment).to_owned(),
+            experiment: shown(short_name(&plan.experiment)).into_owned(),
             audience,
             bar,
             interrupted,
@@ -98,8 +99,8 @@ impl Live {
             self.experiment,
             at.block,
             at.blocks,
-            at.slot.arm,
-            at.slot.level,
+            shown(&at.slot.arm),
+            shown(&at.slot.level),
             clock(at.left)
         )
     }
@@ -141,10 +142,10 @@ impl Live {
                 format!("failed: {reason}{tail}")
             }
         };
-        self.say(&format!(
+        self.say(&shown_lines(&format!(
             "  block {} · {} · {}: {why}",
             record.block, record.arm, record.level
-        ));
+        )));
     }
 
     /// After the first block a provisional table; from the third on the intervals so far.
@@ -159,7 +160,7 @@ impl Live {
                     let view = tare_report::view(&run);
                     self.say(&tare_report::terminal::terminal(&view, screen));
                 }
-                Err(error) => self.say(&format!("  (no table yet: {error})")),
+                Err(error) => self.say(&shown_lines(&format!("  (no table yet: {error})"))),
             }
         }
     }
@@ -168,8 +169,12 @@ impl Live {
 impl Watcher for Live {
     fn hear(&mut self, event: &Event<'_>) {
         match event {
-            Event::Preparing(words) => self.passing(format!("{} · {words}", self.experiment)),
-            Event::Told(words) => self.say(&format!("{} · {words}", self.experiment)),
+            Event::Preparing(words) => {
+                self.passing(format!("{} · {}", self.experiment, shown(words)))
+            }
+            Event::Told(words) => {
+                self.say(&format!("{} · {}", self.experiment, shown_lines(words)))
+            }
             Event::Started {
                 folder,
                 trials,

@@ -1,6 +1,10 @@
 //! The terminal: how wide it is, whether it has colours, and printing to it.
 
+use std::fmt::Display;
 use std::io::{self, Write};
+
+use serde::Serialize;
+use tare_schema::shown::{shown_json, shown_lines};
 
 use tare_report::terminal::{Colour, Screen};
 
@@ -24,8 +28,25 @@ pub fn screen(stream: &console::Term) -> Screen {
     }
 }
 
-/// Prints text; a reader that has seen enough (`| head`) is no error.
+/// Prints text of which parts may come from others: nothing in it moves the cursor.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    print_raw(&shown_lines(text))
+}
+
+/// Prints a value as JSON.
+pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    print_raw(&(shown_json(&text).into_owned() + "\n"))
+}
+
+/// Says something on the standard error stream, with nothing in it that moves the cursor.
+pub fn say(text: impl Display) {
+    eprintln!("{}", shown_lines(&text.to_string()));
+}
+
+/// Prints text as it is: with colours, in which what comes from others is made harmless already. A reader that has seen
+/// enough (`| head`) is no error.
+pub fn print_raw(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -7,7 +7,7 @@ use tare_report::compare::{Unlike, compare, markdown, terminal};
 
 use crate::exit::{Exit, bad_input};
 use crate::runs::open;
-use crate::screen::{print, screen};
+use crate::screen::{print_json, print_raw, screen};
 
 /// Arguments of `tare compare`.
 #[derive(Debug, clap::Args)]
@@ -41,13 +41,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Unlike::Refuse
     };
     let found = compare(&before, &after, unlike).map_err(bad_input)?;
-    let text = if args.json {
-        serde_json::to_string_pretty(&found)? + "\n"
-    } else if args.md {
+    if args.json {
+        print_json(&found)?;
+        return Ok(Exit::Done.into());
+    }
+    let text = if args.md {
         markdown(&found)
     } else {
         terminal(&found, screen(&console::Term::stdout()))
     };
-    print(&text)?;
+    print_raw(&text)?;
     Ok(Exit::Done.into())
 }

@@ -11,7 +11,7 @@ use tare_lab::fetch::Fetcher;
 use tare_schema::record::{Check, EnvironmentRecord, Grade};
 
 use crate::exit::Exit;
-use crate::screen::print;
+use crate::screen::{print, print_json};
 
 /// Arguments of `tare doctor`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     add_targets(&args, &mut record)?;
     if args.json {
-        print(&(serde_json::to_string_pretty(&record)? + "\n"))?;
+        print_json(&record)?;
     } else {
         print(&in_words(&record))?;
     }

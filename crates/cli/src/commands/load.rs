@@ -46,7 +46,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(service) = &args.grpc.grpc_health {
         let server = plan::server(&args, &target).map_err(bad_input)?;
         if let Err(error) = server.wait_until_serving(service) {
-            eprintln!("error: {error:#}");
+            screen::say(format_args!("error: {error:#}"));
             return Ok(Exit::NoVerdict.into());
         }
     }
@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Err(bad_input(error));
         }
         Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
-            eprintln!("error: {error}");
+            screen::say(format_args!("error: {error}"));
             return Ok(Exit::NoVerdict.into());
         }
         Err(error) => return Err(error.into()),
@@ -95,10 +95,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     if args.output.json {
         let report = output::json_report(&summary, &wanted.plan, &outcome, samples);
-        screen::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+        screen::print_json(&report)?;
     } else {
         let screen = screen::screen(&console::Term::stdout());
-        screen::print(&summary.text(&outcome, screen))?;
+        screen::print_raw(&summary.text(&outcome, screen))?;
         if let Some(words) = throughput::words(&wanted.plan.load, &outcome.result) {
             screen::print(&format!("{words}\n"))?;
         }
@@ -126,7 +126,7 @@ fn measure(
             Ok(calibration) => Some(calibration),
             Err(error) => {
                 display.clear();
-                eprintln!("note: not calibrated: {error:#}");
+                screen::say(format_args!("note: not calibrated: {error:#}"));
                 None
             }
         }
@@ -166,16 +166,16 @@ fn exit(args: &Args, wanted: &Wanted, outcome: &Outcome, summary: &Summary<'_>) 
         failed = true;
         // Where the text is read at once, it says so already.
         if !is_read {
-            eprintln!("error: {}", summary::sentence(assertion));
+            screen::say(format_args!("error: {}", summary::sentence(assertion)));
         }
     }
     if args.output.require_rate && !summary.rate.is_reached() {
-        eprintln!("error: the rate asked for was not reached");
+        screen::say("error: the rate asked for was not reached");
         failed = true;
     }
     let result = &outcome.result;
     if result.right == 0 && result.errors + result.unfinished > 0 {
-        eprintln!("error: no request was answered rightly");
+        screen::say("error: no request was answered rightly");
         failed = true;
     }
     let was_cut = result.ended == Ended::Interrupted && wanted.plan.load.stop != Stop::Interrupted;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 pub use choose::{AddressingArg, ExperimentArgs, own_path};
 
 use crate::exit::Exit;
-use crate::screen::print;
+use crate::screen::{print, print_json};
 
 /// Arguments of `tare plan`.
 #[derive(Debug, clap::Args)]
@@ -31,7 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.experiment.plan()?;
     let earlier = noise::earlier(&args.experiment.out, &plan);
     if args.json {
-        print(&format!("{:#}\n", json::value(&plan, &earlier)))?;
+        print_json(&json::value(&plan, &earlier))?;
     } else {
         let known = ceiling::known(&args.experiment.out, &plan);
         print(&text::text(

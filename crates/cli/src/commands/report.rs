@@ -4,11 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
-
-use crate::exit::Exit;
+use crate::exit::{Exit, bad_input};
 use crate::runs;
-use crate::screen::{print, screen};
+use crate::screen::{print, print_raw, screen};
 
 /// Arguments of `tare report`.
 #[derive(Debug, clap::Args)]
@@ -46,9 +44,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let run = runs::open(&args.run, &args.out)?;
     let view = tare_report::view(&run);
     if let Some(file) = args.form.html {
-        let file = file.unwrap_or_else(|| run.folder.join("report.html"));
+        let file = match file {
+            // A device that was named would be replaced by a file.
+            Some(file) if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) => {
+                return Err(bad_input(format!(
+                    "{} is no regular file: name a file for the page",
+                    file.display()
+                )));
+            }
+            Some(file) => file,
+            None => run.folder.join("report.html"),
+        };
         let page = tare_report::html::html(&view)?;
-        fs::write(&file, page).with_context(|| format!("{} cannot be written", file.display()))?;
+        tare_conduct::write_synced(&file, page.as_bytes())?;
         print(&format!("report: {}\n", file.display()))?;
         return Ok(Exit::Done.into());
     }
@@ -61,6 +69,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         tare_report::terminal::terminal(&view, screen(&console::Term::stdout()))
     };
-    print(&text)?;
+    // Its colours are ours, and what comes from the folder is harmless in every form.
+    print_raw(&text)?;
     Ok(Exit::Done.into())
 }

@@ -16,7 +16,7 @@ use tare_schema::view::{Outcome as Judged, View};
 use crate::commands::plan::{ExperimentArgs, ceiling, own_path};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
-use crate::screen::{print, screen};
+use crate::screen::{print, print_raw, say, screen};
 use crate::{runs, signals};
 
 /// Arguments of `tare run`.
@@ -125,17 +125,17 @@ fn options(args: &Args, plan: &Plan) -> Options {
 fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
     let view = tare_report::view(&tare_report::read(&outcome.folder)?);
     let report = outcome.folder.join("report.html");
-    std::fs::write(&report, tare_report::html::html(&view)?).with_context(|| {
+    let page = tare_report::html::html(&view)?;
+    tare_conduct::write_synced(&report, page.as_bytes()).with_context(|| {
         format!(
-            "cannot write {} (the records are safe: `tare report {}` writes it elsewhere)",
-            report.display(),
+            "no report (the records are safe: `tare report {}` writes it elsewhere)",
             outcome.folder.display()
         )
     })?;
     if args.json {
-        print(&(tare_report::json(&view)? + "\n"))?;
+        print_raw(&(tare_report::json(&view)? + "\n"))?;
     } else {
-        print(&tare_report::terminal::terminal(
+        print_raw(&tare_report::terminal::terminal(
             &view,
             screen(&console::Term::stdout()),
         ))?;
@@ -155,7 +155,7 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         })
         .any(|cell| !cell.rate_reached);
     if args.require_rate && rate_missed {
-        eprintln!("an offered rate was not reached (--require-rate)");
+        say("an offered rate was not reached (--require-rate)");
         return Ok(Exit::NoVerdict.into());
     }
     Ok(if has_verdict(&view) {
@@ -175,7 +175,9 @@ fn say_how_to_go_on(args: &Args, folder: &Path, what: &str) {
             command += &format!(" {flag} {}", directory.display());
         }
     }
-    eprintln!("{what}: what was measured is kept; go on with `{command}`");
+    say(format_args!(
+        "{what}: what was measured is kept; go on with `{command}`"
+    ));
 }
 
 /// Whether anything primary was decided, one way or the other, or honestly left undecided with intervals.

@@ -14,7 +14,7 @@ use tare_schema::target::Get;
 use tare_schema::topology::{InstanceRole, Security};
 
 use crate::exit::{Exit, bad_input};
-use crate::screen::print;
+use crate::screen::{print, print_json, say};
 
 /// Arguments of `tare targets`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let named = named.map_err(input_or_machine)?;
             for target in &named {
                 fetcher.provide(target, &mut |what| {
-                    eprintln!("{}: {what}", target.def.target)
+                    say(format_args!("{}: {what}", target.def.target))
                 })?;
             }
             named
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let rows: Vec<Row<'_>> = targets.iter().map(|target| row(target, &fetcher)).collect();
     if args.json {
-        print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        print_json(&rows)?;
     } else {
         print(&format!("{}\n", table(&rows)))?;
     }

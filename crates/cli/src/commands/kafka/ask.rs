@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, IsTerminal, stdin};
 
+use tare_schema::shown::shown;
+
 use crate::exit::bad_input;
 
 use super::Manner;
@@ -16,7 +18,7 @@ pub fn confirm(what: &str, manner: &Manner) -> anyhow::Result<()> {
             "would {what}: add --yes to do it without being asked"
         )));
     }
-    eprint!("{what}? [y/N] ");
+    eprint!("{}? [y/N] ", shown(what));
     let mut line = String::new();
     stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {

@@ -3,9 +3,10 @@
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use tare_kafka::admin::Outcome;
+use tare_schema::shown::shown;
 
 use crate::exit::bad_input;
-use crate::screen::{print, screen};
+use crate::screen::{print, print_json, screen};
 
 use super::Manner;
 
@@ -14,16 +15,22 @@ pub const MISSING: &str = "–";
 
 /// Prints a value as JSON.
 pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    print_json(value)
 }
 
 /// Prints a table that fits the terminal; columns whose name ends in `#` hold numbers.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> anyhow::Result<()> {
+    let mut table = drawn(header, rows);
+    table.set_width(screen(&console::Term::stdout()).width);
+    print(&format!("{}\n", table.trim_fmt()))
+}
+
+/// The table. Names come from brokers and clients: none of them makes a line of its own.
+fn drawn(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(screen(&console::Term::stdout()).width);
+        .set_content_arrangement(ContentArrangement::Dynamic);
     let name = |word: &&str| word.trim_end_matches(" #").to_owned();
     table.set_header(header.iter().map(name));
     for row in rows {
@@ -32,11 +39,11 @@ pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> an
                 true => CellAlignment::Right,
                 false => CellAlignment::Left,
             };
-            Cell::new(text).set_alignment(side)
+            Cell::new(shown(&text)).set_alignment(side)
         });
         table.add_row(cells);
     }
-    print(&format!("{}\n", table.trim_fmt()))
+    table
 }
 
 /// A number, or nothing.
@@ -103,6 +110,20 @@ pub fn outcomes(outcomes: &[Outcome], done: &str, manner: &Manner) -> anyhow::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_broker_or_client_calls_itself_is_shown_and_not_obeyed() {
+        use tare_schema::shown::is_obeyed;
+        let nasty = "g\u{1b}]0;owned\u{7}\r\nerror: \u{9b}2J\u{202e}x";
+        let table = drawn(
+            &["group", "lag #"],
+            [vec![nasty.to_owned(), "3".to_owned()]],
+        )
+        .to_string();
+        assert!(!table.contains(|c| is_obeyed(c) && c != '\n'), "{table:?}");
+        assert!(table.contains(r"\u{1b}]0;owned"), "{table}");
+        assert!(!table.contains("\nerror"), "{table}");
+    }
 
     #[test]
     fn bytes_have_the_unit_that_keeps_them_short() {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use tare_kafka::admin::{Admin, Progress, Verdict, VerifyView};
+use tare_schema::shown::shown;
 
 use crate::exit::{Exit, bad_input};
 use crate::screen::print;
@@ -143,7 +144,9 @@ impl Line {
             let done = (at.at - at.from).clamp(0, whole) * 100 / whole;
             // A line that cannot be shown is not worth an error.
             let _ = self.0.clear_line();
-            let _ = self.0.write_str(&format!("{topic}-{partition}: {done} %"));
+            let _ = self
+                .0
+                .write_str(&format!("{}-{partition}: {done} %", shown(topic)));
         }
     }
 

@@ -1,17 +1,19 @@
 //! `tare lab logs`: what the processes of a pod have written.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{IsTerminal, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context;
+use tare_schema::shown::shown_lines;
 
 use super::choose::{Which, in_pod};
 use crate::exit::Exit;
-use crate::screen::print;
+use crate::screen::print_raw;
 use crate::signals;
 
 /// Between looks at files that may have grown.
@@ -49,15 +51,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         eprintln!("nothing in {} writes a log", args.pod);
     }
     let is_one = logs.len() < 2;
+    let reader = match std::io::stdout().is_terminal() {
+        true => Reader::Terminal,
+        false => Reader::Program,
+    };
     loop {
         let mut grown = false;
         for (instance, _, file) in &mut logs {
             let text = more(file)?;
             grown |= !text.is_empty();
             for line in text.lines() {
+                let line = reader.line(line);
                 match is_one {
-                    true => print(&format!("{line}\n"))?,
-                    false => print(&format!("{instance} | {line}\n"))?,
+                    true => print_raw(&format!("{line}\n"))?,
+                    false => print_raw(&format!("{instance} | {line}\n"))?,
                 }
             }
         }
@@ -66,6 +73,24 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             (true, _) => {}
             (false, true) => return Ok(Exit::Done.into()),
             (false, false) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Who reads what is printed.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    /// A terminal, which would obey control characters.
+    Terminal,
+    /// A file or another program, which gets what was written.
+    Program,
+}
+
+impl Reader {
+    fn line(self, line: &str) -> Cow<'_, str> {
+        match self {
+            Reader::Terminal => shown_lines(line),
+            Reader::Program => Cow::Borrowed(line),
         }
     }
 }
@@ -86,4 +111,19 @@ fn more(file: &mut File) -> anyhow::Result<String> {
         bytes.truncate(end + 1);
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_cannot_steer_the_terminal_and_a_program_gets_it_as_it_is() {
+        let line = "\tat \u{1b}]52;c;ZXZpbA==\u{7}x";
+        assert_eq!(
+            Reader::Terminal.line(line),
+            "\tat \\u{1b}]52;c;ZXZpbA==\\u{7}x"
+        );
+        assert_eq!(Reader::Program.line(line), line);
+    }
 }

@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use tare_lab::standing::{self, Standing};
 
 use crate::exit::Exit;
-use crate::screen::print;
+use crate::screen::{print, print_json};
 
 /// What is shown where there is nothing.
 const MISSING: &str = "–";
@@ -24,7 +24,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let all = standing::all(None);
     if args.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        print_json(&all)?;
         return Ok(Exit::Done.into());
     }
     if all.is_empty() {

@@ -14,7 +14,7 @@ use super::ps;
 use crate::commands::plan::{AddressingArg, ExperimentArgs};
 use crate::commands::run::environment;
 use crate::exit::{Exit, bad_input};
-use crate::screen::print;
+use crate::screen::{print, say};
 use crate::signals;
 
 /// Between looks at what may have ended.
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut local = environment(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
     let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
-    local.provide(&targets, &mut |words| eprintln!("{words}"))?;
+    local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
     let mut bed = local.place(&tare_conduct::bed_plan(&plan, arm, cell, "lab"))?;
     bed.start()?;
     let standing = Standing {
@@ -76,13 +76,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;
-    eprintln!(
-        "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod"
+    say(
+        "up until Ctrl-C or `tare lab down`; `tare lab exec POD COMMAND` from another terminal enters a pod",
     );
     while !interrupted.load(Ordering::Relaxed) {
         for death in bed.deaths() {
-            eprintln!("{} ended: {}", death.instance, death.how);
-            death.log_tail.iter().for_each(|line| eprintln!("  {line}"));
+            say(format_args!("{} ended: {}", death.instance, death.how));
+            death
+                .log_tail
+                .iter()
+                .for_each(|line| say(format_args!("  {line}")));
         }
         std::thread::sleep(PAUSE);
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tare_load::session::Rehearsed;
 use tare_schema::load::LoadPlan;
+use tare_schema::shown::{shown, shown_lines};
 use tare_schema::units::Period;
 
 use crate::exit::{Exit, bad_input};
@@ -18,16 +19,16 @@ pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
     for one in &shown {
         match one {
             Rehearsed::Sends { name, bytes } => {
-                writeln!(out, "── {name}")?;
+                writeln!(out, "── {}", shown(name))?;
                 for line in String::from_utf8_lossy(bytes).lines() {
-                    writeln!(out, "   {line}")?;
+                    writeln!(out, "   {}", shown_lines(line))?;
                 }
             }
             Rehearsed::Pauses { ns } => {
                 writeln!(out, "── pause of {}", Period(Duration::from_nanos(*ns)))?;
             }
             Rehearsed::Fails { why } => {
-                writeln!(out, "── fails: {why}")?;
+                writeln!(out, "── fails: {}", shown(why))?;
                 exit = Exit::NoVerdict;
             }
             Rehearsed::GoesOn => writeln!(out, "── and so on")?,

@@ -63,11 +63,11 @@ pub fn run(
         let length = probe_length(rate_per_s, Some(SHARE), args.search.probe.0, LENGTH_MAX);
         if !args.output.json && !args.output.quiet {
             let of = order.len();
-            eprintln!(
+            screen::say(format_args!(
                 "{:>3}/{of}  {rate_per_s}/s for {:.0} s",
                 number + 1,
                 length.as_secs_f64()
-            );
+            ));
         }
         let outcome = match try_once(&plan_of(wanted, rate_per_s, length), stop, None) {
             Ok((outcome, _)) => outcome,
@@ -88,9 +88,9 @@ pub fn run(
         let why = gone
             .as_ref()
             .map_or_else(|| "interrupted".into(), LoadError::to_string);
-        eprintln!(
+        screen::say(format_args!(
             "error: {why}: {rates} of {of} rates were measured, and not each as often as wanted"
-        );
+        ));
     }
     let mut points: Vec<Point> = merged
         .iter()
@@ -107,8 +107,7 @@ pub fn run(
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if args.output.json {
-        let report = serde_json::to_string_pretty(&report(wanted, &points))?;
-        screen::print(&format!("{report}\n"))?;
+        screen::print_json(&report(wanted, &points))?;
     } else {
         let columns = console::Term::stdout()
             .size_checked()

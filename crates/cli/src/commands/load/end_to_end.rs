@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_report::quantity;
 use tare_schema::agent::Sample;
@@ -51,7 +51,7 @@ pub fn run(
     let both = match both(args, &producing, &consumer, stop) {
         Ok(both) => both,
         Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
-            eprintln!("error: {error}");
+            screen::say(format_args!("error: {error}"));
             return Ok(Exit::NoVerdict.into());
         }
         Err(error @ (LoadError::Plan(_) | LoadError::Tls(_) | LoadError::Descriptors { .. })) => {
@@ -70,11 +70,10 @@ pub fn run(
     };
     let ages = both.read.sum(|tag| tag.quantity == "end-to-end");
     if args.output.json {
-        let report = json(&summary, &producing.plan, &both, ages.as_ref())?;
-        screen::print(&format!("{report}\n"))?;
+        screen::print_json(&json(&summary, &producing.plan, &both, ages.as_ref()))?;
     } else {
         let screen = screen::screen(&console::Term::stdout());
-        screen::print(&summary.text(&both.written, screen))?;
+        screen::print_raw(&summary.text(&both.written, screen))?;
         for words in [
             throughput::words(&producing.plan.load, &both.written.result),
             throughput::words(&consumer.load, &both.read.result),
@@ -86,10 +85,10 @@ pub fn run(
     Ok(match (both.missing(), ages) {
         (_, None) => Exit::NoVerdict.into(),
         (1.., _) => {
-            eprintln!(
+            screen::say(format_args!(
                 "error: {} records were taken by the brokers and did not arrive",
                 both.missing()
-            );
+            ));
             Exit::NoVerdict.into()
         }
         (0, _) => Exit::Done.into(),
@@ -314,7 +313,7 @@ fn json(
     plan: &LoadPlan,
     both: &Both,
     ages: Option<&Latencies>,
-) -> anyhow::Result<String> {
+) -> serde_json::Value {
     let value = |quantile: Quantile| match quantile {
         Quantile::Exact(ns) => Some(ns),
         Quantile::Above(_) | Quantile::TooFew => None,
@@ -329,7 +328,7 @@ fn json(
     let mut read = both.read.result.clone();
     read.latency_hlog.clear();
     read.lateness_hlog.clear();
-    let report = serde_json::json!({
+    serde_json::json!({
         "producer": output::json_report(summary, plan, &both.written, Vec::new()),
         "consumer": read,
         "consumer_samples": both.read_samples,
@@ -341,6 +340,5 @@ fn json(
         "taken": both.taken(),
         "arrived": both.arrived(),
         "missing": both.missing(),
-    });
-    serde_json::to_string_pretty(&report).map_err(|error| anyhow!(error))
+    })
 }

@@ -60,7 +60,7 @@ pub fn run(
     };
     if args.output.json {
         let report = report(wanted, objective, answer, &told, words);
-        screen::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+        screen::print_json(&report)?;
     } else {
         screen::print(&format!("\n{words}\n"))?;
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use tare_schema::plan::{Ceiling, Plan};
 use tare_schema::record::EnvironmentRecord;
+use tare_schema::regular::{JSON_BYTES_MAX, read_regular};
 
 /// Run folders looked at, newest first, before giving up.
 const FOLDERS_MAX: usize = 50;
@@ -43,8 +44,7 @@ fn is_fresh(ceiling: &Ceiling) -> bool {
 }
 
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
-    let text = std::fs::read_to_string(path).ok()?;
-    serde_json::from_str(&text).ok()
+    serde_json::from_slice(&read_regular(path, JSON_BYTES_MAX).ok()?).ok()
 }
 
 /// What becomes of the levels, in words; `None` where none is left out whatever the machine carries.

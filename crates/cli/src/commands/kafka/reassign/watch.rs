@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use tare_kafka::admin::Admin;
 use tare_kafka::admin::reassign::Moving;
+use tare_schema::shown::shown_json;
 
 use crate::commands::kafka::page::{bytes, count};
 use crate::commands::kafka::shapes::Motion;
 use crate::commands::kafka::{Manner, input_or_cluster};
 use crate::exit::Exit;
-use crate::screen::print;
+use crate::screen::{print, print_raw};
 use crate::signals;
 
 use super::unthrottle_ours;
@@ -74,5 +75,8 @@ fn words(moving: &[Moving]) -> String {
 fn line(admin: &mut Admin, moving: Vec<Moving>) -> anyhow::Result<()> {
     let throttles = admin.throttles().map_err(input_or_cluster)?;
     let motion = Motion { moving, throttles };
-    print(&(serde_json::to_string(&motion)? + "\n"))
+    print_raw(&format!(
+        "{}\n",
+        shown_json(&serde_json::to_string(&motion)?)
+    ))
 }

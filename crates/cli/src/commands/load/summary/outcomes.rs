@@ -6,6 +6,7 @@ use tare_load::Outcome;
 use tare_report::quantity::{self, MISSING};
 use tare_schema::agent::{Fault, LoadResult, OutcomeCount};
 use tare_schema::metric::Unit;
+use tare_schema::shown::shown;
 
 use super::Page;
 use super::ladder::{bar, figure};
@@ -34,7 +35,8 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
         });
         let bar = bar(seen.count, all, BAR_WIDTH);
         let line = format!(
-            "  {class:<18} {:>9} {:>8}  {latency}  {}",
+            "  {:<18} {:>9} {:>8}  {latency}  {}",
+            shown(class),
             seen.count,
             quantity::percent(seen.count as f64 / all.max(1) as f64),
             page.paint.drawn(&bar),
@@ -45,7 +47,8 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
     for fault in &result.connection_faults {
         page.plain(&format!(
             "  {:<18} {:>9}  (of connections)",
-            fault.class, fault.count
+            shown(&fault.class),
+            fault.count
         ));
         let seen = Seen {
             count: fault.count,
@@ -88,7 +91,7 @@ fn blame(page: &mut Page, seen: &Seen<'_>) {
     };
     let example = seen
         .example
-        .map_or_else(String::new, |example| format!(": {example}"));
+        .map_or_else(String::new, |example| format!(": {}", shown(example)));
     let words = page.paint.bad(&format!("fault of {whose}"));
     let words = wrapped(&format!("    {words}{example}"), page.width, 4);
     page.plain(&words);
@@ -98,7 +101,7 @@ fn blame(page: &mut Page, seen: &Seen<'_>) {
 pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
-        let part = |part: &Option<String>| part.clone().unwrap_or_else(|| MISSING.to_owned());
+        let part = |part: &Option<String>| shown(part.as_deref().unwrap_or(MISSING)).into_owned();
         let words = format!(
             "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}",
             tls.full,
