@@ -18,7 +18,9 @@ use crate::counters::CounterReader;
 use crate::door::Door;
 use crate::environment::InstanceCounters;
 use crate::fetch::Fetcher;
+use crate::keeper::make_in_memory;
 use crate::local::addresses::{Addresses, free_port};
+use crate::local::make_folder;
 use crate::probe::{Life, Waited};
 use crate::process;
 use crate::render::{self, Context, Identity, Peer, Rendered};
@@ -35,7 +37,7 @@ while read -r number name; do
 done
 for number in $numbers; do eval "kill -9 \$pid$number" 2>/dev/null; done
 wait
-rm -rf "$1" "$2"
+rm -rf "$@"
 "#;
 
 /// Clusters of this process so far: each has a folder of its own.
@@ -77,18 +79,24 @@ impl Cluster {
         let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("tare-cluster-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(&name);
-        let memory = Path::new("/dev/shm").join(&name);
-        make(&folder)?;
+        make_folder(&folder)?;
+        let memory = make_in_memory(&folder).inspect_err(|_| {
+            // Empty still; the reason is worth more than a complaint about it.
+            let _ = fs::remove_dir(&folder);
+        })?;
         let mut addresses = Addresses::reserve()?;
         let authority = Authority::new(&name)?;
         let mut contexts = Vec::new();
         for number in 1..=count {
-            let mut context = context(target, number, &folder, &memory, &mut addresses)?;
+            let mut context = context(target, number, &folder, memory.as_deref(), &mut addresses)?;
             context.bin.clone_from(&software.bin);
             context.settings.clone_from(settings);
-            make(&context.dir)?;
+            make_folder(&context.dir)?;
+            if let Some(memory) = &context.memory {
+                make_folder(memory)?;
+            }
             let keys = folder.join(format!("{}.keys", context.name));
-            make(&keys)?;
+            make_folder(&keys)?;
             let at = [context.address];
             let part = &target.def.target;
             context.identity = Some(authority.issue(&context.name, &[part], &at, &keys)?);
@@ -96,9 +104,9 @@ impl Cluster {
         }
         let peers: Vec<Peer> = (0..).zip(&contexts).map(peer).collect();
         let keys = folder.join("client.keys");
-        make(&keys)?;
+        make_folder(&keys)?;
         let client = authority.issue("client", &[], &[], &keys)?;
-        let (shell, orders, answers) = shell(&folder, &memory)?;
+        let (shell, orders, answers) = shell(&folder, memory.as_deref())?;
         let mut cluster = Cluster {
             members: Vec::new(),
             client,
@@ -282,15 +290,11 @@ impl Drop for Cluster {
     }
 }
 
-fn make(folder: &Path) -> Result<(), LabError> {
-    fs::create_dir(folder).map_err(LabError::io(format!("make {}", folder.display())))
-}
-
 fn context(
     target: &Target,
     number: u32,
     folder: &Path,
-    memory: &Path,
+    memory: Option<&Path>,
     addresses: &mut Addresses,
 ) -> Result<Context, LabError> {
     let name = format!("{}-{number}", target.def.target);
@@ -308,7 +312,7 @@ fn context(
         pod: name.clone(),
         bin: PathBuf::new(),
         log: dir.join("output.log"),
-        memory: memory.join(&name),
+        memory: memory.map(|memory| memory.join(&name)),
         dir,
         name,
         address,
@@ -365,11 +369,12 @@ fn write_start(rendered: &Rendered, begin: Begin) -> Result<(), LabError> {
 
 type Shell = (Child, ChildStdin, BufReader<ChildStdout>);
 
-fn shell(folder: &Path, memory: &Path) -> Result<Shell, LabError> {
+fn shell(folder: &Path, memory: Option<&Path>) -> Result<Shell, LabError> {
     let what = "start a shell";
     let mut child = Command::new("/bin/sh")
         .args(["-c", SCRIPT, "cluster"])
-        .args([folder, memory])
+        .arg(folder)
+        .args(memory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

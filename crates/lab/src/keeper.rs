@@ -24,7 +24,9 @@ mod server;
 pub use crate::cgroup::fence::Bounds;
 pub(crate) use children::cpu_set;
 pub use client::{Exit, Keeper};
-pub(crate) use folder::{INSTANCE_MARK, default_base, in_memory, name_of, sweep};
+pub(crate) use folder::{
+    INSTANCE_MARK, PrivateFolder, default_base, make_in_memory, name_of, sweep,
+};
 pub(crate) use lines::Lines;
 pub use protocol::{Ending, LinkCounts, Spawn};
 pub use server::{Ground, keeper_main};

@@ -79,6 +79,8 @@ pub struct Local {
     /// The keeper's private folder and, by its last word, the run's name in identities.
     folder: PathBuf,
     run: String,
+    /// What belongs to the private folder in memory; `None`: this machine has no place for it.
+    memory: Option<PathBuf>,
     authority: Authority,
     network: Network,
     software: BTreeMap<String, Software>,
@@ -97,6 +99,7 @@ impl Local {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let run = name.rsplit('-').next().unwrap_or_default().to_owned();
         Ok(Local {
+            memory: keeper::make_in_memory(&folder)?,
             authority: Authority::new(&run)?,
             network,
             keeper: Arc::new(Mutex::new(keeper)),
@@ -238,6 +241,7 @@ impl Environment for Local {
         let name = format!("{}-{}", self.beds, plan.name);
         let folder = self.folder.join(&name);
         make_folder(&folder)?;
+        let memory = self.memory.as_ref().map(|memory| memory.join(&name));
         let pods = self
             .network
             .pods(&plan.topology, &name, &folder, &self.keeper)?;
@@ -253,7 +257,7 @@ impl Environment for Local {
             redirect: network.redirect(),
             exemption: network.exemption,
             needs: &needs,
-            memory: &keeper::in_memory(&self.folder),
+            memory: memory.as_deref(),
         };
         let mut layout = layout::lay_out(plan, &mut ground)?;
         for (pod, capture) in &layout.captures {
@@ -266,8 +270,14 @@ impl Environment for Local {
         }
         let mut rendered = Vec::new();
         let mut identities = self.identities(&layout, &pods, &folder)?;
+        if let Some(memory) = &memory {
+            make_folder(memory)?;
+        }
         for context in &mut layout.contexts {
             make_folder(&context.dir)?;
+            if let Some(memory) = &context.memory {
+                make_folder(memory)?;
+            }
             context.identity = identities.remove(&context.name);
         }
         for (context, instance) in layout.contexts.iter().zip(layout::parts(&plan.topology)) {
@@ -286,7 +296,7 @@ impl Environment for Local {
             pods,
             rendered,
             agents: identities,
-            memory: keeper::in_memory(&self.folder).join(&plan.name),
+            memory,
             software: software
                 .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
                 .collect(),
@@ -321,7 +331,8 @@ fn bounds(limits: &Limits) -> Option<Bounds> {
     Bounds::new(limits.cpu, limits.memory_bytes)
 }
 
-fn make_folder(path: &Path) -> Result<(), LabError> {
+/// Makes a folder that only this user can enter; it must not be there.
+pub(crate) fn make_folder(path: &Path) -> Result<(), LabError> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .mode(0o700)

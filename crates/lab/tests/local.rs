@@ -74,6 +74,30 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
 }
 
 #[test]
+fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
+    use std::os::unix::fs::PermissionsExt;
+    let rig = Rig::new();
+    let start = r#"[/bin/sh, -c, "echo kept > {{ memory }}/record; echo up; sleep 60"]"#;
+    rig.target("keeping", "", start, "{log: up, within: 5s}");
+    let mut local = rig.local();
+    let name = local.folder().file_name().unwrap().to_owned();
+    let memory = std::path::Path::new("/dev/shm").join(name);
+    let mut bed = local.place(&server("keeping")).unwrap();
+    bed.start().unwrap();
+    let of_bed = memory.join("1-b1-arm");
+    for folder in [&memory, &of_bed, &of_bed.join("server")] {
+        let mode = std::fs::metadata(folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700, "{}", folder.display());
+    }
+    let record = of_bed.join("server/record");
+    assert_eq!(std::fs::read_to_string(record).unwrap(), "kept\n");
+    drop(bed);
+    assert!(memory.exists() && !of_bed.exists());
+    drop(local);
+    assert!(!memory.exists());
+}
+
+#[test]
 fn dropping_a_bed_stops_it() {
     let rig = Rig::new();
     let mut local = rig.local();

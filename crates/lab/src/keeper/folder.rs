@@ -109,13 +109,15 @@ fn is_stale(path: &Path) -> bool {
     let Some(owner) = owner_of(&name_of(path)) else {
         return false;
     };
-    let Ok(meta) = fs::symlink_metadata(path) else {
-        return false;
-    };
-    let ours = meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw();
     // A zombie keeps nothing: whoever should reap it may never do so.
     let lives = process::stat(owner).is_some_and(|process| process.is_alive());
-    ours && !lives && !is_locked(path)
+    is_ours(path) && !lives && !is_locked(path)
+}
+
+/// Whether it is a folder, not a link to one, and belongs to this user.
+fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path)
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
 /// The process id in a name of our making.
@@ -139,18 +141,40 @@ pub(crate) fn name_of(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// Where what belongs to a private folder lies in memory, for data that are not to reach a disk.
-pub(crate) fn in_memory(path: &Path) -> PathBuf {
-    Path::new("/dev/shm").join(name_of(path))
+/// Where the system keeps files in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// Makes a folder in memory that belongs to a private folder, for data that are not to reach a disk. `None`: this machine has
+/// no place for such.
+///
+/// # Errors
+/// When there is one already: anybody may make folders there, and the names of private folders can be seen.
+pub(crate) fn make_in_memory(path: &Path) -> Result<Option<PathBuf>, LabError> {
+    let folder = in_memory(path);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Ok(()) => Ok(Some(folder)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(LabError::File {
+            path: folder,
+            reason: String::from(
+                "somebody made this folder before Tare could, and would see or change what is put there; see who it was (`ls -l`), then start again",
+            ),
+        }),
+        Err(_) => Ok(None),
+    }
 }
 
-/// Removes a private folder and what belongs to it in memory.
+fn in_memory(path: &Path) -> PathBuf {
+    Path::new(MEMORY).join(name_of(path))
+}
+
+/// Removes a private folder and what belongs to it in memory, if it is ours.
 fn remove_tree(path: &Path) -> std::io::Result<()> {
     let of_memory = in_memory(path);
-    if owner_of(&name_of(path)).is_some() && of_memory.is_dir() {
-        remove_all(&of_memory)?;
-    }
-    remove_all(path)
+    let is_emptied = match owner_of(&name_of(path)).is_some() && is_ours(&of_memory) {
+        true => remove_all(&of_memory),
+        false => Ok(()),
+    };
+    remove_all(path).and(is_emptied)
 }
 
 fn remove_all(path: &Path) -> std::io::Result<()> {
@@ -168,7 +192,50 @@ fn remove_all(path: &Path) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
     use super::*;
+
+    #[test]
+    fn what_lies_in_memory_is_made_for_us_alone_and_never_taken_over() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::make(base.path()).unwrap();
+        let memory = make_in_memory(folder.path()).unwrap().unwrap();
+        assert_eq!(memory, Path::new("/dev/shm").join(name_of(folder.path())));
+        let mode = fs::symlink_metadata(&memory).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700);
+        let said = make_in_memory(folder.path()).unwrap_err().to_string();
+        assert!(said.contains("somebody made this folder before"), "{said}");
+        fs::write(memory.join("record"), "").unwrap();
+        folder.remove().unwrap();
+        assert!(!memory.exists() && !folder.path().exists());
+        // A link that was put there beforehand leads nowhere of ours.
+        let kept = base.path().join("kept");
+        fs::create_dir(&kept).unwrap();
+        let folder = PrivateFolder::make(base.path()).unwrap();
+        let memory = in_memory(folder.path());
+        symlink(&kept, &memory).unwrap();
+        assert!(make_in_memory(folder.path()).is_err());
+        folder.remove().unwrap();
+        assert!(kept.exists() && !folder.path().exists());
+        fs::remove_file(memory).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_a_stranger_in_memory_is_not_removed_and_keeps_nothing_of_ours() {
+        if !rustix::process::geteuid().is_root() {
+            println!("not root: no folder can be given to another user, so this is not tried");
+            return;
+        }
+        let base = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::make(base.path()).unwrap();
+        let memory = in_memory(folder.path());
+        fs::create_dir(&memory).unwrap();
+        chown(&memory, Some(65_533), None).unwrap();
+        folder.remove().unwrap();
+        assert!(memory.exists() && !folder.path().exists());
+        fs::remove_dir(memory).unwrap();
+    }
 
     #[test]
     fn only_names_of_our_making_are_recognised() {

@@ -48,8 +48,8 @@ pub(crate) struct Placed {
     pub rendered: Vec<Rendered>,
     /// What agents show and trust: instance → files.
     pub agents: BTreeMap<String, Identity>,
-    /// Folder in memory, if anything made it.
-    pub memory: PathBuf,
+    /// Its folder in memory.
+    pub memory: Option<PathBuf>,
     /// Target → `envoy 1.40.0`.
     pub software: BTreeMap<String, String>,
     pub tare: PathBuf,
@@ -406,7 +406,9 @@ impl Drop for LocalBed {
         // What would not stop dies with the keeper at the latest.
         let _ = self.stop();
         let _ = std::fs::remove_dir_all(&self.placed.folder);
-        let _ = std::fs::remove_dir_all(&self.placed.memory);
+        if let Some(memory) = &self.placed.memory {
+            let _ = std::fs::remove_dir_all(memory);
+        }
     }
 }
 

@@ -38,8 +38,8 @@ pub(crate) struct Ground<'a> {
     pub exemption: Exemption,
     /// Target → what it needs of its place; those that need nothing may be left out.
     pub needs: &'a BTreeMap<String, Needs>,
-    /// Where folders in memory can be made.
-    pub memory: &'a Path,
+    /// The bed's folder in memory.
+    pub memory: Option<&'a Path>,
 }
 
 /// What a target needs of its place beyond listeners and an administration page.
@@ -398,7 +398,7 @@ fn context(
         bin: program.clone(),
         log: dir.join(super::LOG),
         dir,
-        memory: ground.memory.join(&plan.name).join(&instance.name),
+        memory: ground.memory.map(|memory| memory.join(&instance.name)),
         exempt: None,
         ports,
         address,

@@ -32,8 +32,9 @@ pub struct Context {
     pub admin: SocketAddr,
     /// Its further ports, by the names that its target gives them.
     pub ports: BTreeMap<String, u16>,
-    /// A folder of its own in memory, for data that are not to reach a disk. Not made; removed with the bed.
-    pub memory: PathBuf,
+    /// A folder of its own in memory, for data that are not to reach a disk; removed with the bed. `None`: not to be had here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<PathBuf>,
     /// How a sidecar that takes redirected traffic makes its own known; `None`: it need not, its group is.
     pub exempt: Option<Exempt>,
     /// Cores it may use; empty: all.

@@ -59,7 +59,7 @@ fn context() -> Context {
         address,
         admin: SocketAddr::new(address, 15_000),
         ports: BTreeMap::new(),
-        memory: PathBuf::from("/memory/t"),
+        memory: Some(PathBuf::from("/memory/t")),
         exempt: None,
         cpus: vec![0],
         settings: Settings::new(),

@@ -214,7 +214,7 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
         log: PathBuf::from("/run/tare/middle/output.log"),
         address,
         admin: SocketAddr::new(address, 15_000),
-        memory: PathBuf::from("/dev/shm/tare/middle"),
+        memory: Some(PathBuf::from("/dev/shm/tare/middle")),
         peers: peers.collect(),
         ports,
         exempt: None,

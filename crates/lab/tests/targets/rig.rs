@@ -132,7 +132,7 @@ pub fn start_with(
         address: stand.address,
         admin,
         ports: BTreeMap::new(),
-        memory: dir.join("memory"),
+        memory: Some(dir.join("memory")),
         exempt: None,
         cpus: Vec::new(),
         settings: Settings::new(),

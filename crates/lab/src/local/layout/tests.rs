@@ -86,7 +86,7 @@ fn placed_with(
             folder: Path::new("/bed"),
             run: "r1",
             needs: &needs,
-            memory: Path::new("/memory"),
+            memory: Some(Path::new("/memory")),
         },
     )
 }
