@@ -9,6 +9,7 @@ use tare_schema::target::{TargetDef, nearest};
 use tare_schema::yaml::FILE_BYTES_MAX;
 
 use crate::LabError;
+use crate::home::{check_target, home};
 
 /// File that makes a folder a target folder.
 const DEFINITION: &str = "target.yaml";
@@ -60,7 +61,7 @@ impl Catalogue {
     /// Of two targets with one name the later folder's wins, and all of them win over the built-in ones.
     ///
     /// # Errors
-    /// The first folder that is wrong, with file, line and column.
+    /// The first folder that is wrong, with file, line and column; one in which somebody else has a say.
     pub fn load(builtin: &Path, extra: &[PathBuf]) -> Result<Catalogue, LabError> {
         let mut catalogue = Catalogue::default();
         for collection in std::iter::once(builtin).chain(extra.iter().map(PathBuf::as_path)) {
@@ -79,6 +80,7 @@ impl Catalogue {
                 .map_err(LabError::io(format!("read {}", collection.display())))?
                 .path();
             if folder.join(DEFINITION).is_file() {
+                check_target(collection, &folder)?;
                 let target = Target::load(&folder)?;
                 self.targets.insert(target.def.target.clone(), target);
             }
@@ -106,30 +108,12 @@ impl Catalogue {
     }
 }
 
-/// The built-in targets: the nearest `targets` folder above the running binary, then above the
-/// working folder, so that both an installed tree and a checkout work.
+/// The built-in targets.
 ///
 /// # Errors
-/// That there is none, and where it was looked for.
+/// As [`home`]: that there are none, or why those that lie around are not used.
 pub fn builtin_folder() -> Result<PathBuf, LabError> {
-    let places = [std::env::current_exe(), std::env::current_dir()];
-    let starts: Vec<PathBuf> = places.into_iter().flatten().collect();
-    starts
-        .iter()
-        .flat_map(|start| start.ancestors())
-        .map(|folder| folder.join("targets"))
-        .find(|folder| folder.join("origin").join(DEFINITION).is_file())
-        .ok_or_else(|| LabError::File {
-            path: PathBuf::from("targets"),
-            reason: format!(
-                "no folder of built-in targets above {}; keep the binary in its checkout",
-                starts
-                    .iter()
-                    .map(|start| start.display().to_string())
-                    .collect::<Vec<_>>()
-                    .join(" or ")
-            ),
-        })
+    Ok(home()?.join("targets"))
 }
 
 #[cfg(test)]

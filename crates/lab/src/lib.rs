@@ -13,6 +13,7 @@ pub mod door;
 pub mod environment;
 pub mod error;
 pub mod fetch;
+pub mod home;
 pub mod keeper;
 pub mod local;
 pub mod observe;

@@ -58,18 +58,6 @@ impl Library {
         }
     }
 
-    /// The first of these directories, or of those above them, that holds `workloads` and `targets`.
-    #[must_use]
-    pub fn home<'a>(starts: impl IntoIterator<Item = &'a Path>) -> Option<PathBuf> {
-        starts
-            .into_iter()
-            .flat_map(Path::ancestors)
-            .find(|directory| {
-                directory.join("workloads").is_dir() && directory.join("targets").is_dir()
-            })
-            .map(Path::to_path_buf)
-    }
-
     /// With further directories, which win over ours.
     #[must_use]
     pub fn with(mut self, workloads: &[PathBuf], targets: &[PathBuf]) -> Library {

@@ -60,7 +60,9 @@ struct Row<'a> {
 
 /// Lists targets, or gets their software.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let catalogue = Catalogue::load(&builtin_folder()?, &args.folders).map_err(input_or_machine)?;
+    let catalogue = builtin_folder()
+        .and_then(|builtin| Catalogue::load(&builtin, &args.folders))
+        .map_err(input_or_machine)?;
     let fetcher = Fetcher::from_env()?;
     let targets = match &args.action {
         None => catalogue.iter().collect(),

@@ -55,7 +55,7 @@ pub enum AddressingArg {
 }
 
 impl ExperimentArgs {
-    /// Where experiments, workloads and targets are found: around the current directory, else around the program.
+    /// Where experiments, workloads and targets are found.
     pub fn library(&self) -> anyhow::Result<Library> {
         for directory in self.targets.iter().chain(&self.workloads) {
             if !directory.is_dir() {
@@ -66,10 +66,7 @@ impl ExperimentArgs {
             }
         }
         let here = std::env::current_dir().context("the current directory cannot be read")?;
-        let program = std::env::current_exe().unwrap_or_default();
-        let home = Library::home([here.as_path(), program.as_path()]).ok_or_else(|| {
-            bad_input("no folders `workloads` and `targets` around here or around the program: start tare in its checkout")
-        })?;
+        let home = tare_lab::home::home().map_err(bad_input)?;
         // Short names in messages: what lies below the current directory is shown from there.
         let home = match home.strip_prefix(&here) {
             Ok(below) => below.to_path_buf(),
