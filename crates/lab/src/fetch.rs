@@ -73,7 +73,8 @@ impl Fetcher {
             .filter_map(|(name, value)| Some((target_of(&name)?, value)))
             .collect();
         Ok(Fetcher {
-            cache,
+            // Helpers have working folders of their own.
+            cache: absolute(&cache),
             own: std::env::current_exe().map_err(LabError::io("find Tare's own binary"))?,
             chosen,
         })
@@ -252,14 +253,21 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
 /// A program by path, or by name in `PATH` and in the folders where Debian puts servers.
 pub(crate) fn locate(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
-        let path = PathBuf::from(program);
+        let path = absolute(Path::new(program));
         return runnable(&path).then_some(path);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
+        // An empty or relative one means whatever the current directory is.
+        .filter(|folder| folder.is_absolute())
         .chain(["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from))
         .map(|folder| folder.join(program))
         .find(|path| runnable(path))
+}
+
+/// The same path from any working folder; as it is when it says nothing.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn runnable(path: &Path) -> bool {

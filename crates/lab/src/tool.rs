@@ -1,17 +1,27 @@
 //! Runs a short helper program (pip, a version command) with a limit and bounded output.
+//!
+//! It is alone in a private folder, so that nothing which lies around where Tare was started becomes part of it, and it leads
+//! a process group, so that nothing it started outlives it. Of Ctrl-C the group hears nothing: Tare decides what ends.
 
-use std::io::Read;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::JoinHandle;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, Signal};
+
+use crate::keeper::{PrivateFolder, default_base};
+use crate::process::raw_pid;
 use crate::sys::{self, ChildSetup, Session};
 
 /// So much of each stream is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
-/// Between looks at the program.
-const PAUSE: Duration = Duration::from_millis(5);
+/// A full pipe (`/proc/sys/fs/pipe-max-size`): what a program had written when it ended, not what somebody goes on writing.
+const PIPE_BYTES_MAX: usize = 1 << 20;
 
 /// What a program said and how it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +52,17 @@ impl Output {
     }
 }
 
-/// Runs a program to its end and kills it at the limit. The error is in words.
+/// Runs a program to its end in an empty private folder, and kills it at the limit. The error is in words.
 pub(crate) fn run(
     words: &[String],
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
-    run_in(Path::new("."), words, env, within)
+    let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
+    let output = run_in(folder.path(), words, env, within);
+    // What cannot be removed now, the next keeper sweeps up.
+    let _ = folder.remove();
+    output
 }
 
 /// The same, in this working folder.
@@ -64,6 +78,7 @@ pub(crate) fn run_in(
         .args(arguments)
         .current_dir(folder)
         .envs(env.iter().copied())
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -83,59 +98,115 @@ pub(crate) fn run_in(
     let mut child = command
         .spawn()
         .map_err(|error| format!("cannot run {program}: {error}"))?;
-    let stdout = drain(child.stdout.take());
-    let stderr = drain(child.stderr.take());
-    let status = wait(&mut child, within);
-    // A grandchild may hold the pipes open: after a kill nothing is waited for.
-    let Some(status) = status else {
-        return Err(format!(
+    let watched = watch(&mut child, within);
+    // Not reaped yet, it keeps its number: the signal can hit nobody else's group.
+    if let Some(group) = raw_pid(child.id()) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("cannot wait for {program}: {error}"))?;
+    match watched.map_err(|error| format!("cannot watch {program}: {error}"))? {
+        Watched::Ended(outputs) => {
+            let [stdout, stderr] = outputs.map(Stream::text);
+            Ok(Output {
+                success: status.success(),
+                how: format!("ended with {status}"),
+                stdout,
+                stderr,
+            })
+        }
+        Watched::OutOfTime => Err(format!(
             "`{}` did not end within {:.0} s",
             words.join(" "),
             within.as_secs_f64()
-        ));
-    };
-    let text = |reader: Option<JoinHandle<Vec<u8>>>| {
-        let bytes = reader.and_then(|reader| reader.join().ok());
-        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
-    };
-    Ok(Output {
-        success: status.success(),
-        how: format!("ended with {status}"),
-        stdout: text(stdout),
-        stderr: text(stderr),
-    })
-}
-
-fn wait(child: &mut Child, within: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + within;
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        if Instant::now() >= deadline {
-            // It may have ended between the two looks; then there is nothing to kill.
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        std::thread::sleep(PAUSE);
+        )),
     }
 }
 
-fn drain(stream: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8>>> {
-    let mut stream = stream?;
-    Some(std::thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut chunk = [0_u8; 8192];
-        while let Ok(read) = stream.read(&mut chunk) {
-            if read == 0 {
-                break;
-            }
-            let room = OUTPUT_BYTES_MAX - kept.len();
-            kept.extend_from_slice(&chunk[..read.min(room)]);
+/// What came of a program, which is not reaped yet.
+enum Watched {
+    /// It has ended; standard output and standard error.
+    Ended([Stream; 2]),
+    OutOfTime,
+}
+
+/// Reads what the program says until it ends, whoever else may still hold its outputs.
+fn watch(child: &mut Child, within: Duration) -> io::Result<Watched> {
+    let deadline = Instant::now() + within;
+    let pid = raw_pid(child.id()).ok_or(io::ErrorKind::InvalidInput)?;
+    let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+    let mut outputs = [
+        Stream::new(child.stdout.take().map(OwnedFd::from))?,
+        Stream::new(child.stderr.take().map(OwnedFd::from))?,
+    ];
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Watched::OutOfTime);
         }
-        kept
-    }))
+        let limit = Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let mut fds = vec![PollFd::new(&process, PollFlags::IN)];
+        let open = outputs.iter().filter_map(|output| output.pipe.as_ref());
+        fds.extend(open.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        match rustix::event::poll(&mut fds, Some(&limit)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let has_ended = !fds[0].revents().is_empty();
+        drop(fds);
+        outputs.iter_mut().for_each(Stream::take);
+        if has_ended {
+            return Ok(Watched::Ended(outputs));
+        }
+    }
+}
+
+/// An output of a program and what is kept of it.
+struct Stream {
+    /// `None` when nothing can come any more.
+    pipe: Option<OwnedFd>,
+    kept: Vec<u8>,
+}
+
+impl Stream {
+    fn new(pipe: Option<OwnedFd>) -> io::Result<Stream> {
+        if let Some(pipe) = &pipe {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok(Stream {
+            pipe,
+            kept: Vec::new(),
+        })
+    }
+
+    /// Takes what is there, at most a full pipe at a time.
+    fn take(&mut self) {
+        let mut chunk = [0_u8; 8192];
+        let mut taken_bytes = 0;
+        while taken_bytes < PIPE_BYTES_MAX
+            && let Some(pipe) = &self.pipe
+        {
+            match rustix::io::read(pipe, &mut chunk[..]) {
+                Ok(0) => self.pipe = None,
+                Ok(read) => {
+                    taken_bytes += read;
+                    let room = OUTPUT_BYTES_MAX - self.kept.len();
+                    self.kept.extend_from_slice(&chunk[..read.min(room)]);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn text(self) -> String {
+        String::from_utf8_lossy(&self.kept).into_owned()
+    }
 }
 
 #[cfg(test)]
@@ -171,6 +242,64 @@ mod tests {
             Duration::from_millis(50),
         );
         assert!(said.unwrap_err().contains("did not end"));
+    }
+
+    /// What became of `sleep`s that were started with this odd number of seconds.
+    fn sleeping(seconds: &str) -> bool {
+        let all = crate::process::snapshot();
+        all.iter().filter(|one| one.is_alive()).any(|one| {
+            std::fs::read(format!("/proc/{}/cmdline", one.pid))
+                .is_ok_and(|words| words == format!("sleep\0{seconds}\0").into_bytes())
+        })
+    }
+
+    fn gone(seconds: &str) -> bool {
+        let deadline = Instant::now() + LONG;
+        while sleeping(seconds) && Instant::now() < deadline {
+            crate::process::pause(Duration::from_millis(5));
+        }
+        !sleeping(seconds)
+    }
+
+    #[test]
+    fn what_a_program_has_started_ends_with_it_and_at_the_limit() {
+        let seconds = ["31001.5", "31002.5"];
+        let begun = Instant::now();
+        let output = sh(&format!("sleep {} & echo done", seconds[0]), LONG).unwrap();
+        assert_eq!(output.stdout, "done\n");
+        assert!(gone(seconds[0]));
+        let script = format!("sleep {} & sleep {0}; true", seconds[1]);
+        assert!(sh(&script, Duration::from_millis(100)).is_err());
+        assert!(gone(seconds[1]));
+        assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn one_that_left_the_group_and_holds_the_outputs_is_not_waited_for() {
+        for script in [
+            "setsid sleep 15 & sleep 0.2; echo out; echo err >&2",
+            "setsid yes & sleep 0.2",
+        ] {
+            let begun = Instant::now();
+            let output = sh(script, LONG).unwrap();
+            assert!(begun.elapsed() < Duration::from_secs(10), "{script}");
+            assert!(
+                script.contains("yes") || output.text() == "out\n\nerr\n",
+                "{output:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_is_alone_in_a_private_folder_that_goes_with_it() {
+        let output = sh("pwd; stat -c %a .; ls; touch left", LONG).unwrap();
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        let [folder, mode] = lines[..] else {
+            panic!("{lines:?}")
+        };
+        assert_ne!(Path::new(folder), std::env::current_dir().unwrap());
+        assert_eq!(mode, "700");
+        assert!(!Path::new(folder).exists());
     }
 
     #[test]

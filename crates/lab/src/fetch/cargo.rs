@@ -6,13 +6,23 @@ use std::time::{Duration, SystemTime};
 
 use tare_schema::target::CargoDef;
 
-use super::{Found, locate};
-use crate::tool;
+use super::{Found, absolute, locate};
+use crate::{home, tool};
 
 /// A first build with everything it depends on, on one slow core.
 const BUILD_LIMIT: Duration = Duration::from_secs(30 * 60);
 /// Folders and files looked at to see whether the sources have changed; a package has far fewer.
 const SOURCES_MAX: usize = 10_000;
+
+/// What cargo and rustup obey in the package's folder and in every folder above it.
+const OBEYED: [&str; 6] = [
+    ".cargo",
+    ".cargo/config",
+    ".cargo/config.toml",
+    "Cargo.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
 
 /// The package, and where its program comes to lie.
 pub(super) struct Package<'a> {
@@ -33,7 +43,7 @@ impl<'a> Package<'a> {
             .filter(|folder| folder.join("CACHEDIR.TAG").is_file());
         Package {
             def,
-            folder: target.join(&def.folder),
+            folder: absolute(&target.join(&def.folder)),
             output: beside.map_or_else(|| cache.join("cargo"), Path::to_owned),
         }
     }
@@ -83,6 +93,12 @@ impl<'a> Package<'a> {
         let cargo = locate("cargo").ok_or_else(|| {
             format!("cargo {name}: no cargo here; install Rust from https://rustup.rs")
         })?;
+        if let Some(file) = home::of_stranger(&self.folder, &OBEYED) {
+            return Err(format!(
+                "cargo {name}: cargo would obey {}, which is somebody else's; remove it, or keep the sources elsewhere",
+                file.display()
+            ));
+        }
         say(&format!(
             "building {name} (the first time takes a minute or two)"
         ));
@@ -96,7 +112,7 @@ impl<'a> Package<'a> {
             format!("--manifest-path={}", manifest.display()),
             format!("--target-dir={}", self.output.display()),
         ];
-        let output = tool::run(&words, &[], BUILD_LIMIT)?;
+        let output = tool::run_in(&self.folder, &words, &[], BUILD_LIMIT)?;
         if !output.success {
             return Err(format!(
                 "cargo {name}: {}: {}",

