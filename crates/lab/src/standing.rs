@@ -1,16 +1,22 @@
 //! Test beds that were put up to look around in: what is known of each, for whoever wants to enter it later.
 //!
-//! It lies in the folder of the bed's keeper, so that it goes when the bed goes, however that happens.
+//! It lies in the folder of the bed's keeper, so that it goes when the bed goes, however that happens. That folder is made where
+//! anybody may make one with such a name: only one of this user that nobody else can enter is believed.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 use crate::environment::Inhabitant;
 use crate::keeper;
+use crate::process::{self, ProcessStat};
 
 /// File in the keeper's folder.
 const FILE: &str = "standing.json";
@@ -19,10 +25,12 @@ const FILE: &str = "standing.json";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A bed that is up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Standing {
     /// Process that holds it: a SIGTERM takes it down.
     pub holder_pid: u32,
+    /// When it was started, in ticks after boot: another process may get its number one day.
+    pub holder_started_ticks: u64,
     /// Experiment.
     pub experiment: String,
     /// Arm.
@@ -38,6 +46,44 @@ pub struct Standing {
 }
 
 impl Standing {
+    /// A bed that this process holds, with nothing in it yet.
+    ///
+    /// # Errors
+    /// When `/proc` does not show this process.
+    pub fn held_here() -> Result<Standing, LabError> {
+        let holder = process::stat(std::process::id()).ok_or_else(|| {
+            LabError::Plan(String::from("/proc does not show this process; mount it"))
+        })?;
+        Ok(Standing {
+            holder_pid: holder.pid,
+            holder_started_ticks: holder.started_ticks,
+            ..Standing::default()
+        })
+    }
+
+    /// The process that holds it; `None`: it has ended, or is no Tare.
+    fn holder(&self) -> Option<ProcessStat> {
+        let holder = process::stat(self.holder_pid)?;
+        let same = holder.is_alive() && holder.started_ticks == self.holder_started_ticks;
+        // The same program as this one, whatever it is called.
+        let tare = process::stat(std::process::id())?.name;
+        (same && holder.name == tare).then_some(holder)
+    }
+
+    /// Asks the holder to take it down. Returns whether it could be asked: it may have ended meanwhile.
+    #[must_use]
+    pub fn ask_to_end(&self) -> bool {
+        let holder = self.holder();
+        holder.is_some_and(|holder| process::send_signal(&holder, Signal::TERM))
+    }
+
+    /// Whether the holder has started this process, itself or through others.
+    #[must_use]
+    pub fn holds(&self, pid: u32) -> bool {
+        let holder = BTreeSet::from([self.holder_pid]);
+        process::with_descendants(&process::snapshot(), &holder).contains(&pid)
+    }
+
     /// Writes it where [`all`] finds it; the folder is that of the bed's keeper.
     ///
     /// # Errors
@@ -64,8 +110,8 @@ pub fn all(base: Option<&Path>) -> Vec<Standing> {
     let mut found: Vec<Standing> = entries
         .flatten()
         .filter(|entry| entry.file_name().to_string_lossy().starts_with("tare-"))
-        .filter_map(|entry| read(&entry.path().join(FILE)))
-        .filter(|standing| crate::process::stat(standing.holder_pid).is_some_and(|p| p.is_alive()))
+        .filter_map(|entry| read(&entry.path()))
+        .filter(|standing| standing.holder().is_some())
         .collect();
     found.sort_by_key(|standing| standing.holder_pid);
     found
@@ -77,44 +123,136 @@ pub fn clean(base: Option<&Path>) -> Vec<PathBuf> {
     keeper::sweep(&base.map_or_else(keeper::default_base, Path::to_owned))
 }
 
-fn read(path: &Path) -> Option<Standing> {
-    let length = fs::metadata(path).ok()?.len();
-    if length > BYTES_MAX {
+/// What lies in a folder, which is that of a keeper of ours, and not a way to have us read something else.
+fn read(folder: &Path) -> Option<Standing> {
+    let (folder, of_folder) = open(rustix::fs::CWD, folder, OFlags::DIRECTORY)?;
+    if Mode::from_raw_mode(of_folder.st_mode) != Mode::RWXU {
         return None;
     }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    let (file, of_file) = open(&folder, Path::new(FILE), OFlags::NONBLOCK)?;
+    if FileType::from_raw_mode(of_file.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let mut text = Vec::new();
+    let mut bounded = File::from(file).take(BYTES_MAX + 1);
+    bounded.read_to_end(&mut text).ok()?;
+    if text.len() as u64 > BYTES_MAX {
+        return None;
+    }
+    serde_json::from_slice(&text).ok()
+}
+
+/// Opens what belongs to this user and is no link.
+fn open(at: impl AsFd, path: &Path, flags: OFlags) -> Option<(OwnedFd, Stat)> {
+    let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(at, path, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&opened).ok()?;
+    (stat.st_uid == rustix::process::geteuid().as_raw()).then_some((opened, stat))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test says where by panicking")]
 
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
+
     use super::*;
 
-    fn standing(holder_pid: u32) -> Standing {
-        Standing {
-            holder_pid,
-            experiment: "study/small".into(),
-            arm: "direct".into(),
-            level: "400/s".into(),
-            addressing: "namespaces".into(),
-            inhabitants: Vec::new(),
-            endpoints: BTreeMap::new(),
-        }
+    /// A private folder of this name, as a keeper makes it.
+    fn folder(base: &Path, name: &str) -> PathBuf {
+        let folder = base.join(name);
+        let mut builder = fs::DirBuilder::new();
+        builder.mode(0o700).create(&folder).unwrap();
+        folder
     }
 
     #[test]
     fn a_bed_is_found_while_its_holder_lives_and_rubbish_is_not_a_bed() {
         let base = tempfile::tempdir().unwrap();
-        for (name, pid) in [("tare-1-a", std::process::id()), ("tare-2-b", u32::MAX - 1)] {
-            let folder = base.path().join(name);
-            fs::create_dir(&folder).unwrap();
-            standing(pid).publish(&folder).unwrap();
+        let ours = Standing::held_here().unwrap();
+        ours.publish(&folder(base.path(), "tare-1-a")).unwrap();
+        let parent = process::stat(std::os::unix::process::parent_id()).unwrap();
+        for (name, pid, ticks) in [
+            ("tare-2-b", u32::MAX - 1, ours.holder_started_ticks),
+            // Another process has got the number; it is no Tare.
+            ("tare-3-c", ours.holder_pid, ours.holder_started_ticks - 1),
+            ("tare-4-d", parent.pid, parent.started_ticks),
+        ] {
+            let other = Standing {
+                holder_pid: pid,
+                holder_started_ticks: ticks,
+                ..ours.clone()
+            };
+            other.publish(&folder(base.path(), name)).unwrap();
+            assert!(!other.ask_to_end());
         }
-        let rubbish = base.path().join("tare-3-c");
-        fs::create_dir(&rubbish).unwrap();
-        fs::write(rubbish.join(FILE), "{").unwrap();
-        let found = all(Some(base.path()));
-        assert_eq!(found, [standing(std::process::id())]);
+        fs::write(folder(base.path(), "tare-5-e").join(FILE), "{").unwrap();
+        assert_eq!(all(Some(base.path())), [ours]);
+    }
+
+    #[test]
+    fn only_a_private_folder_of_this_user_is_believed() {
+        let base = tempfile::tempdir().unwrap();
+        let ours = Standing::held_here().unwrap();
+        let folder = folder(base.path(), "tare-1-a");
+        ours.publish(&folder).unwrap();
+        let found = || all(Some(base.path())).len();
+        assert_eq!(found(), 1);
+        for mode in [0o755, 0o777, 0o1700] {
+            fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(found(), 0, "{mode:o}");
+        }
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        symlink(&folder, base.path().join("tare-2-b")).unwrap();
+        assert_eq!(found(), 1, "a link to it is not another");
+        if !rustix::process::geteuid().is_root() {
+            println!("not root: no file can be given to another user, so this is not tried");
+            return;
+        }
+        for path in [folder.join(FILE), folder.clone()] {
+            chown(&path, Some(65_533), None).unwrap();
+            assert_eq!(found(), 0, "{}", path.display());
+            chown(&path, Some(0), None).unwrap();
+        }
+        assert_eq!(found(), 1);
+    }
+
+    #[test]
+    fn nothing_but_a_regular_file_of_some_length_is_read() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = folder(base.path(), "tare-1-a");
+        let file = folder.join(FILE);
+        Standing::held_here().unwrap().publish(&folder).unwrap();
+        let elsewhere = base.path().join("elsewhere");
+        fs::rename(&file, &elsewhere).unwrap();
+        symlink(&elsewhere, &file).unwrap();
+        assert_eq!(all(Some(base.path())), []);
+        fs::remove_file(&file).unwrap();
+        // Nobody ever writes into this one: whoever waited for that would wait for ever.
+        let kind = FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &file, kind, Mode::RUSR, 0).unwrap();
+        assert_eq!(all(Some(base.path())), []);
+        fs::remove_file(&file).unwrap();
+        let mut text = fs::read(&elsewhere).unwrap();
+        text.resize(BYTES_MAX as usize, b' ');
+        fs::write(&file, &text).unwrap();
+        assert_eq!(all(Some(base.path())).len(), 1);
+        text.push(b' ');
+        fs::write(&file, &text).unwrap();
+        assert_eq!(all(Some(base.path())), []);
+    }
+
+    #[test]
+    fn a_process_that_the_holder_did_not_start_is_not_in_its_bed() {
+        let ours = Standing::held_here().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        assert!(ours.holds(child.id()));
+        assert!(!ours.holds(std::os::unix::process::parent_id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!ours.holds(child.id()));
     }
 }

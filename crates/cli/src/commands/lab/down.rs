@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::bail;
 use tare_lab::standing;
 
 use super::choose::Which;
@@ -31,10 +30,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         false => vec![args.which.one()?],
     };
     for one in &meant {
-        let holder = i32::try_from(one.holder_pid).ok().and_then(Pid::from_raw);
-        let holder = holder.context("the holder's process id is no number of a process")?;
-        kill_process(holder, Signal::TERM)
-            .with_context(|| format!("cannot ask process {} to end", one.holder_pid))?;
+        // One that has just ended by itself needs not be asked: that it is gone is seen below.
+        let _ = one.ask_to_end();
     }
     let begun = Instant::now();
     for one in &meant {

@@ -22,7 +22,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let standing = args.which.one()?;
     let inhabitants = in_pod(&standing, &args.pod)?;
-    let pid = inhabitants.iter().find_map(|one| one.pid);
+    // One that has ended may have left its number to a process of somebody else.
+    let pids = inhabitants.iter().filter_map(|one| one.pid);
+    let pid = pids.into_iter().find(|pid| standing.holds(*pid));
     match pid {
         _ if standing.addressing == "loopback" => {
             let address = inhabitants.first().map(|one| one.address.as_str());

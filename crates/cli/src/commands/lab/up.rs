@@ -66,13 +66,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut bed = local.place(&tare_conduct::bed_plan(&plan, arm, cell, "lab"))?;
     bed.start()?;
     let standing = Standing {
-        holder_pid: std::process::id(),
         experiment: plan.experiment.clone(),
         arm: arm.name.clone(),
         level: cell.level.clone(),
         addressing: local.addressing().to_owned(),
         inhabitants: bed.inhabitants()?,
         endpoints: endpoints(arm, &*bed)?,
+        ..Standing::held_here()?
     };
     standing.publish(local.folder())?;
     print(&ps::text(&standing))?;

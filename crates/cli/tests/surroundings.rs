@@ -1,0 +1,297 @@
+//! What lies around the real binary and belongs to other users: it decides nothing, runs nothing and is not believed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+mod rig;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use rig::{finish, kill, origin, root, stderr, stdout, tare, wait_for};
+use tare_lab::environment::Inhabitant;
+use tare_lab::process;
+use tare_lab::standing::Standing;
+
+const LIMIT: Duration = Duration::from_secs(60);
+/// A user that nobody is.
+const STRANGER: u32 = 65_533;
+
+/// Whether files can be given to a stranger; says so where not.
+fn can_give_away() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("not root: no file can be given to another user, so this is not tried");
+    }
+    is_root
+}
+
+/// Gives a folder and all that is in it to a user.
+fn give(path: &Path, user: u32) {
+    chown(path, Some(user), None).unwrap();
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path(), user);
+        }
+    }
+}
+
+/// A place with a program, and a library whose only target leaves a mark when anything of it is run.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        for folder in [
+            "bin",
+            "library/below",
+            "library/workloads",
+            "library/targets/trap",
+        ] {
+            fs::create_dir_all(place.path(folder)).unwrap();
+        }
+        for folder in [
+            "",
+            "library",
+            "library/workloads",
+            "library/targets",
+            "library/targets/trap",
+        ] {
+            fs::set_permissions(place.path(folder), Permissions::from_mode(0o755)).unwrap();
+        }
+        place.target("{path: sh}");
+        fs::copy(env!("CARGO_BIN_EXE_tare"), place.path("bin/tare")).unwrap();
+        place
+    }
+
+    fn target(&self, get: &str) {
+        let text = format!(
+            "target: trap\nabout: leaves a mark\nget: [{get}]\nversion: {{command: [sh, -c, 'touch {}; echo version 1'], pattern: 'version (\\S+)'}}\nroles: [app]\nspeaks: [http1]\nstart: [x]\nready: {{tcp: x, within: 1s}}\n",
+            self.mark().display()
+        );
+        let file = self.path("library/targets/trap/target.yaml");
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.path("mark")
+    }
+
+    /// The program that lies here, started in this folder, without a word of where its library is.
+    fn tare(&self, words: &[&str], here: &str) -> Command {
+        let mut command = Command::new(self.path("bin/tare"));
+        command
+            .args(words)
+            .env_remove("TARE_HOME")
+            .env("TARE_CACHE", self.path("cache"))
+            .current_dir(self.path(here));
+        command
+    }
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_no_library_and_nothing_of_it_is_run() {
+    if !can_give_away() {
+        return;
+    }
+    let place = Place::new();
+    let library = place.path("library");
+    let targets = |place: &Place| finish(&mut place.tare(&["targets"], "library/below"), LIMIT);
+    give(&library, STRANGER);
+    for words in [
+        &["targets"][..],
+        &["targets", "fetch", "trap"],
+        &["doctor"],
+        &["plan", "sidecar"],
+        &["run", "sidecar"],
+        &["lab", "up", "direct"],
+    ] {
+        let output = finish(&mut place.tare(words, "library/below"), LIMIT);
+        let said = stderr(&output);
+        let whose = format!("targets belongs to user {STRANGER}; if you trust this folder");
+        assert!(said.contains(&whose), "{words:?}: {said}");
+        assert!(
+            said.contains(&format!("set TARE_HOME={}", library.display())),
+            "{said}"
+        );
+        assert!(
+            !output.status.success() && !place.mark().exists(),
+            "{words:?}"
+        );
+    }
+    // Who names it wants it.
+    let mut named = place.tare(&["targets"], "library/below");
+    let output = finish(named.env("TARE_HOME", &library), LIMIT);
+    assert!(
+        output.status.success() && place.mark().exists(),
+        "{}",
+        stderr(&output)
+    );
+    fs::remove_file(place.mark()).unwrap();
+    // A file of his in a library of ours.
+    give(&library, 0);
+    give(&library.join("targets/trap/target.yaml"), STRANGER);
+    let output = targets(&place);
+    let whose = format!("target.yaml belongs to user {STRANGER}; if you trust it");
+    assert!(stderr(&output).contains(&whose), "{}", stderr(&output));
+    assert!(output.status.code() == Some(2) && !place.mark().exists());
+    give(&library, 0);
+    assert!(targets(&place).status.success() && place.mark().exists());
+}
+
+#[test]
+fn an_experiment_of_a_stranger_is_data_and_can_be_planned() {
+    let place = Place::new();
+    let here = place.path("library");
+    fs::copy(
+        root().join("experiments/istio-performance/sidecar.yaml"),
+        here.join("theirs.yaml"),
+    )
+    .unwrap();
+    let echo = here.join("workloads/echo");
+    fs::create_dir(&echo).unwrap();
+    for entry in fs::read_dir(root().join("workloads/echo")).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), echo.join(entry.file_name())).unwrap();
+    }
+    if can_give_away() {
+        give(&here, STRANGER);
+    }
+    let mut command = tare(&["plan", "theirs.yaml", "--workloads", "workloads", "--json"]);
+    let output = finish(command.current_dir(&here), LIMIT);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let plan: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(plan["plan"]["experiment"], "theirs");
+    assert!(!place.mark().exists());
+}
+
+#[test]
+fn a_python_module_that_lies_around_is_not_pythons() {
+    let place = Place::new();
+    let sum = "0".repeat(64);
+    let wheel = format!(
+        "{{pip: {{package: no-such-package, version: '1', member: x, sha256: {{{}: '{sum}'}}}}}}",
+        std::env::consts::ARCH
+    );
+    place.target(&wheel);
+    let around = place.path("around");
+    fs::create_dir(&around).unwrap();
+    for name in ["pip.py", "zipfile.py", "runpy.py"] {
+        let text = format!("open('{}', 'w')\n", place.mark().display());
+        fs::write(around.join(name), text).unwrap();
+    }
+    let mut command = place.tare(&["targets", "fetch", "trap"], "around");
+    command
+        .env("TARE_HOME", place.path("library"))
+        .env("PYTHONPATH", &around)
+        // Nobody listens there: pip is to fail at once.
+        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+        .env("PIP_RETRIES", "0");
+    let output = finish(&mut command, LIMIT);
+    assert!(
+        stderr(&output).contains("pip no-such-package==1: "),
+        "{}",
+        stderr(&output)
+    );
+    assert!(!place.mark().exists(), "{}", stderr(&output));
+}
+
+/// `tare lab`, which looks for beds in this folder.
+fn lab(base: &Path, words: &[&str]) -> Output {
+    let words: Vec<&str> = ["lab"].iter().chain(words).copied().collect();
+    finish(tare(&words).env("XDG_RUNTIME_DIR", base), LIMIT)
+}
+
+#[test]
+fn what_a_stranger_says_of_a_bed_signals_prints_and_enters_nothing() {
+    if !can_give_away() {
+        return;
+    }
+    let (mut victim, _) = origin(&[]);
+    let pid = victim.0.id();
+    let base = tempfile::tempdir().unwrap();
+    let secret = base.path().join("secret");
+    fs::write(&secret, "the secret\n").unwrap();
+    let folder = base.path().join("tare-1-0123456789abcdef");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    let standing = Standing {
+        holder_pid: pid,
+        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        addressing: "namespaces".into(),
+        inhabitants: vec![Inhabitant {
+            pod: "server".into(),
+            address: "10.0.0.1".into(),
+            instance: "server".into(),
+            role: "app".into(),
+            software: None,
+            pid: Some(pid),
+            log: Some(secret),
+        }],
+        ..Standing::default()
+    };
+    standing.publish(&folder).unwrap();
+    let logs = || lab(base.path(), &["logs", "server"]);
+    let entered = || lab(base.path(), &["exec", "server", "echo", "inside"]);
+    give(&folder, STRANGER);
+    assert_eq!(stdout(&lab(base.path(), &["ps", "--json"])), "[]\n");
+    for output in [logs(), entered(), lab(base.path(), &["down"])] {
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("no such test bed is up"));
+        assert_eq!(stdout(&output), "");
+    }
+    assert!(lab(base.path(), &["down", "--all"]).status.success());
+    assert!(victim.0.try_wait().unwrap().is_none(), "it was ended");
+    // The same of ours is believed.
+    give(&folder, 0);
+    assert_eq!(stdout(&logs()), "the secret\n");
+    assert_eq!(stdout(&entered()), "inside\n", "{}", stderr(&entered()));
+    let down = lab(base.path(), &["down"]);
+    assert!(down.status.success(), "{}", stderr(&down));
+    wait_for(LIMIT, "end of the holder", || victim.0.try_wait().unwrap());
+}
+
+#[test]
+fn a_process_that_has_left_its_number_in_a_bed_is_not_entered() {
+    let (holder, _) = origin(&[]);
+    let (other, _) = origin(&[]);
+    let base = tempfile::tempdir().unwrap();
+    let folder = base.path().join("tare-1-0123456789abcdef");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    let pid = holder.0.id();
+    let standing = Standing {
+        holder_pid: pid,
+        holder_started_ticks: process::stat(pid).unwrap().started_ticks,
+        addressing: "namespaces".into(),
+        inhabitants: vec![Inhabitant {
+            pod: "server".into(),
+            address: String::new(),
+            instance: "server".into(),
+            role: "app".into(),
+            software: None,
+            pid: Some(other.0.id()),
+            log: None,
+        }],
+        ..Standing::default()
+    };
+    standing.publish(&folder).unwrap();
+    let output = lab(base.path(), &["exec", "server", "echo", "inside"]);
+    assert!(
+        stderr(&output).contains("nothing runs in server"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(stdout(&output), "");
+    kill(pid, "TERM");
+}
