@@ -34,6 +34,18 @@ pub enum ReadError {
         /// Why.
         why: String,
     },
+    /// Two records that count are of one slot, and only one of them can be this run's.
+    #[error(
+        "{first} and {second} are both fit trials of {slot}, and a run has one: move the folder of the one that is not this run's out of it"
+    )]
+    Twice {
+        /// The record with the lower number.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// Arm, level, block and copy, in words.
+        slot: String,
+    },
     /// It was written by a newer Tare.
     #[error(
         "{path} has format version {found}, this tare reads up to {FORMAT_VERSION}: use the tare that wrote it, or a newer one"
@@ -88,7 +100,7 @@ impl Run {
 /// is no run.
 ///
 /// # Errors
-/// When the folder or its plan cannot be used.
+/// When the folder or its plan cannot be used, or two trials that count are of one slot.
 pub fn read(folder: &Path) -> Result<Run, ReadError> {
     if !folder.is_dir() {
         return Err(ReadError::NoFolder(folder.to_path_buf()));
@@ -110,6 +122,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     );
     let state = keep(&mut skipped, "run.json", json(&folder.join("run.json")));
     let trials = trials(folder, &plan, &mut skipped);
+    once_each(&trials)?;
     Ok(Run {
         folder: folder.to_path_buf(),
         plan,
@@ -153,6 +166,33 @@ fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
     }
     trials.sort_by_key(|trial| trial.record.trial);
     trials
+}
+
+/// A slot (block, arm, level and copy) has one trial that counts: of two, a view would show one and merge both.
+fn once_each(trials: &[Trial]) -> Result<(), ReadError> {
+    let mut known = BTreeMap::new();
+    for trial in trials {
+        let record = &trial.record;
+        if record.superseded || !record.status.is_fit() {
+            continue;
+        }
+        let slot = (record.block, &record.arm, &record.level, record.copy);
+        if let Some(first) = known.insert(slot, trial) {
+            let copy = match record.copy {
+                0 => "",
+                _ => ", second copy",
+            };
+            return Err(ReadError::Twice {
+                first: first.folder.join("record.json"),
+                second: trial.folder.join("record.json"),
+                slot: format!(
+                    "{} at {} in block {}{copy}",
+                    record.arm, record.level, record.block
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Sub-folders of `trials` by name, as many as are read; links are none.

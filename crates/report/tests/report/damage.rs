@@ -195,3 +195,50 @@ fn an_arm_that_was_not_run_is_listed_as_such_and_harms_no_other() {
     );
     assert_eq!(view.run.blocks_complete, 5);
 }
+
+#[test]
+fn a_slot_with_two_trials_that_count_is_refused_with_both_names() {
+    let place = tempfile::tempdir().unwrap();
+    let run = SampleRun {
+        rates_per_s: vec![400],
+        window_s: 1,
+        ..SampleRun::sidecar()
+    };
+    let folder = run.write(place.path()).unwrap();
+    let (one, two) = (folder.join("trials/0003"), folder.join("trials/0077"));
+    fs::create_dir(&two).unwrap();
+    for name in ["latency.hlog", "lateness.hlog"] {
+        fs::copy(one.join(name), two.join(name)).unwrap();
+    }
+    let text = fs::read_to_string(one.join("record.json")).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (arm, block) = (record["arm"].clone(), record["block"].clone());
+    let mut write = |field: &str, value: serde_json::Value| {
+        record[field] = value;
+        fs::write(two.join("record.json"), record.to_string()).unwrap();
+        tare_report::read(&folder)
+    };
+    // A repeat is as little a second value as a copied folder.
+    for (field, value) in [("trial", 77), ("attempt", 1)] {
+        let error = write(field, value.into()).err().unwrap().to_string();
+        let arm = arm.as_str().unwrap();
+        for wanted in [
+            "trials/0003/record.json",
+            "trials/0077/record.json",
+            &format!("{arm} at 400/s in block {block}"),
+            "move the folder",
+        ] {
+            assert!(error.contains(wanted), "{wanted}: {error}");
+        }
+    }
+    // What was measured again, or did not count, may stand beside it.
+    let unfit = serde_json::json!({"status": "unfit", "reasons": ["late"]});
+    assert!(write("status", unfit).is_ok());
+    write("status", serde_json::json!({"status": "fit"}))
+        .err()
+        .unwrap();
+    assert!(write("superseded", true.into()).is_ok());
+    write("superseded", false.into()).err().unwrap();
+    // Another copy of the baseline is a slot of its own.
+    assert!(write("copy", 7.into()).is_ok());
+}
