@@ -44,6 +44,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         right: roles(|role| role.right),
         errors: roles(|role| role.errors),
         unfinished: roles(|role| role.unfinished),
+        failed: trials.failed.get(name).cloned().unwrap_or_default(),
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
         no_verdict: no_verdict(fit.len(), tries.rerun_or_missing, tries.planned),
         outcomes: outcomes(&records),

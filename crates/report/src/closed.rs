@@ -31,6 +31,20 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
         }
         points.extend(clients(level).zip(throughput(level, arm)));
     }
+    if points.len() < 2 {
+        return None;
+    }
+    // Who is refused asks again sooner: what is carried then is no capacity.
+    for level in &view.levels {
+        let cell = level.cells.iter().find(|cell| cell.arm == *arm);
+        let failed = cell.map(|cell| &cell.failed);
+        if let Some(failed) = failed.filter(|one| one.unjudged.contains(&Metric::Throughput)) {
+            return Some(format!(
+                "No knee of {arm} is named: {} of the {} failed at {}.",
+                failed.text, failed.what, level.name
+            ));
+        }
+    }
     points.sort_by_key(|(clients, _)| *clients);
     let most = points
         .iter()
@@ -40,9 +54,6 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     let (clients, carried) = *points
         .iter()
         .find(|(_, carried)| *carried >= SHARE * most)?;
-    if points.len() < 2 {
-        return None;
-    }
     let figure = quantity::figure(Unit::PerSecond, Some(Figured::exact(carried)));
     Some(if clients == last {
         format!("{arm} carries most with {last} clients ({figure}): its knee may lie beyond them.")

@@ -5,9 +5,9 @@ use tare_schema::shown::shown;
 use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
 /// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded. What passed through pods and between sites, what the machine did, what parts say of
-/// themselves and what each step of a waterfall adds follow, over all blocks, so without one; round trips between sites belong to no
-/// level and no arm.
+/// line; values are in the unit named, unrounded. The share of exchanges that failed, what passed through pods and between sites,
+/// what the machine did, what parts say of themselves and what each step of a waterfall adds follow, over all blocks, so without
+/// one; round trips between sites belong to no level and no arm.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -27,6 +27,14 @@ pub fn csv(view: &View) -> String {
                     text.push_str(&fields.join(","));
                     text.push('\n');
                 }
+            }
+        }
+    }
+    for level in &view.levels {
+        for cell in &level.cells {
+            if let Some(share) = cell.failed.share {
+                let (level, arm) = (quoted(&level.name), quoted(&cell.arm));
+                text.push_str(&format!("{level},{arm},,failed,{share},share\n"));
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::latency::Figured;
 use crate::quantity::{self, MISSING};
 
 pub mod disturbance;
+pub mod failures;
 pub mod levels;
 pub mod network;
 pub mod published;

@@ -2,7 +2,7 @@
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, NoiseFloor, Plan};
-use tare_schema::view::{Family as FamilyName, Interval, Noise, Outcome, Overhead};
+use tare_schema::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
 use tare_stats::Latencies;
 use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
 use tare_stats::paired::{
@@ -10,6 +10,7 @@ use tare_stats::paired::{
 };
 use tare_stats::power::{Design, detectable};
 
+use crate::failures;
 use crate::missing;
 use crate::quantity::{self, Sign};
 use crate::steps::steps;
@@ -25,6 +26,8 @@ pub struct Judged {
     pub overheads: Vec<Overhead>,
     /// Noise per level and metric.
     pub noise: Vec<Noise>,
+    /// Comparisons in which exchanges failed. A step's are those of its arms against the baseline.
+    pub failures: Vec<FailureView>,
 }
 
 /// Cells that are compared with one cell.
@@ -64,6 +67,12 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
     };
     let step = Family::new(1, cells(FamilyName::Step), metrics);
     for group in &groups {
+        if group.family == FamilyName::Primary {
+            let reported = group.reported.iter();
+            let failed =
+                reported.filter_map(|cell| failures::compared(plan, trials, &group.base, cell));
+            judged.failures.extend(failed);
+        }
         for metric in Metric::ALL {
             let is_primary = plan.primary.contains(&metric);
             let family = match group.family {
@@ -251,8 +260,12 @@ impl Judge<'_> {
         Table::new(self.group.copies, self.group.others.len(), &rows).ok()
     }
 
-    /// A value that may be compared; a lower bound may not.
+    /// A value that may be compared; a lower bound may not, nor what too many failures left.
     fn value(&self, cell: &CellName, block: u32, copy: u32) -> Option<f64> {
+        let failed = self.trials.failed.get(cell);
+        if failed.is_some_and(|failed| failed.unjudged.contains(&self.metric)) {
+            return None;
+        }
         let figured = self
             .trials
             .cells
@@ -345,6 +358,16 @@ impl Judge<'_> {
             return Outcome::None {
                 why: BOUNDED.into(),
             };
+        }
+        let base = &self.group.base;
+        let there = match base.1 == cell.1 {
+            true => format!(" in {}", base.0),
+            false => format!(" at {}", base.1),
+        };
+        let failed = |cell: &CellName| self.trials.failed.get(cell);
+        if let Some(why) = failures::why(self.metric, [(failed(cell), ""), (failed(base), &there)])
+        {
+            return Outcome::None { why };
         }
         let unknown = |cell: &CellName| {
             let trials = self.trials.cells.get(cell);

@@ -11,6 +11,7 @@ pub mod csv;
 mod disturbance;
 mod factor;
 mod facts;
+mod failures;
 mod full;
 mod grid;
 pub mod html;

@@ -46,6 +46,7 @@ pub fn markdown(view: &View) -> String {
         Compare::Arms => levels_apart(&mut text, view),
         Compare::Levels => levels_together(&mut text, view),
     }
+    section(&mut text, "What failed", &grid::failures::failures(view));
     section(
         &mut text,
         "Throughput by level: right answers per second, median of the blocks",

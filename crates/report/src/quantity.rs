@@ -137,6 +137,12 @@ pub fn cores(interval: &Interval, sign: Sign) -> String {
     spread(interval, 1.0, " cores", sign)
 }
 
+/// A difference of two shares with its interval: `3.2 percentage points (3.0–3.4)`.
+#[must_use]
+pub fn points(difference: &Interval) -> String {
+    spread(difference, 0.01, " percentage points", Sign::Spoken)
+}
+
 /// A ratio with its interval as a percentage: `+12 % (10–14)`.
 #[must_use]
 pub fn change(ratio: &Interval, sign: Sign) -> String {

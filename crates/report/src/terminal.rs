@@ -50,6 +50,11 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         Compare::Arms => view.levels.iter().for_each(|level| page.level(view, level)),
         Compare::Levels => page.levels(view),
     }
+    let failed = grid::failures::failures(view);
+    if !failed.rows.is_empty() {
+        page.title("what failed");
+        page.grid(&[failed]);
+    }
     page.requests(view);
     for disturbance in &view.disturbances {
         page.disturbance(disturbance);
@@ -141,7 +146,17 @@ fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<Str
 
 /// A column of short figures stands to the right; sentences do not.
 fn is_figures(grid: &Grid, place: usize) -> bool {
-    !["outcome", "source", "why", "bar", "done"].contains(&grid.header[place].as_str())
+    ![
+        "outcome",
+        "source",
+        "why",
+        "bar",
+        "done",
+        "failed",
+        "there",
+        "no verdict on",
+    ]
+    .contains(&grid.header[place].as_str())
 }
 
 /// Characters of a line without escape sequences; everything printed here is one column wide.

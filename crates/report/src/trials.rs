@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Arm, NoiseFloor, Plan};
 use tare_schema::record::{RunProgress, TrialStatus};
-use tare_schema::view::TrialRow;
+use tare_schema::view::{FailedShare, TrialRow};
 
+use crate::failures;
 use crate::latency::{self, Figured};
 use crate::measure::{Measured, Merged, measure};
 use crate::read::{Run, Trial};
@@ -28,6 +29,8 @@ pub struct Trials<'a> {
     pub cells: BTreeMap<CellName, BTreeMap<(u32, u32), Measured<'a>>>,
     /// Their observations, merged over the trials of copy 0.
     pub merged: BTreeMap<CellName, Merged>,
+    /// What failed of them, by cell.
+    pub failed: BTreeMap<CellName, FailedShare>,
     /// How often something was tried, by cell.
     pub tries: BTreeMap<CellName, Tries>,
     /// Every trial.
@@ -161,6 +164,11 @@ pub fn trials(run: &Run) -> Trials<'_> {
             .entry(cell)
             .or_default()
             .insert((record.block, record.copy), measured);
+    }
+    for (cell, measured) in &all.cells {
+        let records: Vec<_> = measured.values().map(|one| one.record).collect();
+        let failed = failures::of_cell(&run.plan, cell, &records);
+        all.failed.insert(cell.clone(), failed);
     }
     count_tries(run, &mut all);
     all

@@ -46,6 +46,7 @@ pub fn view(run: &Run) -> View {
         levels,
         requests_at: plan.requests_at.clone(),
         overheads: judged.overheads,
+        failures: judged.failures,
         disturbances,
         waterfalls: waterfall::waterfalls(plan, &trials),
         published: Vec::new(),

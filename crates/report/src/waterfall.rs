@@ -20,7 +20,7 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
     }
     let mut all = Vec::new();
     for level in &plan.levels {
-        for metric in METRICS.into_iter().filter(|metric| applies(plan, *metric)) {
+        for metric in metrics(plan) {
             let sequences: Vec<WaterfallSequence> = plan
                 .waterfall
                 .iter()
@@ -38,6 +38,11 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
         }
     }
     all
+}
+
+/// What is taken apart, if the plan asks for it.
+pub fn metrics(plan: &Plan) -> impl Iterator<Item = Metric> {
+    METRICS.into_iter().filter(|metric| applies(plan, *metric))
 }
 
 /// What proxies cost can be taken apart only where every arm has some.
@@ -66,13 +71,13 @@ fn of_sequence(
             sequence.arms.iter().map(value).collect()
         })
         .collect();
-    let found = telescope(&rows);
+    let found = telescope(&rows).map(|found| Known::of(trials, level, metric, sequence, &found));
     let unit = metric.unit();
     let shown = |mean: Option<f64>| mean.map_or_else(missing, |mean| quantity::value(unit, mean));
     let ends = found.as_ref().map(|found| &found.means);
-    let start = ends.and_then(|means| means.first().copied());
-    let end = ends.and_then(|means| means.last().copied());
-    let total = found.as_ref().map(|found| interval(found.total));
+    let start = ends.and_then(|means| *means.first()?);
+    let end = ends.and_then(|means| *means.last()?);
+    let total = found.as_ref().and_then(|found| found.total);
     WaterfallSequence {
         name: sequence.name.clone(),
         order: sequence.arms.join(" → "),
@@ -93,26 +98,61 @@ fn of_sequence(
     }
 }
 
+/// What of an order can be told: nothing that begins or ends with an arm of which too much failed.
+struct Known {
+    blocks: usize,
+    means: Vec<Option<f64>>,
+    steps: Vec<Option<Interval>>,
+    total: Option<Interval>,
+}
+
+impl Known {
+    fn of(
+        trials: &Trials<'_>,
+        level: &Level,
+        metric: Metric,
+        sequence: &Sequence,
+        found: &Telescope,
+    ) -> Known {
+        let is_told = |arm: &String| {
+            let failed = trials.failed.get(&(arm.clone(), level.name.clone()));
+            failed.is_none_or(|failed| !failed.unjudged.contains(&metric))
+        };
+        let told: Vec<bool> = sequence.arms.iter().map(is_told).collect();
+        let between =
+            |from: usize, to: usize, part: Part| (told[from] && told[to]).then(|| interval(part));
+        let means = found.means.iter().zip(&told);
+        let steps = found.steps.iter().enumerate();
+        Known {
+            blocks: found.blocks,
+            means: means.map(|(mean, told)| told.then_some(*mean)).collect(),
+            steps: steps
+                .map(|(place, step)| between(place, place + 1, *step))
+                .collect(),
+            total: between(0, told.len() - 1, found.total),
+        }
+    }
+}
+
 fn steps(
     plan: &Plan,
     sequence: &Sequence,
-    found: Option<&Telescope>,
+    found: Option<&Known>,
     metric: Metric,
 ) -> Vec<WaterfallStep> {
     let arm = |name: &str| -> Option<&Arm> { plan.arms.iter().find(|arm| arm.name == name) };
-    let total = found.map(|found| found.total.estimate);
+    let total = found.and_then(|found| Some(found.total?.estimate));
     sequence
         .arms
         .windows(2)
         .enumerate()
         .map(|(place, pair)| {
-            let added = found.and_then(|found| found.steps.get(place).copied());
-            let mean = |at: usize| found.and_then(|found| found.means.get(at).copied());
+            let added = found.and_then(|found| *found.steps.get(place)?);
+            let mean = |at: usize| found.and_then(|found| *found.means.get(at)?);
             let share_text = match (added, total) {
                 (Some(added), Some(total)) if total > 0.0 => share(added.estimate / total),
                 _ => missing(),
             };
-            let added = added.map(interval);
             let what = match (sequence.adds.get(&pair[1]), arm(&pair[0]), arm(&pair[1])) {
                 (Some(said), _, _) => Some(said.clone()),
                 (None, Some(small), Some(large)) => what::added(small, large),

@@ -8,6 +8,7 @@
 //! - waterfalls: sums taken apart
 //! - closed: clients that wait for their answers
 //! - levels: levels compared with each other, records, and what parts say of themselves
+//! - failures: exchanges that failed, and verdicts that are not given for it
 //! - beside: packets, the machine, published figures, and why a figure is missing
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
@@ -21,6 +22,8 @@ mod beside;
 mod closed;
 #[path = "report/damage.rs"]
 mod damage;
+#[path = "report/failures.rs"]
+mod failures;
 #[path = "report/levels.rs"]
 mod levels;
 #[path = "report/planted.rs"]

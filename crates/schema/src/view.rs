@@ -11,6 +11,7 @@ use crate::record::{Check, RunProgress};
 mod as_published;
 mod disturbance;
 mod factor;
+mod failures;
 mod links;
 mod network;
 mod points;
@@ -22,6 +23,7 @@ mod waterfall;
 pub use as_published::{AsPublished, AsPublishedRow};
 pub use disturbance::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
 pub use factor::{FactorLine, FactorPoint, FactorView};
+pub use failures::{FailedShare, FailureView};
 pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
 pub use points::{CurvePoint, TimePoint};
@@ -52,6 +54,9 @@ pub struct View {
     pub requests_at: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
+    /// Comparisons in which exchanges failed: too many for a verdict, or more on one side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureView>,
     /// What was done to test beds during trials, and what came of it; a cell each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<DisturbanceView>,
@@ -225,6 +230,9 @@ pub struct CellView {
     pub errors: u64,
     /// Unfinished, all trials.
     pub unfinished: u64,
+    /// What of its exchanges failed, and which metrics have no verdict for it.
+    #[serde(default)]
+    pub failed: FailedShare,
     /// Fit trials in which the parts' cores were busier than the plan's limit.
     pub trials_saturated: u32,
     /// Why this cell takes no part in a verdict, if it does not.

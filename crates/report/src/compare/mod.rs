@@ -6,15 +6,17 @@ mod text;
 use serde::Serialize;
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Plan;
-use tare_schema::view::{Family, Interval, Outcome, Sentence, SentenceKind, View};
+use tare_schema::view::{FailedShare, Family, Interval, Outcome, Sentence, SentenceKind, View};
 use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
 use tare_stats::paired::Trials as Went;
 use tare_stats::{Latencies, unpaired};
 
+use crate::failures;
 use crate::judge::{BOUNDED, outcome_text};
 use crate::quantity::{self, Sign};
 use crate::read::Run;
 use crate::trials::{Trials, trials};
+use crate::verdict::of_failures;
 
 pub use text::{markdown, terminal};
 
@@ -128,7 +130,8 @@ pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunCompariso
         .collect();
     let mut changed = against;
     changed.extend(differences::that_matter(before, after));
-    let verdict = verdict(&rows, &views, &changed);
+    let failed = failed(&judge, &cells);
+    let verdict = verdict(&rows, &views, &changed, failed);
     Ok(RunComparison {
         version: tare_schema::FORMAT_VERSION,
         before: name(&views.0),
@@ -177,6 +180,16 @@ impl Judge<'_> {
             return None;
         }
         let is_bounded = before.is_bounded || after.is_bounded;
+        let [failed_before, failed_after] = self.failed(cell);
+        let failed = failures::why(
+            metric,
+            [
+                (failed_after, " in the run after"),
+                (failed_before, " in the run before"),
+            ],
+        );
+        // What is left of such a metric are its better blocks, or answers: their ratio would flatter it.
+        let is_told = !is_bounded && failed.is_none();
         let is_primary = self.plan.primary.contains(&metric);
         let margin = self.margin(cell, metric);
         let question = unpaired::Question {
@@ -192,29 +205,25 @@ impl Judge<'_> {
         };
         let found = unpaired::compare(&question).ok()?;
         let ends = found.deciding;
-        // What is left of a bounded metric are its better blocks: their ratio would flatter it.
-        let ratio = found
-            .ratio
-            .filter(|_| !is_bounded)
-            .map(|estimate| Interval {
-                estimate,
-                low: ends.map(|ends| ends.low),
-                high: ends.map(|ends| ends.high),
-            });
+        let ratio = found.ratio.filter(|_| is_told).map(|estimate| Interval {
+            estimate,
+            low: ends.map(|ends| ends.low),
+            high: ends.map(|ends| ends.high),
+        });
         let added = found
             .difference
-            .filter(|_| !is_bounded)
+            .filter(|_| is_told)
             .map(|difference| Interval {
                 estimate: difference.estimate,
                 low: Some(difference.low),
                 high: Some(difference.high),
             });
-        let outcome = if is_bounded {
-            Outcome::None {
+        let outcome = match failed {
+            _ if is_bounded => Outcome::None {
                 why: BOUNDED.into(),
-            }
-        } else {
-            outcome(found.outcome, is_primary)
+            },
+            Some(why) => Outcome::None { why },
+            None => outcome(found.outcome, is_primary),
         };
         Some(Row {
             level: cell.1.clone(),
@@ -238,6 +247,11 @@ impl Judge<'_> {
             margin,
             outcome,
         })
+    }
+
+    /// What failed of a cell, before and after.
+    fn failed(&self, cell: &(String, String)) -> [Option<&FailedShare>; 2] {
+        [self.measured.0, self.measured.1].map(|trials| trials.failed.get(cell))
     }
 
     /// The larger of the declared margin and the noise floors that both runs measured.
@@ -334,10 +348,36 @@ fn outcome(found: judged::Outcome, is_primary: bool) -> Outcome {
     }
 }
 
+/// What failed in a cell, where it is not the same in both runs or leaves a metric without a verdict: then it is a finding.
+fn failed(judge: &Judge<'_>, cells: &[(String, String)]) -> Vec<(SentenceKind, String)> {
+    let mut texts = Vec::new();
+    for cell in cells {
+        let [Some(before), Some(after)] = judge.failed(cell) else {
+            continue;
+        };
+        let no_verdict = failures::unjudged(judge.plan.primary.clone(), [before, after]);
+        let kind = match no_verdict.is_empty() {
+            true if before.share == after.share => continue,
+            true => SentenceKind::Warning,
+            false => SentenceKind::Finding,
+        };
+        let what = format!("{} at {}", cell.0, cell.1);
+        let there = (before, "in the run before");
+        let text = of_failures(&what, after, there, None, &no_verdict);
+        texts.push((kind, text));
+    }
+    texts
+}
+
 /// Most differences told one by one; the table has all.
 const TOLD: usize = 6;
 
-fn verdict(rows: &[Row], views: &(View, View), changed: &[String]) -> Vec<Sentence> {
+fn verdict(
+    rows: &[Row],
+    views: &(View, View),
+    changed: &[String],
+    failed: Vec<(SentenceKind, String)>,
+) -> Vec<Sentence> {
     let primary: Vec<&Row> = rows
         .iter()
         .filter(|row| row.family == Family::Primary)
@@ -359,6 +399,7 @@ fn verdict(rows: &[Row], views: &(View, View), changed: &[String]) -> Vec<Senten
             of(|o| matches!(o, Outcome::None { .. })),
         ),
     ));
+    texts.extend(failed);
     for row in differing.iter().take(TOLD) {
         texts.push((
             SentenceKind::Finding,

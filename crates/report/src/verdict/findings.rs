@@ -5,8 +5,9 @@ use tare_schema::plan::{Compare, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{Clauses, Number, list, number, object, subject};
-use super::{at_level, caveats, level_words, levels, parts, sentence};
+use super::{at_level, caveats, failures, level_words, levels, parts, sentence};
 use crate::closed;
+use crate::failures::is_unjudged;
 use crate::grid::exchanges;
 use crate::quantity;
 use crate::steps::steps;
@@ -24,11 +25,17 @@ pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
             "No trial was fit: there is nothing to tell yet.".into(),
         )];
     }
-    let texts = match (view.run.state, plan.compare) {
-        (ViewState::Provisional, _) => provisional(plan, view),
-        (_, Compare::Arms) => of_arms(plan, view),
-        (_, Compare::Levels) => levels::of_levels(plan, view),
-    };
+    // What failed comes first: the rest is said of the exchanges that did not.
+    let mut texts = failures::failures(plan, view);
+    match (view.run.state, plan.compare) {
+        (ViewState::Provisional, _) => {
+            let so_far = provisional(plan, view);
+            texts.splice(..0, so_far.first().cloned());
+            texts.extend(so_far.into_iter().skip(1));
+        }
+        (_, Compare::Arms) => texts.extend(of_arms(plan, view)),
+        (_, Compare::Levels) => texts.extend(levels::of_levels(plan, view)),
+    }
     texts
         .into_iter()
         .map(|text| sentence(SentenceKind::Finding, text))
@@ -45,6 +52,7 @@ fn main_level(view: &View) -> Option<&str> {
         .map(|level| level.name.as_str())
 }
 
+/// What can be said of an arm at a level.
 pub fn primary<'a>(
     view: &'a View,
     plan: &Plan,
@@ -56,6 +64,8 @@ pub fn primary<'a>(
         .overheads
         .iter()
         .filter(|o| o.family == family && o.arm == arm && o.level == level)
+        // Said with what failed.
+        .filter(|o| !is_unjudged(view, o))
         .collect();
     // In the order in which the experiment declares its primary metrics.
     found.sort_by_key(|o| plan.primary.iter().position(|metric| *metric == o.metric));

@@ -2,12 +2,14 @@
 
 mod caveats;
 mod clauses;
+mod failures;
 mod findings;
 mod levels;
 mod parts;
 mod warnings;
 
 pub use clauses::list;
+pub use failures::sentence as of_failures;
 use tare_schema::plan::Plan;
 use tare_schema::view::{Sentence, SentenceKind, View};
 

@@ -277,7 +277,7 @@ fn errors(view: &View) -> Vec<String> {
         for cell in &level.cells {
             let all = cell.right + cell.errors + cell.unfinished;
             let wrong = cell.errors + cell.unfinished;
-            if wrong == 0 || all == 0 {
+            if wrong == 0 || all == 0 || is_told(view, &cell.arm, &level.name) {
                 continue;
             }
             let worst = cell
@@ -297,6 +297,14 @@ fn errors(view: &View) -> Vec<String> {
         }
     }
     texts
+}
+
+/// Whether a finding says what failed of a cell.
+fn is_told(view: &View, arm: &str, level: &str) -> bool {
+    let cell = (arm, level);
+    view.failures
+        .iter()
+        .any(|one| cell == (&one.arm, &one.level) || cell == (&one.against, &one.against_level))
 }
 
 fn skipped(view: &View) -> Option<String> {

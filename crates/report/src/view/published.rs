@@ -6,6 +6,7 @@ use tare_schema::view::{
     Family, Interval, Overhead, PublishedColumns, PublishedRow, PublishedView, View,
 };
 
+use crate::failures::{cell_is_unjudged, is_unjudged};
 use crate::full;
 use crate::latency::Figured;
 use crate::quantity::{self, Sign};
@@ -57,6 +58,15 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
     };
     // Two levels that are not compared, because neither is the first: the plain figures.
     let plain = || {
+        let mut cells = [&figure.arm, &figure.against]
+            .into_iter()
+            .filter_map(|name| {
+                let level = view.levels.iter().find(|level| level.name == *name)?;
+                Some((&level.cells.first()?.arm, name))
+            });
+        if cells.any(|(arm, level)| cell_is_unjudged(view, arm, level, figure.metric)) {
+            return None;
+        }
         let (ours, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
         let ratio = alone(ours / against);
         (against > 0.0).then(|| format!("{} (no interval)", quantity::times(&ratio)))
@@ -171,8 +181,12 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
                     .value
                     .filter(|value| *value > 0.0)
             };
-            let (Some(arm), Some(against)) = (value(&published.arm), value(&published.against))
-            else {
+            let is_told = |arm: &&String| !cell_is_unjudged(view, arm, level, published.metric);
+            let both = Some(&published.arm)
+                .filter(is_told)
+                .zip(Some(&published.against).filter(is_told));
+            let figures = both.and_then(|(arm, against)| value(arm).zip(value(against)));
+            let Some((arm, against)) = figures else {
                 return missing();
             };
             let text = match wanted {
@@ -256,7 +270,8 @@ fn here(view: &View, arm: &str, level: &str, metric: Metric) -> String {
         (o.arm.as_str(), o.level.as_str(), o.metric) == (arm, level, metric)
             && o.family != Family::Step
     });
-    if let Some(overhead) = overhead.filter(|o| o.added.is_some()) {
+    // Without a verdict for what failed there is no difference, and the value of what is left is none.
+    if let Some(overhead) = overhead.filter(|o| o.added.is_some() || is_unjudged(view, o)) {
         return overhead.added_text.clone();
     }
     let mut cells = view

@@ -9,7 +9,7 @@ use crate::fixture::SampleRun;
 use crate::{figure, sentences, view_of};
 
 /// Three levels that carry 200, 400 and 405 answers a second, as clients 1, 20 and 60; their cores are saturated.
-fn closed() -> SampleRun {
+pub fn closed() -> SampleRun {
     SampleRun {
         rates_per_s: vec![200, 400, 405],
         window_s: 1,

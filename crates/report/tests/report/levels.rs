@@ -33,7 +33,7 @@ fn renamed(level: &str) -> String {
 }
 
 /// One producer that writes 400 records of 100 bytes a second and three that write 600, as fast as they can.
-fn producers() -> SampleRun {
+pub fn producers() -> SampleRun {
     let mut run = SampleRun {
         compare: Compare::Levels,
         rates_per_s: vec![400, 600],

@@ -7,7 +7,7 @@ use tare_schema::view::{SentenceKind, View, WaterfallView};
 use crate::fixture::SampleRun;
 use crate::view_of;
 
-fn run() -> SampleRun {
+pub fn run() -> SampleRun {
     let mut run = SampleRun::sidecar();
     run.plan_edit = Some(|plan| {
         let all: Vec<String> = plan.arms.iter().map(|arm| arm.name.clone()).collect();
@@ -28,7 +28,7 @@ fn run() -> SampleRun {
     run
 }
 
-fn of<'a>(view: &'a View, level: &str, metric: Metric) -> &'a WaterfallView {
+pub fn of<'a>(view: &'a View, level: &str, metric: Metric) -> &'a WaterfallView {
     let mut all = view.waterfalls.iter();
     all.find(|w| w.level == level && w.metric == metric)
         .unwrap()

@@ -1,0 +1,261 @@
+//! Exchanges that failed: how many of a cell, by whose fault, which metrics that leaves without a verdict, and how two cells differ in it.
+
+mod rule;
+
+use tare_schema::agent::{Fault, RecordWay};
+use tare_schema::load::Pacing;
+use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
+use tare_schema::record::{RoleResult, TrialRecord};
+use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, View};
+use tare_stats::distribution::student_quantile;
+use tare_stats::telescope::telescope;
+
+use crate::quantity::{self, MISSING};
+use crate::trials::{CellName, Trials};
+use crate::waterfall;
+use rule::{Counts, Pace};
+
+/// Classes that are named; the others are added up.
+const CLASSES_NAMED: usize = 3;
+
+/// A share above this may be rounded to all of them, which it is not.
+const NEARLY_ALL: f64 = 0.99;
+
+/// What of a cell's exchanges failed, over the trials that count.
+pub fn of_cell(plan: &Plan, cell: &CellName, records: &[&TrialRecord]) -> FailedShare {
+    let counts = counts(records);
+    let pace = pace(plan, cell);
+    let share = share(counts);
+    let mut unjudged = Metric::ALL.to_vec();
+    unjudged.retain(|metric| !rule::bears(*metric, pace, counts));
+    FailedShare {
+        share,
+        text: share.map_or_else(|| MISSING.into(), percent),
+        classes: classes(records, counts),
+        what: what(records).into(),
+        unjudged,
+    }
+}
+
+fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a RoleResult> + use<'a> {
+    let roles: Vec<&RoleResult> = records.iter().flat_map(|record| &record.load).collect();
+    roles.into_iter()
+}
+
+fn counts(records: &[&TrialRecord]) -> Counts {
+    let mut counts = Counts::default();
+    for role in roles(records) {
+        // An arrival that found the queue full was due like any other: the target let the queue grow.
+        let failed = role.errors + role.unfinished + role.overflow;
+        counts.failed += failed;
+        counts.exchanges += role.right + failed;
+    }
+    counts
+}
+
+fn share(counts: Counts) -> Option<f64> {
+    (counts.exchanges > 0).then(|| counts.failed as f64 / counts.exchanges as f64)
+}
+
+fn pace(plan: &Plan, (arm, level): &CellName) -> Pace {
+    let cells = plan.cells.iter();
+    let mut roles = cells
+        .filter(|cell| (&cell.arm, &cell.level) == (arm, level))
+        .flat_map(|cell| &cell.load);
+    match roles.any(|role| matches!(role.load.pacing, Pacing::Closed { .. } | Pacing::Max)) {
+        true => Pace::Answers,
+        false => Pace::Schedule,
+    }
+}
+
+/// A producer's exchanges are records; a consumer's fetches bring many.
+fn what(records: &[&TrialRecord]) -> &'static str {
+    let written = |role: &RoleResult| {
+        let flow = role.records.as_ref();
+        flow.is_some_and(|flow| flow.way == RecordWay::Written)
+    };
+    let mut roles = roles(records).peekable();
+    match roles.peek().is_some() && roles.all(written) {
+        true => "records",
+        false => "requests",
+    }
+}
+
+/// A share in words; what is not all of them is never called 100 %.
+fn percent(share: f64) -> String {
+    match share {
+        nearly if nearly > NEARLY_ALL && nearly < 1.0 => {
+            format!("over {}", quantity::percent(NEARLY_ALL))
+        }
+        share => quantity::percent(share),
+    }
+}
+
+/// "2.9 % status 503 by the target, 0.3 % reset by the peer", the largest first.
+fn classes(records: &[&TrialRecord], counts: Counts) -> String {
+    let mut classes: Vec<(String, u64)> = Vec::new();
+    let mut add = |name: String, count: u64| match classes.iter_mut().find(|one| one.0 == name) {
+        _ if count == 0 => {}
+        Some((_, sum)) => *sum += count,
+        None => classes.push((name, count)),
+    };
+    for role in roles(records) {
+        let wrong = role.outcomes.iter();
+        for outcome in wrong.filter(|one| !["right", "unfinished"].contains(&one.class.as_str())) {
+            let fault = fault(outcome.fault);
+            let class = outcome.class.replace('-', " ");
+            add(format!("{class}{fault}"), outcome.count);
+        }
+        add("unanswered by the target".into(), role.unfinished);
+        add("turned away by a full queue".into(), role.overflow);
+    }
+    // Stable: of several that are alike the first that was met.
+    classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let of_all = |count: u64| percent(count as f64 / counts.exchanges.max(1) as f64);
+    let named = classes.iter().take(CLASSES_NAMED);
+    let mut said: Vec<String> = named
+        .map(|(name, count)| format!("{} {name}", of_all(*count)))
+        .collect();
+    let others = classes.iter().skip(CLASSES_NAMED);
+    let others: u64 = others.map(|(_, count)| count).sum();
+    if others > 0 {
+        said.push(format!("{} others", of_all(others)));
+    }
+    said.join(", ")
+}
+
+fn fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::None => "",
+        Fault::Target => " by the target",
+        Fault::Peer => " by the peer",
+        Fault::Client => " by the client",
+        Fault::Environment => " by the environment",
+    }
+}
+
+/// Why a metric of two cells has no verdict, if it is for what failed in one of them; each with the words for where it is.
+pub fn why(metric: Metric, cells: [(Option<&FailedShare>, &str); 2]) -> Option<String> {
+    cells.into_iter().find_map(|(failed, place)| {
+        let failed = failed.filter(|failed| failed.unjudged.contains(&metric))?;
+        Some(format!(
+            "{} of the {} failed{place}",
+            failed.text, failed.what
+        ))
+    })
+}
+
+/// Whether what failed leaves a comparison of a view without a verdict.
+pub fn is_unjudged(view: &View, overhead: &Overhead) -> bool {
+    cell_is_unjudged(view, &overhead.arm, &overhead.level, overhead.metric)
+        || cell_is_unjudged(
+            view,
+            &overhead.against,
+            &overhead.against_level,
+            overhead.metric,
+        )
+}
+
+/// The same of one cell.
+pub fn cell_is_unjudged(view: &View, arm: &str, level: &str, metric: Metric) -> bool {
+    let level = view.levels.iter().find(|one| one.name == level);
+    let cell = level.and_then(|level| level.cells.iter().find(|cell| cell.arm == arm));
+    cell.is_some_and(|cell| cell.failed.unjudged.contains(&metric))
+}
+
+/// What is to be said of the failures of a cell and of what it is compared with; `None`: nothing that bears on a verdict.
+pub fn compared(
+    plan: &Plan,
+    trials: &Trials<'_>,
+    base: &CellName,
+    cell: &CellName,
+) -> Option<FailureView> {
+    let failed = trials.failed.get(cell)?;
+    let against_failed = trials.failed.get(base)?;
+    let difference = difference(trials, base, cell);
+    let difference_text = difference.and_then(|difference| more(&difference));
+    let no_verdict = unjudged(asked(plan, &cell.0), [failed, against_failed]);
+    if no_verdict.is_empty() && difference_text.is_none() {
+        return None;
+    }
+    Some(FailureView {
+        level: cell.1.clone(),
+        arm: cell.0.clone(),
+        against: base.0.clone(),
+        against_level: base.1.clone(),
+        failed: failed.clone(),
+        against_failed: against_failed.clone(),
+        difference,
+        difference_text: difference_text.unwrap_or_else(|| MISSING.into()),
+        no_verdict,
+    })
+}
+
+/// What is judged of an arm, or taken apart with it.
+fn asked(plan: &Plan, arm: &str) -> Vec<Metric> {
+    let mut metrics = plan.primary.clone();
+    let mut orders = plan.waterfall.iter().flat_map(|order| &order.arms);
+    if orders.any(|name| name == arm) {
+        metrics.extend(waterfall::metrics(plan).filter(|metric| !plan.primary.contains(metric)));
+    }
+    metrics
+}
+
+/// Of these metrics those that either of two cells leaves without a verdict.
+pub fn unjudged(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Metric> {
+    metrics.retain(|metric| failed.iter().any(|one| one.unjudged.contains(metric)));
+    metrics
+}
+
+/// The difference of the shares within blocks. It is in no family: a plain interval (Student's t).
+///
+/// Failures are counted, and a few that are spread evenly by chance scatter less than they will in other blocks: the interval is
+/// never narrower than independent failures would make it (binomial variance).
+fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<Interval> {
+    let in_block = |name: &CellName, block: u32| -> Option<Counts> {
+        let of_block = trials.cells.get(name)?;
+        let of_block = of_block.range((block, 0)..=(block, u32::MAX));
+        let records: Vec<&TrialRecord> = of_block.map(|(_, one)| one.record).collect();
+        Some(counts(&records)).filter(|counts| counts.exchanges > 0)
+    };
+    let blocks = trials.blocks.iter();
+    let pairs: Vec<[Counts; 2]> = blocks
+        .filter_map(|block| Some([in_block(base, *block)?, in_block(cell, *block)?]))
+        .collect();
+    let rows: Vec<Vec<Option<f64>>> = pairs
+        .iter()
+        .map(|pair| pair.iter().map(|counts| share(*counts)).collect())
+        .collect();
+    let total = telescope(&rows)?.total;
+    let all = pairs.as_flattened().iter();
+    let binomial: f64 = all
+        .filter_map(|counts| {
+            let share = share(*counts)?;
+            Some(share * (1.0 - share) / counts.exchanges as f64)
+        })
+        .sum();
+    let ends = total.interval.map(|(_, high)| {
+        let blocks = pairs.len() as f64;
+        let least = student_quantile(0.975, blocks - 1.0) * binomial.sqrt() / blocks;
+        let half = (high - total.estimate).max(least);
+        // A difference of shares cannot be larger than all.
+        [total.estimate - half, total.estimate + half].map(|end| end.clamp(-1.0, 1.0))
+    });
+    Some(Interval {
+        estimate: total.estimate,
+        low: ends.map(|[low, _]| low),
+        high: ends.map(|[_, high]| high),
+    })
+}
+
+/// "3.2 percentage points (3.0–3.4) more", where the interval excludes 0.
+fn more(difference: &Interval) -> Option<String> {
+    let (low, high) = (difference.low?, difference.high?);
+    let way = match (low > 0.0, high < 0.0) {
+        (true, _) => "more",
+        (_, true) => "fewer",
+        _ => return None,
+    };
+    Some(format!("{} {way}", quantity::points(difference)))
+}

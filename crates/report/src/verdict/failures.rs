@@ -1,0 +1,62 @@
+//! Failures in sentences: what failed, by whose fault, against what, and what there is no verdict on for it.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
+use tare_schema::view::{FailedShare, FailureView, View};
+
+use super::clauses::{list, object};
+use super::{at_level, level_words};
+use crate::quantity::MISSING;
+
+/// A sentence for each comparison in which exchanges failed.
+pub fn failures(plan: &Plan, view: &View) -> Vec<String> {
+    view.failures.iter().map(|one| of_pair(plan, one)).collect()
+}
+
+fn of_pair(plan: &Plan, one: &FailureView) -> String {
+    let what = format!("{}{}", one.arm, at_level(plan, &one.level));
+    let against = match one.against_level == one.level {
+        true => format!("in {}", one.against),
+        false => format!("at {}", level_words(&one.against_level)),
+    };
+    let difference = Some(one.difference_text.as_str()).filter(|text| *text != MISSING);
+    sentence(
+        &what,
+        &one.failed,
+        (&one.against_failed, &against),
+        difference,
+        &one.no_verdict,
+    )
+}
+
+/// "both-sidecars: 3.2 % of the requests failed (2.9 % status 503 by the target, 0.3 % reset by the peer), against 0 % in direct, 3.2
+/// percentage points (3.0–3.4) more; no verdict on p99."
+pub fn sentence(
+    what: &str,
+    failed: &FailedShare,
+    (base, against): (&FailedShare, &str),
+    difference: Option<&str>,
+    no_verdict: &[Metric],
+) -> String {
+    let classes = |of: &FailedShare| match of.classes.as_str() {
+        "" => String::new(),
+        classes => format!(" ({classes})"),
+    };
+    let mut text = format!(
+        "{what}: {} of the {} failed{}, against {}{} {against}",
+        failed.text,
+        failed.what,
+        classes(failed),
+        base.text,
+        classes(base),
+    );
+    if let Some(difference) = difference {
+        text.push_str(&format!(", {difference}"));
+    }
+    if !no_verdict.is_empty() {
+        let metrics: Vec<String> = no_verdict.iter().map(|m| object(*m).to_owned()).collect();
+        text.push_str(&format!("; no verdict on {}", list(&metrics)));
+    }
+    text.push('.');
+    text
+}
