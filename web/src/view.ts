@@ -135,6 +135,10 @@ export interface View {
    */
   overheads: Overhead[];
   /**
+   * Comparisons in which exchanges failed: too many for a verdict, or more on one side.
+   */
+  failures?: FailureView[];
+  /**
    * What was done to test beds during trials, and what came of it; a cell each.
    */
   disturbances?: DisturbanceView[];
@@ -344,6 +348,7 @@ export interface CellView {
    * Unfinished, all trials.
    */
   unfinished: number;
+  failed?: FailedShare;
   /**
    * Fit trials in which the parts' cores were busier than the plan's limit.
    */
@@ -391,6 +396,31 @@ export interface CellView {
   told?: ToldView;
   machine?: MachineView;
   instrument: InstrumentView;
+}
+/**
+ * How many exchanges of a cell failed, over all its fit trials, a second copy of the baseline included.
+ */
+export interface FailedShare {
+  /**
+   * Share that ended in an error, was unanswered at the end or found the queue full; `None`: nothing was measured.
+   */
+  share?: number | null;
+  /**
+   * The same as people read it: `3.2 %`, `–`.
+   */
+  text: string;
+  /**
+   * Its largest classes and whose fault they were: `2.9 % status 503 by the target, 0.3 % reset by the peer`; empty where nothing failed.
+   */
+  classes: string;
+  /**
+   * What an exchange is called: `requests`, or `records` where each is one.
+   */
+  what: string;
+  /**
+   * Metrics of which the exchanges that are left tell too little for a verdict.
+   */
+  unjudged: Metric[];
 }
 /**
  * How many exchanges of one request ended in one way.
@@ -835,6 +865,41 @@ export interface Interval {
    * Upper end.
    */
   high?: number | null;
+}
+/**
+ * Two cells that are compared, where one failed so often that a metric has no verdict, or more often than the other.
+ */
+export interface FailureView {
+  /**
+   * Level.
+   */
+  level: string;
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Arm it is compared with.
+   */
+  against: string;
+  /**
+   * Level it is compared with; another one only when levels are compared.
+   */
+  against_level: string;
+  failed: FailedShare;
+  against_failed: FailedShare;
+  /**
+   * Difference of the two shares within blocks, with its plain 95 % interval.
+   */
+  difference?: Interval | null;
+  /**
+   * The difference as people read it, where its interval excludes 0: `3.2 percentage points (3.0–3.4) more`; else `–`.
+   */
+  difference_text: string;
+  /**
+   * Judged metrics, and those that are taken apart, without a verdict for it.
+   */
+  no_verdict: Metric[];
 }
 /**
  * One cell that was disturbed.

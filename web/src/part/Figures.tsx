@@ -44,6 +44,7 @@ const COUNTS: readonly CountRow[] = [
     ),
   },
   { title: "unfinished", show: (cell) => count(cell.unfinished) },
+  { title: "failed", show: (cell) => cell.failed?.text ?? MISSING },
   {
     title: "trials counted of made",
     show: (cell, copies) => (

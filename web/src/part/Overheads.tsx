@@ -6,6 +6,7 @@ import type { Layout } from "../layout";
 import type { Key } from "../legend";
 import { MARKS, forestPicture, markOf, type Labelled, type Mark, type Side } from "../plot/forest";
 import type { Family, MetricHead, Overhead, View } from "../view";
+import { Failures } from "./Failures";
 import { Picture } from "./Picture";
 import { Choice, Section, Table } from "./Section";
 
@@ -99,7 +100,7 @@ function AllDifferences({ view }: { view: View }): JSX.Element {
               <td class="figure">{item.ratio_text}</td>
               <td class="figure">{item.margin == null ? MISSING : `± ${percent(item.margin)}`}</td>
               <td class="n">{item.pairs}</td>
-              <td class="words">{item.outcome.outcome === "none" ? `${item.outcome_text}: ${item.outcome.why}` : item.outcome_text}</td>
+              <td class="words">{item.outcome_text}</td>
             </tr>
           ))}
         </tbody>
@@ -129,6 +130,7 @@ export function Overheads({ view, layout }: { view: View; layout: Layout }): JSX
       tools={tools}
     >
       {!has("primary") && <p class="none">No comparison can be made yet.</p>}
+      <Failures view={view} />
       <Forests view={view} layout={layout} family="primary" side={side} />
       {has("step") && (
         <>
