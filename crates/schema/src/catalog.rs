@@ -29,19 +29,6 @@ pub struct WorkloadFolder {
     pub root: Node,
 }
 
-impl WorkloadFolder {
-    /// A file of the folder.
-    #[must_use]
-    pub fn beside(&self, name: &str) -> PathBuf {
-        beside(&self.file, name)
-    }
-}
-
-/// A file in the folder of another.
-pub(crate) fn beside(file: &str, name: &str) -> PathBuf {
-    Path::new(file).parent().unwrap_or(Path::new("")).join(name)
-}
-
 impl Catalog {
     /// Names of all workloads.
     #[must_use]

@@ -7,8 +7,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_load::{EndSignals, StopHandle, run_agent};
 use tare_schema::load::LoadPlan;
+use tare_schema::named::read_given;
 
 use crate::exit::{Exit, bad_input};
+
+/// Largest plan: bodies and data are in it.
+const PLAN_BYTES_MAX: u64 = 1 << 30;
 
 /// Arguments of `tare agent`.
 #[derive(Debug, clap::Args)]
@@ -25,8 +29,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Before any other thread: they inherit the mask.
     let signals = EndSignals::block().context("cannot listen for signals")?;
-    let text = std::fs::read(&args.plan)
-        .with_context(|| format!("cannot read the plan {}", args.plan.display()))?;
+    let text = read_given(&args.plan, PLAN_BYTES_MAX).map_err(anyhow::Error::msg)?;
     let plan: LoadPlan = serde_json::from_slice(&text)
         .map_err(|error| bad_input(format!("{}: {error}", args.plan.display())))?;
     let stop = StopHandle::new();

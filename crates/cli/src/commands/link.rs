@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tare_net::link::{LinkOrders, serve};
+use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 
 use crate::exit::{Exit, bad_input};
 
@@ -23,8 +24,7 @@ pub struct Args {
 
 /// Holds the links until the other side closes.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let text = std::fs::read(&args.orders)
-        .with_context(|| format!("cannot read the orders {}", args.orders.display()))?;
+    let text = read_given(&args.orders, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
     let orders: LinkOrders = serde_json::from_slice(&text)
         .map_err(|error| bad_input(format!("{}: {error}", args.orders.display())))?;
     match args.connect.strip_prefix("unix:") {

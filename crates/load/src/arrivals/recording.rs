@@ -1,9 +1,9 @@
 //! Recorded starts, to be repeated.
 
-use std::io::Read;
 use std::path::Path;
 
 use tare_schema::load::{AtEnd, Deal};
+use tare_schema::named::text_given;
 use thiserror::Error;
 
 use super::NEVER;
@@ -19,13 +19,8 @@ const BYTES_MAX: u64 = 4_000_000_000;
 #[derive(Debug, Error)]
 pub enum RecordingError {
     /// It cannot be read.
-    #[error("cannot read the recording {file}: {source}")]
-    Read {
-        /// Which one.
-        file: String,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error("the recording: {0}")]
+    Read(String),
     /// A line is none of a recording.
     #[error(
         "{file}:{line}: {text:?} is no start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
@@ -78,16 +73,8 @@ impl Recording {
         at_end: AtEnd,
         deal: Deal,
     ) -> Result<Recording, RecordingError> {
-        let unread = |source| RecordingError::Read {
-            file: file.to_owned(),
-            source,
-        };
-        let opened = std::fs::File::open(Path::new(file)).map_err(unread)?;
-        let mut text = String::new();
-        opened
-            .take(BYTES_MAX)
-            .read_to_string(&mut text)
-            .map_err(unread)?;
+        let text = text_given(Path::new(file), BYTES_MAX);
+        let text = text.map_err(RecordingError::Read)?;
         let starts_ns = recorded::starts(file, &text)?;
         Self::of(file, starts_ns, speed, at_end, deal)
     }

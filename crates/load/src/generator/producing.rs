@@ -1,6 +1,5 @@
 //! From a plan to producers of Kafka.
 
-use std::fs;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -12,6 +11,7 @@ use tare_kafka::sasl::Credentials;
 use tare_kafka::stamp::Stamps;
 use tare_schema::load as spec;
 use tare_schema::load::{LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport};
+use tare_schema::named::text_given;
 use tare_stats::random::Random;
 
 use super::PlanError;
@@ -26,6 +26,8 @@ use crate::kafka::produce::{
     self, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan,
 };
 
+/// Largest file of a password.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 /// Largest batch, and largest request: what a broker takes is less.
 const BATCH_BYTES_MAX: u32 = 64 << 20;
 /// Requests on one connection.
@@ -275,10 +277,8 @@ fn compression(codec: spec::Codec) -> Compression {
 
 /// Reads the password of a login.
 pub(super) fn login(spec: &LoginSpec) -> Result<Credentials, PlanError> {
-    let text = fs::read_to_string(&spec.password_file).map_err(|error| {
-        let file = spec.password_file.display();
-        PlanError::Login(format!("the password in {file} cannot be read: {error}"))
-    })?;
+    let text = text_given(&spec.password_file, PASSWORD_BYTES_MAX);
+    let text = text.map_err(|said| PlanError::Login(format!("the password: {said}")))?;
     Ok(Credentials {
         mechanism: spec.mechanism.parse().map_err(PlanError::Login)?,
         user: spec.user.clone(),

@@ -178,7 +178,7 @@ type Chain = Vec<rustls::pki_types::CertificateDer<'static>>;
 
 fn read(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), TlsError> {
     let chain = trust::certificates(&identity.certificate)?;
-    let key = PrivateKeyDer::from_pem_file(&identity.key)
+    let key = PrivateKeyDer::from_pem_slice(&trust::read(&identity.key)?)
         .map_err(|error| TlsError::unusable(&identity.key, error))?;
     Ok((chain, key))
 }

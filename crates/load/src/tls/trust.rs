@@ -1,5 +1,6 @@
 //! Whom to believe: the system's authorities, those of a file, or anybody.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -11,6 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use tare_schema::load::Trust;
+use tare_schema::named::{FILE_BYTES_MAX, read_given};
 
 use super::config::TlsError;
 
@@ -68,10 +70,16 @@ fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Tls
     Ok((roots, named))
 }
 
+/// The bytes of a file of certificates or keys.
+pub(super) fn read(path: &str) -> Result<Vec<u8>, TlsError> {
+    let bytes = read_given(Path::new(path), FILE_BYTES_MAX);
+    bytes.map_err(|error| TlsError::unusable(path, error))
+}
+
 /// All certificates of a PEM file.
 pub(super) fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let all = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let all = CertificateDer::pem_slice_iter(&read(path)?)
+        .collect::<Result<Vec<_>, _>>()
         .map_err(|error| TlsError::unusable(path, error))?;
     match all.is_empty() {
         true => Err(TlsError::unusable(

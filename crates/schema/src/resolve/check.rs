@@ -1,9 +1,9 @@
 //! What a workload file says beyond its structure: that parts, edges, settings and loads fit together.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::workload::{edges, setting_value, unknown_edge};
-use crate::catalog;
 use crate::def::{CountDef, LoadKindDef, RequestDef, SettingKind, WorkloadDef};
 use crate::name::EdgePattern;
 use crate::plan::{Edge, PartKind};
@@ -147,7 +147,7 @@ impl Check<'_> {
         if !load.requests.is_empty() {
             self.wrong(&place, "a load has requests or a session, one of them");
         }
-        let read = script::read_session(&catalog::beside(self.file, session));
+        let read = script::session_beside(Path::new(self.file), session);
         let steps = match read {
             Ok(script) => script.mix.session,
             Err(problems) => {

@@ -1,6 +1,7 @@
 //! The load of every role, complete.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -11,6 +12,7 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
 use crate::load::{ConnectionRules, LoadSpec, Mix, Pacing, Spin, Transport};
 use crate::name::EdgePattern;
+use crate::named;
 use crate::plan::{Edge, PartKind, RoleLoad};
 use crate::problem::hint;
 use crate::script;
@@ -110,11 +112,12 @@ pub(super) fn roles(
         };
         let agents = role.def.count.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-        let Some(mut load) = spec(scope, root, role, protocol, kind, &used.settings) else {
+        let of = (kind, folder);
+        let Some(mut load) = spec(scope, root, role, protocol, of, &used.settings) else {
             continue;
         };
         if let Some(session) = &kind.session {
-            match script::read_session(&folder.beside(session)) {
+            match script::session_beside(Path::new(&folder.file), session) {
                 Ok(script) => load.mix = script.mix,
                 Err(problems) => scope.problems.extend(problems),
             }
@@ -154,7 +157,7 @@ pub(super) fn alone(
     let kind = kind(scope, root, &role, folder)?;
     let edge = edge(scope, root, &role, kind, folder)?;
     let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-    spec(scope, root, &role, protocol, kind, &used.settings)
+    spec(scope, root, &role, protocol, (kind, folder), &used.settings)
 }
 
 /// Calls behind each request; that all of them say so or none is checked with the workload.
@@ -247,7 +250,7 @@ fn spec(
     root: &Node,
     role: &Role<'_>,
     protocol: &str,
-    kind: &LoadKindDef,
+    (kind, folder): (&LoadKindDef, &WorkloadFolder),
     settings: &Settings,
 ) -> Option<LoadSpec> {
     let def = role.def;
@@ -270,15 +273,15 @@ fn spec(
     };
     let requests = requests(scope, root, role, kind, settings);
     let client = crate::protocol::client(protocol, connections, &requests);
-    let client =
-        match keys_of(kind, settings).and_then(|keys| crate::protocol::laid_over(client, &keys)) {
-            Ok(client) => client,
-            Err(said) => {
-                let said = format!("`client` of the workload's load: {said}");
-                scope.problem(root.key_place(&role.path), said);
-                return None;
-            }
-        };
+    let keys = keys_of(kind, folder, settings);
+    let client = match keys.and_then(|keys| crate::protocol::laid_over(client, &keys)) {
+        Ok(client) => client,
+        Err(said) => {
+            let said = format!("`client` of the workload's load: {said}");
+            scope.problem(root.key_place(&role.path), said);
+            return None;
+        }
+    };
     if protocol == "tcp" && requests.len() > 1 {
         let said = "over TCP all exchanges are of one size: give the workload just one request";
         scope.problem(root.key_place(&role.path), said.to_owned());
@@ -304,10 +307,14 @@ fn spec(
 
 /// The keys that a workload lays over its client: a text that is one setting alone is that setting's value, and a time is
 /// nanoseconds where the key's unit says so.
-fn keys_of(kind: &LoadKindDef, settings: &Settings) -> Result<Map<String, Value>, String> {
+fn keys_of(
+    kind: &LoadKindDef,
+    folder: &WorkloadFolder,
+    settings: &Settings,
+) -> Result<Map<String, Value>, String> {
     let mut keys = Map::new();
     for (key, value) in &kind.client {
-        let filled = match value {
+        let mut filled = match value {
             Value::String(text) => {
                 let alone = text.strip_prefix("{{").and_then(|t| t.strip_suffix("}}"));
                 match alone.and_then(|name| settings.get(name.trim())) {
@@ -317,6 +324,12 @@ fn keys_of(kind: &LoadKindDef, settings: &Settings) -> Result<Map<String, Value>
             }
             other => other.clone(),
         };
+        // The one file that a client may name: its password goes to the brokers.
+        if let Some(Value::String(file)) = filled.get_mut("password_file") {
+            let of_workload = Path::new(&folder.file).parent().unwrap_or(Path::new(""));
+            let path = named::below(of_workload, file)?;
+            *file = path.display().to_string();
+        }
         let period = filled.as_str().filter(|_| key.ends_with("_ns"));
         let value = match period.map(str::parse::<Period>) {
             Some(Ok(period)) => period.as_ns().into(),

@@ -6,6 +6,7 @@ use super::Scope;
 use super::load::{Role, at};
 use crate::def::{LoadDef, LoadModel};
 use crate::load::{AtEnd, Deal, Pacing, RateStep, Stop, ThinkSpread};
+use crate::named;
 use crate::units::Period;
 use crate::yaml::Node;
 
@@ -95,7 +96,11 @@ pub(super) fn pacing(
         }
     }
     let made = of_model(scope.file, model, def, stop);
-    made.map_err(|said| scope.problem(at(root, role, "model"), said))
+    let about = match model {
+        LoadModel::Replay => "recording",
+        _ => "model",
+    };
+    made.map_err(|said| scope.problem(at(root, role, about), said))
         .ok()
 }
 
@@ -132,7 +137,7 @@ fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<P
                 .as_deref()
                 .ok_or_else(|| missing("a recording"))?;
             Pacing::Replay {
-                file: beside(file, recording),
+                file: beside(file, recording)?,
                 speed: def.speed.unwrap_or(1.0),
                 at_end: def.at_end.unwrap_or(AtEnd::Stop),
                 deal: Deal::ALL,
@@ -156,12 +161,12 @@ fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
     Some(steps.iter().map(one).collect())
 }
 
-/// A path as the experiment means it: from its own folder. Whole, because agents run elsewhere.
-fn beside(experiment: &str, file: &str) -> String {
+/// A path as the experiment means it: in its own folder. Whole, because agents run elsewhere.
+fn beside(experiment: &str, file: &str) -> Result<String, String> {
     let folder = Path::new(experiment).parent().unwrap_or(Path::new(""));
-    let path = folder.join(file);
-    let whole = std::path::absolute(&path).unwrap_or(path);
-    whole.to_string_lossy().into_owned()
+    let path = named::below(folder, file)?.into_os_string();
+    let text = path.into_string();
+    text.map_err(|_| format!("{file} stands in a folder whose name is no UTF-8 text"))
 }
 
 /// When the window ends.

@@ -7,7 +7,7 @@ use super::Scope;
 use super::def::DataDef;
 use crate::load::template::is_name;
 use crate::load::{TABLE_BYTES_MAX, Table};
-use crate::regular::read_regular_text;
+use crate::named;
 use crate::yaml::Node;
 
 /// Columns, and rows with a value for each.
@@ -25,7 +25,7 @@ pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root
             continue;
         }
         let read = match (&def.file, def.rows.is_empty()) {
-            (Some(file), true) => from_file(&scope.folder.join(file)),
+            (Some(file), true) => from_file(scope.folder, file),
             (None, false) => Ok(written(def)),
             _ => Err(String::from("data has a file or rows, one of them")),
         };
@@ -55,12 +55,12 @@ fn written(def: &DataDef) -> Rows {
     (columns, rows)
 }
 
-fn from_file(path: &Path) -> Result<Rows, String> {
-    let shown = path.display();
-    let text = read_regular_text(path, TABLE_BYTES_MAX as u64)
-        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    rows(&text, ending.unwrap_or_default()).map_err(|said| format!("{shown}: {said}"))
+fn from_file(folder: &Path, name: &str) -> Result<Rows, String> {
+    let bytes = named::read_below(folder, name, TABLE_BYTES_MAX as u64)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
+    let ending = Path::new(name).extension();
+    let ending = ending.and_then(|ending| ending.to_str());
+    rows(&text, ending.unwrap_or_default()).map_err(|said| format!("{name}: {said}"))
 }
 
 /// Reads a text whose file name ends so.

@@ -15,8 +15,9 @@ pub use def::{ActDef, DataDef, RequestsDef, ScriptExpectDef, ScriptRequestDef, S
 use crate::document;
 use crate::load::session::Cookies;
 use crate::load::{Mix, Order, Parts, RequestSpec, SessionSpec};
+use crate::named;
 use crate::problem::Problems;
-use crate::yaml::{Mark, Node};
+use crate::yaml::{FILE_BYTES_MAX, Mark, Node};
 
 /// What such a file says.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +33,7 @@ pub struct Script {
 /// What problems are noted with while a file is read.
 struct Scope<'a> {
     file: &'a str,
-    /// Folder that data files are relative to.
+    /// Folder that data files and bodies are in.
     folder: &'a Path,
     problems: Problems,
     tables: Vec<crate::load::Table>,
@@ -110,6 +111,21 @@ pub fn read_session(path: &Path) -> Result<Script, Problems> {
     let text = document::read_text(path)?;
     let file = path.display().to_string();
     session_of(&file, path.parent().unwrap_or(Path::new(".")), &text)
+}
+
+/// Reads a session that another file names.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place.
+pub fn session_beside(file: &Path, name: &str) -> Result<Script, Problems> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let path = folder.join(name);
+    let shown = path.display().to_string();
+    let refuse = |said: String| Problems::one(&shown, Mark::START, said);
+    let bytes = named::read_below(folder, name, FILE_BYTES_MAX as u64).map_err(refuse)?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| refuse("it is no UTF-8 text".into()))?;
+    session_of(&shown, path.parent().unwrap_or(Path::new("")), &text)
 }
 
 /// The same of a text; `folder` is where data files are.

@@ -1,14 +1,15 @@
 //! From a request as it is written to one that is run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::Scope;
 use super::def::{ActDef, ScriptExpectDef, ScriptRequestDef, Statuses, Word};
 use crate::load::session::SESSION_NAME;
 use crate::load::template::{Braces, Encoding, Piece, With, parse};
 use crate::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
+use crate::named;
 use crate::problem::hint;
-use crate::regular::read_regular;
 use crate::yaml::Node;
 
 /// How much of a body a regular expression looks at unless it is said.
@@ -149,7 +150,7 @@ fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
         return Some(Body::Text { text: text.clone() });
     }
     if let Some(file) = def.body_file {
-        return match read_body(&scope.folder.join(file)) {
+        return match read_body(scope.folder, file) {
             Ok(body) => Some(body),
             Err(said) => {
                 scope.problem(node.place(&["body-file"]), said);
@@ -173,17 +174,12 @@ fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
 }
 
 /// A file's bytes as a body.
-///
-/// # Errors
-/// Why it cannot be one.
-pub fn read_body(path: &std::path::Path) -> Result<Body, String> {
-    let shown = path.display();
-    let bytes = read_regular(path, BODY_FILE_BYTES_MAX)
-        .map_err(|error| format!("{shown} cannot be read: {error}"))?;
+fn read_body(folder: &Path, file: &str) -> Result<Body, String> {
+    let bytes = named::read_below(folder, file, named::FILE_BYTES_MAX)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Body::Text { text }),
         Err(_) => Err(format!(
-            "{shown} is no UTF-8 text; binary bodies are possible with --body-file only"
+            "{file} is no UTF-8 text; binary bodies are possible with --body-file only"
         )),
     }
 }

@@ -176,3 +176,57 @@ fn csv_with_quotes_and_json_lines_are_the_same_rows() {
     );
     assert!(super::rows("{}", "txt").is_err());
 }
+
+#[test]
+fn bodies_and_data_are_regular_files_of_the_script_s_own_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let own = place.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    std::fs::write(place.path().join("secret.csv"), "a\n1\n").unwrap();
+    std::fs::write(own.join("own.csv"), "a\n1\n").unwrap();
+    std::os::unix::fs::symlink("../secret.csv", own.join("link.csv")).unwrap();
+    std::fs::write(own.join("long.csv"), vec![b'x'; (16 << 20) + 1]).unwrap();
+    let read = |text: &str| session_of("s.yaml", &own, text);
+    let body = |name: &str| {
+        read(&format!(
+            "steps:\n- {{name: a, path: /,\n   body-file: {name}}}\n"
+        ))
+    };
+    let data = |name: &str| {
+        read(&format!(
+            "data:\n  t: {{file: {name}}}\nsteps:\n- {{name: a, path: /}}\n"
+        ))
+    };
+    let script = body("own.csv").unwrap();
+    let session = script.mix.session.unwrap();
+    let text = String::from("a\n1\n");
+    assert_eq!(session.steps()[0].request.body, Body::Text { text });
+    assert_eq!(data("own.csv").unwrap().mix.tables[0].rows.len(), 1);
+    let absolute = place.path().join("secret.csv").display().to_string();
+    for (name, part) in [
+        ("../secret.csv", "of its own folder only"),
+        ("link.csv", "of its own folder only"),
+        ("/etc/shadow", "of its own folder only"),
+        ("/dev/zero", "of its own folder only"),
+        (&absolute, "of its own folder only"),
+        (".", "no regular file"),
+        ("long.csv", "more than 16777216 bytes"),
+    ] {
+        let said = body(name).unwrap_err().to_string();
+        assert!(
+            said.starts_with("s.yaml:3:15: ") && said.contains(part),
+            "{said}"
+        );
+        let said = data(name).unwrap_err().to_string();
+        assert!(
+            said.starts_with("s.yaml:2:3: ") && said.contains(part),
+            "{said}"
+        );
+    }
+    let plain = requests_of(
+        "r.yaml",
+        &own,
+        "requests:\n- {name: a, path: /, body-file: link.csv}\n",
+    );
+    assert!(plain.unwrap_err().to_string().starts_with("r.yaml:2:"));
+}

@@ -264,7 +264,7 @@ fn every_pace_can_be_written_and_has_its_window() {
     let (steps, window) = paced("steps: [{rate: 10, for: 2s}, {rate: 0, for: 1s}]").unwrap();
     assert!(matches!(steps, Pacing::Steps { steps, .. } if steps[1].rate_per_s == 0.0));
     assert_eq!(window, Some(3 * s), "as long as its steps");
-    let (replay, _) = paced("recording: day.txt, speed: 2, at_end: repeat").unwrap();
+    let (replay, _) = paced("recording: Cargo.toml, speed: 2, at_end: repeat").unwrap();
     let Pacing::Replay {
         file,
         speed,
@@ -275,7 +275,7 @@ fn every_pace_can_be_written_and_has_its_window() {
         panic!("{replay:?}")
     };
     assert!(
-        file.starts_with('/') && file.ends_with("/day.txt"),
+        file.starts_with('/') && file.ends_with("/Cargo.toml"),
         "{file}"
     );
     assert_eq!((speed, at_end), (2.0, AtEnd::Repeat));

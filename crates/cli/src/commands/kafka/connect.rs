@@ -1,17 +1,21 @@
 //! From a name or an address to an administrator of the cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tare_kafka::admin::Admin;
 use tare_kafka::link::{Identity, Settings, Tls, Trust, addresses};
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
+use tare_schema::named::text_given;
 
 use crate::exit::bad_input;
 
 use super::clusters::Book;
 use super::wrong_or_away;
+
+/// Largest file of a password.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 
 /// Which cluster, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
@@ -156,8 +160,7 @@ fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
             ))
         })?,
         (None, Some(path)) => {
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|error| bad_input(format!("{path}: {error}")))?;
+            let text = text_given(Path::new(path), PASSWORD_BYTES_MAX).map_err(bad_input)?;
             text.trim_end_matches(['\r', '\n']).to_owned()
         }
         (None, None) => {

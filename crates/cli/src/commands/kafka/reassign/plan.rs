@@ -1,9 +1,11 @@
 //! `tare kafka reassign plan`: which replica goes where.
 
 use std::io::Read;
+use std::path::Path;
 
 use tare_kafka::admin::Admin;
 use tare_kafka::assign::{self, Plan, Replication};
+use tare_schema::named::read_given;
 
 use crate::commands::kafka::page::{self, count, list};
 use crate::commands::kafka::{Manner, input_or_cluster};
@@ -131,16 +133,16 @@ fn show(plan: &Plan, args: &PlanArgs) -> anyhow::Result<()> {
 
 /// Reads a plan back.
 pub fn read(path: &str) -> anyhow::Result<Plan> {
-    let mut text = Vec::new();
-    let read = match path {
-        "-" => std::io::stdin()
-            .lock()
-            .take(PLAN_MAX_BYTES)
-            .read_to_end(&mut text),
-        _ => std::fs::File::open(path)
-            .and_then(|file| file.take(PLAN_MAX_BYTES).read_to_end(&mut text)),
+    let text = match path {
+        "-" => {
+            let mut text = Vec::new();
+            let mut input = std::io::stdin().lock().take(PLAN_MAX_BYTES);
+            let read = input.read_to_end(&mut text);
+            read.map_err(|error| bad_input(format!("{path}: {error}")))?;
+            text
+        }
+        _ => read_given(Path::new(path), PLAN_MAX_BYTES).map_err(bad_input)?,
     };
-    read.map_err(|error| bad_input(format!("{path}: {error}")))?;
     serde_json::from_slice(&text).map_err(|error| {
         bad_input(format!(
             "{path}: {error}; it is to be what `tare kafka reassign plan --out` wrote"

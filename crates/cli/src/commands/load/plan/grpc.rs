@@ -11,6 +11,7 @@ use tare_proto::{
 use tare_schema::load::{
     Body, CallKind, CallSpec, Deadline, ExpectBody, ExpectStatus, MessagePace, RequestSpec,
 };
+use tare_schema::named::{GIVEN_BYTES_MAX, read_given, text_given};
 
 use super::super::args::{Args, GrpcArgs};
 use super::super::asking::Server;
@@ -122,11 +123,16 @@ fn described(
 ) -> anyhow::Result<Option<Method>> {
     let descriptions = match (&grpc.protoset, grpc.proto.is_empty(), &grpc.data) {
         (Some(file), ..) => {
-            let bytes =
-                std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+            let bytes = read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
             Descriptions::from_set(&bytes).with_context(|| file.display().to_string())?
         }
-        (None, false, _) => Descriptions::from_files(&grpc.proto, &grpc.import_path)?,
+        (None, false, _) => {
+            // The compiler opens them by itself, whatever they are.
+            for file in &grpc.proto {
+                read_given(file, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
+            }
+            Descriptions::from_files(&grpc.proto, &grpc.import_path)?
+        }
         (None, true, Some(_)) => {
             Descriptions::from_server(&name.service, &mut |messages| server.reflect(messages))?
         }
@@ -158,13 +164,13 @@ fn messages(grpc: &GrpcArgs, method: Option<&Method>) -> anyhow::Result<Option<V
 fn text_of(data: &str) -> anyhow::Result<String> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),
-        Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}")),
+        Some(file) => text_given(Path::new(file), GIVEN_BYTES_MAX).map_err(anyhow::Error::msg),
     }
 }
 
 fn bytes_of(text: &str) -> anyhow::Result<Vec<u8>> {
     if let Some(file) = text.strip_prefix('@') {
-        return std::fs::read(Path::new(file)).with_context(|| format!("cannot read {file}"));
+        return read_given(Path::new(file), GIVEN_BYTES_MAX).map_err(anyhow::Error::msg);
     }
     let bytes = match text.split_once(':') {
         Some(("hex", digits)) => from_hex(digits),

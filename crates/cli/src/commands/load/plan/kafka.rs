@@ -1,11 +1,10 @@
 //! From the arguments to a producer of Kafka.
 
-use std::fs;
-
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_schema::load::{Acks, Body, LoginSpec, Payloads, ProduceSpec, RequestSpec};
+use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 
 use super::super::args::{Args, KafkaArgs, OnOff};
 use super::super::target::{Scheme, Target};
@@ -18,8 +17,6 @@ const PAYLOAD_BYTES_MAX: u64 = 64 << 20;
 const DRAWN_BYTES: u64 = 4 << 20;
 /// Most of them.
 const DRAWN_MAX: u64 = 10_000;
-/// Largest file of values.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The producer that the URL and the arguments ask for, and its one request, the topic; `None` for another protocol.
 pub(super) fn producer(
@@ -111,12 +108,7 @@ fn of(args: &KafkaArgs) -> anyhow::Result<ProduceSpec> {
 
 fn payloads(args: &KafkaArgs) -> anyhow::Result<Payloads> {
     if let Some(path) = &args.payload_file {
-        let length = fs::metadata(path).map(|data| data.len());
-        let length = length.with_context(|| format!("cannot read {}", path.display()))?;
-        if length > FILE_BYTES_MAX {
-            bail!("{} has more than 64 MiB: take a part of it", path.display());
-        }
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes = read_given(path, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?;
         let lines = bytes
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty());

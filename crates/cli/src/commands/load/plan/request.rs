@@ -1,12 +1,10 @@
 //! From the arguments to what is sent.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, Parts, RequestSpec};
+use tare_schema::named::{GIVEN_BYTES_MAX, read_given};
 use tare_schema::script;
 
 use super::super::args::{Args, RequestArgs};
@@ -65,7 +63,9 @@ fn one(args: &RequestArgs, path: String) -> anyhow::Result<RequestSpec> {
     let headers = headers(args)?;
     let body = match (&args.body, &args.body_file, args.body_size) {
         (Some(text), _, _) => Body::Text { text: text.clone() },
-        (None, Some(path), _) => file_body(path)?,
+        (None, Some(path), _) => {
+            body_of(read_given(path, GIVEN_BYTES_MAX).map_err(anyhow::Error::msg)?)
+        }
         (None, None, Some(size)) => Body::Filler { bytes: size.0 },
         (None, None, None) => Body::None,
     };
@@ -110,14 +110,13 @@ pub(super) fn headers(args: &RequestArgs) -> anyhow::Result<Vec<(String, String)
 }
 
 /// A file's bytes as a body.
-pub(super) fn file_body(path: &Path) -> anyhow::Result<Body> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(match String::from_utf8(bytes) {
+pub(super) fn body_of(bytes: Vec<u8>) -> Body {
+    match String::from_utf8(bytes) {
         Ok(text) => Body::Text { text },
         Err(error) => Body::Base64 {
             base64: STANDARD.encode(error.as_bytes()),
         },
-    })
+    }
 }
 
 pub(super) fn header(text: &str) -> anyhow::Result<(String, String)> {

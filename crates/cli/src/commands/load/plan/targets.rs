@@ -1,18 +1,18 @@
 //! Targets in vegeta's format: `METHOD URL`, header lines, `@file` for the body, an empty line; or a JSON object on each line.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Mix, Order, Parts, RequestSpec};
+use tare_schema::named::{FILE_BYTES_MAX, read_below, text_given};
 use tare_schema::script::Script;
 
 use super::super::args::RequestArgs;
 use super::super::target::Target;
-use super::request::{file_body, headers, parts, status};
+use super::request::{body_of, headers, parts, status};
 
 /// Largest list of targets.
 const BYTES_MAX: u64 = 16 << 20;
@@ -53,8 +53,7 @@ pub(super) fn read(path: &Path, args: &RequestArgs) -> anyhow::Result<Script> {
             .context("cannot read standard input")?;
         (text, Path::new("."))
     } else {
-        let text =
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = text_given(path, BYTES_MAX).map_err(anyhow::Error::msg)?;
         (text, path.parent().unwrap_or(Path::new(".")))
     };
     if text.len() as u64 > BYTES_MAX {
@@ -132,7 +131,9 @@ fn plain(text: &str, folder: &Path, shared: &Shared, found: &mut Found) -> anyho
         while let Some((at, line)) = lines.next_if(|(_, line)| !begins_another(line)) {
             let number = at + 1;
             if let Some(file) = line.strip_prefix('@') {
-                body = file_body(&folder.join(file.trim()))?;
+                let bytes = read_below(folder, file.trim(), FILE_BYTES_MAX);
+                let bytes = bytes.map_err(anyhow::Error::msg);
+                body = body_of(bytes.with_context(|| format!("line {number} of the targets"))?);
                 continue;
             }
             let (name, value) = line.split_once(':').with_context(|| {

@@ -1,0 +1,139 @@
+//! Files that somebody names: the user, who may name any, or another file, which may name those of its own folder only.
+
+use std::path::{Path, PathBuf};
+
+use crate::regular::read_regular;
+use crate::shown::shown;
+
+/// Most bytes of a file that another one names, where nothing else is said.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Most bytes of a file that the user names, where nothing else is said.
+pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
+
+/// A file that another one names, with links followed: a file that stands in a received folder must not make us read (and send, and
+/// keep) what is elsewhere. `folder` is that of the file that names it.
+///
+/// # Errors
+/// In words: that it is not there, or outside of the folder, or no regular file.
+pub fn below(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let path = folder.join(name);
+    let path = path.to_string_lossy();
+    let shown = shown(&path);
+    let whole = |path: &Path| {
+        let found = std::fs::canonicalize(path);
+        found.map_err(|error| format!("{shown} cannot be read: {error}"))
+    };
+    let folder = match folder.as_os_str().is_empty() {
+        true => whole(Path::new("."))?,
+        false => whole(folder)?,
+    };
+    let path = whole(&folder.join(name))?;
+    if !path.starts_with(&folder) {
+        return Err(format!(
+            "{shown} is not below {}: a file names files of its own folder only; copy it there",
+            folder.display()
+        ));
+    }
+    if !path.is_file() {
+        return Err(format!("{shown} is no regular file: name one"));
+    }
+    Ok(path)
+}
+
+/// The bytes of a file that another one names.
+///
+/// # Errors
+/// As [`below`], and when it has more bytes than `bytes_max`.
+pub fn read_below(folder: &Path, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
+    read(&below(folder, name)?, bytes_max)
+}
+
+/// The bytes of a file that the user names: wherever it is and whatever links lead there.
+///
+/// # Errors
+/// In words: that it is not there, is no regular file, or has more bytes than `bytes_max`.
+pub fn read_given(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let whole = std::fs::canonicalize(path);
+    let whole = whole.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    read(&whole, bytes_max)
+}
+
+/// The same as text.
+///
+/// # Errors
+/// As [`read_given`], and when it is no UTF-8.
+pub fn text_given(path: &Path, bytes_max: u64) -> Result<String, String> {
+    let bytes = read_given(path, bytes_max)?;
+    String::from_utf8(bytes).map_err(|_| format!("{} is no UTF-8 text", path.display()))
+}
+
+fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
+    read_regular(path, bytes_max).map_err(|error| {
+        format!("cannot read {}: {error}", shown(&path.to_string_lossy()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_names_regular_files_of_its_own_folder_only() {
+        let place = tempfile::tempdir().unwrap();
+        let own = place.path().join("own");
+        fs::create_dir_all(own.join("deeper")).unwrap();
+        fs::write(place.path().join("secret"), "secret").unwrap();
+        fs::write(own.join("deeper/data"), "data").unwrap();
+        symlink("../secret", own.join("out")).unwrap();
+        symlink("deeper/data", own.join("in")).unwrap();
+        let read = |name: &str| read_below(&own, name, 4);
+        for good in ["deeper/data", "in", "./deeper/../deeper/data"] {
+            assert_eq!(read(good), Ok(b"data".to_vec()), "{good}");
+        }
+        let absolute = place.path().join("secret").display().to_string();
+        for bad in [
+            "../secret",
+            "out",
+            "/etc/passwd",
+            "/proc/self/environ",
+            &absolute,
+        ] {
+            let said = read(bad).unwrap_err();
+            assert!(said.contains("of its own folder only"), "{bad}: {said}");
+        }
+        for odd in ["deeper", ".", ""] {
+            assert!(read(odd).unwrap_err().contains("no regular file"), "{odd}");
+        }
+        assert!(read("none").unwrap_err().contains("cannot be read"));
+        fs::write(own.join("long"), "12345").unwrap();
+        assert!(read("long").unwrap_err().contains("has 5 bytes"));
+    }
+
+    #[test]
+    fn what_the_user_names_may_be_anywhere_but_is_regular_and_bounded() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        fs::write(&file, "1234").unwrap();
+        symlink(&file, place.path().join("link")).unwrap();
+        assert_eq!(read_given(&place.path().join("link"), 4).unwrap(), b"1234");
+        assert!(
+            read_given(&file, 3)
+                .unwrap_err()
+                .contains("has 4 bytes")
+        );
+        for (odd, what) in [(Path::new("/dev/zero"), "device"), (place.path(), "folder")] {
+            assert!(read_given(odd, 4).unwrap_err().contains(what));
+        }
+        let pipe = place.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert!(
+            read_given(&pipe, 4)
+                .unwrap_err()
+                .contains("is a pipe")
+        );
+    }
+}
