@@ -258,6 +258,10 @@ pub struct SettingDef {
     /// The values it may have, when they can be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
+    /// Regular expression that a text (each text of a list) must match from end to end: what the place where templates put it can
+    /// take without meaning something else. A setting that takes text has this or `one_of`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 /// A command before the start.

@@ -282,9 +282,6 @@ pub struct PrepareDef {
     /// How long its answer may take. Default: 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Period>,
-    /// A command, each word a template.
-    #[serde(default)]
-    pub command: Vec<String>,
     /// A topic of Kafka is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicDef>,

@@ -9,6 +9,7 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
 use crate::plan::{Edge, Part, PartKind};
 use crate::problem::hint;
+use crate::text::{shown, unfit_in};
 use crate::topology::{Security, Settings};
 use crate::units::{Period, Share, Size};
 use crate::yaml::Node;
@@ -22,7 +23,7 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
         Json::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let wrong = |wanted: &str| format!("{value} stands here, not {wanted}");
+    let wrong = |wanted: &str| format!("{} stands here, not {wanted}", shown(&value.to_string()));
     let unit = |error: crate::units::UnitError| error.to_string();
     match def.kind {
         SettingKind::Size => text.parse::<Size>().map(|size| size.0.into()).map_err(unit),
@@ -40,7 +41,10 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
         SettingKind::Number => Err(wrong("a number")),
         SettingKind::Flag if value.is_boolean() => Ok(value.clone()),
         SettingKind::Flag => Err(wrong("true or false")),
-        SettingKind::Text if value.is_string() => Ok(value.clone()),
+        SettingKind::Text if value.is_string() => match unfit_in(value) {
+            None => Ok(value.clone()),
+            Some(wanted) => Err(format!("\"{}\" is not {wanted}", shown(&text))),
+        },
         SettingKind::Text => Err(wrong("text")),
         SettingKind::Choice if def.one_of.contains(value) => Ok(value.clone()),
         SettingKind::Choice => {
@@ -50,7 +54,8 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
                 .map(|word| word.as_str().map_or_else(|| word.to_string(), String::from))
                 .collect();
             Err(format!(
-                "\"{text}\" is not one of its values{}",
+                "\"{}\" is not one of its values{}",
+                shown(&text),
                 hint(&text, known.iter().map(String::as_str))
             ))
         }

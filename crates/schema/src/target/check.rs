@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use regex::Regex;
 use serde_json::Value;
 
-use super::{COUNTERS, CounterSource, Get, MavenDef, TargetDef, TargetKind, nearest};
+use super::{COUNTERS, CounterSource, Get, MavenDef, SettingDef, TargetDef, TargetKind, nearest};
+use crate::text;
 use crate::topology::Settings;
 
 /// What is wrong with a target folder or with what an experiment sets.
@@ -235,11 +237,23 @@ fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
 
 fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
     for (name, setting) in &def.settings {
+        let wrong = |said: String| Err((name.clone(), said));
         if !setting.one_of.is_empty() && !setting.one_of.contains(&setting.default) {
-            return Err((
-                name.clone(),
-                format!("the default of `{name}` is not among its `one_of`"),
+            return wrong(format!("the default of `{name}` is not among its `one_of`"));
+        }
+        let takes_text = !setting.default.is_boolean() && !setting.default.is_number();
+        if takes_text && setting.one_of.is_empty() && setting.pattern.is_none() {
+            return wrong(format!(
+                "`{name}` takes any text, which an experiment could put into a configuration: give it `one_of` or a `pattern`"
             ));
+        }
+        if let Some(pattern) = &setting.pattern
+            && let Err(error) = whole(pattern)
+        {
+            return wrong(format!("the `pattern` of `{name}` is none: {error}"));
+        }
+        if let Some(wanted) = unfit(setting, &setting.default) {
+            return wrong(format!("the default of `{name}` must be {wanted}"));
         }
     }
     Ok(())
@@ -290,27 +304,49 @@ pub(super) fn settings(def: &TargetDef, given: &[&Settings]) -> Result<Settings,
         let Some(setting) = def.settings.get(name) else {
             return Err(TargetError::UnknownSetting {
                 target: def.target.clone(),
-                setting: name.clone(),
+                setting: text::shown(name),
                 nearest: nearest(name, def.settings.keys().map(String::as_str)).map(str::to_owned),
                 known: def.settings.keys().cloned().collect(),
             });
         };
-        let wrong = |wanted: String| TargetError::SettingValue {
-            target: def.target.clone(),
-            setting: name.clone(),
-            wanted,
-            found: value.to_string(),
-        };
-        if !setting.one_of.is_empty() && !setting.one_of.contains(value) {
-            let list: Vec<String> = setting.one_of.iter().map(Value::to_string).collect();
-            return Err(wrong(format!("one of {}", list.join(", "))));
-        }
-        if !same_type(&setting.default, value) {
-            return Err(wrong(type_name(&setting.default).to_owned()));
+        if let Some(wanted) = unfit(setting, value) {
+            return Err(TargetError::SettingValue {
+                target: def.target.clone(),
+                setting: name.clone(),
+                wanted,
+                found: text::shown(&value.to_string()),
+            });
         }
         all.insert(name.clone(), value.clone());
     }
     Ok(all)
+}
+
+/// What a value must be for a setting to take it; `None`: it is that.
+fn unfit(setting: &SettingDef, value: &Value) -> Option<String> {
+    if !setting.one_of.is_empty() && !setting.one_of.contains(value) {
+        let list: Vec<String> = setting.one_of.iter().map(Value::to_string).collect();
+        return Some(format!("one of {}", list.join(", ")));
+    }
+    if !same_type(&setting.default, value) {
+        return Some(type_name(&setting.default).to_owned());
+    }
+    if let Some(wanted) = text::unfit_in(value) {
+        return Some(wanted);
+    }
+    let pattern = setting.pattern.as_deref()?;
+    let Ok(whole) = whole(pattern) else {
+        return Some(format!("a text, and `{pattern}` is no pattern"));
+    };
+    text::every(value, &mut |text| {
+        let said = format!("a text that `{pattern}` matches from end to end");
+        (!whole.is_match(text)).then_some(said)
+    })
+}
+
+/// A pattern that has to match a text from end to end.
+fn whole(pattern: &str) -> Result<Regex, regex::Error> {
+    Regex::new(&format!(r"\A(?:{pattern})\z"))
 }
 
 /// A null default takes anything; a whole number takes only whole numbers.

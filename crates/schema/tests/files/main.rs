@@ -5,6 +5,7 @@
 //! | `asks` | pure: instances that others ask
 //! | `events` | pure: what is done to a test bed during a trial, and what is read back |
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
+//! | `hostile` | pure: experiments and workloads put no lines, directives or foreign files anywhere
 //! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
 //! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
@@ -24,6 +25,7 @@ mod asks;
 mod bench;
 mod events;
 mod golden;
+mod hostile;
 mod kafka;
 mod mistakes;
 mod mutations;

@@ -93,6 +93,50 @@ fn settings_are_defaults_with_later_ones_over_earlier_ones() {
 }
 
 #[test]
+fn a_setting_that_takes_text_says_which() {
+    let free = "mode: {default: small, about: Mode}";
+    let said = complaint(
+        "mode: {default: small, about: Mode, one_of: [small, large]}",
+        free,
+    );
+    assert!(
+        said.starts_with("t/target.yaml:11:3: `mode` takes any text"),
+        "{said}"
+    );
+    let with = |pattern: &str, default: &str| {
+        let own = format!("mode: {{default: {default}, about: Mode, pattern: '{pattern}'}}");
+        read(&GOOD.replace(
+            "mode: {default: small, about: Mode, one_of: [small, large]}",
+            &own,
+        ))
+    };
+    assert!(
+        with("[a-z", "small")
+            .unwrap_err()
+            .to_string()
+            .contains("is none")
+    );
+    assert!(
+        with("[a-z]+", "Small")
+            .unwrap_err()
+            .to_string()
+            .contains("the default of `mode` must be")
+    );
+    let def = with("[a-z]+|[0-9]", "[small, one]").unwrap();
+    let set = |value: Value| def.settings_with(&[&Settings::from([("mode".to_owned(), value)])]);
+    assert!(set(json!(["b", "9"])).is_ok());
+    for bad in [
+        json!(["b", "B"]),
+        json!(["b9"]),
+        json!(["b\n"]),
+        json!([["b", {"x y": 1}]]),
+        json!("b"),
+    ] {
+        assert!(set(bad.clone()).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn a_setting_that_does_not_exist_or_fit_is_refused_with_the_way_out() {
     let def = read(GOOD).unwrap();
     let set = |name: &str, value: Value| {
