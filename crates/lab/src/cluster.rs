@@ -23,7 +23,7 @@ use crate::local::addresses::{Addresses, free_port};
 use crate::local::make_folder;
 use crate::probe::{Life, Waited};
 use crate::process;
-use crate::render::{self, Context, Identity, Peer, Rendered};
+use crate::render::{self, Context, Identity, Login, Peer, Rendered};
 
 /// Starts instances by number, each in its folder, and tells their process ids; ends them with its input.
 const SCRIPT: &str = r#"
@@ -271,6 +271,12 @@ impl Member {
         self.context.admin
     }
 
+    /// What its pages want to be shown.
+    #[must_use]
+    pub fn login(&self) -> &Login {
+        &self.context.login
+    }
+
     /// The end of its output.
     fn tail(&self) -> Vec<String> {
         const LINES: usize = 20;
@@ -308,6 +314,8 @@ fn context(
     }
     let dir = folder.join(&name);
     Ok(Context {
+        admin_socket: dir.join("admin"),
+        login: Login::random()?,
         role: InstanceRole::App,
         pod: name.clone(),
         bin: PathBuf::new(),

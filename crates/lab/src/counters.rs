@@ -13,8 +13,8 @@ use tare_schema::target::{CounterSource, Missing, ReadingCost};
 use crate::LabError;
 use crate::door::Door;
 use crate::environment::{InstanceCounters, Reading};
-use crate::page;
-use crate::render::{Counter, Rendered};
+use crate::page::{self, Ask};
+use crate::render::{Counter, Login, Rendered};
 
 /// Limit of one page or command.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -29,6 +29,7 @@ pub struct CounterReader {
     counters: Vec<Counter>,
     own_readings: BTreeMap<String, u32>,
     door: Door,
+    login: Login,
 }
 
 /// A value found at a source, before names are put on it.
@@ -49,6 +50,7 @@ impl CounterReader {
             counters: rendered.counters.clone(),
             own_readings: BTreeMap::new(),
             door,
+            login: rendered.login.clone(),
         }
     }
 
@@ -65,7 +67,8 @@ impl CounterReader {
                     let page = (url.to_owned(), question.map(str::to_owned));
                     let text = pages.entry(page).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
-                        fetch(&self.door, url, question)
+                        let login = Some(&self.login);
+                        fetch(&self.door, url, Ask { question, login })
                     });
                     let own = match cost {
                         ReadingCost::Free => 0,
@@ -168,8 +171,8 @@ fn page_of(source: &CounterSource) -> Option<(&str, Option<&str>, ReadingCost)> 
     }
 }
 
-fn fetch(door: &Door, url: &str, question: Option<&str>) -> Result<String, String> {
-    match page::ask(door, url, question, LIMIT)? {
+fn fetch(door: &Door, url: &str, ask: Ask<'_>) -> Result<String, String> {
+    match page::ask(door, url, ask, LIMIT)? {
         page::Page { status: 200, text } => Ok(text),
         page::Page { status, .. } => Err(format!("{url} answered {status}, not 200")),
     }

@@ -219,6 +219,11 @@ impl Environment for Local {
         record.calibration = calibration.ok();
         let reason = self.network.reason.clone();
         record.facts.insert(String::from("addressing"), reason);
+        if self.network.word() == "loopback" {
+            let who = "every user of this machine: the ports of targets are on its loopback (see `addressing`)";
+            let fact = String::from("who can reach targets");
+            record.facts.insert(fact, who.to_owned());
+        }
         let lies = doctor::file_system(&self.folder);
         record
             .facts
@@ -253,6 +258,7 @@ impl Environment for Local {
             port: &mut |address| network.port(address, &mut given),
             programs: &programs,
             folder: &folder,
+            sockets: &self.folder.join(self.beds.to_string()),
             run: &self.run,
             redirect: network.redirect(),
             exemption: network.exemption,

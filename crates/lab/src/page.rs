@@ -4,10 +4,15 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
 use crate::door::Door;
+use crate::render::Login;
 
 /// The largest page worth reading; Envoy's full statistics are about 1 MB.
 const PAGE_BYTES_MAX: usize = 32 << 20;
+/// What an authority that is a socket of the file system begins with.
+const SOCKET: &str = "unix:";
 /// Header fields of one answer.
 const FIELDS_MAX: usize = 64;
 
@@ -22,7 +27,16 @@ pub(crate) struct Page {
 
 /// Gets a page over a connection of its own. The error is in words.
 pub(crate) fn get(door: &Door, url: &str, within: Duration) -> Result<Page, String> {
-    ask(door, url, None, within)
+    ask(door, url, Ask::default(), within)
+}
+
+/// What is asked besides the address.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ask<'a> {
+    /// A question in JSON, which is posted.
+    pub(crate) question: Option<&'a str>,
+    /// Who asks.
+    pub(crate) login: Option<&'a Login>,
 }
 
 /// A request of any kind.
@@ -40,6 +54,14 @@ pub(crate) struct Question<'a> {
 
 /// Sends it over a connection of its own. The error is in words.
 pub(crate) fn send(door: &Door, question: &Question<'_>, within: Duration) -> Result<Page, String> {
+    let headers = question.headers.iter();
+    let mut texts = headers.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    let said = [question.method, question.path, question.host];
+    if texts.any(breaks_lines) || said.into_iter().any(breaks_lines) {
+        return Err(String::from(
+            "a control character stands in the request: take it out",
+        ));
+    }
     let mut request = format!(
         "{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
         question.method, question.path, question.host
@@ -57,20 +79,25 @@ pub(crate) fn send(door: &Door, question: &Question<'_>, within: Duration) -> Re
     exchange(&mut stream, &bytes, deadline, within)
 }
 
-/// The same as [`get`], with a question in JSON that is posted.
-pub(crate) fn ask(
-    door: &Door,
-    url: &str,
-    question: Option<&str>,
-    within: Duration,
-) -> Result<Page, String> {
+fn breaks_lines(text: &str) -> bool {
+    text.chars().any(|c| c.is_ascii_control() && c != '\t')
+}
+
+/// The same as [`get`], with more to say.
+pub(crate) fn ask(door: &Door, url: &str, ask: Ask<'_>, within: Duration) -> Result<Page, String> {
     let (authority, path) = split(url)?;
     let deadline = Instant::now() + within;
     let named = |reason: String| format!("{url}: {reason}");
-    let mut stream = connect(door, url, authority, within)?;
+    let socket = authority.strip_prefix(SOCKET);
+    let (host, stream) = match socket {
+        Some(socket) => ("localhost", connect_within(socket, within)),
+        None => (authority, connect(door, url, authority, within)),
+    };
+    let mut stream = stream?;
+    let login = ask.login.map(Login::basic).unwrap_or_default();
     let head =
-        format!("{path} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\nConnection: close\r\n");
-    let request = match question {
+        format!("{path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\nConnection: close\r\n{login}");
+    let request = match ask.question {
         None => format!("GET {head}\r\n"),
         Some(question) => format!(
             "POST {head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{question}",
@@ -122,13 +149,20 @@ fn exchange(
     parse(&bytes)
 }
 
+/// Authority (`address:port`, or `unix:` and the path of a socket) and path.
 fn split(url: &str) -> Result<(&str, &str), String> {
     let rest = url
         .strip_prefix("http://")
         .ok_or_else(|| format!("`{url}` is no http:// address"))?;
-    let (authority, path) = match rest.find('/') {
-        Some(at) => rest.split_at(at),
-        None => (rest, "/"),
+    let (authority, path) = if rest.starts_with(SOCKET) {
+        rest.rsplit_once(':')
+            .filter(|(authority, _)| authority.len() > SOCKET.len())
+            .ok_or_else(|| format!("`{url}` names no socket: write http://unix:SOCKET:/PATH"))?
+    } else {
+        match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, "/"),
+        }
     };
     if path.contains(|c: char| c.is_ascii_control() || c == ' ') {
         return Err(format!("`{url}` holds blanks; write %20"));
@@ -143,6 +177,26 @@ fn connect(door: &Door, url: &str, authority: &str, within: Duration) -> Result<
         .and_then(|mut all| all.next())
         .ok_or_else(|| format!("`{url}` has no address with a port"))?;
     connect_to(door, address, within).map_err(|reason| format!("{url}: {reason}"))
+}
+
+/// A connection to a socket of the file system, which is the same seen from every pod.
+fn connect_within(socket: &str, within: Duration) -> Result<TcpStream, String> {
+    let connected = || -> rustix::io::Result<_> {
+        let at = SocketAddrUnix::new(socket)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let family = AddressFamily::UNIX;
+        let stream = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        // It never waits: a server whose queue is full is not there yet.
+        rustix::net::connect(&stream, &at)?;
+        rustix::io::ioctl_fionbio(&stream, false)?;
+        Ok(stream)
+    };
+    let stream = connected().map_err(|error| format!("no connection to {socket}: {error}"))?;
+    // Reading, writing and their limits are those of every stream socket.
+    let stream = TcpStream::from(stream);
+    let limited = stream.set_write_timeout(Some(within));
+    limited.map_err(|error| error.to_string())?;
+    Ok(stream)
 }
 
 fn connect_to(door: &Door, address: SocketAddr, within: Duration) -> Result<TcpStream, String> {
@@ -260,5 +314,57 @@ mod tests {
         );
         assert!(get(&Door::Host, "http://127.0.0.1/", Duration::from_millis(10)).is_err());
         assert_eq!(split("http://127.0.0.1:1").unwrap(), ("127.0.0.1:1", "/"));
+        let parts = split("http://unix:/run/t/3.a0:/stats?x=1").unwrap();
+        assert_eq!(parts, ("unix:/run/t/3.a0", "/stats?x=1"));
+        assert!(split("http://unix:/run").is_err());
+    }
+
+    #[test]
+    fn a_page_is_read_from_a_socket_of_the_file_system_with_its_login() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a0");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let served = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nyes").unwrap();
+            String::from_utf8_lossy(&head[..read]).into_owned()
+        });
+        let login = Login::random().unwrap();
+        let asks = Ask {
+            login: Some(&login),
+            ..Ask::default()
+        };
+        let url = format!("http://unix:{}:/stats", path.display());
+        let page = ask(&Door::Host, &url, asks, Duration::from_secs(30)).unwrap();
+        assert_eq!((page.status, page.text.as_str()), (200, "yes"));
+        let head = served.join().unwrap();
+        assert!(head.starts_with("GET /stats HTTP/1.1\r\nHost: localhost\r\n"));
+        assert!(head.contains(&login.basic()), "{head}");
+        let gone = place.path().join("none").display().to_string();
+        assert!(connect_within(&gone, Duration::from_secs(1)).is_err());
+    }
+
+    #[test]
+    fn a_single_request_cannot_hold_a_second_one() {
+        let headers = [(String::from("x"), String::from("1\r\ny: 2"))];
+        let mut question = Question {
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            host: "server",
+            method: "GET",
+            path: "/ HTTP/1.1\r\n\r\nDELETE /",
+            headers: &[],
+            body: &[],
+        };
+        let sent = |question: &Question<'_>| {
+            let said = send(&Door::Host, question, Duration::from_millis(100));
+            said.unwrap_err()
+        };
+        assert!(sent(&question).contains("control character"));
+        question.path = "/";
+        assert!(sent(&question).contains("no connection"));
+        question.headers = &headers;
+        assert!(sent(&question).contains("control character"));
     }
 }

@@ -1,9 +1,12 @@
 //! Turns a target folder and an instance's place into files, a command, a probe and counters.
 
 mod context;
+mod login;
 mod templates;
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +20,7 @@ use crate::probe::Probe;
 pub use context::{
     Advertise, Context, Exempt, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
 };
+pub use login::Login;
 use templates::Templates;
 
 /// An instance, ready to be started: nothing in it is a template any more.
@@ -44,6 +48,8 @@ pub struct Rendered {
     pub edges: Vec<(String, String)>,
     /// Its folder.
     pub dir: PathBuf,
+    /// What its pages want to be shown.
+    pub login: Login,
 }
 
 /// A rendered file.
@@ -82,7 +88,7 @@ pub struct Counter {
 }
 
 impl Rendered {
-    /// Writes the files into the instance's folder.
+    /// Writes the files into the instance's folder, for this user alone: passwords may be in them.
     ///
     /// # Errors
     /// The file that could not be written.
@@ -93,7 +99,14 @@ impl Rendered {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).map_err(LabError::io(what()))?;
             }
-            fs::write(&path, &file.text).map_err(LabError::io(what()))?;
+            let _ = fs::remove_file(&path);
+            fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)
+                .and_then(|mut opened| opened.write_all(file.text.as_bytes()))
+                .map_err(LabError::io(what()))?;
         }
         Ok(())
     }
@@ -107,6 +120,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     let def = &target.def;
     let mut context = context.clone();
     context.settings = def.settings_with(&[&context.settings])?;
+    check_texts(&context)?;
     let templates = Templates::new(&target.folder, &context)?;
     let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
     let mut files = Vec::new();
@@ -128,7 +142,7 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     for (name, value) in &def.env {
         env.push((name.clone(), templates.text(&key("env"), value)?));
     }
-    Ok(Rendered {
+    let rendered = Rendered {
         instance: context.name.clone(),
         files,
         prepare,
@@ -144,7 +158,55 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
             .map(|route| (route.id.clone(), route.edge.clone()))
             .collect(),
         dir: context.dir.clone(),
-    })
+        login: context.login.clone(),
+    };
+    check_commands(&rendered, &key("start"))?;
+    Ok(rendered)
+}
+
+/// Nothing that a template can see begins a line of its own: names and settings come from experiments, which are data.
+fn check_texts(context: &Context) -> Result<(), LabError> {
+    let all = serde_json::to_value(context);
+    let all = all.map_err(|error| LabError::Plan(format!("{}: {error}", context.name)))?;
+    match tare_schema::text::every(&all, &mut |text| {
+        let held = text.chars().any(tare_schema::text::is_control);
+        held.then(|| tare_schema::text::shown(text))
+    }) {
+        None => Ok(()),
+        Some(found) => Err(LabError::Plan(format!(
+            "`{found}` of {} holds a control character, which no configuration may have: take it out",
+            tare_schema::text::shown(&context.name)
+        ))),
+    }
+}
+
+/// Commands can be read by every user of the machine, and are kept with the environment in records.
+fn check_commands(rendered: &Rendered, key: &str) -> Result<(), LabError> {
+    let steps = rendered.prepare.iter().flat_map(|step| &step.command);
+    let asked = rendered
+        .counters
+        .iter()
+        .filter_map(|counter| match &counter.source {
+            CounterSource::Command(from) => Some(&from.command),
+            _ => None,
+        });
+    let probe = match &rendered.probe {
+        Probe::Command(words) => Some(words),
+        _ => None,
+    };
+    let words = rendered.start.iter().chain(steps).chain(asked.flatten());
+    let words = words.chain(probe.into_iter().flatten());
+    let words = words.chain(rendered.env.iter().map(|(_, value)| value));
+    match rendered.login.is_in(words) {
+        false => Ok(()),
+        true => Err(LabError::Template {
+            file: key.to_owned(),
+            line: 1,
+            reason: String::from(
+                "the password comes out in a command or its environment, which others can read: write it into a file of `render`",
+            ),
+        }),
+    }
 }
 
 fn probe(

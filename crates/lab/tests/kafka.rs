@@ -6,12 +6,19 @@
 )]
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use serde_json::json;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
 use tare_lab::cluster::Cluster;
 use tare_lab::door::Door;
 use tare_lab::probe::Probe;
+use tare_lab::render::Login;
 
 #[test]
 fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
@@ -42,6 +49,7 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         }
     }
     tells_of_itself(&cluster);
+    tells_nobody_else_and_obeys_nobody(&cluster);
     cluster.kill(2).unwrap();
     let within = Duration::from_secs(60);
     let fenced = Probe::Kafka {
@@ -61,6 +69,90 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     }
     assert!(folders.iter().all(|folder| !folder.exists()));
+}
+
+/// Who has no password learns nothing; who has it reads what is counted, and can neither write, nor execute, nor look around.
+fn tells_nobody_else_and_obeys_nobody(cluster: &Cluster) {
+    let member = &cluster.members()[0];
+    let right = &member.login().clone();
+    let wrong = Login {
+        password: "0".repeat(32),
+        ..right.clone()
+    };
+    let answer =
+        |login: Option<&Login>, question: &Value| ask(member.admin(), login, &question.to_string());
+    let pages = include_str!("../../../targets/kafka/metrics.json.j2");
+    let wanted: Value = serde_json::from_str(pages).unwrap();
+    for login in [None, Some(&wrong)] {
+        let (status, body) = answer(login, &wanted);
+        assert_eq!(status, 401, "{body}");
+        assert!(!body.contains("\"value\""), "{body}");
+    }
+    let (status, body) = answer(Some(right), &wanted);
+    assert_eq!(status, 200, "{body}");
+    let all: Vec<Value> = serde_json::from_str(&body).unwrap();
+    assert_eq!(all.len(), wanted.as_array().unwrap().len());
+    for one in &all {
+        // There is no topic yet; what may not be read is 403.
+        let of_topics = one["request"].to_string().contains("topic=");
+        assert_eq!(one["status"], if of_topics { 404 } else { 200 }, "{one}");
+    }
+    let of_topic = "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=a";
+    for (attribute, status) in [("Count", 404), ("OneMinuteRate", 403)] {
+        let question = json!({"type": "read", "mbean": of_topic, "attribute": attribute});
+        let (_, body) = answer(Some(right), &question);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["status"], status, "{body}");
+    }
+    let diagnostic = "com.sun.management:type=DiagnosticCommand";
+    let memory = "java.lang:type=Memory";
+    for refused in [
+        json!({"type": "exec", "mbean": diagnostic, "operation": "compilerDirectivesPrint"}),
+        json!({"type": "exec", "mbean": diagnostic, "operation": "jvmtiAgentLoad", "arguments": [["/tmp/x.so"]]}),
+        json!({"type": "exec", "mbean": memory, "operation": "gc"}),
+        json!({"type": "write", "mbean": memory, "attribute": "Verbose", "value": true}),
+        json!({"type": "read", "mbean": memory, "attribute": "Verbose"}),
+        json!({"type": "read", "mbean": "java.lang:type=Runtime", "attribute": "SystemProperties"}),
+        json!({"type": "read", "mbean": "java.lang:type=Runtime"}),
+        json!({"type": "list"}),
+        json!({"type": "search", "mbean": "*:*"}),
+    ] {
+        let (_, body) = answer(Some(right), &refused);
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["status"], 403, "{refused}: {body}");
+        assert_eq!(body.get("value"), None, "{refused}");
+    }
+    let command = fs::read(format!("/proc/{}/cmdline", member.pid)).unwrap();
+    let command = String::from_utf8_lossy(&command);
+    assert!(command.contains("javaagent") && !command.contains(&right.password));
+    let mode = |file: &str| {
+        let file = fs::metadata(member.folder.join(file)).unwrap();
+        file.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("jolokia.properties"), 0o600);
+}
+
+/// Posts a question to Jolokia, by HTTP/1.0 so that it answers in one piece; the status and the body of the answer.
+fn ask(at: SocketAddr, login: Option<&Login>, question: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let login = login.map_or_else(String::new, |login| {
+        let pair = STANDARD.encode(format!("{}:{}", login.user, login.password));
+        format!("Authorization: Basic {pair}\r\n")
+    });
+    let length = question.len();
+    let head = format!(
+        "POST /jolokia/ HTTP/1.0\r\nHost: {at}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{login}\r\n"
+    );
+    stream.write_all((head + question).as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
 }
 
 /// What a broker counts is there from its start, with its unit.

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::LabError;
-use crate::render::Rendered;
+use crate::render::{Login, Rendered};
 
 /// So much of one file is copied.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -14,23 +14,24 @@ const FILES_MAX: usize = 500;
 /// What gives away a private key in PEM form, whatever the file is called.
 const KEY_WORDS: &[u8] = b"PRIVATE KEY-----";
 
-/// Copies logs and rendered files of all instances to `into/<instance>/`, and the agents' logs and plans to `into/`.
+/// Copies logs and rendered files, passwords withheld, of all instances to `into/<instance>/`, and the agents' logs and plans to `into/`.
 pub(crate) fn collect(
     folder: &Path,
     rendered: &[Rendered],
     into: &Path,
 ) -> Result<Vec<PathBuf>, LabError> {
     let mut copied = Vec::new();
-    copy_plain_files(folder, into, &|_| true, &mut copied)?;
+    copy_plain_files(folder, into, &|_| true, (None, &mut copied))?;
     for one in rendered {
         let into = into.join(&one.instance);
         let is_log = |name: &str| Path::new(name).extension().is_some_and(|e| e == "log");
-        copy_plain_files(&one.dir, &into, &is_log, &mut copied)?;
+        let login = Some(&one.login);
+        copy_plain_files(&one.dir, &into, &is_log, (login, &mut copied))?;
         for file in &one.files {
             copy_into(
                 &one.dir.join(&file.name),
                 &into.join(&file.name),
-                &mut copied,
+                (login, &mut copied),
             )?;
         }
     }
@@ -41,7 +42,7 @@ fn copy_plain_files(
     from: &Path,
     into: &Path,
     wanted: &dyn Fn(&str) -> bool,
-    copied: &mut Vec<PathBuf>,
+    (login, copied): (Option<&Login>, &mut Vec<PathBuf>),
 ) -> Result<(), LabError> {
     let entries = fs::read_dir(from).map_err(LabError::io(format!("read {}", from.display())))?;
     let mut files: Vec<PathBuf> = entries
@@ -55,19 +56,23 @@ fn copy_plain_files(
         let Some(name) = file.file_name() else {
             continue;
         };
-        copy_into(&file, &into.join(name), copied)?;
+        copy_into(&file, &into.join(name), (login, &mut *copied))?;
     }
     Ok(())
 }
 
-fn copy_into(from: &Path, to: &Path, copied: &mut Vec<PathBuf>) -> Result<(), LabError> {
+fn copy_into(
+    from: &Path,
+    to: &Path,
+    (login, copied): (Option<&Login>, &mut Vec<PathBuf>),
+) -> Result<(), LabError> {
     if copied.len() >= FILES_MAX {
         return Ok(());
     }
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(LabError::io(format!("make {}", folder.display())))?;
     }
-    if copy(from, to)? == Copied::Yes {
+    if copy(from, to, login)? == Copied::Yes {
         copied.push(to.to_owned());
     }
     Ok(())
@@ -80,7 +85,7 @@ enum Copied {
     Withheld,
 }
 
-fn copy(from: &Path, to: &Path) -> Result<Copied, LabError> {
+fn copy(from: &Path, to: &Path, login: Option<&Login>) -> Result<Copied, LabError> {
     let mut bytes = Vec::new();
     let file = File::open(from).map_err(LabError::io(format!("read {}", from.display())))?;
     let size = file.metadata().map(|meta| meta.len()).unwrap_or_default();
@@ -89,6 +94,9 @@ fn copy(from: &Path, to: &Path) -> Result<Copied, LabError> {
         .map_err(LabError::io(format!("read {}", from.display())))?;
     if bytes.windows(KEY_WORDS.len()).any(|part| part == KEY_WORDS) {
         return Ok(Copied::Withheld);
+    }
+    if let Some(login) = login {
+        login.withhold(&mut bytes);
     }
     if size > FILE_BYTES_MAX {
         bytes.extend_from_slice(
@@ -108,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_files_are_cut_and_keys_are_withheld() {
+    fn long_files_are_cut_and_keys_and_passwords_are_withheld() {
         let base = std::env::temp_dir().join(format!("lab-collect-{}", std::process::id()));
         let (from, into) = (base.join("from"), base.join("into"));
         fs::create_dir_all(&from).unwrap();
@@ -116,8 +124,14 @@ mod tests {
         fs::write(from.join("proxy.cfg"), "listen 1").unwrap();
         fs::write(from.join("inline.cfg"), "-----BEGIN PRIVATE KEY-----\nMII").unwrap();
         let mut copied = Vec::new();
-        copy_plain_files(&from, &into, &|_| true, &mut copied).unwrap();
-        assert_eq!(copied, [into.join("long.log"), into.join("proxy.cfg")]);
+        let login = Login::random().unwrap();
+        let properties = format!("user=u\npassword={}\n", login.password);
+        fs::write(from.join("with.properties"), properties).unwrap();
+        copy_plain_files(&from, &into, &|_| true, (Some(&login), &mut copied)).unwrap();
+        let names = ["long.log", "proxy.cfg", "with.properties"];
+        assert_eq!(copied, names.map(|name| into.join(name)));
+        let kept = fs::read_to_string(into.join("with.properties")).unwrap();
+        assert_eq!(kept, "user=u\npassword=[withheld]\n");
         let length = fs::metadata(into.join("long.log")).unwrap().len();
         assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 200).contains(&length));
         assert!(!into.join("inline.cfg").exists());

@@ -1,6 +1,7 @@
 //! Turns an arm's topology into places: who listens where, whom each one calls, who needs a certificate.
 
 mod captured;
+mod fit;
 mod names;
 mod views;
 
@@ -16,7 +17,7 @@ use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Securit
 use crate::LabError;
 use crate::certificates::spiffe;
 use crate::environment::BedPlan;
-use crate::render::{Context, Listen, Peer};
+use crate::render::{Context, Listen, Login, Peer};
 
 pub(crate) use names::{Names, hosts_file};
 
@@ -30,6 +31,8 @@ pub(crate) struct Ground<'a> {
     pub programs: &'a BTreeMap<String, PathBuf>,
     /// The bed's folder; instances get folders in it.
     pub folder: &'a Path,
+    /// What paths of sockets begin with: short, since a socket's path has at most 107 bytes.
+    pub sockets: &'a Path,
     /// Name of the run in identities.
     pub run: &'a str,
     /// Whether the kernel can be told to redirect a pod's traffic.
@@ -86,6 +89,7 @@ pub(crate) struct Layout {
 /// Gives every instance its place.
 pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout, LabError> {
     let topology = &plan.topology;
+    fit::check(plan)?;
     check(topology, ground.redirect)?;
     let mut listens = Listens::default();
     for route in &topology.routes {
@@ -98,7 +102,8 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
     }
     let names = names::names(topology, &listens, &mut contexts, ground.redirect)?;
     let all = contexts.clone();
-    for context in &mut contexts {
+    for (index, context) in contexts.iter_mut().enumerate() {
+        context.admin_socket = ground.sockets.with_extension(format!("a{index}"));
         context.peers = peers(topology, &context.name, &all);
     }
     let endpoints = endpoints(topology, &listens);
@@ -403,6 +408,8 @@ fn context(
         ports,
         address,
         admin,
+        admin_socket: PathBuf::new(),
+        login: Login::random()?,
         cpus: plan.placement.part_cpus.clone(),
         settings,
         workload: plan.workload.clone(),

@@ -8,6 +8,8 @@ use serde::Serialize;
 use tare_net::capture::Direction;
 use tare_schema::topology::{InstanceRole, Security, Settings};
 
+use super::Login;
+
 /// One instance in its place. An environment fills it in; a template reads it.
 ///
 /// Templates also see three shortcuts: `listen` (`address:port` of the first route that listens
@@ -30,6 +32,11 @@ pub struct Context {
     pub address: IpAddr,
     /// Where it serves its administration page; no other instance has it.
     pub admin: SocketAddr,
+    /// A socket of the file system for the same: software whose page changes things serves it there, where only this user comes
+    /// in. Short enough for a socket's path; not made.
+    pub admin_socket: PathBuf,
+    /// What whoever reads its pages shows, for software that asks.
+    pub login: Login,
     /// Its further ports, by the names that its target gives them.
     pub ports: BTreeMap<String, u16>,
     /// A folder of its own in memory, for data that are not to reach a disk; removed with the bed. `None`: not to be had here.

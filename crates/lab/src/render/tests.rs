@@ -18,7 +18,7 @@ version: {command: ["{{ bin }}"], pattern: '(\d+)'}
 roles: [sidecar]
 speaks: [http1]
 settings:
-  mode: {default: small, about: Mode}
+  mode: {default: small, about: Mode, pattern: '[a-z]+'}
   extra: {default: false, about: Extra}
 render: {"conf/t.conf": t.conf.j2}
 start: ["{{ bin }}", "{% if settings.extra %}--extra{% endif %}", -c, "{{ dir }}/conf/t.conf"]
@@ -58,6 +58,8 @@ fn context() -> Context {
         log: PathBuf::from("/run/t/output.log"),
         address,
         admin: SocketAddr::new(address, 15_000),
+        admin_socket: PathBuf::from("/run/1.a0"),
+        login: Login::random().unwrap(),
         ports: BTreeMap::new(),
         memory: Some(PathBuf::from("/memory/t")),
         exempt: None,
@@ -179,4 +181,58 @@ fn ids_of_edges_are_fit_for_names() {
     assert_eq!(edge_id("client->server"), "client__server");
     assert_eq!(edge_id("*->database"), "any__database");
     assert_eq!(edge_id("a.b->c-d"), "a_b__c-d");
+}
+
+#[test]
+fn what_a_template_sees_begins_no_line_of_its_own() {
+    let folder = Folder::new("{{ name }} {{ pod }}");
+    type Change = fn(&mut Context);
+    let changes: [Change; 5] = [
+        |context| context.name.push('\n'),
+        |context| context.pod.push('\r'),
+        |context| context.routes[0].host.push('\u{2028}'),
+        |context| context.routes[0].edge.push('\0'),
+        |context| {
+            let text = json!(["a", {"b\nc": 1}]);
+            context.workload = Settings::from([("list".to_owned(), text)]);
+        },
+    ];
+    for change in changes {
+        let mut context = context();
+        change(&mut context);
+        let said = folder.render(&context).unwrap_err().to_string();
+        assert!(said.contains("control character"), "{said}");
+    }
+}
+
+#[test]
+fn a_password_is_written_for_this_user_alone_and_never_into_a_command() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("password={{ login.password }}\n");
+    let place = tempfile::tempdir().unwrap();
+    let mut context = context();
+    context.dir = place.path().to_owned();
+    let rendered = folder.render(&context).unwrap();
+    rendered.write().unwrap();
+    let path = place.path().join("conf/t.conf");
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(text, format!("password={}\n", context.login.password));
+    let target = folder.0.path().join("t/target.yaml");
+    for (from, to) in [
+        ("start: [", "start: [\"-p={{ login.password }}\", "),
+        (
+            "env: {MODE: ",
+            "env: {PASSWORD: \"{{ login.password }}\", MODE: ",
+        ),
+        (
+            "start: [",
+            "prepare: [{name: x, command: [\"{{ login.password }}\"]}]\nstart: [",
+        ),
+    ] {
+        fs::write(&target, DEFINITION.replace(from, to)).unwrap();
+        let said = folder.render(&context).unwrap_err().to_string();
+        assert!(said.contains("others can read"), "{said}");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | ring |
 //! | --- | --- |
+//! | `admin` | real: an administration page that can change a proxy is for its own user |
 //! | `golden` | pure: every template against committed text; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `outside` | pure and real: a target from a folder outside the repository |
 //! | `validate` | real: the software accepts every rendered configuration |
@@ -15,6 +16,7 @@
     reason = "what a test's helpers unwrap is the test's own failure"
 )]
 
+mod admin;
 mod chain;
 mod filters;
 mod golden;

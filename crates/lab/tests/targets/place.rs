@@ -8,7 +8,7 @@ use serde_json::Value;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
 use tare_lab::fetch::{Fetcher, Software};
 use tare_lab::render::{
-    Advertise, Context, Identity, Listen, Peer, RouteContext, Upstream, edge_id,
+    Advertise, Context, Identity, Listen, Login, Peer, Rendered, RouteContext, Upstream, edge_id,
 };
 use tare_net::capture::{Direction, INBOUND_PORT, OUTBOUND_PORT};
 use tare_schema::target::{Instances, RedirectPorts, SettingDef, TargetDef};
@@ -208,6 +208,11 @@ pub fn fixed(target: &Target, case: &Case) -> Context {
     Context {
         name: if cluster { "middle-1" } else { "middle" }.to_owned(),
         role: case.role,
+        admin_socket: PathBuf::from("/run/tare/1.a0"),
+        login: Login {
+            user: "tare-user".to_owned(),
+            password: "tare-password".to_owned(),
+        },
         pod: "middle".to_owned(),
         bin: PathBuf::from(format!("/opt/{}", target.def.target)),
         dir: PathBuf::from("/run/tare/middle"),
@@ -253,6 +258,15 @@ pub fn asked_route(by: &str, name: &str, to: SocketAddr) -> RouteContext {
             peer_host: None,
         }),
         advertise: None,
+    }
+}
+
+/// Takes the steps before the start, as the lab does.
+pub fn prepare(rendered: &Rendered) {
+    for step in &rendered.prepare {
+        let mut command = std::process::Command::new(&step.command[0]);
+        let done = command.args(&step.command[1..]).status().unwrap();
+        assert!(done.success(), "{}", step.name);
     }
 }
 

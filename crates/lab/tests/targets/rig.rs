@@ -16,11 +16,11 @@ use tare_lab::counters::CounterReader;
 use tare_lab::door::Door;
 use tare_lab::fetch::Software;
 use tare_lab::probe::{Life, Waited};
-use tare_lab::render::{Context, Listen, RouteContext, Upstream, edge_id, render};
+use tare_lab::render::{Context, Listen, Login, RouteContext, Upstream, edge_id, render};
 use tare_origin::{OriginOptions, StopHandle};
 use tare_schema::topology::{InstanceRole, Security, Settings};
 
-use crate::place::free_port;
+use crate::place::{free_port, prepare};
 
 /// The one edge of a chain.
 pub const EDGE: &str = "client->server";
@@ -131,6 +131,8 @@ pub fn start_with(
         dir: dir.clone(),
         address: stand.address,
         admin,
+        admin_socket: dir.join("admin"),
+        login: Login::random().unwrap(),
         ports: BTreeMap::new(),
         memory: Some(dir.join("memory")),
         exempt: None,
@@ -170,6 +172,7 @@ pub fn start_with(
     change(&mut context);
     let rendered = render(target, &context).unwrap();
     rendered.write().unwrap();
+    prepare(&rendered);
     let output = File::create(&context.log).unwrap();
     let child = Command::new(&rendered.start[0])
         .args(&rendered.start[1..])

@@ -8,7 +8,7 @@ use tare_lab::catalogue::Target;
 use tare_lab::certificates::Authority;
 use tare_lab::render::render;
 
-use crate::place::{Case, cases, catalogue, fixed, otherwise, software};
+use crate::place::{Case, cases, catalogue, fixed, otherwise, prepare, software};
 
 /// How each product checks a configuration without serving it.
 fn check(target: &str, bin: &Path, dir: &Path) -> Command {
@@ -53,12 +53,15 @@ fn is_accepted(target: &Target, case: &Case) {
     let place = tempfile::tempdir().unwrap();
     let mut context = fixed(target, case);
     context.dir = place.path().to_owned();
+    context.bin.clone_from(&software.bin);
     if context.identity.is_some() {
         let keys = place.path().join("keys");
         fs::create_dir(&keys).unwrap();
         context.identity = Some(authority.issue("middle", &[], &[], &keys).unwrap());
     }
-    render(target, &context).unwrap().write().unwrap();
+    let rendered = render(target, &context).unwrap();
+    rendered.write().unwrap();
+    prepare(&rendered);
     let output = check(name, &software.bin, place.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", case.name());

@@ -84,6 +84,7 @@ fn placed_with(
             },
             programs: &programs.into(),
             folder: Path::new("/bed"),
+            sockets: Path::new("/keeper/1"),
             run: "r1",
             needs: &needs,
             memory: Some(Path::new("/memory")),
@@ -318,4 +319,43 @@ fn a_topology_that_contradicts_itself_is_refused_by_name() {
         let error = placed(&plan).unwrap_err().to_string();
         assert!(error.contains(word), "{word}: {error}");
     }
+}
+
+#[test]
+fn a_received_plan_has_names_and_no_paths_or_lines_in_their_place() {
+    let hostile = [
+        "", "..", "../x", "a/b", "/etc", "a\nb", "a\rb", "a;b", "a b", "a\"b", "{{ a }}", "a\0",
+        "-a", "$a", "a}",
+    ];
+    let long = "x".repeat(300);
+    type Change = fn(&mut BedPlan, String);
+    let places: [Change; 6] = [
+        |plan, text| plan.name = text,
+        |plan, text| plan.topology.instances[0].name = text,
+        |plan, text| plan.topology.instances[0].pod = text,
+        |plan, text| plan.topology.instances[0].host = Some(text),
+        |plan, text| plan.topology.pods[0].name = text,
+        |plan, text| plan.topology.routes[0].protocol = text,
+    ];
+    for change in places {
+        for text in hostile.into_iter().chain([long.as_str()]) {
+            let mut plan = plan();
+            change(&mut plan, text.to_owned());
+            let said = placed(&plan).unwrap_err().to_string();
+            assert!(said.contains("in the plan is no name"), "{text:?}: {said}");
+            assert!(!said.contains(['\n', '\r', '\0']), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn each_instance_has_a_socket_whose_path_is_short() {
+    let layout = placed(&plan()).unwrap();
+    let sockets: Vec<&Path> = layout
+        .contexts
+        .iter()
+        .map(|c| c.admin_socket.as_path())
+        .collect();
+    assert_eq!(sockets[0], Path::new("/keeper/1.a0"));
+    assert_eq!(sockets[1], Path::new("/keeper/1.a1"));
 }

@@ -1,0 +1,95 @@
+//! What whoever reads the pages of an instance shows: random, and never on a command line or in a record.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use crate::LabError;
+
+/// Random bytes of a password.
+const PASSWORD_BYTES: usize = 24;
+/// What stands in a record in place of a password.
+const WITHHELD: &[u8] = b"[withheld]";
+
+/// A user and a password that one instance has for its life. Templates see both.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Login {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Login(…)")
+    }
+}
+
+impl Login {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the kernel has nothing random.
+    pub fn random() -> Result<Login, LabError> {
+        let mut bytes = [0; PASSWORD_BYTES];
+        let provider = rustls::crypto::ring::default_provider();
+        let filled = provider.secure_random.fill(&mut bytes);
+        filled.map_err(|_| LabError::Plan(String::from("there are no random bytes to be had")))?;
+        let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (user, password) = hexadecimal.split_at(16);
+        Ok(Login {
+            user: format!("tare-{user}"),
+            password: password.to_owned(),
+        })
+    }
+
+    /// The header field that shows it. (RFC 7617)
+    pub(crate) fn basic(&self) -> String {
+        let pair = STANDARD.encode(format!("{}:{}", self.user, self.password));
+        format!("Authorization: Basic {pair}\r\n")
+    }
+
+    /// Whether the password stands in one of the texts.
+    pub(crate) fn is_in<'a>(&self, texts: impl IntoIterator<Item = &'a String>) -> bool {
+        let mut texts = texts.into_iter();
+        texts.any(|text| text.contains(&self.password))
+    }
+
+    /// Bytes without the password.
+    pub(crate) fn withhold(&self, bytes: &mut Vec<u8>) {
+        let password = self.password.as_bytes();
+        let find = |bytes: &[u8]| {
+            bytes
+                .windows(password.len())
+                .position(|part| part == password)
+        };
+        while let Some(at) = find(bytes) {
+            bytes.splice(at..at + password.len(), WITHHELD.iter().copied());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_differ_are_not_shown_and_are_withheld_from_what_is_kept() {
+        let (one, other) = (Login::random().unwrap(), Login::random().unwrap());
+        assert_ne!(one.password, other.password);
+        assert_eq!(one.password.len(), 32);
+        assert!(!format!("{one:?}").contains(&one.password));
+        let mut kept = format!("a={} b={}", one.password, one.password).into_bytes();
+        one.withhold(&mut kept);
+        assert_eq!(kept, b"a=[withheld] b=[withheld]");
+        let told = Login {
+            user: String::from("Aladdin"),
+            password: String::from("open sesame"),
+        };
+        let field = "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n";
+        assert_eq!(told.basic(), field, "the example of RFC 7617");
+    }
+}
