@@ -38,6 +38,10 @@ pub struct Due {
     pub request: u16,
 }
 
+/// Bytes that a server may make us keep of what it makes us say (acknowledgements, windows, answers of TLS) while it reads
+/// none. Far more than an honest one has under way: nearly 4000 PINGs.
+pub const ANSWERS_BYTES_MAX: usize = 64 * 1024;
+
 /// Exchanges of one request that are due together: intended and released at the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
@@ -172,6 +176,8 @@ pub enum Closed {
     NoPorts,
     /// No free file descriptor of ours.
     NoDescriptors,
+    /// The other side answers what it was not sent yet, or has more said than it reads.
+    Unread,
     /// TLS was not to be spoken, or no longer.
     Tls(TlsFault),
     /// Another error of the system, by its number.
@@ -190,6 +196,7 @@ impl Closed {
             Closed::Unreachable => ErrorClass::of("unreachable", Fault::Environment),
             Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
             Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
+            Closed::Unread => ErrorClass::RUBBISH,
             Closed::Tls(fault) => fault.class(),
             Closed::Other(_) => ErrorClass::of("system", Fault::Environment),
         }
@@ -229,6 +236,9 @@ impl fmt::Display for Closed {
             Closed::NoDescriptors => {
                 f.write_str("no free file descriptor: raise the limit with ulimit -n")
             }
+            Closed::Unread => f.write_str(
+                "the server goes on talking without reading what it is sent: look at what it does with requests",
+            ),
             Closed::Tls(fault) => fault.fmt(f),
             Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }
@@ -361,7 +371,9 @@ pub trait Outlet {
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
     /// Whom TLS has to meet in this slot from now on, where the plan names nobody.
     fn name(&mut self, _conn: ConnId, _host: &str) {}
-    /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take.
+    /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take. Not before the last write
+    /// has begun: what is kept is bounded by that. Whoever has a reason to write again has had an answer to what never went,
+    /// and the connection ends with [`Closed::Unread`].
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many of these bytes as it takes now and keeps none: how many. After fewer than all,
     /// [`Client::room`] tells when it takes more. Not to be mixed with [`Outlet::write`] on one connection.

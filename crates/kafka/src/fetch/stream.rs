@@ -2,6 +2,9 @@
 
 use crate::records::{BatchError, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
 
+/// Longest batch whose body is kept: sixteen times what brokers take by default.
+const KEPT_MAX_BYTES: usize = 16 << 20;
+
 /// Whether checksums are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrcCheck {
@@ -99,6 +102,13 @@ impl BatchStream {
                 Err(error) => return Step::Bad(error),
             },
         };
+        if self.bodies == Bodies::Keep && header.batch_bytes > KEPT_MAX_BYTES {
+            return Step::Bad(BatchError::TooLarge {
+                offset: header.base_offset,
+                bytes: header.batch_bytes,
+                max_bytes: KEPT_MAX_BYTES,
+            });
+        }
         let left = header.batch_bytes - self.gone;
         let (piece, rest) = bytes.split_at(left.min(bytes.len()));
         *bytes = rest;

@@ -316,6 +316,20 @@ fn what_is_no_batch_passes_unread_up_to_the_next_partition() {
 }
 
 #[test]
+fn a_batch_too_large_to_be_kept_is_told_by_its_header_and_may_pass() {
+    let mut huge = batch(0, 1, 5);
+    huge[8..12].copy_from_slice(&(17_i32 << 20).to_be_bytes());
+    let frame = frame(vec![("first", vec![partition(0, huge)])]);
+    let all = told(&frame, &[frame.len()], Bodies::Keep).unwrap();
+    assert!(
+        all[2].starts_with("Bad(TooLarge { offset: 0, bytes: 17825804"),
+        "{all:?}"
+    );
+    let all = told(&frame, &[frame.len()], Bodies::Pass).unwrap();
+    assert!(all[2].starts_with("Cut("), "{all:?}");
+}
+
+#[test]
 fn an_answer_of_nothing_has_a_head_and_an_end() {
     let all = told(&frame(Vec::new()), &[3], Bodies::Pass).unwrap();
     assert_eq!(all, ["AnswerHead { throttle_ms: 2, error: 0 }", "End"]);

@@ -35,6 +35,18 @@ pub enum BatchError {
         /// What it says.
         length: i32,
     },
+    /// Longer than what is kept of one.
+    #[error(
+        "the batch at offset {offset} has {bytes} bytes, of which at most {max_bytes} are kept to be walked: count it by its header"
+    )]
+    TooLarge {
+        /// Where the batch begins in the partition.
+        offset: i64,
+        /// How long it is.
+        bytes: usize,
+        /// The limit.
+        max_bytes: usize,
+    },
     /// The checksum does not fit what it is over.
     #[error(
         "the batch at offset {offset} is corrupt: CRC32C {said:#010x} in its header, {found:#010x} over its bytes; \

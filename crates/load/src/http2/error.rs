@@ -190,6 +190,14 @@ pub enum CodecError {
         /// The limit.
         max: u32,
     },
+    /// What the server makes us say waits for it to be read.
+    #[error(
+        "more than {max_bytes} bytes of answers to PING, SETTINGS and DATA frames wait, for the server does not read"
+    )]
+    AnswersUnread {
+        /// The limit.
+        max_bytes: usize,
+    },
     /// The last stream of a second GOAWAY is higher than that of the first.
     #[error("a second GOAWAY raises the last stream from {before} to {after}")]
     GoAwayRaised {
@@ -244,6 +252,7 @@ impl CodecError {
             )
             | CodecError::BlockTooLarge { .. }
             | CodecError::TooManyInterim { .. }
+            | CodecError::AnswersUnread { .. }
             | CodecError::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
             CodecError::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
             CodecError::ClosedStream { .. } => ErrorCode::STREAM_CLOSED,

@@ -11,6 +11,13 @@ pub(super) use streamed::Part;
 /// Reserved at once for a frame in parts: a length alone is no reason to take more.
 const RESERVED_MAX_BYTES: usize = 1 << 20;
 
+/// The longest answer that is put together: what tells of the largest topic has five million bytes. Fetched records may be
+/// longer, and are read as they come.
+const WHOLE_MAX_BYTES: usize = 8 << 20;
+
+/// Room of a frame that is kept for the next one.
+const KEEP_BYTES: usize = 64 * 1024;
+
 /// An answer behind its length: correlation, head, body.
 #[derive(Debug)]
 pub enum Frame<'a> {
@@ -52,7 +59,7 @@ impl Inbox {
     /// When the length cannot be that of an answer.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Frame<'a>>, FrameError> {
         if self.head.is_empty() {
-            match frame::length(input, frame::ANSWER_MAX_BYTES)? {
+            match frame::length(input, WHOLE_MAX_BYTES)? {
                 Some(length) if input.len() >= 4 + length => {
                     let (whole, rest) = input.split_at(4 + length);
                     *input = rest;
@@ -63,7 +70,7 @@ impl Inbox {
             }
         }
         take(&mut self.head, 4, input);
-        let Some(length) = frame::length(&self.head, frame::ANSWER_MAX_BYTES)? else {
+        let Some(length) = frame::length(&self.head, WHOLE_MAX_BYTES)? else {
             return Ok(None);
         };
         if self.body.is_empty() {
@@ -81,6 +88,7 @@ impl Inbox {
     pub fn give_back(&mut self, frame: Frame<'_>) {
         if let Frame::Whole(mut bytes) = frame {
             bytes.clear();
+            bytes.shrink_to(KEEP_BYTES);
             self.spare = bytes;
         }
     }
@@ -89,8 +97,14 @@ impl Inbox {
     pub fn reset(&mut self) {
         self.head.clear();
         self.body.clear();
+        self.body.shrink_to(KEEP_BYTES);
         self.early.clear();
         self.stream = None;
+    }
+
+    /// Bytes of a frame that has not come whole.
+    pub fn held_bytes(&self) -> usize {
+        self.body.len()
     }
 }
 
@@ -132,6 +146,13 @@ mod tests {
             }
             prop_assert_eq!(found, bodies);
         }
+    }
+
+    #[test]
+    fn an_answer_longer_than_a_cluster_has_to_tell_is_not_put_together() {
+        let length = |bytes: usize| (bytes as u32).to_be_bytes();
+        let next = |bytes: usize| Inbox::default().next(&mut &length(bytes)[..]).is_ok();
+        assert!(next(WHOLE_MAX_BYTES) && !next(WHOLE_MAX_BYTES + 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tare_mongo::message::{Header, MESSAGE_BYTES_MAX};
+use tare_mongo::message::Header;
 use thiserror::Error;
 
 use super::answer::{Wrong, judge, judge_filling};
@@ -191,7 +191,7 @@ impl Mongodb {
 
     /// Takes what arrived: a whole message, or a part that is kept.
     fn take(&mut self, at: u32, message: &[u8], stamp: Stamp, out: &mut impl Outlet) -> Taken {
-        match Header::read(message, MESSAGE_BYTES_MAX) {
+        match Header::read(message, self.documents.answer_bytes_max()) {
             Err(error) => self.broken(at, &error.into(), stamp, out),
             Ok(Some(header)) if header.length == message.len() => {
                 self.whole(at, &header, message, stamp, out);

@@ -14,6 +14,9 @@ const DELETABLE_MAX: usize = 1 << 16;
 const FILL_DOCUMENTS: u64 = 500;
 const FILL_BYTES: usize = 1 << 20;
 
+/// Bytes of an answer beside a document that it brings: it may say of each document of one message what was wrong with it.
+const ANSWER_BYTES: usize = FILL_DOCUMENTS as usize * 1024;
+
 /// What a request of the plan does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -181,6 +184,11 @@ impl Documents {
             matches,
             request_id,
         }
+    }
+
+    /// Bytes of a right answer at most, and of one that says what is wrong.
+    pub(super) fn answer_bytes_max(&self) -> usize {
+        self.padding.len() + ANSWER_BYTES
     }
 
     /// An insert was answered as it should.

@@ -7,8 +7,10 @@ use rustls::{ExtractedSecrets, ProtocolVersion};
 use super::fault::TlsFault;
 use super::record::{self, Content, Keyed, Version};
 
-/// Records in a row that carry no data: more is a flood.
-const IDLE_RECORDS_MAX: u32 = 64;
+/// Records in a row that carry no data, and handshake messages in them: more is a flood.
+const IDLE_MAX: u32 = 64;
+/// Longest ticket that is kept: with a certificate of the client's in it, it has a few kilobytes.
+const TICKET_MAX: usize = 16 * 1024;
 /// Longest handshake message behind the handshake: a ticket is 64 kB at most.
 const MESSAGE_MAX: usize = 4 + (1 << 16) + 512;
 
@@ -31,7 +33,7 @@ pub struct Session {
     held: Vec<u8>,
     /// The beginning of a handshake message that goes on in the next record.
     message: Vec<u8>,
-    idle_records: u32,
+    idle: u32,
 }
 
 /// What stood at the front of the bytes received.
@@ -86,7 +88,7 @@ impl Session {
             kernel,
             held,
             message: Vec::new(),
-            idle_records: 0,
+            idle: 0,
         })
     }
 
@@ -137,7 +139,7 @@ impl Session {
         };
         let (content, from, to) = self.receiving.open(&mut wire[..used])?;
         if content == Content::Data && from < to && self.message.is_empty() {
-            self.idle_records = 0;
+            self.idle = 0;
             return Ok(Step::Data { from, to, used });
         }
         self.open_other(content, &wire[from..to], used, out)
@@ -151,10 +153,7 @@ impl Session {
         used: usize,
         out: &mut Vec<u8>,
     ) -> Result<Step, TlsFault> {
-        self.idle_records += 1;
-        if self.idle_records > IDLE_RECORDS_MAX {
-            return Err(TlsFault::Protocol);
-        }
+        self.count_idle()?;
         let nothing = Step::Nothing {
             used,
             told: Told::Nothing,
@@ -176,6 +175,14 @@ impl Session {
         }
     }
 
+    fn count_idle(&mut self) -> Result<(), TlsFault> {
+        self.idle += 1;
+        match self.idle > IDLE_MAX {
+            true => Err(TlsFault::Protocol),
+            false => Ok(()),
+        }
+    }
+
     /// Takes handshake messages in, whole or in part.
     fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Told, TlsFault> {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
@@ -193,7 +200,12 @@ impl Session {
             let Some((body, behind)) = body.split_at_checked(length) else {
                 break;
             };
+            if rest.len() < all.len() {
+                // The first one of a record is counted with it.
+                self.count_idle()?;
+            }
             match (*kind, self.version) {
+                (NEW_SESSION_TICKET, Version::V1_3) if body.len() > TICKET_MAX => {}
                 (NEW_SESSION_TICKET, Version::V1_3) => {
                     self.kernel
                         .handle_new_session_ticket(body)

@@ -12,17 +12,20 @@ use tare_schema::load::{Resumption, TlsSpec, TlsVersion, Trust};
 
 use super::{Handshake, Progress, Session, Shaken, Step, TlsClient, TlsFault, Told};
 
-fn server() -> ServerConnection {
+fn server(ticketer: Option<Ticketer>) -> ServerConnection {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(rustls::ALL_VERSIONS)
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
+    if let Some(ticketer) = ticketer {
+        config.ticketer = Arc::new(ticketer);
+    }
     ServerConnection::new(Arc::new(config)).unwrap()
 }
 
@@ -62,7 +65,15 @@ fn give(server: &mut ServerConnection) -> Vec<u8> {
 
 /// Shakes hands, the server's bytes coming in pieces of this size.
 fn shake(version: TlsVersion, piece: usize) -> (Session, ServerConnection, Vec<u8>) {
-    let mut server = server();
+    shake_with(version, piece, None)
+}
+
+fn shake_with(
+    version: TlsVersion,
+    piece: usize,
+    ticketer: Option<Ticketer>,
+) -> (Session, ServerConnection, Vec<u8>) {
+    let mut server = server(ticketer);
     let mut handshake = Handshake::begin(&client(version), None).unwrap();
     let mut out = Vec::new();
     handshake.proceed(&[], &mut out).unwrap();
@@ -197,6 +208,36 @@ fn tickets_and_the_word_of_the_end_are_told() {
     session.seal_close(&mut goodbye);
     server.read_tls(&mut Cursor::new(&goodbye)).unwrap();
     assert!(server.process_new_packets().unwrap().peer_has_closed());
+}
+
+/// Gives tickets of this length.
+#[derive(Debug)]
+struct Ticketer(usize);
+
+impl rustls::server::ProducesTickets for Ticketer {
+    fn enabled(&self) -> bool {
+        true
+    }
+    fn lifetime(&self) -> u32 {
+        3600
+    }
+    fn encrypt(&self, _plain: &[u8]) -> Option<Vec<u8>> {
+        Some(vec![7; self.0])
+    }
+    fn decrypt(&self, _cipher: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+#[test]
+fn a_ticket_far_longer_than_any_is_not_kept() {
+    for (bytes, kept) in [(16_000, 2), (60_000, 0)] {
+        let (mut session, mut server, wire) =
+            shake_with(TlsVersion::V1_3, 4096, Some(Ticketer(bytes)));
+        let rest = [wire, give(&mut server)].concat();
+        let (_, tickets, _) = open(&mut session, &rest, &[10_000]);
+        assert_eq!(tickets, kept, "of {bytes} bytes");
+    }
 }
 
 #[test]

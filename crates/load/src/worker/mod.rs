@@ -297,11 +297,7 @@ impl<C: Client> Worker<C> {
 
     #[cold]
     fn flush(&mut self, life: Life) {
-        let mut went: Option<u64> = None;
-        self.io
-            .sockets
-            .flush(life, |at_ns| went = Some(went.unwrap_or(at_ns)));
-        if let Some(at_ns) = went {
+        if let Some(at_ns) = self.io.sockets.flush(life) {
             self.engine.wrote(life.conn, at_ns, &mut self.io.sockets);
         }
     }

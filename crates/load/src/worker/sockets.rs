@@ -1,5 +1,8 @@
 //! The real [`Wire`]: non-blocking TCP sockets of one worker, plain or under TLS (its part is in [`super::secure`]).
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;
@@ -10,7 +13,7 @@ use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 
 use super::secure::{Layer, Secure};
-use crate::client::{Closed, ConnId, Connected, Stamp, StampSource, Written};
+use crate::client::{ANSWERS_BYTES_MAX, Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
 use crate::engine::Wire;
 use crate::sys;
@@ -25,8 +28,10 @@ pub struct Socket {
     /// What the kernel did not take yet, from `unsent_from` on.
     unsent: Vec<u8>,
     unsent_from: usize,
-    /// Queued writes whose first byte has not gone, as offsets in `unsent`.
-    starts: Vec<usize>,
+    /// Where in `unsent` the write stands whose first byte has not gone.
+    start: Option<usize>,
+    /// Bytes that the other side made us say, of those kept since `unsent` was last empty.
+    owed: usize,
     /// Whether fewer bytes were taken than were poured: the next room is told.
     pub wants_room: bool,
     /// Our direction ends when nothing is unsent any more.
@@ -105,28 +110,23 @@ impl Sockets {
         lived
     }
 
-    /// Sends what waits; the starts of queued writes that went with it are told to `went`.
-    pub fn flush(&mut self, life: Life, mut went: impl FnMut(u64)) {
+    /// Sends what waits; when the write whose first byte had not gone began, if it did.
+    pub fn flush(&mut self, life: Life) -> Option<u64> {
         let mut sent = 0;
-        let Some(socket) = self.live(life) else {
-            return;
-        };
-        let mut failure = None;
+        let socket = self.live(life)?;
+        let (mut went, mut failure) = (None, None);
         while socket.unsent_from < socket.unsent.len() {
             let at_ns = monotonic_ns();
             match send(&socket.stream, &socket.unsent[socket.unsent_from..]) {
                 Ok(count) => {
-                    let from = socket.unsent_from;
                     socket.unsent_from += count;
                     sent += count as u64;
-                    let gone = socket
-                        .starts
-                        .iter()
-                        .take_while(|&&start| start < from + count)
-                        .count();
-                    for _ in socket.starts.drain(..gone) {
-                        went(at_ns);
-                    }
+                    let end = socket.unsent_from;
+                    went = socket
+                        .start
+                        .take_if(|start| *start < end)
+                        .map(|_| at_ns)
+                        .or(went);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -136,17 +136,15 @@ impl Sockets {
                 }
             }
         }
-        if socket.unsent_from == socket.unsent.len() {
-            socket.unsent.clear();
-            socket.unsent_from = 0;
-            if socket.ending {
-                socket.end_direction();
-            }
+        socket.forget_sent();
+        if !socket.has_unsent() && socket.ending {
+            socket.end_direction();
         }
         self.bytes_sent += sent;
         if let Some(why) = failure {
             self.failed.push((life, why));
         }
+        went
     }
 
     /// Gives bytes to the kernel, or keeps them behind those that wait.
@@ -157,9 +155,14 @@ impl Sockets {
         };
         let at_ns = monotonic_ns();
         socket.written_ns = at_ns;
-        if !socket.unsent.is_empty() {
-            socket.starts.push(socket.unsent.len());
-            socket.unsent.extend_from_slice(bytes);
+        if socket.has_unsent() {
+            if socket.start.is_some() {
+                // What the last write asks for has not gone: nobody who waited for its answer would write again.
+                self.fail(life, Closed::Unread);
+            } else {
+                socket.start = Some(socket.unsent.len());
+                socket.unsent.extend_from_slice(bytes);
+            }
             return Written::Queued;
         }
         match send(&socket.stream, bytes) {
@@ -172,7 +175,7 @@ impl Sockets {
             }
             Err(error) => {
                 if error.kind() == io::ErrorKind::WouldBlock {
-                    socket.starts.push(0);
+                    socket.start = Some(0);
                     socket.unsent.extend_from_slice(bytes);
                 } else {
                     self.failed.push((life, Closed::from_io(&error)));
@@ -182,19 +185,29 @@ impl Sockets {
         }
     }
 
-    /// Gives bytes to the kernel that belong to no write of the client.
+    /// Gives bytes to the kernel that belong to no write of the client: what TLS says, and answers when it is asked. The other
+    /// side cannot have more of them kept than it may.
     pub(super) fn give_own(&mut self, life: Life, bytes: &[u8]) {
-        if bytes.is_empty() {
+        let Some(socket) = self.live(life).filter(|_| !bytes.is_empty()) else {
             return;
-        }
-        if let (Written::Queued, Some(socket)) = (self.give(life, bytes), self.live(life)) {
-            socket.starts.pop();
+        };
+        if !socket.has_unsent() {
+            if let (Written::Queued, Some(socket)) = (self.give(life, bytes), self.live(life)) {
+                socket.start = None;
+            }
+        } else if socket.owed + bytes.len() > ANSWERS_BYTES_MAX {
+            self.fail(life, Closed::Unread);
+        } else {
+            socket.owed += bytes.len();
+            socket.unsent.extend_from_slice(bytes);
         }
     }
 
-    /// Notes a failure, to be told later.
+    /// Notes a failure, to be told later: once, for what comes of it before that is the same again.
     pub(super) fn fail(&mut self, life: Life, why: Closed) {
-        self.failed.push((life, why));
+        if self.failed.last() != Some(&(life, why)) {
+            self.failed.push((life, why));
+        }
     }
 
     /// Whether a connection that waited for room has it: told once.
@@ -266,7 +279,8 @@ impl Sockets {
             connecting: true,
             unsent: Vec::new(),
             unsent_from: 0,
-            starts: Vec::new(),
+            start: None,
+            owed: 0,
             wants_room: false,
             ending: false,
             written_ns: 0,
@@ -305,6 +319,23 @@ impl Socket {
     fn end_direction(&mut self) {
         self.ending = false;
         let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Gives the room back of what the kernel has taken, also while a rest waits: a server that always reads less than all would
+    /// otherwise have everything kept that ever went. The rest is moved once it is no longer than that, so that moving costs no
+    /// more than sending.
+    fn forget_sent(&mut self) {
+        let sent = self.unsent_from;
+        let rest = self.unsent.len() - sent;
+        if sent < rest {
+            return;
+        }
+        self.unsent.drain(..sent);
+        self.unsent_from = 0;
+        self.start = self.start.map(|start| start - sent);
+        if rest == 0 {
+            self.owed = 0;
+        }
     }
 
     /// Whether room in the kernel is waited for.

@@ -347,7 +347,8 @@ impl<D: Dialect> Conn<D> {
             let request = &requests[usize::from(stream.due.request) % requests.len()];
             let outgoing = D::outgoing(request);
             let window = self.send_window.min(stream.send_window).unsigned_abs();
-            let room = window.min(self.peer.frame_bytes_max as u64);
+            // A server that takes larger frames has no more gathered for it.
+            let room = window.min(self.peer.frame_bytes_max.min(PENDING_BYTES) as u64);
             let from = stream.body_sent;
             let piece_bytes = room.min(stream.body_let - from);
             stream.body_sent += piece_bytes;

@@ -1,14 +1,16 @@
 //! Bytes on their way out of one connection, and which exchanges they begin.
 
-use crate::client::{ConnId, Outlet, WaitCause, Written};
-
+use super::super::error::CodecError;
 use super::streams::Streams;
+use crate::client::{ANSWERS_BYTES_MAX, ConnId, Outlet, WaitCause, Written};
 
 /// What is gathered for one write, and what the kernel has not taken yet.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Frames for the next write.
     pub pending: Vec<u8>,
+    /// Bytes of them that the server made us say.
+    owed: usize,
     /// Streams whose first byte stands in `pending`.
     fresh: Vec<(u16, u32)>,
     /// Streams whose first byte stands in the write that the kernel has not begun.
@@ -34,6 +36,22 @@ impl Output {
         self.fresh.push((place, id));
     }
 
+    /// Appends what the server makes us say, as often as it likes: acknowledgements and windows.
+    ///
+    /// # Errors
+    /// When more of it waits than a server that reads would let wait.
+    pub fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), CodecError> {
+        let before = self.pending.len();
+        write(&mut self.pending);
+        self.owed += self.pending.len() - before;
+        match self.owed > ANSWERS_BYTES_MAX {
+            true => Err(CodecError::AnswersUnread {
+                max_bytes: ANSWERS_BYTES_MAX,
+            }),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a write waits for the kernel: more is gathered, but not given to the driver.
     #[inline]
     #[must_use]
@@ -54,6 +72,7 @@ impl Output {
         }
         let written = out.write(conn, &self.pending);
         self.pending.clear();
+        self.owed = 0;
         match written {
             Written::Sent(at_ns) => {
                 for (place, id) in self.fresh.drain(..) {
@@ -95,6 +114,7 @@ impl Output {
     /// Of a fresh connection, keeping buffers.
     pub fn reset(&mut self) {
         self.pending.clear();
+        self.owed = 0;
         self.fresh.clear();
         self.queued.clear();
         self.blocked = false;

@@ -90,8 +90,8 @@ impl<D: Dialect> Conn<D> {
             Event::SettingsAck => Ok(()),
             Event::Ping(payload) => {
                 self.counts.pings_received += 1;
-                frame::write_ping_ack(&mut self.output.pending, payload);
-                Ok(())
+                self.output
+                    .answer(|pending| frame::write_ping_ack(pending, payload))
             }
             Event::WindowUpdate { stream, increment } => self.window(stream, increment, scene, out),
             Event::Reset { stream, code } => self.was_reset(stream, code, scene, out),
@@ -197,7 +197,8 @@ impl<D: Dialect> Conn<D> {
         if self.receive_window <= whole / 2 {
             let spent = (whole - self.receive_window) as u32;
             self.receive_window = whole;
-            frame::write_window_update(&mut self.output.pending, 0, spent);
+            self.output
+                .answer(|pending| frame::write_window_update(pending, 0, spent))?;
         }
         let Some(place) = self.place_of(piece.stream, "DATA")? else {
             return Ok(());
@@ -228,7 +229,9 @@ impl<D: Dialect> Conn<D> {
         if stream.receive_window <= whole / 2 && piece.end == StreamEnd::Open {
             let spent = (whole - stream.receive_window) as u32;
             stream.receive_window = whole;
-            frame::write_window_update(&mut self.output.pending, stream.id, spent);
+            let id = stream.id;
+            self.output
+                .answer(|pending| frame::write_window_update(pending, id, spent))?;
         }
         if piece.slice.is_empty() {
             return Ok(());

@@ -89,7 +89,7 @@ impl<D: Dialect> Conn<D> {
 
     pub(super) fn settings(&mut self, change: SettingsChange) -> Result<(), CodecError> {
         self.counts.settings_received += 1;
-        frame::write_settings_ack(&mut self.output.pending);
+        self.output.answer(frame::write_settings_ack)?;
         if let Some(streams_max) = change.streams_max {
             self.peer.streams_max = streams_max;
         }

@@ -65,6 +65,13 @@ pub(super) struct Pending {
     pub bound: Bound,
 }
 
+/// The request with this number, if it was sent: numbers can be guessed, and who answers what still waits here would have more
+/// and more wait.
+pub(super) fn sent(pending: &VecDeque<Pending>, correlation: i32) -> Option<&Pending> {
+    let mut all = pending.iter();
+    all.find(|one| one.correlation == correlation && one.sent_ns.is_some())
+}
+
 /// The node of a broker; a seed has none.
 pub(super) const NO_NODE: i32 = -1;
 
@@ -161,9 +168,10 @@ impl Link {
         deadline_ns
     }
 
-    /// Takes the request with this number out, if it is one.
+    /// Takes the request with this number out, if one was sent.
     pub fn take(&mut self, correlation: i32) -> Option<Pending> {
-        let of = |pending: &Pending| pending.correlation == correlation;
+        let of =
+            |pending: &Pending| pending.correlation == correlation && pending.sent_ns.is_some();
         match self.pending.front() {
             Some(first) if of(first) => self.pending.pop_front(),
             _ => {

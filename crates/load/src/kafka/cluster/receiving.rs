@@ -36,6 +36,9 @@ pub struct Answer<'a> {
     pub bound: Bound,
 }
 
+/// What is held of answers that have not come whole, of all brokers together.
+const HELD_MAX_BYTES: usize = 32 << 20;
+
 /// What a broker sent that it must not send.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Rubbish {
@@ -45,6 +48,8 @@ pub(super) enum Rubbish {
     Unasked(i32),
     #[error("an answer without a number")]
     Short,
+    #[error("more than {HELD_MAX_BYTES} bytes of answers that do not come to their end")]
+    Held,
 }
 
 impl Cluster {
@@ -112,7 +117,10 @@ impl Cluster {
             return Ok(None);
         }
         let Some(frame) = link.inbox.next(input)? else {
-            return Ok(None);
+            return match self.holds_too_much() {
+                true => Err(Rubbish::Held),
+                false => Ok(None),
+            };
         };
         let correlation = frame::correlation(&frame).ok_or(Rubbish::Short)?;
         match link.take(correlation) {
@@ -122,6 +130,12 @@ impl Cluster {
             }
             _ => Err(Rubbish::Unasked(correlation)),
         }
+    }
+
+    /// Whether brokers have begun more answers than can be held.
+    fn holds_too_much(&self) -> bool {
+        let held = self.links.iter().map(|link| link.inbox.held_bytes());
+        held.sum::<usize>() > HELD_MAX_BYTES
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
 
 use super::{Cluster, ClusterPlan, Event, Security};
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
 };
 use crate::engine::sim::{MS, S, Sim, rate};
 use crate::kafka::names::{Found, Resolve};
@@ -225,6 +225,50 @@ fn a_request_without_answer_is_lost_after_its_time_and_the_connection_renewed() 
     sim.net.far.delay_ns = MS;
     sim.run_until(8 * S);
     assert!(sim.engine.client().cluster.is_open());
+}
+
+#[test]
+fn an_answer_to_a_request_that_still_waits_here_is_none() {
+    let mut sim = sim(plan(&[9001]), Brokers::new(&[1], 1));
+    sim.run_until(S + 50 * MS);
+    sim.net.room.insert(ConnId(1), 0);
+    sim.run_until(S + 350 * MS);
+    let waiting = *sim.engine.client().cluster.links[1]
+        .pending
+        .front()
+        .unwrap();
+    assert_eq!(waiting.sent_ns, None);
+    // Numbers follow each other, so that a broker can answer without reading.
+    let words = [4_i32.to_be_bytes(), waiting.correlation.to_be_bytes()];
+    let stamp = Stamp::event(sim.net.now_ns);
+    sim.engine
+        .bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
+    let (class, words) = sim.engine.client().cluster.last_end().unwrap();
+    assert_eq!(class, ErrorClass::RUBBISH);
+    assert!(words.contains("which was not asked"), "{words}");
+}
+
+#[test]
+fn answers_that_are_begun_on_many_connections_are_bounded_together() {
+    let mut brokers = Brokers::new(&[1, 2, 3, 4, 5], 5);
+    brokers.delay_ns = 0;
+    let mut sim = sim(plan(&[9001]), brokers);
+    sim.run_until(S + 50 * MS);
+    assert!(sim.engine.client().cluster.is_open());
+    let piece = vec![0; 8_000_000];
+    for broker in 1..=5 {
+        assert!(sim.engine.client().cluster.is_usable(broker), "{broker}");
+        let stamp = Stamp::event(sim.net.now_ns);
+        let length = 8_388_608_u32.to_be_bytes();
+        sim.engine
+            .bytes(ConnId(broker), &length, stamp, &mut sim.net);
+        sim.engine
+            .bytes(ConnId(broker), &piece, stamp, &mut sim.net);
+    }
+    let cluster = &sim.engine.client().cluster;
+    assert!(cluster.is_usable(4) && !cluster.is_usable(5));
+    let words = &cluster.last_end().unwrap().1;
+    assert!(words.contains("do not come to their end"), "{words}");
 }
 
 #[test]

@@ -22,6 +22,9 @@ const UNREADABLE: ErrorClass = ErrorClass::of("unreadable-batch", Fault::Target)
 /// `UNKNOWN_SERVER_ERROR`.
 const UNKNOWN_SERVER_ERROR: i16 = -1;
 
+/// Most that is taken out of a batch: producers bound what they put into one, and that by a megabyte mostly.
+const UNPACKED_MAX_BYTES: usize = 32 << 20;
+
 /// Pause of a partition that could not be read (`retry.backoff.ms`).
 const PAUSE_NS: u64 = 100_000_000;
 
@@ -85,7 +88,7 @@ impl Reading {
                 FetchDepth::Stamps { run } => Some(Stamps::of_run(run)),
                 FetchDepth::Batches | FetchDepth::Records => None,
             },
-            unpacker: Unpacker::default(),
+            unpacker: Unpacker::new(UNPACKED_MAX_BYTES),
             realtime_offset_ns,
             brought: 0,
             lost_leader: false,

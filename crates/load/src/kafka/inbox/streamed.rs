@@ -1,6 +1,6 @@
 //! Frames that are handed on as they arrive, in pieces, without being put together: long answers that are read once.
 
-use tare_kafka::frame::{self, FrameError};
+use tare_kafka::frame::{self, ANSWER_MAX_BYTES, FrameError};
 
 use super::{Frame, Inbox, take};
 
@@ -44,7 +44,7 @@ impl Inbox {
         }
         let (length, correlation, early) = match input.first_chunk::<EARLY_BYTES>() {
             Some(early) if self.early.is_empty() => {
-                let length = frame::length(early, frame::ANSWER_MAX_BYTES)?;
+                let length = frame::length(early, ANSWER_MAX_BYTES)?;
                 (length, frame::correlation(&early[4..]), EARLY_BYTES)
             }
             _ if input.is_empty() => return Ok(None),
@@ -53,7 +53,7 @@ impl Inbox {
                 if self.early.len() < EARLY_BYTES {
                     return Ok(None);
                 }
-                let length = frame::length(&self.early, frame::ANSWER_MAX_BYTES)?;
+                let length = frame::length(&self.early, ANSWER_MAX_BYTES)?;
                 (length, frame::correlation(&self.early[4..]), 0)
             }
         };

@@ -2,8 +2,10 @@
 
 use super::super::super::codec::Limits;
 use super::super::super::codec::tests::{block, raw, settings};
-use super::rig::{MS, ONE, Rig, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset, window};
-use crate::client::{Client, Closed};
+use super::rig::{
+    Kernel, MS, ONE, Rig, TIMEOUT_NS, ends, goaway, head, last_data, ok, reset, window,
+};
+use crate::client::{ANSWERS_BYTES_MAX, Client, Closed};
 
 /// Two exchanges are under way; these bytes must end the connection with the code, both exchanges as rubbish, and the next
 /// connection must work.
@@ -170,6 +172,33 @@ fn a_flood_of_resets_ends_at_its_limit() {
         "{}",
         rig.last().example
     );
+}
+
+#[test]
+fn what_a_server_has_us_say_and_does_not_read_is_bounded_and_ends_the_connection() {
+    for (unit, answer_bytes) in [
+        (raw(6, 0, 0, &[0; 8]), 17),
+        (settings(&[]), 9),
+        // A window of a mebibyte is given back when half of it is used up: that of the connection, and that of the stream.
+        (raw(0, 0, 1, &[0; 16_000]).repeat(33), 26),
+    ] {
+        let mut rig = Rig::greeted(&[]);
+        rig.due(0);
+        rig.arrives(0, &head(1, &[(":status", "200")]));
+        rig.net.kernel = Kernel::Full;
+        rig.arrives(0, &unit);
+        // Data between them is progress, but no reason to keep more.
+        let round = [unit, raw(0, 0, 1, b"x")].concat();
+        let rounds = ANSWERS_BYTES_MAX / answer_bytes;
+        for _ in 0..rounds - 1 {
+            rig.arrives(0, &round);
+        }
+        assert_eq!(rig.ends(), [], "so much may wait");
+        (0..3).for_each(|_| rig.arrives(0, &round));
+        assert_eq!(rig.ends(), ends(&[(0, "rubbish")]));
+        let example = &rig.last().example;
+        assert!(example.contains("does not read"), "{example}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use tare_kafka::frame;
 
 use super::super::Cluster;
-use super::super::link::{Answered, Purpose, State};
+use super::super::link::{self, Answered, Link, Purpose, State};
 use super::{Answer, Rubbish};
 use crate::client::{Bound, Outlet, Stamp};
 use crate::kafka::inbox::{Frame, Part};
@@ -52,17 +52,17 @@ impl Cluster {
                 *input = &[];
                 return None;
             }
-            let pending = &link.pending;
+            let Link { inbox, pending, .. } = link;
             let streams = |correlation: i32| {
-                let of = pending.iter().find(|one| one.correlation == correlation);
-                of.is_some_and(|one| match one.purpose {
+                link::sent(pending, correlation).is_some_and(|one| match one.purpose {
                     Purpose::Owner { token, .. } => {
                         one.answered == Answered::Yes && is_streamed(token)
                     }
                     _ => false,
                 })
             };
-            let taken = match link.inbox.next_part(input, streams) {
+            let taken = match inbox.next_part(input, streams) {
+                Ok(None) if self.holds_too_much() => Err(Rubbish::Held),
                 Ok(None) => return None,
                 Ok(Some(Part::Frame(frame))) => self.whole(at, frame, stamp, input, out),
                 Ok(Some(Part::Piece {
@@ -128,11 +128,7 @@ impl Cluster {
                 link.answers += 1;
                 link.take(correlation)
             }
-            _ => link
-                .pending
-                .iter()
-                .find(|one| one.correlation == correlation)
-                .copied(),
+            _ => link::sent(&link.pending, correlation).copied(),
         };
         let pending = pending.ok_or(Rubbish::Unasked(correlation))?;
         let Purpose::Owner { token, .. } = pending.purpose else {

@@ -1,0 +1,58 @@
+//! HTTP/1.1 servers that never read, or never come to an end.
+
+use std::io::Write;
+use std::time::Duration;
+
+use super::{repeat, says, server, survives, wait_for_bytes};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+#[test]
+fn answers_to_requests_that_were_never_read_keep_no_requests() {
+    let address = server(|mut stream| {
+        stream.set_nodelay(true)?;
+        wait_for_bytes(&stream)?;
+        // One answer for each request, but slower than those are begun.
+        loop {
+            stream.write_all(OK)?;
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+    });
+    let how = ["--clients", "8", "--count", "200", "--body-size", "4MiB"];
+    let outcomes = survives(&format!("http://{address}/"), &how);
+    assert!(says(&outcomes, "without reading"), "{outcomes:?}");
+}
+
+/// All that has no end in HTTP/1.1.
+#[test]
+fn endless_heads_interim_answers_bodies_and_trailers_take_no_memory() {
+    let endless: [(&[u8], &[u8]); 6] = [
+        (
+            b"HTTP/1.1 200 OK\r\n",
+            b"x-fill: yyyyyyyyyyyyyyyyyyyyyy\r\n",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nx-fill: ",
+            b"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
+        ),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+            b"x-fill: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"1;x=yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\nz\r\n",
+        ),
+    ];
+    for (begin, unit) in endless {
+        let address = server(move |mut stream| {
+            wait_for_bytes(&stream)?;
+            stream.write_all(begin)?;
+            repeat(&stream, unit)
+        });
+        let how = ["--clients", "8", "--count", "40", "--timeout", "1s"];
+        survives(&format!("http://{address}/"), &how);
+    }
+}
