@@ -69,10 +69,10 @@ fn find(named: Option<&Path>, program: &Path, here: &Path) -> Result<PathBuf, La
 }
 
 /// The folders around this place that hold what is looked for, nearest first, and why they may not be used.
-fn around<'a>(
-    start: &'a Path,
+fn around(
+    start: &Path,
     look_at: impl Fn(&Path) -> Result<(), String>,
-) -> impl Iterator<Item = (&'a Path, Result<(), String>)> {
+) -> impl Iterator<Item = (&Path, Result<(), String>)> {
     let homes = start.ancestors().filter(|folder| is_home(folder));
     homes.map(move |folder| (folder, look_at(folder)))
 }

@@ -68,9 +68,8 @@ pub fn text_given(path: &Path, bytes_max: u64) -> Result<String, String> {
 }
 
 fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
-    read_regular(path, bytes_max).map_err(|error| {
-        format!("cannot read {}: {error}", shown(&path.to_string_lossy()))
-    })
+    read_regular(path, bytes_max)
+        .map_err(|error| format!("cannot read {}: {error}", shown(&path.to_string_lossy())))
 }
 
 #[cfg(test)]
@@ -119,21 +118,13 @@ mod tests {
         fs::write(&file, "1234").unwrap();
         symlink(&file, place.path().join("link")).unwrap();
         assert_eq!(read_given(&place.path().join("link"), 4).unwrap(), b"1234");
-        assert!(
-            read_given(&file, 3)
-                .unwrap_err()
-                .contains("has 4 bytes")
-        );
+        assert!(read_given(&file, 3).unwrap_err().contains("has 4 bytes"));
         for (odd, what) in [(Path::new("/dev/zero"), "device"), (place.path(), "folder")] {
             assert!(read_given(odd, 4).unwrap_err().contains(what));
         }
         let pipe = place.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        assert!(
-            read_given(&pipe, 4)
-                .unwrap_err()
-                .contains("is a pipe")
-        );
+        assert!(read_given(&pipe, 4).unwrap_err().contains("is a pipe"));
     }
 }

@@ -11,7 +11,11 @@ const SHOWN_MAX: usize = 60;
 /// turn the direction of text.
 #[must_use]
 pub fn is_control(c: char) -> bool {
-    is_obeyed(c) || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200d}' | '\u{feff}')
+    is_obeyed(c)
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200d}' | '\u{feff}'
+        )
 }
 
 /// Why a text from an experiment cannot be put into a configuration, whatever that is; `None`: it can.

@@ -16,8 +16,6 @@ use crate::yaml::Node;
 const WITHIN_BYTES: u64 = 64 << 10;
 /// Most that it may look at.
 const WITHIN_BYTES_MAX: u64 = 16 << 20;
-/// Longest file that is sent as a body: every agent gets it within its plan.
-const BODY_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What both kinds of requests have in common.
 pub(super) struct Common<'a> {
