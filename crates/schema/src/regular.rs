@@ -36,8 +36,14 @@ pub fn open_regular(path: &Path, bytes_max: u64) -> io::Result<Take<File>> {
 /// # Errors
 /// As [`open_regular`].
 pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut file = open_regular(path, bytes_max)?;
+    // Some files do not know how long they are, and others grow.
+    file.set_limit(bytes_max.saturating_add(1));
     let mut bytes = Vec::new();
-    open_regular(path, bytes_max)?.read_to_end(&mut bytes)?;
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(refusal(path, "has more bytes", bytes_max));
+    }
     Ok(bytes)
 }
 
@@ -46,9 +52,8 @@ pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`open_regular`], and when it is no UTF-8 text.
 pub fn read_regular_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let mut text = String::new();
-    open_regular(path, bytes_max)?.read_to_string(&mut text)?;
-    Ok(text)
+    String::from_utf8(read_regular(path, bytes_max)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn check(path: &Path, found: &Metadata, bytes_max: u64) -> io::Result<()> {
@@ -62,13 +67,17 @@ fn check(path: &Path, found: &Metadata, bytes_max: u64) -> io::Result<()> {
         () if kind.is_socket() => "is a socket".to_owned(),
         () => "is a device".to_owned(),
     };
-    Err(io::Error::new(
+    Err(refusal(path, &what, bytes_max))
+}
+
+fn refusal(path: &Path, what: &str, bytes_max: u64) -> io::Error {
+    io::Error::new(
         io::ErrorKind::InvalidData,
         format!(
             "{} {what}: put a regular file of at most {bytes_max} bytes there",
             path.display()
         ),
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -106,6 +115,7 @@ mod tests {
             ("pipe", 5, "pipe is a pipe"),
             ("sparse", 5, "sparse has 1099511627776 bytes"),
             ("/dev/zero", 5, "/dev/zero is a device"),
+            ("/proc/self/status", 5, "status has more bytes"),
         ] {
             let said = read_regular(&at(name), bytes_max).unwrap_err().to_string();
             let bound = format!("at most {bytes_max} bytes");

@@ -13,10 +13,10 @@ use crate::exit::{Exit, bad_input};
 
 /// Prints it.
 pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
-    let shown = tare_load::rehearse_plan(plan).map_err(bad_input)?;
+    let rehearsed = tare_load::rehearse_plan(plan).map_err(bad_input)?;
     let mut out = std::io::stdout().lock();
     let mut exit = Exit::Done;
-    for one in &shown {
+    for one in &rehearsed {
         match one {
             Rehearsed::Sends { name, bytes } => {
                 writeln!(out, "── {}", shown(name))?;
@@ -35,7 +35,7 @@ pub fn run(plan: &LoadPlan) -> anyhow::Result<ExitCode> {
         }
     }
     let sends = |one: &&Rehearsed| matches!(one, Rehearsed::Sends { .. });
-    let requests = shown.iter().filter(sends).count();
+    let requests = rehearsed.iter().filter(sends).count();
     writeln!(
         out,
         "\n{requests} requests; <name> stands for what would be captured, and nothing was sent"
