@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use mongodb::Client;
 use mongodb::bson::{Document, doc};
 use mongodb::event::EventHandler;
-use mongodb::options::ClientOptions;
+use mongodb::options::{ClientOptions, ServerAddress};
 use serde::{Serialize, de::DeserializeOwned};
+use tare_schema::load::Reach;
 use tokio::sync::watch;
 
 use crate::error::StartError;
@@ -24,6 +25,8 @@ use turns::Turns;
 const PAUSE_DOWN: Duration = Duration::from_millis(500);
 /// Between two looks while nothing else speaks with it.
 const PAUSE_UP: Duration = Duration::from_secs(5);
+/// Port of MongoDB where a URI says none.
+const PORT: u16 = 27017;
 /// Longest pool; a mistake in a number is no reason to open a million connections.
 const POOL_MAX: u32 = 10_000;
 
@@ -33,6 +36,9 @@ pub struct DatabaseArgs {
     /// Its MongoDB URI. TLS: `mongodb://host:port/?tls=true&tlsCAFile=/path/ca.pem`; the host's name is checked, and sent as SNI.
     #[arg(long, value_name = "URI")]
     pub database: String,
+    /// Refuse a database whose host has an address that is neither loopback nor private.
+    #[arg(long)]
+    pub private_database: bool,
     /// Name of this service's own database. Default: acmeair_ and the service's name.
     #[arg(long, value_name = "NAME")]
     pub database_name: Option<String>,
@@ -85,6 +91,27 @@ impl State {
     }
 }
 
+/// Whether all addresses of a host are loopback or private ones: a name that has none yet could become anybody's.
+async fn is_private(host: &ServerAddress) -> Result<(), StartError> {
+    let ServerAddress::Tcp { host, port } = host else {
+        return Ok(());
+    };
+    let elsewhere = |found: String| StartError::Elsewhere {
+        host: host.clone(),
+        found,
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let found = tokio::net::lookup_host((bare, port.unwrap_or(PORT)))
+        .await
+        .map_err(|error| elsewhere(format!("which is not found ({error})")))?;
+    for address in found {
+        if Reach::Private.check(address.ip()).is_err() {
+            return Err(elsewhere(format!("at {}", address.ip())));
+        }
+    }
+    Ok(())
+}
+
 /// The database.
 #[derive(Debug)]
 pub struct Database {
@@ -103,10 +130,15 @@ impl Database {
     /// A client for it. Nothing is connected yet.
     ///
     /// # Errors
-    /// When the URI is none, or its certificates cannot be read.
+    /// When the URI is none, its certificates cannot be read, or its host is elsewhere than it may be.
     pub async fn new(args: &DatabaseArgs, service: &'static str) -> Result<Database, StartError> {
         let wrong = |error: mongodb::error::Error| StartError::Uri(explain(&error).why);
         let mut options = ClientOptions::parse(&args.database).await.map_err(wrong)?;
+        if args.private_database {
+            for host in &options.hosts {
+                is_private(host).await?;
+            }
+        }
         let limit = Duration::from_millis(args.database_timeout.max(1));
         options
             .app_name

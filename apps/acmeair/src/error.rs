@@ -11,6 +11,16 @@ pub enum StartError {
     /// The way to the database.
     #[error("--database {0}; write mongodb://host:port/?tls=true&tlsCAFile=/path/ca.pem")]
     Uri(String),
+    /// The database is not where one of Tare's own is.
+    #[error(
+        "--database names {host}, {found}, and --private-database allows loopback and private addresses only: name one of those, or leave it out"
+    )]
+    Elsewhere {
+        /// Host of the URI.
+        host: String,
+        /// What is known of its address.
+        found: String,
+    },
     /// The database never answered.
     #[error("{service} never reached its database in {seconds} s: {why}")]
     Database {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{Acknowledged, AgentMessage, LoadResult, Sample};
-use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Stop};
+use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Reach, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{
     Audited, EventRecord, MachineUsage, PartUsage, Proof, ReadBackRecord, RoleResult, Told,
@@ -186,6 +186,8 @@ fn start_agents(
                 start_at_unix_us: Some(start_at),
                 seed: seed ^ u64::from(part),
                 endpoint: endpoint.clone(),
+                // What the lab makes is on this machine.
+                reach: Reach::Private,
                 load: share_of(&cell.load_of_trial(&role.load, trial), Deal { parts, part }),
             };
             if cell.read_back.is_some() {

@@ -12,7 +12,7 @@ use tare_load::StopHandle;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Acks, Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, ProduceSpec, RequestSpec, Spin, Stop, Transport,
+    LoadSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Spin, Stop, Transport,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             addresses: addresses.collect::<Result<_, _>>()?,
             host: "localhost".into(),
         },
+        reach: Reach::Private,
         load: LoadSpec {
             pacing,
             stop: Stop::Count {

@@ -21,7 +21,7 @@ use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
+    LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
 };
 
 /// The first ones meet cold caches on both sides, alike with and without delay, but not equally many of all.
@@ -161,6 +161,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             addresses: vec![address],
             host: address.to_string(),
         },
+        reach: Reach::Private,
         load: LoadSpec {
             pacing: Pacing::Constant { rate_per_s },
             stop: Stop::Duration {

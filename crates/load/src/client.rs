@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use tare_schema::agent::{Acknowledged, Fault};
+use tare_schema::load::OutOfReach;
 
 use crate::tls::TlsFault;
 
@@ -178,6 +179,8 @@ pub enum Closed {
     NoDescriptors,
     /// The other side answers what it was not sent yet, or has more said than it reads.
     Unread,
+    /// The plan does not allow to call this address: no attempt was made.
+    OutOfReach(OutOfReach),
     /// TLS was not to be spoken, or no longer.
     Tls(TlsFault),
     /// Another error of the system, by its number.
@@ -197,6 +200,7 @@ impl Closed {
             Closed::NoPorts => ErrorClass::of("no-ports", Fault::Environment),
             Closed::NoDescriptors => ErrorClass::of("no-descriptors", Fault::Environment),
             Closed::Unread => ErrorClass::RUBBISH,
+            Closed::OutOfReach(_) => ErrorClass::of("out-of-reach", Fault::Client),
             Closed::Tls(fault) => fault.class(),
             Closed::Other(_) => ErrorClass::of("system", Fault::Environment),
         }
@@ -239,6 +243,7 @@ impl fmt::Display for Closed {
             Closed::Unread => f.write_str(
                 "the server goes on talking without reading what it is sent: look at what it does with requests",
             ),
+            Closed::OutOfReach(refused) => refused.fmt(f),
             Closed::Tls(fault) => fault.fmt(f),
             Closed::Other(number) => write!(f, "{}", std::io::Error::from_raw_os_error(*number)),
         }

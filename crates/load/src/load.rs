@@ -7,7 +7,7 @@ use std::time::Duration;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, RequestSpec, Spin, Stop, ThinkSpread, Transport,
+    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Spin, Stop, ThinkSpread, Transport,
 };
 use thiserror::Error;
 
@@ -72,6 +72,7 @@ impl Load {
                 addresses: resolve(&host)?,
                 host,
             },
+            reach: Reach::Public,
             load: LoadSpec {
                 pacing: Pacing::Max,
                 stop: Stop::Duration {

@@ -13,7 +13,7 @@ use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, CallSpec, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus,
-    LoadPlan, LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
+    LoadPlan, LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
 };
 
 fn measure(
@@ -31,6 +31,7 @@ fn measure(
             addresses: vec![nginx.address],
             host: "localhost".into(),
         },
+        reach: Reach::Private,
         load: LoadSpec {
             pacing: Pacing::Max,
             stop: Stop::Count { exchanges },

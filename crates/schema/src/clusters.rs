@@ -30,6 +30,9 @@ pub struct ClusterDef {
     /// User and password; none without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sasl: Option<ClusterSaslDef>,
+    /// Brokers may have addresses that are neither loopback nor private.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_public_target: bool,
 }
 
 /// TLS to a cluster.
@@ -108,6 +111,7 @@ mod tests {
                 ..ClusterTlsDef::default()
             }),
             sasl: Some(sasl),
+            allow_public_target: true,
         };
         let def = ClustersDef {
             clusters: BTreeMap::from([("prod".to_owned(), one)]),

@@ -176,6 +176,40 @@ fn an_authority_that_cannot_be_read_and_a_uri_that_is_none_end_the_service_in_wo
 }
 
 #[test]
+fn a_database_elsewhere_than_on_a_private_address_ends_the_service_before_it_is_called() {
+    for (uri, found) in [
+        (
+            "mongodb://203.0.113.7/?directConnection=true",
+            "203.0.113.7",
+        ),
+        (
+            "mongodb://localhost:1,169.254.169.254:80/",
+            "169.254.169.254",
+        ),
+        ("mongodb://[2001:db8::7]:1/", "2001:db8::7"),
+        ("mongodb://nobody.invalid/", "not found"),
+    ] {
+        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_acmeair"));
+        child.args([
+            "flight",
+            "--listen=127.0.0.1:0",
+            "--admin=127.0.0.1:0",
+            "--private-database",
+            "--database-within=1",
+            "--database",
+            uri,
+        ]);
+        let output = child.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success(), "{uri}");
+        assert!(
+            said.contains("--private-database") && said.contains(found),
+            "{uri}: {said}"
+        );
+    }
+}
+
+#[test]
 fn when_customer_crashes_the_breaker_opens_and_nothing_is_lost() {
     let mut airline = Airline::open(2);
     let person = airline.person(1).log_in();

@@ -218,9 +218,13 @@ impl Cluster {
             match self.at(&address, request, newest, patience.until(), Repeat::Safe) {
                 Ok(answer) => return Ok(answer),
                 Err(Lost { error, is_final }) => {
-                    // One that refuses connections is down, and one that was silent for the whole time may be:
+                    // One that refuses connections is down, one that may not be called is as good as that, and one that was silent
+                    // for the whole time may be down:
                     // whoever needs it asks again later.
-                    let is_down = matches!(error, LinkError::Refused { .. });
+                    let is_down = matches!(
+                        error,
+                        LinkError::Refused { .. } | LinkError::OutOfReach { .. }
+                    );
                     if is_final || is_down || !patience.wait() {
                         return Err(error);
                     }

@@ -69,7 +69,7 @@ impl Connection {
         tls: Option<&TlsClient>,
     ) -> Result<Connection, LinkError> {
         let until = Instant::now() + settings.connect_within;
-        let mut stream = Timed::connect(broker, &settings.dial, settings.connect_within)?;
+        let mut stream = Timed::connect(broker, settings)?;
         stream.set_until(until);
         let stream = match tls {
             None => Stream::Plain(stream),

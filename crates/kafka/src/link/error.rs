@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tare_schema::load::OutOfReach;
+
 use crate::frame::FrameError;
 
 use super::address::Address;
@@ -18,6 +20,16 @@ pub enum LinkError {
         broker: Address,
         /// The system's words.
         why: String,
+    },
+    /// Its address may not be called.
+    #[error(
+        "broker {broker} is not called: {refused}, or change what it advertises (advertised.listeners)"
+    )]
+    OutOfReach {
+        /// Which, as it was named or advertises itself.
+        broker: Address,
+        /// Why not.
+        refused: OutOfReach,
     },
     /// Nobody takes the connection.
     #[error(

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tare_schema::load::Reach;
+
 use crate::sasl::Credentials;
 
 /// How to talk to brokers.
@@ -20,6 +22,8 @@ pub struct Settings {
     pub sasl: Option<Credentials>,
     /// How TCP connections come to be.
     pub dial: Dial,
+    /// Which addresses they may go to, those included that brokers advertise.
+    pub reach: Reach,
     /// Longest way to a connection that can be used: TCP, TLS, SASL and versions together.
     pub connect_within: Duration,
     /// Longest wait for one answer.
@@ -33,6 +37,7 @@ impl Default for Settings {
             tls: None,
             sasl: None,
             dial: Dial::Kernel,
+            reach: Reach::Private,
             connect_within: Duration::from_secs(10),
             answer_within: Duration::from_secs(30),
         }

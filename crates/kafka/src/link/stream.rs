@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::error::LinkError;
-use super::settings::Dial;
+use super::settings::Settings;
 
 /// TCP until a moment.
 #[derive(Debug)]
@@ -16,12 +16,12 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Connects to the first of the host's addresses that takes it.
+    /// Connects to the first of the host's addresses that may be called and takes it.
     pub(super) fn connect(
         broker: &Address,
-        dial: &Dial,
-        within: Duration,
+        settings: &Settings,
     ) -> std::result::Result<Timed, LinkError> {
+        let within = settings.connect_within;
         let until = Instant::now() + within;
         let unknown = |why: String| LinkError::Unknown {
             broker: broker.clone(),
@@ -33,11 +33,18 @@ impl Timed {
             .map_err(|error| unknown(error.to_string()))?;
         let mut last = unknown("it has no address".to_owned());
         for one in found {
+            if let Err(refused) = settings.reach.check(one.ip()) {
+                last = LinkError::OutOfReach {
+                    broker: broker.clone(),
+                    refused,
+                };
+                continue;
+            }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            match dial.connect(one, left) {
+            match settings.dial.connect(one, left) {
                 Ok(stream) => {
                     // Requests are small and are waited for: never hold them back.
                     let _ = stream.set_nodelay(true);

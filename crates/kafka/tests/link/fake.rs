@@ -104,12 +104,17 @@ pub fn all_versions() -> ApiVersionsResponse {
 
 /// A cluster of this one broker.
 pub fn alone(port: u16) -> MetadataResponse {
+    advertised("127.0.0.1", port)
+}
+
+/// A cluster of one broker that is there.
+pub fn advertised(host: &'static str, port: u16) -> MetadataResponse {
     MetadataResponse::default()
         .with_cluster_id(Some(StrBytes::from_static_str("fake")))
         .with_brokers(vec![
             MetadataResponseBroker::default()
                 .with_node_id(BrokerId(1))
-                .with_host(StrBytes::from_static_str("127.0.0.1"))
+                .with_host(StrBytes::from_static_str(host))
                 .with_port(i32::from(port)),
         ])
 }

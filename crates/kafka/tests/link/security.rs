@@ -1,8 +1,9 @@
 //! TLS, mutual TLS and SASL that do not fit: each mistake has an error of its own.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -11,13 +12,13 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tare_kafka::kafka_protocol::ResponseError;
 use tare_kafka::kafka_protocol::messages::{
-    ApiKey, SaslAuthenticateResponse, SaslHandshakeResponse,
+    ApiKey, MetadataRequest, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_kafka::link::{Cluster, Identity, LinkError, Settings, Tls, Trust};
+use tare_kafka::link::{Cluster, Dial, Identity, LinkError, Settings, Tls, Trust};
 use tare_kafka::sasl::{Credentials, Mechanism};
 
-use super::fake::{Broker, all_versions, frame, healthy, next};
+use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
 use super::{connect, hasty, only};
 
 /// A private authority, a broker's certificate and a client's, as files.
@@ -253,4 +254,52 @@ fn a_listener_without_passwords_is_told() {
     let broker = guarded(ResponseError::IllegalSaslState, 0);
     let error = only(connect(&broker, ann()));
     assert!(matches!(error, LinkError::NoSasl { .. }), "{error}");
+}
+
+/// Lets everybody in and says that the only broker is at a public address, of TEST-NET-3.
+fn leading_outside() -> Broker {
+    Broker::start(|stream, _, _| {
+        while let Some(asked) = next(stream) {
+            let (version, number) = (asked.version, asked.correlation);
+            let answer = match ApiKey::try_from(asked.key).unwrap() {
+                ApiKey::ApiVersions => frame(&all_versions(), version, number),
+                ApiKey::SaslHandshake => frame(&SaslHandshakeResponse::default(), version, number),
+                ApiKey::SaslAuthenticate => {
+                    frame(&SaslAuthenticateResponse::default(), version, number)
+                }
+                _ => frame(&advertised("203.0.113.7", 9092), version, number),
+            };
+            stream.write_all(&answer).unwrap();
+        }
+    })
+}
+
+#[test]
+fn a_public_address_that_a_broker_advertises_is_not_dialled_and_gets_no_password() {
+    let seed = leading_outside();
+    let dialled = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&dialled);
+    let settings = Settings {
+        dial: Dial::By(Arc::new(move |at, within| {
+            noted.lock().unwrap().push(at.to_string());
+            // Nothing leaves this machine, whatever is tried.
+            assert!(at.ip().is_loopback(), "{at} is dialled");
+            TcpStream::connect_timeout(&at, within)
+        })),
+        ..ann()
+    };
+    let mut cluster = connect(&seed, settings).unwrap();
+    let error = cluster
+        .ask_broker(1, &MetadataRequest::default(), i16::MAX)
+        .unwrap_err();
+    assert!(matches!(error, LinkError::OutOfReach { .. }), "{error}");
+    let words = error.to_string();
+    for part in [
+        "203.0.113.7:9092",
+        "--allow-public-target",
+        "advertised.listeners",
+    ] {
+        assert!(words.contains(part), "{words}");
+    }
+    assert_eq!(*dialled.lock().unwrap(), [seed.address.to_string()]);
 }

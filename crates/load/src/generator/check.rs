@@ -6,7 +6,7 @@ use std::time::Duration;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{
-    ClientSpec, LoadPlan, Pacing, RateProfile, RequestSpec, Rows, Stop, TcpExchange,
+    ClientSpec, LoadPlan, OutOfReach, Pacing, RateProfile, RequestSpec, Rows, Stop, TcpExchange,
 };
 use thiserror::Error;
 
@@ -40,6 +40,9 @@ pub enum PlanError {
         /// As written.
         found: u32,
     },
+    /// An address that the plan names and does not allow.
+    #[error(transparent)]
+    Reach(#[from] OutOfReach),
     /// A number out of its range.
     #[error("{what} is {value}, but must be {must}")]
     Number {
@@ -161,6 +164,9 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
     }
     if plan.endpoint.addresses.is_empty() {
         return Err(number("the number of addresses", 0, "at least 1"));
+    }
+    for address in &plan.endpoint.addresses {
+        plan.reach.check(address.ip())?;
     }
     check_requests(plan)?;
     let connections = connections(&load.client)?;

@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Resumption, Spin, Stop, TcpExchange,
-    ThinkSpread, TlsVersion, Transport,
+    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Reach, Resumption, Spin, Stop,
+    TcpExchange, ThinkSpread, TlsVersion, Transport,
 };
 use tare_stats::random::Random;
 
@@ -39,6 +39,7 @@ pub(super) struct Setup {
     pub(super) workers: u32,
     pub(super) connections: u32,
     pub(super) addresses: Arc<[std::net::SocketAddr]>,
+    reach: Reach,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
     /// Starts fixed in advance; `None` where they follow answers.
@@ -78,6 +79,7 @@ impl Setup {
             workers,
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
+            reach: plan.reach,
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {
                 Transport::Tcp => None,
@@ -209,6 +211,7 @@ impl Setup {
             },
             connections: self.part(number).connections,
             tls: self.tls.as_ref().map(TlsClient::for_worker),
+            reach: self.reach,
             control: Arc::clone(control),
             reports,
             emptied,

@@ -24,6 +24,7 @@ use tare_kafka::kafka_protocol::messages::{
     TopicName,
 };
 use tare_kafka::kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, StrBytes};
+use tare_schema::load::OutOfReach;
 
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS};
@@ -71,6 +72,8 @@ pub struct Brokers {
     /// Numbers of the brokers; each listens on 9000 and its number.
     pub nodes: Vec<i32>,
     pub down: Vec<i32>,
+    /// Numbers of brokers that the plan does not allow to call.
+    pub outside: Vec<i32>,
     pub leaders: Vec<i32>,
     pub epoch: i32,
     pub topic_error: i16,
@@ -94,6 +97,7 @@ impl Brokers {
         Self {
             nodes: nodes.to_vec(),
             down: Vec::new(),
+            outside: Vec::new(),
             leaders: (0..partitions).map(|at| nodes[at % nodes.len()]).collect(),
             epoch: 1,
             topic_error: 0,
@@ -325,6 +329,10 @@ impl Far for Brokers {
 
     fn connect_to(&mut self, _now_ns: u64, conn: ConnId, to: SocketAddr) -> Vec<(u64, Act)> {
         let node = i32::from(to.port()) - 9000;
+        if self.outside.contains(&node) {
+            let refused = OutOfReach { address: to.ip() };
+            return vec![(0, Act::Close(Closed::OutOfReach(refused)))];
+        }
         if !self.nodes.contains(&node) || self.down.contains(&node) {
             return vec![(0, Act::Close(Closed::Refused))];
         }

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
 use rustix::process::{getpriority_process, setpriority_process};
+use tare_schema::load::Reach;
 
 use meter::Meter;
 pub use report::{FromWorker, Opened, Tick, WorkerEnd};
@@ -70,6 +71,8 @@ pub struct WorkerPlan {
     pub connections: usize,
     /// How they speak TLS, if they do.
     pub tls: Option<TlsClient>,
+    /// Which addresses they may go to.
+    pub reach: Reach,
     /// Orders.
     pub(crate) control: Arc<Control>,
     /// Where reports go.
@@ -128,7 +131,7 @@ impl<C: Client> Worker<C> {
         plan.control
             .add(Waker::new(poll.registry(), Token(ORDER as usize))?);
         let registry = poll.registry().try_clone()?;
-        let sockets = Sockets::new(registry, plan.connections, plan.tls.take());
+        let sockets = Sockets::new(registry, plan.connections, plan.tls.take(), plan.reach);
         Ok(Self {
             engine,
             io: Io {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
+use tare_schema::load::Reach;
 
 use super::secure::{Layer, Secure};
 use crate::client::{ANSWERS_BYTES_MAX, Closed, ConnId, Connected, Stamp, StampSource, Written};
@@ -68,19 +69,26 @@ pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
     failed: Vec<(Life, Closed)>,
+    reach: Reach,
     pub(super) tls: Option<Secure>,
     /// Bytes given to the kernel.
     pub bytes_sent: u64,
 }
 
 impl Sockets {
-    /// No sockets yet.
+    /// No sockets yet, and none ever to an address beyond this reach.
     #[must_use]
-    pub fn new(registry: Registry, connections: usize, tls: Option<TlsClient>) -> Self {
+    pub fn new(
+        registry: Registry,
+        connections: usize,
+        tls: Option<TlsClient>,
+        reach: Reach,
+    ) -> Self {
         Self {
             registry,
             slots: Vec::with_capacity(connections),
             failed: Vec::with_capacity(64),
+            reach,
             tls: tls.map(Secure::new),
             bytes_sent: 0,
         }
@@ -388,9 +396,13 @@ impl Wire for Sockets {
             self.slots.resize_with(at + 1, Slot::default);
         }
         let life = self.life(conn);
+        // Here because every protocol comes by here, wherever it learnt the address.
+        if let Err(refused) = self.reach.check(address.ip()) {
+            return self.fail(life, Closed::OutOfReach(refused));
+        }
         match self.begin(life, address) {
             Ok(socket) => self.slots[at].socket = Some(socket),
-            Err(error) => self.failed.push((life, Closed::from_io(&error))),
+            Err(error) => self.fail(life, Closed::from_io(&error)),
         }
     }
 
@@ -478,3 +490,6 @@ impl Wire for Sockets {
         self.drop_socket(conn);
     }
 }
+
+#[cfg(test)]
+mod tests;

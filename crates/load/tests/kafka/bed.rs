@@ -21,8 +21,8 @@ use tare_schema::agent::{Acknowledged, Sample};
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, FetchDepth,
     FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix, Pacing,
-    ProduceSpec, RequestSpec, Resumption, SerialSpec, Spin, Stop, TlsSpec, TlsVersion, Transport,
-    Trust,
+    ProduceSpec, Reach, RequestSpec, Resumption, SerialSpec, Spin, Stop, TlsSpec, TlsVersion,
+    Transport, Trust,
 };
 
 /// Partitions of each topic: one a broker.
@@ -160,6 +160,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             addresses: at.to_vec(),
             host: at[0].ip().to_string(),
         },
+        reach: Reach::Private,
         load: LoadSpec {
             pacing: Pacing::Max,
             stop: Stop::Interrupted,

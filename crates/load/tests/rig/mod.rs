@@ -20,7 +20,7 @@ use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, RequestSpec, Spin, Stop, Transport,
+    LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -36,6 +36,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             addresses: vec![address],
             host: "test".into(),
         },
+        reach: Reach::Private,
         load: LoadSpec {
             pacing: Pacing::Constant { rate_per_s: 1000.0 },
             stop: Stop::Count { exchanges: 100 },

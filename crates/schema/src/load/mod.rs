@@ -12,6 +12,7 @@ mod mix;
 mod pacing;
 mod produce;
 mod profile;
+mod reach;
 mod request;
 pub mod session;
 pub mod template;
@@ -24,6 +25,7 @@ pub use mix::{Mix, Order, Rows, TABLE_BYTES_MAX, Table};
 pub use pacing::{AtEnd, Deal, Gaps, Pacing, RateStep, ThinkSpread};
 pub use produce::{Acks, Codec, Keys, LoginSpec, Partitioner, Payloads, ProduceSpec, SerialSpec};
 pub use profile::RateProfile;
+pub use reach::{OutOfReach, Reach};
 pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
@@ -42,6 +44,9 @@ pub struct LoadPlan {
     pub seed: u64,
     /// Where the first byte goes.
     pub endpoint: Endpoint,
+    /// Which addresses may be called: those of the endpoint, and those that are learnt from whoever is called.
+    #[serde(default)]
+    pub reach: Reach,
     /// What the load looks like.
     pub load: LoadSpec,
 }

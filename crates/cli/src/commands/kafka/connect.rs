@@ -62,6 +62,9 @@ pub struct ConnectionArgs {
     /// File that has the password, and nothing else.
     #[arg(long, global = true, value_name = "FILE")]
     password_file: Option<String>,
+    /// Allow brokers whose address is neither loopback nor private: only with the consent of who runs them.
+    #[arg(long, global = true)]
+    allow_public_target: bool,
     /// Longest wait for an answer, in seconds.
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -111,6 +114,7 @@ impl ConnectionArgs {
             bootstrap: known.iter().map(ToString::to_string).collect(),
             tls,
             sasl,
+            allow_public_target: self.allow_public_target,
         })
     }
 
@@ -120,6 +124,7 @@ impl ConnectionArgs {
         Ok(Settings {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
+            reach: (self.allow_public_target || def.allow_public_target).into(),
             connect_within: usual.connect_within.min(within),
             answer_within: within,
             ..usual

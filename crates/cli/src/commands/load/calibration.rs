@@ -18,7 +18,7 @@ use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, RequestSpec, Stop, ThinkSpread, Transport,
+    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkSpread, Transport,
 };
 use tare_schema::plan::Fitness;
 
@@ -210,6 +210,7 @@ fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
             addresses: vec![address],
             host: address.to_string(),
         },
+        reach: Reach::Private,
         load,
     }
 }

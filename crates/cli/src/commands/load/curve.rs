@@ -71,7 +71,9 @@ pub fn run(
         }
         let outcome = match try_once(&plan_of(wanted, rate_per_s, length), stop, None) {
             Ok((outcome, _)) => outcome,
-            Err(error @ LoadError::NoConnection { .. }) if !merged.is_empty() => {
+            Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_)))
+                if !merged.is_empty() =>
+            {
                 gone = Some(error);
                 break;
             }

@@ -107,7 +107,7 @@ fn tries(
             ) => {
                 return Err(bad_input(error));
             }
-            Err(error @ LoadError::NoConnection { .. }) => {
+            Err(error @ (LoadError::NoConnection { .. } | LoadError::Refused(_))) => {
                 return ended(Cut::Gone(error.to_string()));
             }
             Err(error) => return Err(error.into()),

@@ -2,28 +2,10 @@
 
 mod brokers;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 
 use anyhow::{anyhow, bail};
-
-/// Whether public addresses are allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// Loopback and private addresses.
-    Private,
-    /// Everything.
-    Public,
-}
-
-impl From<bool> for Reach {
-    fn from(allow_public: bool) -> Self {
-        if allow_public {
-            Reach::Public
-        } else {
-            Reach::Private
-        }
-    }
-}
+use tare_schema::load::Reach;
 
 /// What is spoken below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,18 +174,10 @@ impl Target {
 
     /// The target, if every address may be loaded.
     pub fn checked(self, reach: Reach) -> anyhow::Result<Self> {
-        let public = self
-            .addresses
-            .iter()
-            .map(SocketAddr::ip)
-            .find(|&ip| !is_private(ip));
-        match (reach, public) {
-            (Reach::Private, Some(address)) => bail!(
-                "{address} is neither a loopback nor a private address: load on a public one may harm who runs it; \
-                 with their consent add --allow-public-target"
-            ),
-            _ => Ok(self),
+        for address in &self.addresses {
+            reach.check(address.ip())?;
         }
+        Ok(self)
     }
 }
 
@@ -217,26 +191,6 @@ fn mongodb_scheme(rest: &str) -> Scheme {
         true => Scheme::MongodbTls,
         false => Scheme::Mongodb,
     }
-}
-
-/// Loopback, private (RFC 1918, RFC 4193), link-local, shared (RFC 6598), or this host itself.
-fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(v4) => is_private_v4(v4),
-        IpAddr::V6(v6) => v6
-            .to_ipv4_mapped()
-            .map_or_else(|| is_private_v6(v6), is_private_v4),
-    }
-}
-
-fn is_private_v4(ip: Ipv4Addr) -> bool {
-    let [a, b, ..] = ip.octets();
-    let shared = a == 100 && (64..128).contains(&b);
-    ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified() || shared
-}
-
-fn is_private_v6(ip: Ipv6Addr) -> bool {
-    ip.is_loopback() || ip.is_unspecified() || ip.is_unique_local() || ip.is_unicast_link_local()
 }
 
 #[cfg(test)]
@@ -311,16 +265,22 @@ mod tests {
             "10.0.0.1",
             "172.16.0.1",
             "192.168.1.1",
-            "169.254.1.1",
             "100.64.0.1",
             "0.0.0.0",
         ] {
             assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
         }
-        for private in ["[::1]", "[fd00::1]", "[fe80::1]", "[::ffff:10.0.0.1]"] {
+        for private in ["[::1]", "[fd00::1]", "[::ffff:10.0.0.1]"] {
             assert!(parse(private).checked(Reach::Private).is_ok(), "{private}");
         }
-        for public in ["8.8.8.8", "172.32.0.1", "[2001:db8::1]", "[::ffff:8.8.8.8]"] {
+        for public in [
+            "8.8.8.8",
+            "172.32.0.1",
+            "169.254.169.254",
+            "[2001:db8::1]",
+            "[fe80::1]",
+            "[::ffff:8.8.8.8]",
+        ] {
             let error = parse(public).checked(Reach::Private).unwrap_err();
             assert!(
                 error.to_string().contains("--allow-public-target"),

@@ -172,6 +172,13 @@ impl Cluster {
             State::Greeting => self.stranger(at, why),
             State::Login | State::Connecting { .. } | State::Open => {}
         }
+        if let Closed::OutOfReach(refused) = why {
+            let name = self.links[at as usize].name();
+            let problem = format!(
+                "{name}, as it advertises itself, is not called: {refused}, or change its advertised.listeners"
+            );
+            self.give_up(problem);
+        }
         let link = &self.links[at as usize];
         let words = format!("{}: {why}", link.name());
         self.ended(at, why.class(), &words, out);

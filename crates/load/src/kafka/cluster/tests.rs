@@ -203,6 +203,27 @@ fn when_the_leader_dies_the_next_one_is_asked() {
 }
 
 #[test]
+fn a_leader_out_of_reach_is_named_with_what_to_do_also_in_the_middle() {
+    let mut sim = sim(plan(&[9001]), Brokers::new(&[1, 2], 1));
+    sim.run_until(S + 500 * MS);
+    assert_eq!(sim.engine.client().cluster.problem(), None);
+    sim.net.far.outside = vec![2];
+    sim.net.far.move_leader(0, 2);
+    sim.net.far.down = vec![1];
+    sim.run_until(S + 600 * MS);
+    sim.net.far.down.clear();
+    sim.run_until(3 * S);
+    let problem = sim.engine.client().cluster.problem().unwrap();
+    assert!(
+        problem.starts_with("broker 2 at 127.0.0.1:9002, as it advertises itself, is not called"),
+        "{problem}"
+    );
+    for step in ["--allow-public-target", "advertised.listeners"] {
+        assert!(problem.contains(step), "{problem}");
+    }
+}
+
+#[test]
 fn a_request_without_answer_is_lost_after_its_time_and_the_connection_renewed() {
     let mut sim = sim(
         ClusterPlan {

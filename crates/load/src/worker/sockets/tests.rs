@@ -1,4 +1,4 @@
-//! What is kept for a peer that reads little or nothing, over real sockets.
+//! What is kept for a peer that reads little or nothing, over real sockets, and what sockets are not made for.
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream as Peer};
@@ -9,13 +9,14 @@ use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_s
 use super::*;
 
 const CONN: ConnId = ConnId(0);
+const FAR: ConnId = ConnId(3);
 
 /// A connection whose kernel takes little, and its other end.
 fn connected() -> (Sockets, Life, Peer) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
     let registry = Poll::new().unwrap().registry().try_clone().unwrap();
-    let mut sockets = Sockets::new(registry, 1, None);
+    let mut sockets = Sockets::new(registry, 1, None, Reach::Private);
     sockets.connect(CONN, listener.local_addr().unwrap());
     let (peer, _) = listener.accept().unwrap();
     let life = sockets.life(CONN);
@@ -108,4 +109,41 @@ fn what_a_peer_has_tls_say_and_does_not_read_is_bounded() {
     fill(&mut sockets, life, &[1; 50_000]);
     sockets.give_own(life, &[3; 27]);
     assert_eq!(sockets.take_failed(), None);
+}
+
+fn sockets(reach: Reach) -> Sockets {
+    let poll = mio::Poll::new().unwrap();
+    let registry = poll.registry().try_clone().unwrap();
+    Sockets::new(registry, 4, None, reach)
+}
+
+#[test]
+fn an_address_out_of_reach_gets_no_socket_and_fails_with_its_name() {
+    for address in [
+        "203.0.113.7:9092",
+        "169.254.169.254:80",
+        "[2001:db8::1]:443",
+        "[::ffff:203.0.113.7]:80",
+    ] {
+        let address: SocketAddr = address.parse().unwrap();
+        let mut sockets = sockets(Reach::Private);
+        sockets.connect(FAR, address);
+        assert!(sockets.slots[3].socket.is_none(), "{address} is called");
+        let (life, why) = sockets.take_failed().unwrap();
+        assert_eq!(life, sockets.life(FAR));
+        let Closed::OutOfReach(refused) = why else {
+            panic!("{why:?}");
+        };
+        assert_eq!(refused.address, address.ip());
+        assert!(sockets.take_failed().is_none(), "told once");
+    }
+}
+
+#[test]
+fn an_address_within_reach_gets_a_socket() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut sockets = sockets(Reach::Private);
+    sockets.connect(FAR, listener.local_addr().unwrap());
+    assert!(sockets.slots[3].socket.is_some());
+    assert!(listener.accept().is_ok());
 }

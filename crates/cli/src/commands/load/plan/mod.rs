@@ -133,6 +133,7 @@ impl Wanted {
                 addresses: target.addresses.clone(),
                 host: target.host.clone(),
             },
+            reach: args.allow_public_target.into(),
             load: LoadSpec {
                 pacing,
                 stop,

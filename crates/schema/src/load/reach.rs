@@ -1,0 +1,182 @@
+//! Which addresses may be called: loopback and private ones, or whatever the user allowed.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Which addresses may be called. It holds for each before a connection is tried, wherever it was learnt: from a URL, by a name, or
+/// because a broker advertises it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reach {
+    /// Loopback and private addresses.
+    #[default]
+    Private,
+    /// Everything.
+    Public,
+}
+
+impl From<bool> for Reach {
+    fn from(allow_public: bool) -> Self {
+        match allow_public {
+            true => Reach::Public,
+            false => Reach::Private,
+        }
+    }
+}
+
+impl Reach {
+    /// Whether an address may be called.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check(self, address: IpAddr) -> Result<(), OutOfReach> {
+        match self {
+            Reach::Private if !is_private(address) => Err(OutOfReach { address }),
+            Reach::Private | Reach::Public => Ok(()),
+        }
+    }
+}
+
+/// An address that may not be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "{address} is {}; with their consent add --allow-public-target",
+    what_is(.address)
+)]
+pub struct OutOfReach {
+    /// The address.
+    pub address: IpAddr,
+}
+
+fn what_is(address: &IpAddr) -> &'static str {
+    match address.to_canonical() {
+        IpAddr::V4(v4) if v4.is_link_local() => LINK_LOCAL,
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => LINK_LOCAL,
+        _ => "neither a loopback nor a private address: load on a public one may harm who runs it",
+    }
+}
+
+const LINK_LOCAL: &str = "a link-local address, where clouds keep their metadata services, and no private one: load on it may harm who runs it";
+
+/// Loopback, private (RFC 1918, RFC 4193), shared (RFC 6598), or this host itself. Link-local addresses are not among them: the lab
+/// gives none, and those of clouds answer with credentials.
+fn is_private(address: IpAddr) -> bool {
+    // An IPv4 address is what it is, also when it is written as an IPv6 one.
+    match address.to_canonical() {
+        IpAddr::V4(v4) => is_private_v4(v4),
+        IpAddr::V6(v6) => is_private_v6(v6),
+    }
+}
+
+fn is_private_v4(address: Ipv4Addr) -> bool {
+    let [a, b, ..] = address.octets();
+    let is_shared = a == 100 && (64..128).contains(&b);
+    // Of 0.0.0.0/8 only 0.0.0.0 is this host.
+    address.is_loopback() || address.is_private() || address.is_unspecified() || is_shared
+}
+
+fn is_private_v6(address: Ipv6Addr) -> bool {
+    address.is_loopback() || address.is_unspecified() || address.is_unique_local()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(address: &str) -> Result<(), OutOfReach> {
+        Reach::Private.check(address.parse().unwrap())
+    }
+
+    #[test]
+    fn only_loopback_and_private_addresses_may_be_called_without_consent() {
+        for private in [
+            "127.0.0.1",
+            "127.255.255.254",
+            "10.0.0.0",
+            "10.255.255.255",
+            "172.16.0.1",
+            "172.31.255.254",
+            "192.168.0.1",
+            "100.64.0.0",
+            "100.127.255.255",
+            "0.0.0.0",
+            "::",
+            "::1",
+            "fc00::1",
+            "fdff:ffff::1",
+            "::ffff:10.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:0.0.0.0",
+        ] {
+            assert_eq!(check(private), Ok(()), "{private}");
+        }
+        for other in [
+            // Public.
+            "8.8.8.8",
+            "203.0.113.7",
+            "2001:db8::1",
+            "::ffff:8.8.8.8",
+            // Beside the private ones.
+            "9.255.255.255",
+            "11.0.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "fbff::1",
+            "fe00::1",
+            // This network, not this host.
+            "0.0.0.1",
+            "0.255.255.255",
+            "::ffff:0.0.0.1",
+            // Link-local, whichever way it is written, and what was site-local once.
+            "169.254.0.1",
+            "169.254.169.254",
+            "169.254.255.255",
+            "::ffff:169.254.169.254",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            // Groups and everybody.
+            "224.0.0.1",
+            "239.255.255.255",
+            "ff02::1",
+            "ff0e::1",
+            "255.255.255.255",
+            "240.0.0.1",
+            // IPv4 addresses in other IPv6 clothes lead out through a gateway.
+            "::127.0.0.1",
+            "::10.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "2002:a00:1::",
+        ] {
+            let refused = check(other).expect_err(other).to_string();
+            assert!(refused.contains("--allow-public-target"), "{refused}");
+            assert!(Reach::Public.check(other.parse().unwrap()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_metadata_service_is_refused_by_what_it_is() {
+        for address in [
+            "169.254.169.254",
+            "::ffff:169.254.169.254",
+            "fe80::a9fe:a9fe",
+        ] {
+            let refused = check(address).unwrap_err().to_string();
+            assert!(
+                refused.starts_with(address) && refused.contains("link-local"),
+                "{refused}"
+            );
+        }
+        let public = check("203.0.113.7").unwrap_err().to_string();
+        assert!(!public.contains("link-local"), "{public}");
+    }
+}
