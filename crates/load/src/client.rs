@@ -346,8 +346,8 @@ pub struct Aged {
     pub age: Age,
     /// When it began.
     pub since_ns: u64,
-    /// How long ago that was.
-    pub age_ns: u64,
+    /// How long ago that was; below zero by clocks that differ.
+    pub age_ns: i64,
 }
 
 /// What an age is of.

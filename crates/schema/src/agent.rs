@@ -100,6 +100,10 @@ pub struct RecordCounts {
     pub bytes_total: u64,
     /// From the start of the window to the last one's arrival in it.
     pub last_arrival_ns: u64,
+    /// Ages of all that would be below zero: a record's time lies behind its arrival, so the clocks differ, or one was set. No histogram
+    /// has them.
+    #[serde(default)]
+    pub negative_ages: u64,
 }
 
 /// What one agent measured, over the window unless a field says otherwise.

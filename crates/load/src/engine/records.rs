@@ -26,6 +26,7 @@ impl Records {
             .counts
             .last_arrival_ns
             .max(other.counts.last_arrival_ns);
+        self.counts.negative_ages += other.counts.negative_ages;
         self.are_told |= other.are_told;
     }
 }
@@ -47,9 +48,14 @@ impl Book {
         }
     }
 
-    /// Enters how old a record was when it arrived, by the second in which it should have been sent.
+    /// Enters how old a record was when it arrived, by the second in which it should have been sent. One that is from the future is
+    /// counted only: a histogram has no place for it, and 0 would be made up.
     #[inline]
     pub fn aged(&mut self, aged: &Aged) {
+        let Ok(age_ns) = u64::try_from(aged.age_ns) else {
+            self.counts_mut().records.counts.negative_ages += 1;
+            return;
+        };
         let window = self.window_start_ns()..self.arrivals().window_end_ns();
         let part = match window.contains(&aged.since_ns) {
             true => Part::Window,
@@ -59,7 +65,7 @@ impl Book {
             Age::EndToEnd => Quantity::EndToEnd,
             Age::OfTimestamp => Quantity::Age,
         };
-        self.record_at(aged.since_ns, part, (aged.request, quantity), aged.age_ns);
+        self.record_at(aged.since_ns, part, (aged.request, quantity), age_ns);
     }
 
     /// Takes an exchange back that was given to the client and never begun: the load ended before.

@@ -72,6 +72,7 @@ pub fn producers() -> SampleRun {
             way: RecordWay::Written,
             count,
             bytes: Some(count * 100),
+            negative_ages: None,
         });
         tell(record);
     })
@@ -218,6 +219,7 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
             way: RecordWay::Read,
             count: role.right * 1000,
             bytes: None,
+            negative_ages: Some(0),
         });
     }));
     let cost = |view: &View| {

@@ -18,6 +18,9 @@ pub struct RecordFlow {
     pub count: u64,
     /// Their bytes: of keys and values, or of whole batches where a consumer looks at nothing less; `None`: not known.
     pub bytes: Option<u64>,
+    /// Ages below zero of what was read, see [`super::RecordCounts`]; `None` for what was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative_ages: Option<u64>,
 }
 
 /// Which way records went.
@@ -39,12 +42,14 @@ impl LoadResult {
                 way: RecordWay::Read,
                 count: records.in_window,
                 bytes: Some(records.bytes_in_window),
+                negative_ages: Some(records.negative_ages),
             });
         }
         matches!(client, ClientSpec::KafkaProduce { .. }).then(|| RecordFlow {
             way: RecordWay::Written,
             count: self.answered_in_window.right,
             bytes: self.written_bytes(),
+            negative_ages: None,
         })
     }
 

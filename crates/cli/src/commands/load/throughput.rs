@@ -84,6 +84,13 @@ fn read(depth: FetchDepth, result: &LoadResult) -> String {
             quantity::counted(count("group-commits"), "commit", "commits")
         ));
     }
+    if records.negative_ages > 0 {
+        lines.push(format!(
+            "ages         {} below zero, because clocks differ: they are in no figure, and the others are wrong\n             \
+             by as much; set the clocks by one time source",
+            records.negative_ages
+        ));
+    }
     let corrupt = count("corrupt-batches") + count("unreadable-batches");
     if corrupt > 0 {
         lines.push(format!(

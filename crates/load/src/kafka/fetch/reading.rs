@@ -257,8 +257,8 @@ impl Reading {
         if self.stamps.is_none() {
             let arrived_ns = i128::from(stamp.arrived_ns) + self.realtime_offset_ns;
             let age_ns = arrived_ns - i128::from(header.max_timestamp_ms) * 1_000_000;
-            // Without a time of its own, a record says −1.
-            if let (Ok(age_ns), true) = (u64::try_from(age_ns), header.max_timestamp_ms > 0) {
+            // Without a time of its own, a record says −1. An age beyond 292 years is no age.
+            if let (Ok(age_ns), true) = (i64::try_from(age_ns), header.max_timestamp_ms > 0) {
                 out.aged(&Aged {
                     request: 0,
                     age: Age::OfTimestamp,
@@ -296,7 +296,7 @@ impl Reading {
                     request: 0,
                     age: Age::EndToEnd,
                     since_ns: intended_ns,
-                    age_ns: stamp.arrived_ns.saturating_sub(intended_ns),
+                    age_ns: stamp.arrived_ns.wrapping_sub(intended_ns).cast_signed(),
                 });
             }
             sum.count += 1;

@@ -394,6 +394,66 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
     );
 }
 
+#[test]
+fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
+    let negative = |world: &World| world.engine.book().counts().records.counts.negative_ages;
+    // The records say a time 4 s behind the one at which they are read.
+    let early = FetchPlan {
+        realtime_offset_ns: i128::from((1_700_000_000_000 - 5_000) * MS),
+        ..plan(spec(), (0, 1))
+    };
+    let mut world = sim_of(early, filled(2, 3));
+    run(&mut world, 10 * S);
+    assert_eq!(records(&world), 12);
+    assert_eq!(negative(&world), 6, "a batch has one");
+    assert!(world.observed().of(Quantity::Age, "").is_empty());
+    // So does the time from the intended sending.
+    let stamps = Stamps::of_run(7);
+    let stamped = FetchSpec {
+        depth: FetchDepth::Stamps { run: 7 },
+        until: FetchUntil {
+            records: Some(2),
+            backlog: false,
+        },
+        ..spec()
+    };
+    let mut world = sim(stamped, Brokers::new(&[1], 1));
+    world.run_until(S + 100 * MS);
+    let at = |ns| stamps.write(ns).to_be_bytes().to_vec();
+    let now_ns = world.net.now_ns;
+    world
+        .net
+        .far
+        .store(0, &[at(now_ns + 500 * MS), at(now_ns - MS)]);
+    run(&mut world, 10 * S);
+    assert_eq!((records(&world), negative(&world)), (2, 1));
+    assert_eq!(world.observed().of(Quantity::EndToEnd, "").len(), 1);
+}
+
+#[test]
+fn a_right_that_is_lost_in_the_middle_ends_the_load_with_its_name() {
+    let mut world = sim(
+        FetchSpec {
+            until: FetchUntil::default(),
+            ..spec()
+        },
+        filled(1, 3),
+    );
+    world.run_until(S + 500 * MS);
+    assert_eq!(records(&world), 6);
+    assert_eq!(world.engine.client().problem(), None);
+    // TOPIC_AUTHORIZATION_FAILED.
+    world.net.far.consuming.refusals.insert(0, vec![29]);
+    run(&mut world, 10 * S);
+    let problem = world.engine.client().problem().unwrap();
+    assert!(
+        problem.contains("t-0 on broker 1") && problem.contains("ACLs"),
+        "{problem}"
+    );
+    assert!(world.engine.client().is_finished());
+    assert_eq!(records(&world), 6, "what was read stays");
+}
+
 fn group_spec() -> FetchSpec {
     FetchSpec {
         share: FetchShare::Group {
