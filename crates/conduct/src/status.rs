@@ -27,8 +27,14 @@ pub(crate) fn judge(
         let Some(result) = agent.result else { continue };
         let service_p50_ns = tail::service_median_ns(&result);
         let lateness = tail::lateness(&result);
-        if result.ended != Ended::Completed {
-            unfit.push(format!("the agent of role {} was cut short", result.role));
+        match (result.ended, &result.broke_off) {
+            (Ended::Completed, _) => {}
+            (Ended::BrokeOff, Some(why)) => {
+                unfit.push(format!("the load of role {} broke off: {why}", result.role));
+            }
+            (Ended::BrokeOff | Ended::Interrupted, _) => {
+                unfit.push(format!("the agent of role {} was cut short", result.role));
+            }
         }
         let role = role_result(&agent.role, result);
         unfit.extend(fitness::unfit_reasons(

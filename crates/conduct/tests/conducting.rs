@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     reason = "a test that cannot go on says where by panicking"
 )]
 
@@ -10,6 +11,7 @@ mod scripted;
 
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
+use tare_schema::agent::Ended;
 use tare_schema::load::Pacing;
 use tare_schema::plan::{
     Act, Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, PlannedEvent, Preparation, Promise,
@@ -122,6 +124,21 @@ fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
         (&records[0].arm, records[0].copy)
     );
     assert!(repeat.status.is_fit());
+}
+
+#[test]
+fn a_load_that_broke_off_makes_no_fit_trial_and_the_record_says_why() {
+    let mut bench = bench(&[Fate::BrokeOff]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    let TrialStatus::Unfit { reasons } = &records[0].status else {
+        panic!("{:?}", records[0].status);
+    };
+    assert_eq!(
+        reasons,
+        &["the load of role client broke off: the group is gone"]
+    );
+    assert_eq!(records[0].load[0].ended, Ended::BrokeOff);
 }
 
 #[test]

@@ -447,7 +447,7 @@ pub trait Client {
     fn run(&mut self, run: Run, out: &mut impl Outlet) {
         self.due(run.due, out);
     }
-    /// Why the load cannot be carried at all, as far as that is known while the connections are opened.
+    /// Why the load cannot be carried at all, as far as that is known while the connections are opened; later, why it cannot go on.
     fn problem(&self) -> Option<String> {
         None
     }

@@ -38,13 +38,7 @@ impl StopHandle {
 
     /// Ends the window now; what is under way may still finish within the timeout.
     pub fn end(&self) {
-        let now_ns = monotonic_ns();
-        // The first end counts: a second one must not lengthen the window.
-        let _ = self
-            .0
-            .end_ns
-            .compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
-        self.0.wake();
+        self.0.end();
         self.each_follower(StopHandle::end);
     }
 
@@ -114,6 +108,16 @@ impl Control {
             0 => None,
             at_ns => Some(at_ns),
         }
+    }
+
+    /// Ends the window of this load now, not of those that follow it.
+    pub fn end(&self) {
+        let now_ns = monotonic_ns();
+        // The first end counts: a second one must not lengthen the window.
+        let _ = self
+            .end_ns
+            .compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed);
+        self.wake();
     }
 
     /// When the window was ended by order; [`NEVER`] if it was not.

@@ -115,6 +115,9 @@ pub struct LoadResult {
     pub role: String,
     /// How the load ended.
     pub ended: Ended,
+    /// Why it could not go on, if it broke off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broke_off: Option<String>,
     /// Start of the window, µs since the epoch.
     pub window_start_unix_us: u64,
     /// Length of the window as it was.
@@ -243,6 +246,8 @@ pub enum Ended {
     Completed,
     /// By a signal.
     Interrupted,
+    /// It could not go on, as without a consumer group that takes its members: what was measured until then is there.
+    BrokeOff,
 }
 
 /// Whose fault an outcome is.

@@ -178,6 +178,10 @@ fn exit(args: &Args, wanted: &Wanted, outcome: &Outcome, summary: &Summary<'_>) 
         screen::say("error: no request was answered rightly");
         failed = true;
     }
+    if let Some(why) = &result.broke_off {
+        eprintln!("error: the load broke off: {why}");
+        failed = true;
+    }
     let was_cut = result.ended == Ended::Interrupted && wanted.plan.load.stop != Stop::Interrupted;
     match (failed, was_cut) {
         (true, _) => Exit::NoVerdict,

@@ -32,6 +32,8 @@ pub enum Fate {
     Good,
     /// The agent released too late.
     Late,
+    /// The load could not go on to its end.
+    BrokeOff,
     /// A proxy saw one request less than was sent.
     Bypassed,
     /// The proxy dies.
@@ -360,7 +362,12 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
     LoadResult {
         version: 1,
         role: plan.role.clone(),
-        ended: Ended::Completed,
+        ended: if fate == Fate::BrokeOff {
+            Ended::BrokeOff
+        } else {
+            Ended::Completed
+        },
+        broke_off: (fate == Fate::BrokeOff).then(|| "the group is gone".into()),
         window_start_unix_us: 1,
         window_ns: 1_000_000,
         intended: REQUESTS,

@@ -102,6 +102,16 @@ pub enum GroupError {
         /// How often.
         count: u32,
     },
+    /// Nobody leads it.
+    #[error(
+        "group {group:?} has had no coordinator for {seconds} s: see that the brokers which hold __consumer_offsets are up and can be reached"
+    )]
+    NoCoordinator {
+        /// The group.
+        group: String,
+        /// How long it was looked for.
+        seconds: u64,
+    },
     /// Another member, or the broker, speaks otherwise.
     #[error("group {group:?}: {what} cannot be read: are its members consumers of this protocol")]
     Unreadable {
@@ -165,6 +175,8 @@ pub struct Member {
     streak: u32,
     /// Since when there are no partitions.
     without_since_ns: Option<u64>,
+    /// Since when no coordinator has answered, while one is looked for.
+    alone_since_ns: Option<u64>,
     events: VecDeque<GroupEvent>,
     counts: GroupCounts,
 }
@@ -189,6 +201,7 @@ impl Member {
             leaving: false,
             streak: 0,
             without_since_ns: None,
+            alone_since_ns: None,
             events: VecDeque::new(),
             counts: GroupCounts::default(),
         }

@@ -503,6 +503,34 @@ fn a_storm_of_rebalances_is_slowed_down_and_ends_with_its_name() {
 }
 
 #[test]
+fn a_coordinator_that_is_gone_for_good_ends_the_membership_and_one_that_comes_back_does_not() {
+    let away = |codes: Vec<i16>| {
+        let mut world = World::new(1, 2);
+        world.run(5000);
+        assert!(world.is_shared_out(2));
+        world.coordinator.scripted = codes;
+        world.run(180_000);
+        world
+    };
+    // COORDINATOR_NOT_AVAILABLE, and NOT_COORDINATOR from one that every search leads to.
+    for codes in [vec![15; 10_000], [0, 16].repeat(5000)] {
+        let world = away(codes);
+        let Some(GroupEvent::Failed(error)) = &world.ended[0] else {
+            panic!("{:?}", world.ended);
+        };
+        assert!(
+            matches!(error, GroupError::NoCoordinator { seconds: 60, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().contains("__consumer_offsets"), "{error}");
+        assert_eq!(world.members[0].next_ns(), u64::MAX);
+    }
+    let world = away(vec![15; 400]);
+    assert_eq!(world.ended, [None]);
+    assert!(world.is_shared_out(2), "{:?}", world.has);
+}
+
+#[test]
 fn what_cannot_be_had_ends_with_the_next_step() {
     for (code, step) in [
         (30, "ACLs"),

@@ -40,6 +40,7 @@ pub(crate) fn assemble(
         .max()
         .unwrap_or(0);
     let interrupted = gathered.ends.iter().any(|end| end.interrupted);
+    let broke_off = gathered.ends.iter().find_map(|end| end.broke_off.clone());
     let log = |log| {
         let started = Duration::from_nanos(start.unix_ns);
         gathered
@@ -51,11 +52,12 @@ pub(crate) fn assemble(
     let result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
-        ended: if interrupted {
-            Ended::Interrupted
-        } else {
-            Ended::Completed
+        ended: match (&broke_off, interrupted) {
+            (Some(_), _) => Ended::BrokeOff,
+            (None, true) => Ended::Interrupted,
+            (None, false) => Ended::Completed,
         },
+        broke_off,
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
         window_ns: window_end_ns.saturating_sub(window_start_ns),
         intended: exchanges.intended,

@@ -98,6 +98,8 @@ pub struct Worker<C> {
     /// Connections that ended in a way in which all must end.
     final_faults: u32,
     hopeless: Option<Closed>,
+    /// Why the load could not go on.
+    broke_off: Option<String>,
 }
 
 /// What is needed to receive, apart from the engine so that both can be borrowed.
@@ -152,6 +154,7 @@ impl<C: Client> Worker<C> {
             problem: None,
             final_faults: 0,
             hopeless: None,
+            broke_off: None,
             plan,
             poll,
         })

@@ -49,6 +49,11 @@ impl<C: Client> Worker<C> {
                 }
             }
             Phase::Running => {
+                if let Some(problem) = self.engine.client().problem() {
+                    self.broke_off = Some(problem);
+                    // Nor for the other workers: what they went on with would be another load than the one asked for.
+                    self.plan.control.end();
+                }
                 self.engine.book_mut().cut(self.plan.control.end_ns());
                 if self.engine.client().is_finished() {
                     self.engine.book_mut().cut(now_ns);

@@ -88,6 +88,8 @@ pub struct WorkerEnd {
     pub interrupted: bool,
     /// Why nothing can come of this load, if that was seen.
     pub hopeless: Option<String>,
+    /// Why the load could not go on to its end, if it could not.
+    pub broke_off: Option<String>,
     /// What stopped the loop before its time, if anything did.
     pub failure: Option<String>,
 }

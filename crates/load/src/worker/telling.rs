@@ -105,6 +105,7 @@ impl<C: Client> Worker<C> {
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,
             hopeless: self.hopeless.map(|why| why.to_string()),
+            broke_off: self.broke_off.take(),
             failure,
         };
         self.send(FromWorker::Ended(Box::new(end)));

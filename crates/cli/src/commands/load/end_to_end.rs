@@ -82,6 +82,11 @@ pub fn run(
             screen::print(&format!("{}\n", words.unwrap_or_default()))?;
         }
     }
+    let mut sides = [&both.written.result, &both.read.result].into_iter();
+    if let Some(why) = sides.find_map(|result| result.broke_off.as_ref()) {
+        eprintln!("error: the load broke off: {why}");
+        return Ok(Exit::NoVerdict.into());
+    }
     Ok(match (both.missing(), ages) {
         (_, None) => Exit::NoVerdict.into(),
         (1.., _) => {

@@ -41,6 +41,10 @@ impl Member {
             // Whatever it says: we are gone.
             GroupAnswer::Leave(_) => self.end(GroupEvent::Left),
         }
+        // To be told of one is not enough: it has to take us.
+        if kind != GroupKind::Find && self.coordinator.is_some() {
+            self.alone_since_ns = None;
+        }
     }
 
     fn joined(&mut self, joined: &JoinGroupResponse, now_ns: u64) {

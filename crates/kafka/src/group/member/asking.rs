@@ -13,7 +13,7 @@ use kafka_protocol::messages::{
 };
 use kafka_protocol::protocol::StrBytes;
 
-use super::{CommitOffset, GroupEvent, Member, NEVER, Revocation, Step, To};
+use super::{CommitOffset, GroupError, GroupEvent, Member, NEVER, Revocation, Step, To};
 use crate::group::messages::{GroupKind, GroupRequest, name, write_subscription};
 
 impl Member {
@@ -38,6 +38,16 @@ impl Member {
             _ => self.without_since_ns.or(Some(now_ns)),
         };
         let Some(coordinator) = self.coordinator else {
+            let alone_ns = now_ns.saturating_sub(*self.alone_since_ns.get_or_insert(now_ns));
+            // No coordinator would wait longer for a member.
+            let limit_ms = u64::from(self.plan.rebalance_timeout_ms.max(0).unsigned_abs());
+            if alone_ns > limit_ms * 1_000_000 {
+                self.end(GroupEvent::Failed(GroupError::NoCoordinator {
+                    group: self.plan.group.clone(),
+                    seconds: alone_ns / 1_000_000_000,
+                }));
+                return None;
+            }
             if self.asked.contains(&GroupKind::Find) {
                 return None;
             }

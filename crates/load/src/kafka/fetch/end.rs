@@ -65,6 +65,10 @@ impl Fetch {
         let all_read = || sources.iter().all(Source::is_read);
         // From nobody will anything come.
         let hopeless = !sources.is_empty() && sources.iter().all(|source| source.broken);
+        if let (true, false, Some(words)) = (hopeless, self.finished, &self.reading.broken_by) {
+            self.problem
+                .get_or_insert_with(|| format!("nothing more can be read: {words}"));
+        }
         self.finished |= enough || hopeless || (until.backlog && has_share && all_read());
     }
 

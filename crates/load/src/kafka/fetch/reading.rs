@@ -69,6 +69,8 @@ pub struct Reading {
     pub lost_leader: bool,
     /// Whether a partition's place is to be asked for.
     pub lost_place: bool,
+    /// What was wrong with a partition that cannot be read any more.
+    pub broken_by: Option<String>,
 }
 
 /// Records and their bytes.
@@ -93,6 +95,7 @@ impl Reading {
             brought: 0,
             lost_leader: false,
             lost_place: false,
+            broken_by: None,
         }
     }
 
@@ -133,6 +136,7 @@ impl Reading {
                 if let Some(at) = *lane.source {
                     let words = format!("{} on {broker}: {error}", self.name(at));
                     self.sources[at as usize].broken = true;
+                    self.broken_by = Some(words.clone());
                     self.lost_place = true;
                     out.fault(UNREADABLE, &words);
                     lane.is_wrong(UNREADABLE, || words);
@@ -189,8 +193,11 @@ impl Reading {
             Remedy::GiveUp if code.0 == UNKNOWN_SERVER_ERROR => {}
             Remedy::GiveUp => source.broken = true,
         }
-        let name = self.name(at);
-        lane.is_wrong(code.class(), || format!("{name} on {broker}: {code}"));
+        let words = format!("{} on {broker}: {code}", self.name(at));
+        if self.sources[at as usize].broken {
+            self.broken_by = Some(words.clone());
+        }
+        lane.is_wrong(code.class(), || words);
     }
 
     fn batch(

@@ -53,7 +53,8 @@ pub fn plan_of(wanted: &Wanted, rate_per_s: f64, length: Duration) -> LoadPlan {
     plan
 }
 
-/// One load; an order to end the search gives it up, and so does a backlog that cannot be answered any more.
+/// One load; an order to end the search gives it up, and so does a backlog that cannot be answered any more. One that broke off says
+/// nothing of its rate: it is an error.
 pub fn try_once(
     plan: &LoadPlan,
     stop: &StopHandle,
@@ -73,7 +74,10 @@ pub fn try_once(
             false => ControlFlow::Continue(()),
         }
     })?;
-    Ok((outcome, hope))
+    match outcome.result.broke_off {
+        Some(why) => Err(LoadError::Refused(why)),
+        None => Ok((outcome, hope)),
+    }
 }
 
 /// Pauses between two tries, unless the whole was ended.

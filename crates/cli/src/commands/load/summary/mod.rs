@@ -114,11 +114,19 @@ impl Summary<'_> {
         let result = &outcome.result;
         let words = page.paint.strong(&wrapped(self.words, page.width, 0));
         page.plain(&words);
-        if result.ended == Ended::Interrupted {
+        let how = match (&result.broke_off, result.ended) {
+            (Some(_), _) => Some("broke off"),
+            (None, Ended::Interrupted) => Some("interrupted"),
+            (None, Ended::Completed | Ended::BrokeOff) => None,
+        };
+        if let Some(how) = how {
             let span = quantity::span(result.window_ns);
             page.plain(&format!(
-                "interrupted after {span}: everything measured until then follows"
+                "{how} after {span}: everything measured until then follows"
             ));
+        }
+        if let Some(why) = &result.broke_off {
+            page.line("broke off", why);
         }
         page.plain("");
         ladder::latencies(&mut page, outcome);
