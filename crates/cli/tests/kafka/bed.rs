@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::process::Output;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -51,7 +52,34 @@ pub fn bed() -> MutexGuard<'static, Bed> {
     bed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// A broker that was killed. It is started again when this goes, however the test ends: the next one finds all of them.
+pub struct Killed<'a> {
+    bed: &'a mut Bed,
+    number: u32,
+}
+
+impl Deref for Killed<'_> {
+    type Target = Bed;
+
+    fn deref(&self) -> &Bed {
+        self.bed
+    }
+}
+
+impl Drop for Killed<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.bed.cluster.start_again(self.number) {
+            eprintln!("broker {} is not there again: {error}", self.number);
+        }
+    }
+}
+
 impl Bed {
+    pub fn kill(&mut self, number: u32) -> Killed<'_> {
+        self.cluster.kill(number).unwrap();
+        Killed { bed: self, number }
+    }
+
     /// Where the brokers listen in a way, as `--bootstrap` takes it.
     pub fn at(&self, port: &str) -> String {
         let all: Vec<String> = self

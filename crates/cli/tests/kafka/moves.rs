@@ -30,6 +30,21 @@ fn planned(bed: &Bed, topic: &str, folder: &std::path::Path) -> (String, Value) 
     (path, plan)
 }
 
+/// Ends what a test that fails leaves moving, and its throttles: the tests after it begin with nothing.
+struct Tidy<'a>(&'a Bed);
+
+impl Drop for Tidy<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let at = self.0.at("plain");
+            for words in [&["reassign", "cancel", "--yes"][..], &["reassign", "watch"]] {
+                let mut command = self.0.command(words);
+                let _ = command.args(["--bootstrap", &at]).output();
+            }
+        }
+    }
+}
+
 fn show(bed: &Bed) -> Value {
     bed.json(&["reassign", "show"])
 }
@@ -41,6 +56,7 @@ fn nothing() -> Value {
 #[test]
 fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     let bed = bed();
+    let _tidy = Tidy(&bed);
     let folder = tempfile::tempdir().unwrap();
     let (path, plan) = planned(&bed, "emptied", folder.path());
     assert_eq!(plan["copies"], 2);
@@ -81,6 +97,7 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
 #[test]
 fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
     let bed = bed();
+    let _tidy = Tidy(&bed);
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = planned(&bed, "slow", folder.path());
     // The first fetch of a megabyte goes through whole; the rest at a kilobyte a second is surely still moving when it is cancelled.
@@ -132,6 +149,7 @@ fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
 #[test]
 fn replicas_are_added_and_disks_say_where_they_are() {
     let bed = bed();
+    let _tidy = Tidy(&bed);
     let folder = tempfile::tempdir().unwrap();
     bed.text(&["topics", "create", "wider", "-p", "2", "-r", "1"]);
     bed.produce("wider", 0, 5);

@@ -153,17 +153,17 @@ fn a_broker_has_its_settings_and_a_secret_stays_one() {
 fn the_preferred_leader_leads_again_after_its_broker_was_killed() {
     let mut bed = bed();
     bed.text(&["topics", "create", "led", "--assignment", "2:1:3"]);
-    bed.cluster.kill(2).unwrap();
+    let killed = bed.kill(2);
     let leader = |bed: &crate::bed::Bed| {
         bed.json(&["topics", "describe", "led"])[0]["partitions"][0]["leader"].as_i64()
     };
     wait_for(LIMIT, "another leader", || {
-        leader(&bed).filter(|leader| *leader != 2)
+        leader(&killed).filter(|leader| *leader != 2)
     });
-    let troubled = bed.json(&["topics", "list", "--troubled"]);
+    let troubled = killed.json(&["topics", "list", "--troubled"]);
     let mut names = troubled.as_array().unwrap().iter();
     assert!(names.any(|topic| topic["name"] == "led"));
-    bed.cluster.start_again(2).unwrap();
+    drop(killed);
     wait_for(LIMIT, "replica in sync again", || {
         let topic = &bed.json(&["topics", "describe", "led"])[0];
         let in_sync = topic["partitions"][0]["in_sync"].as_array()?.len();

@@ -1,10 +1,11 @@
 //! One cluster of three brokers for all tests of this binary, and the plans of loads on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
@@ -14,6 +15,7 @@ use serde_json::json;
 use tare_kafka::admin::{Admin, Mode, NewTopic, Shape, When};
 use tare_kafka::audit::{Account, Found};
 use tare_kafka::link::{Address, Patience, Settings};
+use tare_lab::LabError;
 use tare_lab::cluster::Cluster;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
@@ -66,11 +68,59 @@ pub fn bed() -> RwLockReadGuard<'static, Cluster> {
         .unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The cluster, for a test that kills or stops brokers.
-pub fn alone() -> RwLockWriteGuard<'static, Cluster> {
-    cluster()
-        .write()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+/// The cluster, for a test that harms brokers. However the test ends, the next one finds all of them running again.
+pub fn alone() -> Alone {
+    let cluster = cluster().write();
+    Alone {
+        cluster: cluster.unwrap_or_else(|poisoned| poisoned.into_inner()),
+        harmed: BTreeSet::new(),
+    }
+}
+
+/// See [`alone`].
+pub struct Alone {
+    cluster: RwLockWriteGuard<'static, Cluster>,
+    /// Brokers that are not as they were.
+    harmed: BTreeSet<u32>,
+}
+
+impl Alone {
+    pub fn at(&self, port: &str) -> Vec<SocketAddr> {
+        self.cluster.at(port)
+    }
+
+    pub fn kill(&mut self, number: u32) {
+        self.harmed.insert(number);
+        self.cluster.kill(number).unwrap();
+    }
+
+    /// From now on files of this broker do not grow beyond so many bytes, as on a disk that is full.
+    pub fn fill_disk(&mut self, number: u32, bytes: u64) {
+        self.harmed.insert(number);
+        let mut members = self.cluster.members().iter();
+        let pid = members.find(|one| one.number == number).unwrap().pid;
+        let limited = Command::new("prlimit")
+            .args([format!("--pid={pid}"), format!("--fsize={bytes}")])
+            .status();
+        assert!(limited.unwrap().success());
+    }
+
+    /// Kills whatever is left of the harmed brokers and starts them again, on what they have.
+    pub fn mend(&mut self) -> Result<(), LabError> {
+        while let Some(number) = self.harmed.pop_first() {
+            self.cluster.kill(number)?;
+            self.cluster.start_again(number)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        if let Err(error) = self.mend() {
+            eprintln!("the brokers are not as they were: {error}");
+        }
+    }
 }
 
 /// Topics: made, and asked how much is in them.
@@ -103,7 +153,7 @@ impl Stand {
         };
         self.create(topic);
         self.admin
-            .wait_until_in_sync(&[name], Patience::of(Duration::from_secs(30)), 30)
+            .wait_until_in_sync(&[name], Patience::of(LIMIT), 30)
             .unwrap();
     }
 
