@@ -253,3 +253,52 @@ fn the_committed_shape_of_what_kafka_commands_print_is_fresh() {
         "TARE_UPDATE_GOLDEN=1 writes it anew"
     );
 }
+
+/// What cargo says of a binary in which a test failed, of one that broke off, and of one where all is well.
+const SAID: &str = "\
+test one::a ... ok
+test one::b ... FAILED
+
+failures:
+
+---- one::b stdout ----
+thread 'one::b' (7) panicked at x.rs:1:1:
+
+failures:
+    one::b
+
+test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+test c ... error: test failed, to rerun pass `-p tare-load --test two`
+test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+error: 2 targets failed:
+    `-p tare-load --test one`
+    `-p tare-load --test two`
+";
+
+#[test]
+fn the_last_lines_of_all_tests_tell_what_failed_how_to_repeat_it_and_the_totals() {
+    let folder = tempfile::tempdir().unwrap();
+    let sum_up = |said: &str| {
+        let file = folder.path().join("said");
+        fs::write(&file, said).unwrap();
+        let output = std::process::Command::new(root().join("scripts/repeat-tests"))
+            .arg("--sum-up")
+            .arg(&file)
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let told = sum_up(SAID);
+    let lines: Vec<&str> = told.lines().map(str::trim).collect();
+    for line in [
+        "one::b",
+        "scripts/repeat-tests 3 one::b",
+        "cargo test --release --locked -p tare-load --test one",
+        "cargo test --release --locked -p tare-load --test two",
+    ] {
+        assert!(lines.contains(&line), "no {line}: {told}");
+    }
+    assert_eq!(lines.last(), Some(&"6 passed, 2 failed, 1 skipped"));
+    let well = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    assert_eq!(sum_up(well), "5 passed, 0 failed\n");
+}
