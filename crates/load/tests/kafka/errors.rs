@@ -3,20 +3,26 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use tare_kafka::kafka_protocol::messages::CreateAclsRequest;
 use tare_kafka::kafka_protocol::messages::create_acls_request::AclCreation;
+use tare_kafka::kafka_protocol::messages::{CreateAclsRequest, DescribeAclsRequest};
 use tare_kafka::kafka_protocol::protocol::StrBytes;
-use tare_schema::load::{LoadPlan, Pacing, Transport, Trust};
+use tare_schema::agent::Ended;
+use tare_schema::load::{FetchUntil, LoadPlan, Pacing, Transport, Trust};
 
 use crate::bed::{
-    S, Stand, bed, consumer, fetch, login, member, produce, producer, refusal, run, tls, trusting,
-    written,
+    Running, S, Stand, bed, consumer, fetch, login, member, produce, producer, records, refusal,
+    run, tls, trusting, written,
 };
 
-/// A producer of ten records and a consumer, each with a limit of three seconds.
+/// A producer of ten records and a consumer.
 fn both(at: &[SocketAddr], topic: &str) -> [LoadPlan; 2] {
-    let plans = [producer(at, topic, Pacing::Max, 10), consumer(at, topic)];
+    [producer(at, topic, Pacing::Max, 10), consumer(at, topic)]
+}
+
+/// The same, which wait no longer than three seconds.
+fn hasty(plans: [LoadPlan; 2]) -> [LoadPlan; 2] {
     plans.map(|mut plan| {
         plan.load.timeout_ns = 3 * S;
         plan
@@ -98,8 +104,10 @@ fn a_login_that_is_wrong_or_missing_is_told() {
     refused([writing, reading], &["127.", "takes no login on this port"]);
 }
 
-/// Has the brokers allow only this to the user.
+/// Has the brokers allow only this to the user; until each of them knows it.
 fn allow(stand: &mut Stand, kind: i8, name: &str, operation: i8) {
+    /// Longer than any broker takes to hear of a change.
+    const LIMIT: Duration = Duration::from_secs(60);
     let text = |word: &str| StrBytes::from_string(word.to_owned());
     let acl = AclCreation::default()
         .with_resource_type(kind)
@@ -110,9 +118,29 @@ fn allow(stand: &mut Stand, kind: i8, name: &str, operation: i8) {
         .with_operation(operation)
         .with_permission_type(3);
     let request = CreateAclsRequest::default().with_creations(vec![acl]);
-    let answer = stand.admin.cluster().tell(&request).unwrap();
+    let brokers = stand.admin.cluster();
+    let answer = brokers.tell(&request).unwrap();
     let codes: Vec<i16> = answer.results.iter().map(|one| one.error_code).collect();
     assert_eq!(codes, [0]);
+    let question = DescribeAclsRequest::default()
+        .with_resource_type_filter(kind)
+        .with_resource_name_filter(Some(text(name)))
+        .with_pattern_type_filter(3)
+        .with_principal_filter(None)
+        .with_host_filter(None)
+        .with_operation(operation)
+        .with_permission_type(3);
+    let began = Instant::now();
+    for broker in brokers.brokers().keys().copied().collect::<Vec<_>>() {
+        let mut known = || {
+            let answer = brokers.ask_broker(broker, &question, i16::MAX);
+            !answer.unwrap().resources.is_empty()
+        };
+        while !known() {
+            assert!(began.elapsed() < LIMIT, "broker {broker} knows no {name}");
+            thread::yield_now();
+        }
+    }
 }
 
 /// Exchanges that a broker refuses for want of a right, and nothing else happens.
@@ -173,6 +201,32 @@ fn what_the_brokers_do_not_allow_is_told_with_whose_right_is_missing() {
 }
 
 #[test]
+fn a_member_whose_right_is_taken_away_in_the_middle_ends_with_its_name_and_keeps_what_it_read() {
+    const GROUP: i8 = 3;
+    const DELETE: i8 = 6;
+    let cluster = bed();
+    let plain = cluster.at("plain");
+    let folder = tempfile::tempdir().unwrap();
+    let mut stand = Stand::new(&plain);
+    stand.topic("kept", &[]);
+    written(&plain, "kept", 300);
+    let mut plan = member(&cluster.at("sasl"), "kept", "lost");
+    let fetching = fetch(&mut plan);
+    fetching.login = login(&folder, "PLAIN", "tare-secret");
+    fetching.until = FetchUntil::default();
+    let running = Running::start(plan);
+    running.until_read(300);
+    // Who may delete it only may not read with it any more.
+    allow(&mut stand, GROUP, "lost", DELETE);
+    let outcome = running.outcome().unwrap();
+    let result = &outcome.result;
+    assert_eq!(result.ended, Ended::BrokeOff);
+    let why = result.broke_off.as_ref().unwrap();
+    assert!(why.contains("\"lost\"") && why.contains("ACLs"), "{why}");
+    assert_eq!(records(&outcome), 300);
+}
+
+#[test]
 fn a_record_larger_than_the_topic_takes_is_told_with_both_sides_limits() {
     let cluster = bed();
     let plain = cluster.at("plain");
@@ -228,13 +282,10 @@ fn who_is_no_broker_is_told_from_one() {
     refused(both(&silent, "any"), &[&silent[0].to_string(), "Kafka"]);
     let mute = stranger(b"", Then::Wait);
     refused(
-        both(&mute, "any"),
+        hasty(both(&mute, "any")),
         &[&mute[0].to_string(), "no answer", "Kafka"],
     );
     // Nobody at all.
-    let nobody = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    refused(both(&[nobody], "any"), &[&nobody.to_string()]);
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    refused(hasty(both(&[nobody], "any")), &[&nobody.to_string()]);
 }
