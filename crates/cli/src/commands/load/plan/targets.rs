@@ -214,12 +214,16 @@ mod tests {
     use super::*;
 
     fn script(text: &str) -> anyhow::Result<Script> {
+        script_in(text, Path::new("/nowhere"))
+    }
+
+    fn script_in(text: &str, folder: &Path) -> anyhow::Result<Script> {
         let shared = Shared {
             headers: vec![("X-All".into(), "1".into())],
             status: ExpectStatus::Success,
             parts: Parts::Literal,
         };
-        parse(text, Path::new("/nowhere"), &shared)
+        parse(text, folder, &shared)
     }
 
     #[test]
@@ -261,5 +265,21 @@ mod tests {
         assert!(said("{\"method\":1}").contains("line 1"));
         assert!(said("  ").contains("no targets"));
         assert!(said("GET http://h:1/\n@missing").contains("missing"));
+    }
+    #[test]
+    fn a_body_is_a_file_of_the_folder_of_the_targets() {
+        let place = tempfile::tempdir().unwrap();
+        let own = place.path().join("own");
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.join("own"), "x").unwrap();
+        std::fs::write(place.path().join("secret"), "secret").unwrap();
+        let with = |file: &str| script_in(&format!("POST http://h:1/\n@{file}\n"), &own);
+        let text = String::from("x");
+        assert_eq!(with("own").unwrap().requests[0].body, Body::Text { text });
+        for foreign in ["../secret", "/etc/passwd", "/dev/zero"] {
+            let said = format!("{:#}", with(foreign).unwrap_err());
+            assert!(said.starts_with("line 2 of the targets"), "{said}");
+            assert!(said.contains("of its own folder only"), "{said}");
+        }
     }
 }
