@@ -234,7 +234,7 @@ fn what_is_asked_before_a_load_goes_over_tls_as_the_load_does() {
     let result = ten_at(&url, &[&how[..], &["--insecure"]].concat()).unwrap();
     assert_eq!(result["right"], 10, "{result}");
     assert_eq!(result["protocol_counts"]["messages-received"], 30);
-    let untrusted = ten_at(&url, &[&how[..], &["--timeout", "300ms"]].concat()).unwrap_err();
+    let untrusted = ten_at(&url, &[&how[..], &["--timeout", "3s"]].concat()).unwrap_err();
     assert!(untrusted.contains("certificate"), "{untrusted}");
 }
 
@@ -252,9 +252,9 @@ fn health_is_waited_for_and_can_be_the_load() {
     assert_eq!(checks[12].messages, messages(&["test.Echo"]));
 
     let never = Calls::start(None, u32::MAX);
-    let error = ten(&never, &["--grpc-health", "a.B", "--timeout", "300ms"]).unwrap_err();
+    let error = ten(&never, &["--grpc-health", "a.B", "--timeout", "3s"]).unwrap_err();
     assert!(
-        error.contains("a.B was not ready to serve within 300ms"),
+        error.contains("a.B was not ready to serve within 3s"),
         "{error}"
     );
 }

@@ -114,14 +114,12 @@ fn a_pod_of_a_namespace_sees_its_own_devices_only_and_a_killed_holder_leaves_not
     assert!(!stdout(&own).contains(&format!("{}\n", address("server"))));
     kill(pid, "KILL");
     let _ = holder.0.wait();
-    wait_for(Duration::from_secs(2), "end of everything", || {
+    wait_for(LIMIT, "end of everything", || {
         kept.iter().all(|(pid, _)| !lives(*pid)).then_some(())
     });
-    wait_for(
-        Duration::from_secs(2),
-        "bed that is no longer listed",
-        || of(pid).is_none().then_some(()),
-    );
+    wait_for(LIMIT, "bed that is no longer listed", || {
+        of(pid).is_none().then_some(())
+    });
 }
 
 fn lives(pid: u32) -> bool {

@@ -44,7 +44,7 @@ fn experiment(folder: &Path, arms: &str) -> PathBuf {
         "question: What does it cost, in short?\n\
          workload: {{use: echo}}\n\
          arms:\n  - {{name: direct}}\n{arms}\
-         load: {{model: constant, rate: 200, duration: 400ms, warmup: 100ms, connections: 4, timeout: 2s}}\n\
+         load: {{model: constant, rate: 200, duration: 400ms, warmup: 100ms, connections: 4, timeout: 20s}}\n\
          blocks: 1\n\
          seed: 11\n"
     );
@@ -233,7 +233,7 @@ fn a_run_over_a_link_that_loses_packets_killed_at_any_moment_leaves_nothing() {
             let nothing = kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty();
             nothing.then_some(())
         };
-        wait_for(Duration::from_secs(2), "all of it to be gone", gone);
+        wait_for(LIMIT, "all of it to be gone", gone);
     }
     assert_eq!(devices(), before);
 }
@@ -355,7 +355,7 @@ fn a_run_killed_at_any_of_20_moments_leaves_neither_process_nor_file_nor_device(
             let nothing = kept_by(keeper).is_empty() && keeper_folders(keeper).is_empty();
             nothing.then_some(())
         };
-        wait_for(Duration::from_secs(2), "all of it to be gone", gone);
+        wait_for(LIMIT, "all of it to be gone", gone);
     }
     assert_eq!(devices(), before);
 }

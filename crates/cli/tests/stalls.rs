@@ -12,53 +12,54 @@ use std::io::BufReader;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rig::{kill, origin, stderr, stdout, tare, turn};
+use rig::{kill, metric, origin_with_counters, stderr, stdout, tare, turn, wait_for};
 use tare_stats::{Latencies, hlog};
 
 /// Requests a second.
 const RATE: u64 = 1000;
-/// What is under this is not counted as slow: a busy machine does that without a stall.
-const SLOW_MS: u64 = 60;
-/// Slower than anything here.
-const FOREVER_MS: u64 = 60_000;
+/// Requests before the server is stopped.
+const BEFORE: u64 = 500;
+const LIMIT: Duration = Duration::from_secs(60);
 
-/// Observations above `from_ms` and up to `to_ms`.
-fn between(latencies: &Latencies, from_ms: u64, to_ms: u64) -> u64 {
+/// Observations above this.
+fn above(latencies: &Latencies, from_ms: u64) -> u64 {
     latencies
         .buckets()
-        .filter(|(low_ns, _, _)| (from_ms..to_ms).contains(&(low_ns / 1_000_000)))
+        .filter(|(low_ns, _, _)| low_ns / 1_000_000 >= from_ms)
         .map(|(_, _, count)| count)
         .sum()
 }
 
-/// What a load met: how long the server was stopped really, and its histograms.
+/// What a load met.
 struct Met {
-    stopped_ms: u64,
+    /// The server was stopped for this at least, and from the first signal until after the second for that at most.
+    stopped_ms: (u64, u64),
     felt: Latencies,
     service: Latencies,
 }
 
 /// Runs a load of 2 s and more, and stops the server in its midst.
 fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> Met {
-    let (server, address) = origin(served);
+    let (server, [address, counters]) = origin_with_counters(served);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("latency.hlog");
     let length = format!("{}ms", 2500 + stall.as_millis());
     let url = format!("{scheme}://{address}/");
     let child = tare(&["load", &url, "--rate", &RATE.to_string(), "-d", &length])
-        .args(["--json", "--hlog", log.to_str().unwrap()])
+        .args(["--json", "--no-calibrate", "--hlog", log.to_str().unwrap()])
         .args(load)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Wherever in the load it comes: calibration and connecting take their time before.
-    std::thread::sleep(Duration::from_millis(2000));
+    wait_for(LIMIT, "requests", || {
+        (metric(&counters, "requests") >= BEFORE).then_some(())
+    });
     let begun = Instant::now();
     kill(server.0.id(), "STOP");
     std::thread::sleep(stall);
     kill(server.0.id(), "CONT");
-    let stopped_ms = begun.elapsed().as_millis() as u64;
+    let stopped_ms = (stall.as_millis() as u64, begun.elapsed().as_millis() as u64);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let found: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -81,29 +82,24 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
 }
 
 /// Every arrival of the stall waited for its rest; only what was under way when it began was served slowly.
+///
+/// What waited for more than half of it counts: a busy machine holds nothing up that long. The exact arithmetic is in the
+/// engine's tests, on a virtual clock; this is what holds on every machine that works the queue off at twice the rate.
 fn is_arithmetic(met: &Met, under_way_max: u64) {
-    let expected = RATE * met.stopped_ms.saturating_sub(SLOW_MS) / 1000;
-    let slow = between(&met.felt, SLOW_MS, FOREVER_MS);
-    // After a stall the queue of it has to be worked off, which a busy machine does slowly.
-    let most = expected + expected / 5 + 120;
+    let (least_ms, most_ms) = met.stopped_ms;
+    let slow = above(&met.felt, least_ms / 2);
+    let (least, most) = (RATE * least_ms / 2 / 1000, RATE * most_ms / 1000);
     assert!(
-        (expected - expected / 10..=most).contains(&slow),
-        "{slow} felt a stall of {} ms, expected about {expected}",
-        met.stopped_ms
+        (least - least / 50..=most).contains(&slow),
+        "{slow} felt half of a stall of {least_ms} to {most_ms} ms, expected {least} to {most}"
     );
-    let longest_ms = met
-        .felt
-        .buckets()
-        .map(|(low_ns, _, _)| low_ns)
-        .max()
-        .unwrap()
-        / 1_000_000;
+    let buckets = met.felt.buckets().map(|(low_ns, _, _)| low_ns);
+    let longest_ms = buckets.max().unwrap() / 1_000_000;
     assert!(
-        (met.stopped_ms - met.stopped_ms / 10..=met.stopped_ms + 500).contains(&longest_ms),
-        "{longest_ms} ms for a stall of {} ms",
-        met.stopped_ms
+        (least_ms - least_ms / 50..=most_ms + most_ms / 2 + 500).contains(&longest_ms),
+        "{longest_ms} ms for a stall of {least_ms} to {most_ms} ms"
     );
-    let served_slowly = between(&met.service, met.stopped_ms / 2, FOREVER_MS);
+    let served_slowly = above(&met.service, least_ms / 2);
     assert!(
         (1..=under_way_max).contains(&served_slowly),
         "{served_slowly} served slowly"
@@ -111,9 +107,9 @@ fn is_arithmetic(met: &Met, under_way_max: u64) {
 }
 
 #[test]
-fn stalls_of_a_fifth_of_a_second_one_and_three_seconds_are_felt_as_arithmetic_says() {
+fn stalls_of_half_a_second_one_and_three_seconds_are_felt_as_arithmetic_says() {
     let _turn = turn();
-    for stall_ms in [200, 1000, 3000] {
+    for stall_ms in [500, 1000, 3000] {
         let stall = Duration::from_millis(stall_ms);
         let met = stop_amid("http", &[], &["--connections", "10"], stall);
         is_arithmetic(&met, 10);

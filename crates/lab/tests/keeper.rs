@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use base::{Base, kill, within};
+use base::{Base, LIMIT, kill, within};
 use tare_lab::LabError;
 use tare_lab::keeper::{Ending, Keeper, Spawn};
 
@@ -32,7 +32,7 @@ fn nothing_survives_an_owner_killed_at_any_moment() {
         std::thread::sleep(Duration::from_millis((round * round * 37) % 211));
         owner.kill().unwrap();
         owner.wait().unwrap();
-        let gone = within(Duration::from_secs(2), || {
+        let gone = within(LIMIT, || {
             carrying(&token).is_empty() && base.entries().is_empty()
         });
         assert!(
@@ -53,8 +53,8 @@ fn children_that_fork_twice_or_change_session_are_found_by_a_stop() {
         .spawn(&spawn(&keeper, "tree", &["tree", &token]))
         .unwrap();
     // tree + 2 children + 4 orphans (the intermediate ones end), two of them shells.
-    assert!(within(Duration::from_secs(5), || carrying(&token).len() >= 7));
-    let stands = within(Duration::from_secs(5), || {
+    assert!(within(LIMIT, || carrying(&token).len() >= 7));
+    let stands = within(LIMIT, || {
         keeper
             .tail("tree")
             .unwrap()
@@ -77,9 +77,9 @@ fn a_killed_keeper_is_noticed_and_cleaned_up_after() {
     keeper
         .spawn(&spawn(&keeper, "tree", &["tree", &token]))
         .unwrap();
-    assert!(within(Duration::from_secs(5), || carrying(&token).len() >= 7));
+    assert!(within(LIMIT, || carrying(&token).len() >= 7));
     kill(keeper.pid());
-    let noticed = within(Duration::from_secs(2), || keeper.exit_of("tree").is_err());
+    let noticed = within(LIMIT, || keeper.exit_of("tree").is_err());
     assert!(noticed);
     assert!(matches!(
         keeper.tail("tree"),
@@ -214,7 +214,7 @@ fn spawn(keeper: &Keeper, name: &str, words: &[&str]) -> Spawn {
 
 fn ending_of(keeper: &mut Keeper, name: &str) -> tare_lab::keeper::Exit {
     let mut found = None;
-    within(Duration::from_secs(10), || {
+    within(LIMIT, || {
         found = keeper.exit_of(name).unwrap();
         found.is_some()
     });

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use base::{Base, groups_named, kill, name_of, within};
+use base::{Base, LIMIT, groups_named, kill, name_of, within};
 use beds::{Rig, server};
 use tare_lab::environment::{Environment, Observation};
 use tare_lab::keeper::{Bounds, Ending, Exit, Keeper, Spawn};
@@ -24,7 +24,6 @@ use tare_lab::observe::{LocalObservation, Watched};
 use tare_schema::plan::Limits;
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
-const LIMIT: Duration = Duration::from_secs(60);
 const MIB: u64 = 1 << 20;
 /// A user without rights: `nobody`.
 const NOBODY: u32 = 65534;
@@ -157,7 +156,7 @@ fn no_group_survives_whoever_is_killed() {
         std::thread::sleep(Duration::from_millis(round * 17));
         owner.kill().unwrap();
         owner.wait().unwrap();
-        let gone = within(Duration::from_secs(2), || {
+        let gone = within(LIMIT, || {
             names.iter().all(|name| groups_named(name).is_empty())
         });
         assert!(gone, "round {round}: {names:?}");

@@ -9,6 +9,7 @@ mod beds;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use beds::{LIMIT, RIG, Rig, server, through_relay, through_two, until};
@@ -121,6 +122,8 @@ fn a_part_that_dies_is_told_with_its_last_words() {
     let mut local = rig.local();
     let mut bed = local.place(&server("mortal")).unwrap();
     bed.start().unwrap();
+    let log = bed.inhabitants().unwrap()[0].log.clone().unwrap();
+    std::fs::write(Path::new(&log).with_file_name("go"), "").unwrap();
     let mut deaths = Vec::new();
     until(|| {
         deaths.extend(bed.deaths());

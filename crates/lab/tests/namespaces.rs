@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use base::pods::{Which, devices};
-use base::{Base, kill, within};
+use base::{Base, LIMIT, kill, within};
 use tare_lab::keeper::{Keeper, Spawn};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
@@ -46,7 +46,7 @@ fn nothing_but_a_folder_survives_a_keeper_of_pods_killed_at_any_moment() {
         for round in 0..10u64 {
             let mut owner = base.owner("owner-of-pods", round, rustix::process::geteuid().as_raw());
             let mut found = None;
-            assert!(within(Duration::from_secs(5), || {
+            assert!(within(LIMIT, || {
                 found = base.keeper(which);
                 found.is_some()
             }));
@@ -55,9 +55,7 @@ fn nothing_but_a_folder_survives_a_keeper_of_pods_killed_at_any_moment() {
             kill(found.unwrap());
             // A guardian that lives, or an owner that notices, removes the folder.
             let cleared = || which == Which::Guardian || base.entries().is_empty();
-            assert!(within(Duration::from_secs(2), || {
-                base.keepers().is_empty() && cleared()
-            }));
+            assert!(within(LIMIT, || { base.keepers().is_empty() && cleared() }));
             owner.kill().unwrap();
             owner.wait().unwrap();
             // With the guardian and its owner dead, nobody is left to remove the folder but the next keeper.
@@ -76,7 +74,7 @@ fn without_root_a_user_namespace_serves_and_leaves_nothing_either() {
     for round in 0..4u64 {
         let mut owner = base.owner("owner-of-pods", round, NOBODY);
         assert!(
-            within(Duration::from_secs(10), || base.carrying(round).len() >= 28),
+            within(LIMIT, || base.carrying(round).len() >= 28),
             "all four trees stand, each in its pod"
         );
         let networks = base.networks();
@@ -201,7 +199,7 @@ fn run(keeper: &mut Keeper, words: &[&str], hosts: Option<PathBuf>) -> String {
     let mut spawn = command(keeper, words);
     spawn.hosts = hosts;
     keeper.spawn(&spawn).unwrap();
-    assert!(within(Duration::from_secs(10), || {
+    assert!(within(LIMIT, || {
         keeper.exit_of(&spawn.name).unwrap().is_some()
     }));
     keeper.tail(&spawn.name).unwrap().join("\n")
@@ -251,7 +249,7 @@ fn serve(keeper: &mut Keeper, pod: &str, address: Ipv4Addr) -> u32 {
         bounds: None,
     };
     let pid = keeper.spawn(&spawn).unwrap();
-    assert!(within(Duration::from_secs(10), || {
+    assert!(within(LIMIT, || {
         !keeper.tail("server").unwrap().is_empty()
     }));
     pid

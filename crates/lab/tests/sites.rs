@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use base::pods::devices;
-use base::{Base, within};
+use base::{Base, LIMIT, within};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 /// There and back again, as the rig asks for it.
@@ -27,7 +27,7 @@ fn nothing_survives_an_owner_of_sites_with_captured_traffic_killed_at_any_moment
         let mut owner = base.owner("owner-of-sites", round, user);
         // The link is measured for a second; every fourth owner has all that it wants.
         if round % 4 == 3 {
-            let stands = within(Duration::from_secs(30), || base.carrying(round).len() >= 28);
+            let stands = within(LIMIT, || base.carrying(round).len() >= 28);
             assert!(
                 stands,
                 "round {round}: all four trees stand, each in its pod"

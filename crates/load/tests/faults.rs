@@ -222,7 +222,12 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
 
 #[test]
 fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connection() {
-    // 400 requests a second for 1.5 s over 4 connections; the server stops for half a second at its 200th request.
+    // 200 requests a second for 4 s over 4 connections; the server stops for two seconds at its 200th request. The exact figures
+    // are in the engine's tests, on a virtual clock; here they are what no machine can miss, and slow is what no neighbour makes.
+    const RATE: u64 = 200;
+    const BEFORE: u64 = 200;
+    const STALL: Duration = Duration::from_secs(2);
+    const SLOW_MS: u64 = 500;
     let seen = std::sync::atomic::AtomicU64::new(0);
     let stalled_until = std::sync::Mutex::new(None::<std::time::Instant>);
     let server = Server::start(move |conn| {
@@ -230,8 +235,8 @@ fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connec
             let number = seen.fetch_add(1, Ordering::SeqCst);
             let until = {
                 let mut until = stalled_until.lock().unwrap();
-                if number == 200 {
-                    *until = Some(std::time::Instant::now() + Duration::from_millis(500));
+                if number == BEFORE {
+                    *until = Some(std::time::Instant::now() + STALL);
                 }
                 *until
             };
@@ -246,36 +251,33 @@ fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connec
         }
     });
     let mut plan = plan(server.address);
-    plan.load.pacing = Pacing::Constant { rate_per_s: 400.0 };
+    plan.load.pacing = Pacing::Constant {
+        rate_per_s: RATE as f64,
+    };
     plan.load.client = ClientSpec::Http1 { connections: 4 };
-    plan.load.stop = Stop::Count { exchanges: 600 };
+    plan.load.stop = Stop::Count {
+        exchanges: BEFORE + 3 * RATE,
+    };
     let outcome = measure(&plan);
-    assert_eq!(outcome.result.right, 600);
+    assert_eq!(outcome.result.right, BEFORE + 3 * RATE);
     let slow = |tag: &str| -> u64 {
         outcome.totals[tag]
             .buckets()
-            .filter(|&(low, ..)| low > 100 * MS)
+            .filter(|&(low, ..)| low > SLOW_MS * MS)
             .map(|(.., n)| n)
             .sum()
     };
-    // Those due in the first 400 of the 500 ms were felt for more than 100 ms: 160, and more only where others held the machine up.
-    assert!(
-        (150..=260).contains(&slow("client.root.felt")),
-        "{}",
-        slow("client.root.felt")
-    );
-    assert!(
-        (1..=12).contains(&slow("client.root.service")),
-        "{}",
-        slow("client.root.service")
-    );
-    assert!(
-        outcome
-            .result
-            .waits
-            .iter()
-            .any(|w| w.cause == "connection" && w.count >= 150)
-    );
+    let (felt, service) = (slow("client.root.felt"), slow("client.root.service"));
+    // It began a second after the load at the earliest: of those behind the 200th, who was due up to half a second before its end
+    // was not answered before that. A connection each may have been on its way at its beginning.
+    let due = RATE * (STALL.as_millis() as u64 - SLOW_MS) / 1000;
+    assert!((due - 10..=due * 3 / 2).contains(&felt), "{felt} of {due}");
+    assert!((1..=4).contains(&service), "{service}");
+    let waits = &outcome.result.waits;
+    let waited = waits
+        .iter()
+        .any(|w| w.cause == "connection" && w.count >= due - 10);
+    assert!(waited, "{waits:?}");
 }
 
 #[test]

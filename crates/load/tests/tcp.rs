@@ -175,11 +175,12 @@ fn connections_opened_over_a_time_are_all_open_before_the_first_request() {
 
 #[test]
 fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_workers() {
-    let folder = std::env::temp_dir().join(format!("tare-replay-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("recording");
     let recording: String = (0..50)
         .map(|n| format!("{:.4}\n", f64::from(n) * 0.002))
         .collect();
-    std::fs::write(&folder, recording).unwrap();
+    std::fs::write(&file, recording).unwrap();
     let step = |rate_per_s, ms| RateStep {
         rate_per_s,
         length_ns: ms * MS,
@@ -209,7 +210,7 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
         ),
         (
             Pacing::Replay {
-                file: folder.to_string_lossy().into_owned(),
+                file: file.to_string_lossy().into_owned(),
                 speed: 2.0,
                 at_end: AtEnd::Stop,
                 deal: Deal::ALL,
@@ -235,5 +236,4 @@ fn every_open_loop_starts_exactly_what_its_schedule_says_on_any_number_of_worker
             assert_eq!(result.right, expected, "{:?}", result.outcomes);
         }
     }
-    std::fs::remove_file(&folder).unwrap();
 }

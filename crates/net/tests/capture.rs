@@ -57,7 +57,7 @@ fn answer(place: &Namespace, at: SocketAddr, name: &'static str) {
 fn asked(from: &Namespace, at: (Ipv4Addr, u16)) -> String {
     from.run(|| {
         let mut stream = TcpStream::connect(at).unwrap();
-        let limit = Some(Duration::from_secs(10));
+        let limit = Some(Duration::from_secs(60));
         stream.set_read_timeout(limit).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

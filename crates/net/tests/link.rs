@@ -8,6 +8,7 @@
 mod rig;
 
 use std::net::UdpSocket;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rig::{B, Pair, carried, ip, permitted, within};
@@ -15,7 +16,9 @@ use tare_net::link::{Counts, WayCounts, WayPlan, connected, round_trips, through
 
 const MS: u64 = 1_000_000;
 /// Nothing here takes longer, however busy the machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Datagrams that no device's queue and no socket's buffer is too small for.
+const AT_ONCE: u64 = 100;
 
 /// A socket in a that sends to the returned one in b.
 fn datagrams(pair: &Pair) -> (UdpSocket, UdpSocket) {
@@ -25,6 +28,30 @@ fn datagrams(pair: &Pair) -> (UdpSocket, UdpSocket) {
     far.set_read_timeout(Some(Duration::from_millis(100)))
         .unwrap();
     (near, far)
+}
+
+/// Sends so many numbered datagrams of a size, and returns when all are taken: never more at once than there is room for.
+fn send(near: &UdpSocket, datagrams: u32, bytes: usize, taken: impl Fn() -> u64) {
+    let deadline = Instant::now() + PATIENCE;
+    let before = taken();
+    let wait = |sent: u64, room: u64| {
+        while taken() - before + room < sent {
+            assert!(Instant::now() < deadline, "{} of {sent}", taken() - before);
+            std::thread::yield_now();
+        }
+    };
+    let mut datagram = vec![0; bytes];
+    for number in 0..datagrams {
+        wait(number.into(), AT_ONCE);
+        datagram[..4].copy_from_slice(&number.to_ne_bytes());
+        near.send(&datagram).unwrap();
+    }
+    wait(datagrams.into(), 0);
+}
+
+/// Packets that have entered the way there since.
+fn entered(pair: &Pair, before: WayCounts) -> u64 {
+    pair.link.counts().there.entered_packets - before.entered_packets
 }
 
 /// The counts once nothing is under way any more.
@@ -100,15 +127,10 @@ fn jitter_lets_no_packet_overtake_another() {
         ..WayPlan::default()
     });
     let (near, far) = datagrams(&pair);
+    let taken = AtomicU64::new(0);
     let received = std::thread::scope(|scope| {
         scope.spawn(|| {
-            for number in 0..2000_u32 {
-                near.send(&number.to_ne_bytes()).unwrap();
-                // The receiver's buffer holds some hundred.
-                if number % 50 == 49 {
-                    std::thread::sleep(Duration::from_millis(12));
-                }
-            }
+            send(&near, 2000, 4, || taken.load(Ordering::Relaxed));
         });
         let mut received = Vec::new();
         let deadline = Instant::now() + PATIENCE;
@@ -116,6 +138,7 @@ fn jitter_lets_no_packet_overtake_another() {
             let mut number = [0; 4];
             if far.recv(&mut number).is_ok() {
                 received.push(u32::from_ne_bytes(number));
+                taken.fetch_add(1, Ordering::Relaxed);
             }
         }
         received
@@ -134,15 +157,8 @@ fn the_planned_share_of_packets_is_lost_and_counted() {
     });
     let (near, _far) = datagrams(&pair);
     let before = settled(&pair).there;
-    for _ in 0..4000 {
-        near.send(&[0; 100]).unwrap();
-    }
-    let there = loop {
-        let counts = settled(&pair).there;
-        if counts.entered_packets - before.entered_packets >= 4000 {
-            break counts;
-        }
-    };
+    send(&near, 4000, 100, || entered(&pair, before));
+    let there = settled(&pair).there;
     let lost = there.lost_packets - before.lost_packets;
     // 400 of 4000, five standard deviations of the binomial (19) to either side.
     assert!((305..=495).contains(&lost), "{there:?}");
@@ -183,18 +199,18 @@ fn the_rate_is_never_exceeded_and_the_queue_never_longer_than_planned() {
         ..WayPlan::default()
     });
     let (near, far) = datagrams(&pair);
+    let before = settled(&pair).there;
     let began = Instant::now();
-    for _ in 0..500 {
-        near.send(&[0; 1400]).unwrap();
-    }
+    // A sender that is held up fills no queue: until it was full once.
     let there = loop {
-        let counts = settled(&pair).there;
-        if counts.entered_packets >= 500 {
-            break counts;
+        send(&near, 500, 1400, || entered(&pair, before));
+        let there = settled(&pair).there;
+        if there.queue_full_packets > 0 {
+            break there;
         }
+        assert!(began.elapsed() < PATIENCE, "never full: {there:?}");
     };
     let elapsed = began.elapsed();
-    assert!(there.queue_full_packets > 0, "{there:?}");
     // What passed needed its time at that rate (the first byte needed none to be there), and …
     let passed_s = (there.passed_bytes * 8) as f64 / rate as f64;
     assert!(

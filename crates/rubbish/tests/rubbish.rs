@@ -17,7 +17,9 @@ use tare_rubbish::mutate::Mutator;
 use tare_rubbish::targets::{ALL, Run};
 
 /// One input never takes so long.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
+/// So many inputs are fed also where the time would not do for them.
+const LEAST: u64 = 100;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -54,7 +56,7 @@ fn feed(name: &str, run: Run, seed: u64, until: Instant, fed: &Fed) -> (u64, Opt
     loop {
         match kept.next() {
             Some(seed) => input.clone_from(seed),
-            None if Instant::now() > until => return (count, None),
+            None if count > LEAST && Instant::now() > until => return (count, None),
             None => mutator.input(&seeds, &mut input),
         }
         *fed.lock().unwrap() = Some((Instant::now(), input.clone()));
@@ -106,10 +108,6 @@ fn rubbish_makes_nothing_panic_or_hang() {
             for (name, one) in under_way {
                 let (count, found) = one.join().unwrap();
                 println!("{name}: {count} inputs");
-                assert!(
-                    count > 100 || found.is_some(),
-                    "{name}: only {count} inputs"
-                );
                 harm.extend(found);
             }
         }

@@ -1,8 +1,9 @@
 //! What breaks: the database in every way, and a service in the middle of its work.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use crate::database::{free_address, other_authority, server};
+use crate::database::{other_authority, server};
 use crate::rig::{Airline, Running, database, send, until};
 
 const QUERY: &str = "fromAirport=LHR&toAirport=JFK&fromDate=2026-11-21&oneWay=true";
@@ -52,7 +53,8 @@ fn a_database_that_is_not_there_at_the_start_is_waited_for_and_said() {
 
 #[test]
 fn a_database_that_never_comes_ends_the_service_in_words() {
-    let uri = server().uri_at(free_address());
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let uri = server().uri_at(nobody);
     let mut arguments = database(&uri, "flight");
     arguments.pop();
     arguments.extend(["--database-timeout=200", "--database-within=1"].map(str::to_owned));

@@ -9,7 +9,6 @@
 mod contract;
 mod rig;
 
-use std::net::TcpListener;
 use std::time::Instant;
 
 use rig::Running;
@@ -101,13 +100,9 @@ fn a_failing_service_behind_the_web_is_told_apart_from_the_web() {
 
 #[test]
 fn a_service_that_is_not_there_is_an_error_and_the_web_is_not_ready() {
-    // A port that was free a moment ago.
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let there = nobody.local_addr().unwrap().to_string();
-    drop(nobody);
     let emoji = Running::start("emoji", &[]);
     let at_emoji = emoji.at.to_string();
-    let web = Running::start("web", &["--emoji", &at_emoji, "--voting", &there]);
+    let web = Running::start("web", &["--emoji", &at_emoji, "--voting", "127.0.0.1:1"]);
     let (status, body) = web.admin("/ready");
     assert_eq!(status, 503);
     assert!(body.contains("voting"), "{body}");

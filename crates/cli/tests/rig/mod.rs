@@ -4,7 +4,8 @@
 pub mod calls;
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
@@ -207,6 +208,18 @@ impl Drop for Started {
 
 /// `tare origin` on a free port, with the address it printed.
 pub fn origin(args: &[&str]) -> (Started, String) {
+    let (started, [address]) = origin_at(args);
+    (started, address)
+}
+
+/// The same with a second port, whose address comes second: there its counters are read whatever the first one speaks.
+pub fn origin_with_counters(args: &[&str]) -> (Started, [String; 2]) {
+    let (started, [counters, address]) = origin_at(&[&["--control", "127.0.0.1:0"], args].concat());
+    (started, [address, counters])
+}
+
+/// Starts it; the addresses that it prints, one a line.
+fn origin_at<const N: usize>(args: &[&str]) -> (Started, [String; N]) {
     let mut command = tare(&["origin", "--listen", "127.0.0.1:0"]);
     let mut child = command
         .args(args)
@@ -214,16 +227,32 @@ pub fn origin(args: &[&str]) -> (Started, String) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let address = line
-        .split_whitespace()
-        .find_map(|word| {
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let addresses = std::array::from_fn(|_| {
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        let address = line.split_whitespace().find_map(|word| {
             let address = word.split_once("://").map_or(word, |(_, address)| address);
             address.parse::<std::net::SocketAddr>().ok()
-        })
-        .unwrap_or_else(|| panic!("no address in {line:?}"));
-    (Started(child), address.to_string())
+        });
+        address
+            .unwrap_or_else(|| panic!("no address in {line:?}"))
+            .to_string()
+    });
+    (Started(child), addresses)
+}
+
+/// A counter of the origin.
+pub fn metric(address: &str, name: &str) -> u64 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let ask = "GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+    stream.write_all(ask.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let line = text.lines().find(|line| {
+        let named = line.split([' ', '{']).next().unwrap_or_default();
+        named.contains(name) && !line.starts_with('#')
+    });
+    let value = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {text}")) as u64
 }

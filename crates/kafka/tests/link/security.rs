@@ -19,7 +19,7 @@ use tare_kafka::link::{Cluster, Dial, Identity, LinkError, Settings, Tls, Trust}
 use tare_kafka::sasl::{Credentials, Mechanism};
 
 use super::fake::{Broker, advertised, all_versions, frame, healthy, next};
-use super::{connect, hasty, only};
+use super::{connect, only, patient};
 
 /// A private authority, a broker's certificate and a client's, as files.
 struct Certificates {
@@ -102,8 +102,7 @@ enum Clients {
 fn with(tls: Tls) -> Settings {
     Settings {
         tls: Some(tls),
-        connect_within: Duration::from_secs(10),
-        ..hasty()
+        ..patient()
     }
 }
 
@@ -157,7 +156,7 @@ fn a_listener_that_wants_a_certificate_says_so_and_takes_a_good_one() {
 fn a_plain_client_at_a_tls_listener_is_told_to_use_tls() {
     let certificates = certificates("127.0.0.1");
     let broker = certificates.broker(Clients::Anybody);
-    let error = only(connect(&broker, hasty()));
+    let error = only(connect(&broker, patient()));
     assert!(matches!(error, LinkError::NotPlain { .. }), "{error}");
     assert!(error.to_string().contains("--tls"));
 }
@@ -225,7 +224,7 @@ fn ann() -> Settings {
             user: "ann".to_owned(),
             password: "secret".to_owned(),
         }),
-        ..hasty()
+        ..patient()
     }
 }
 

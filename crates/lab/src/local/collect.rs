@@ -117,8 +117,8 @@ mod tests {
 
     #[test]
     fn long_files_are_cut_and_keys_and_passwords_are_withheld() {
-        let base = std::env::temp_dir().join(format!("lab-collect-{}", std::process::id()));
-        let (from, into) = (base.join("from"), base.join("into"));
+        let base = tempfile::tempdir().unwrap();
+        let (from, into) = (base.path().join("from"), base.path().join("into"));
         fs::create_dir_all(&from).unwrap();
         fs::write(from.join("long.log"), vec![b'x'; 3 << 20]).unwrap();
         fs::write(from.join("proxy.cfg"), "listen 1").unwrap();
@@ -135,6 +135,5 @@ mod tests {
         let length = fs::metadata(into.join("long.log")).unwrap().len();
         assert!((FILE_BYTES_MAX..FILE_BYTES_MAX + 200).contains(&length));
         assert!(!into.join("inline.cfg").exists());
-        fs::remove_dir_all(&base).unwrap();
     }
 }

@@ -7,17 +7,24 @@
 
 pub mod pods;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Longest wait for anything here, on a machine that has much else to do.
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// A folder for private folders that goes with the test.
 pub struct Base(pub PathBuf);
 
 impl Base {
     pub fn new(name: &str) -> Base {
-        let path = std::env::temp_dir().join(format!("lab-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Base(path)
+        let folder = tempfile::Builder::new()
+            .prefix(&format!("lab-{name}-"))
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir();
+        Base(folder.unwrap().keep())
     }
 
     /// A word that no other test puts on a command line.

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-use super::{Base, groups_named, name_of, processes, within};
+use super::{Base, LIMIT, groups_named, name_of, processes, within};
 
 const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 
@@ -87,7 +86,7 @@ impl Base {
         names.flat_map(|name| groups_named(&name)).collect()
     }
 
-    /// After 2 s there is no process, no folder, and nobody in any of these networks but the host's.
+    /// Soon there is no process, no folder, and nobody in any of these networks but the host's.
     pub fn assert_gone(&self, round: u64, networks: &BTreeSet<PathBuf>) {
         let host = std::fs::read_link("/proc/self/ns/net").unwrap();
         let held = || {
@@ -96,7 +95,7 @@ impl Base {
                 .flat_map(networks_of)
                 .any(|network| network != host && networks.contains(&network))
         };
-        let gone = within(Duration::from_secs(2), || {
+        let gone = within(LIMIT, || {
             self.carrying(round).is_empty()
                 && self.keepers().is_empty()
                 && self.entries().is_empty()

@@ -18,7 +18,7 @@ use tare_schema::plan::{Addressing, Placement};
 use tare_schema::topology::Security;
 
 pub const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
-pub const LIMIT: Duration = Duration::from_secs(10);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 pub fn until(mut holds: impl FnMut() -> bool) {
     let deadline = std::time::Instant::now() + LIMIT;
@@ -101,17 +101,19 @@ impl Rig {
         let rig = Rig(tempfile::tempdir().unwrap());
         std::fs::create_dir(rig.path("base")).unwrap();
         let serve = r#"["{{ bin }}", serve, "{{ listen }}"]"#;
-        let tcp = r#"{tcp: "{{ listen }}", within: 5s}"#;
+        let tcp = r#"{tcp: "{{ listen }}", within: 60s}"#;
         rig.target("echo", "render: {note.txt: note.j2}\n", serve, tcp);
         let upstream = "{{ routes[0].upstream.address }}:{{ routes[0].upstream.port }}";
         let relay = format!(r#"["{{{{ bin }}}}", relay, "{{{{ listen }}}}", "{upstream}"]"#);
         rig.target("relay", "", &relay, tcp);
-        let log = |line: &str| format!("{{log: {line}, within: 5s}}");
+        let log = |line: &str| format!("{{log: {line}, within: 60s}}");
         let sh = |script: &str| format!(r#"[/bin/sh, -c, "{script}"]"#);
         rig.target(
             "mortal",
             "",
-            &sh("echo up; sleep 0.2; echo out of luck; exit 4"),
+            &sh(
+                "echo up; until [ -e {{ dir }}/go ]; do sleep 0.01; done; echo out of luck; exit 4",
+            ),
             &log("up"),
         );
         rig.target("stillborn", "", &sh("echo bad configuration; exit 5"), tcp);
@@ -121,7 +123,7 @@ impl Rig {
             r#"[/bin/sh, -c, "echo up; {{ bin }} hog; {{ bin }} burn-once 200; sleep 60"]"#,
             &log("up"),
         );
-        let soon = r#"{tcp: "{{ listen }}", within: 300ms}"#;
+        let soon = r#"{tcp: "{{ listen }}", within: 3s}"#;
         rig.target("mute", "", &sh("echo thinking; sleep 60"), soon);
         let step = "prepare: [{name: format, command: [/bin/sh, -c, 'exit 9']}]\n";
         rig.target("unprepared", step, serve, tcp);

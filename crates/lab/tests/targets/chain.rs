@@ -33,7 +33,7 @@ fn grown(before: &[Reading], after: &[Reading], name: &str) -> Option<f64> {
 
 /// Reads until a counter has grown by this much, because access logs are written after the answer.
 fn read_grown(proxy: &mut Proxy, before: &[Reading], name: &str, by: f64) -> Vec<Reading> {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let after = proxy.reader.read().unwrap().readings;
         if grown(before, &after, name).is_none_or(|growth| growth >= by)

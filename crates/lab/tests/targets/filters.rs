@@ -1,6 +1,6 @@
 //! Authorisation in a real proxy: who is let through, and how often the authorisation server is asked.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use serde_json::json;
 use tare_lab::certificates::Authority;
@@ -86,10 +86,10 @@ fn the_authorisation_server_is_asked_about_every_request_about_none_or_about_a_s
 #[test]
 fn no_authorisation_server_means_no_answer_but_a_refusal() {
     let app = App::start();
-    let gone = App::start().address;
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
     let proxy = sidecar(&app, "http1", 4, |context| {
         context.settings.insert("ext_authz".to_owned(), json!(true));
-        let to = asked_route("server-sidecar", "authorizer", gone);
+        let to = asked_route("server-sidecar", "authorizer", nobody);
         context.routes.push(to);
     });
     assert_eq!(send(proxy.entry, 1), [403]);

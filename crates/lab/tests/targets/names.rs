@@ -18,7 +18,7 @@ use crate::rig::{EDGE, Proxy, Stand, start_with, text};
 
 const NAME: &str = "db.airline.example";
 const ANSWER: &[u8] = b"not TLS, but it came through";
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// The called part: it takes so many connections, and answers the first bytes of each.
 fn called(connections: usize) -> (SocketAddr, JoinHandle<Vec<u8>>) {

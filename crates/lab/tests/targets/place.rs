@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 use tare_lab::catalogue::{Catalogue, Target, builtin_folder};
@@ -270,10 +271,15 @@ pub fn prepare(rendered: &Rendered) {
     }
 }
 
-/// A port that was free a moment ago.
+/// An address for a program that binds it itself. Those that others get when they ask the kernel for any port, or when they
+/// connect, lie above; the other tests of this process have been given other ones.
 pub fn free_port(address: IpAddr) -> SocketAddr {
-    TcpListener::bind((address, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
+    static GIVEN: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = std::process::id() * 64 + GIVEN.fetch_add(1, Ordering::Relaxed);
+        let port = 20_000 + (number % 12_000) as u16;
+        if let Ok(listener) = TcpListener::bind((address, port)) {
+            return listener.local_addr().unwrap();
+        }
+    }
 }

@@ -73,7 +73,7 @@ impl Drop for Proxy {
         // SIGTERM first: nginx's master takes its workers with it.
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::yield_now();
         }
@@ -116,11 +116,7 @@ pub fn start_with(
     let dir = place.path().to_owned();
     let keys = dir.join("keys");
     fs::create_dir(&keys).unwrap();
-    let entry = free_port(stand.address);
-    let mut admin = free_port(stand.address);
-    while admin == entry {
-        admin = free_port(stand.address);
-    }
+    let (entry, admin) = (free_port(stand.address), free_port(stand.address));
     let uri = |name: &str| spiffe("run", name);
     let mut context = Context {
         name: stand.name.to_owned(),

@@ -169,7 +169,8 @@ fn what_is_left_to_read_is_told_over_time() {
         .filter_map(|sample| sample.records?.backlog)
         .collect();
     assert!(lag.len() >= 3 && lag.is_sorted_by(|a, b| a >= b), "{lag:?}");
-    assert!(lag[0] > 3000 && lag.last() == Some(&0), "{lag:?}");
+    assert!(lag.iter().any(|left| (1..6000).contains(left)), "{lag:?}");
+    assert_eq!(lag.last(), Some(&0), "{lag:?}");
     let read: u64 = samples
         .iter()
         .filter_map(|one| Some(one.records?.count))

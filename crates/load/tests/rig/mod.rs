@@ -41,7 +41,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             pacing: Pacing::Constant { rate_per_s: 1000.0 },
             stop: Stop::Count { exchanges: 100 },
             warmup_ns: 0,
-            timeout_ns: 5000 * MS,
+            timeout_ns: 20_000 * MS,
             workers: 1,
             spin: Spin::Off,
             sample_every_ns: 1000 * MS,

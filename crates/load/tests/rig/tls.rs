@@ -13,7 +13,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 use tare_schema::load::{Identity, LoadPlan, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
-use super::{MS, plan};
+use super::plan;
 
 /// An authority, and a folder for its files.
 pub struct Authority {
@@ -284,6 +284,5 @@ pub fn tls_plan(address: SocketAddr, spec: TlsSpec) -> LoadPlan {
     let mut plan = plan(address);
     plan.endpoint.host = format!("localhost:{}", address.port());
     plan.load.transport = Transport::Tls(spec);
-    plan.load.timeout_ns = 3000 * MS;
     plan
 }

@@ -1,10 +1,10 @@
 //! Everything that an answer can be asked to be.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tare_origin::{OriginOptions, Stamps, expected_body};
 
-use crate::rig::Server;
+use crate::rig::{Server, realtime_ns};
 
 #[test]
 fn a_body_has_the_size_and_content_asked_for() {
@@ -156,13 +156,6 @@ fn the_same_seed_gives_the_same_answers() {
         (0..64).map(|_| client.get("/").status).collect::<Vec<_>>()
     };
     assert_eq!(statuses(), statuses());
-}
-
-fn realtime_ns() -> u128 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap()
-        .as_nanos()
 }
 
 #[test]

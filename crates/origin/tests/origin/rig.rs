@@ -3,12 +3,20 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tare_origin::{Change, OriginError, OriginOptions, StopHandle, Totals, bind};
 
 /// Far above anything a test waits for: only a hang reaches it.
-const HANG: Duration = Duration::from_secs(20);
+pub const HANG: Duration = Duration::from_secs(60);
+
+/// The clock that the server's truth is told in.
+pub fn realtime_ns() -> u128 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos()
+}
 
 /// An origin in a thread; stopped at the end of the test at the latest.
 pub struct Server {

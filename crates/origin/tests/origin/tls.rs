@@ -1,25 +1,20 @@
 //! TLS and mTLS, with curl and with clients that get it wrong.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 use tare_origin::{
     Clients, Identity, Limits, OriginOptions, Speaks, TcpMode, Tickets, TlsOptions, TlsVersions,
 };
 
-use crate::rig::Server;
+use crate::rig::{HANG, Server};
 
-pub fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("tare-origin-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-pub fn made(folder: &Path) -> TlsOptions {
+pub fn made(folder: &TempDir) -> TlsOptions {
     TlsOptions {
         identity: Identity::Made {
-            ca_out: Some(folder.join("ca.pem")),
+            ca_out: Some(folder.path().join("ca.pem")),
         },
         clients: Clients::Anyone,
         tickets: Tickets::On,
@@ -28,12 +23,17 @@ pub fn made(folder: &Path) -> TlsOptions {
 }
 
 pub fn server(speaks: Speaks, tls: TlsOptions) -> Server {
+    // A client's process may have to wait for a core in the middle of its handshake.
+    server_within(Duration::from_secs(60), speaks, tls)
+}
+
+fn server_within(handshake_max: Duration, speaks: Speaks, tls: TlsOptions) -> Server {
     Server::start(OriginOptions {
         speaks,
         tls: Some(tls),
         control: Some("127.0.0.1:0".parse().unwrap()),
         limits: Limits {
-            handshake_max: Duration::from_millis(300),
+            handshake_max,
             ..Limits::default()
         },
         ..OriginOptions::default()
@@ -42,7 +42,7 @@ pub fn server(speaks: Speaks, tls: TlsOptions) -> Server {
 
 fn curl(arguments: &[&str]) -> Output {
     Command::new("curl")
-        .args(["-sS", "--max-time", "20"])
+        .args(["-sS", "--max-time", "60"])
         .args(arguments)
         .output()
         .unwrap()
@@ -58,7 +58,7 @@ pub fn text(output: &Output) -> String {
 
 /// Waits until something was counted: the server may see the end of a handshake later than the client.
 fn wait_for_some(server: &Server, counters: &[String]) {
-    let given_up = Instant::now() + Duration::from_secs(20);
+    let given_up = Instant::now() + HANG;
     while counters.iter().all(|counter| server.counter(counter) == 0) {
         let metrics = || server.control().get("/metrics").text();
         assert!(
@@ -75,9 +75,9 @@ fn failed(class: &str) -> String {
 
 #[test]
 fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else() {
-    let folder = folder("made");
+    let folder = tempfile::tempdir().unwrap();
     let server = server(Speaks::Auto, made(&folder));
-    let ca = folder.join("ca.pem");
+    let ca = folder.path().join("ca.pem");
     let port = server.address.port();
     for (version, host) in [("--tlsv1.3", "localhost"), ("--tls-max=1.2", "127.0.0.1")] {
         let url = format!("https://{host}:{port}/?size=100000&truth");
@@ -108,8 +108,8 @@ fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else(
 
 #[test]
 fn what_is_not_tls_and_who_never_speaks_is_counted_and_ended() {
-    let folder = folder("rubbish");
-    let server = server(Speaks::Auto, made(&folder));
+    let folder = tempfile::tempdir().unwrap();
+    let server = server_within(Duration::from_secs(2), Speaks::Auto, made(&folder));
     let mut plain = server.connect();
     plain.send(b"GET / HTTP/1.1\r\nHost: o\r\n\r\n");
     let alert = plain.rest();
@@ -127,15 +127,15 @@ fn what_is_not_tls_and_who_never_speaks_is_counted_and_ended() {
 
 #[test]
 fn only_certified_clients_are_served_where_that_is_asked_for() {
-    let folder = folder("mtls");
+    let folder = tempfile::tempdir().unwrap();
     let (key, certificate) = client_identity(&folder);
     let mut options = made(&folder);
     options.clients = Clients::Certified {
-        ca: folder.join("client-ca.pem"),
+        ca: folder.path().join("client-ca.pem"),
     };
     let server = server(Speaks::Http1, options);
     let url = format!("https://localhost:{}/?size=3", server.address.port());
-    let ca = folder.join("ca.pem");
+    let ca = folder.path().join("ca.pem");
     let ca = ca.to_str().unwrap();
     let certified = curl(&["--cacert", ca, "--cert", &certificate, "--key", &key, &url]);
     assert_eq!(text(&certified), "abc");
@@ -147,7 +147,7 @@ fn only_certified_clients_are_served_where_that_is_asked_for() {
 }
 
 /// A client's key and certificate, with its authority beside them.
-fn client_identity(folder: &Path) -> (String, String) {
+fn client_identity(folder: &TempDir) -> (String, String) {
     let mut authority = rcgen::CertificateParams::default();
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let issuer =
@@ -158,7 +158,7 @@ fn client_identity(folder: &Path) -> (String, String) {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = client.signed_by(&key, &issuer).unwrap();
     let write = |name: &str, text: String| {
-        let path = folder.join(name);
+        let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
@@ -171,11 +171,11 @@ fn client_identity(folder: &Path) -> (String, String) {
 
 #[test]
 fn versions_and_protocols_that_are_not_offered_are_refused() {
-    let folder = folder("versions");
+    let folder = tempfile::tempdir().unwrap();
     let mut options = made(&folder);
     options.versions = TlsVersions::Only13;
     let server = server(Speaks::Tcp(TcpMode::Source), options);
-    let ca = folder.join("ca.pem");
+    let ca = folder.path().join("ca.pem");
     let url = format!("https://localhost:{}/", server.address.port());
     let old = curl(&["--cacert", ca.to_str().unwrap(), "--tls-max", "1.2", &url]);
     assert!(!old.status.success());
@@ -184,7 +184,7 @@ fn versions_and_protocols_that_are_not_offered_are_refused() {
 
 #[test]
 fn a_wrong_key_and_a_missing_file_are_named_before_anything_is_served() {
-    let folder = folder("files");
+    let folder = tempfile::tempdir().unwrap();
     let (key, certificate) = client_identity(&folder);
     let bind = |certificate: &str, key: &str| {
         tare_origin::bind(OriginOptions {
@@ -203,7 +203,7 @@ fn a_wrong_key_and_a_missing_file_are_named_before_anything_is_served() {
     assert_eq!(bind(&certificate, &key), Ok(()));
     let missing = bind("/nowhere.pem", &key).unwrap_err();
     assert!(missing.contains("/nowhere.pem"), "{missing}");
-    let other = folder.join("other-key.pem");
+    let other = folder.path().join("other-key.pem");
     let other_key = rcgen::KeyPair::generate().unwrap().serialize_pem();
     std::fs::write(&other, other_key).unwrap();
     let wrong = bind(&certificate, other.to_str().unwrap()).unwrap_err();
