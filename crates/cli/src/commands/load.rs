@@ -179,7 +179,7 @@ fn exit(args: &Args, wanted: &Wanted, outcome: &Outcome, summary: &Summary<'_>) 
         failed = true;
     }
     if let Some(why) = &result.broke_off {
-        eprintln!("error: the load broke off: {why}");
+        screen::say(format_args!("error: the load broke off: {why}"));
         failed = true;
     }
     let was_cut = result.ended == Ended::Interrupted && wanted.plan.load.stop != Stop::Interrupted;

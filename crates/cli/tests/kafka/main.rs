@@ -2,7 +2,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test that cannot go on says where by panicking"
+    clippy::print_stderr,
+    reason = "a test that cannot go on says where by panicking, and a guard that cannot mend says so"
 )]
 
 mod bed;

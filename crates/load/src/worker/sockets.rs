@@ -1,8 +1,5 @@
 //! The real [`Wire`]: non-blocking TCP sockets of one worker, plain or under TLS (its part is in [`super::secure`]).
 
-#[cfg(test)]
-mod tests;
-
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::AsFd;

@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test that cannot go on says where by panicking"
+    clippy::print_stderr,
+    reason = "a test that cannot go on says where by panicking, and a guard that cannot mend says so"
 )]
 
 mod bed;

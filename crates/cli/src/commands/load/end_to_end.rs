@@ -84,7 +84,7 @@ pub fn run(
     }
     let mut sides = [&both.written.result, &both.read.result].into_iter();
     if let Some(why) = sides.find_map(|result| result.broke_off.as_ref()) {
-        eprintln!("error: the load broke off: {why}");
+        screen::say(format_args!("error: the load broke off: {why}"));
         return Ok(Exit::NoVerdict.into());
     }
     Ok(match (both.missing(), ages) {
