@@ -67,6 +67,10 @@ impl Deref for Killed<'_> {
 }
 
 impl Drop for Killed<'_> {
+    #[expect(
+        clippy::print_stderr,
+        reason = "it cannot fail its test, which may have failed already"
+    )]
     fn drop(&mut self) {
         if let Err(error) = self.bed.cluster.start_again(self.number) {
             eprintln!("broker {} is not there again: {error}", self.number);

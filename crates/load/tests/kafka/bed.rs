@@ -116,6 +116,10 @@ impl Alone {
 }
 
 impl Drop for Alone {
+    #[expect(
+        clippy::print_stderr,
+        reason = "it cannot fail its test, which may have failed already"
+    )]
     fn drop(&mut self) {
         if let Err(error) = self.mend() {
             eprintln!("the brokers are not as they were: {error}");

@@ -192,11 +192,12 @@ fn a_stop_ends_a_stall_and_does_not_wait_for_ever() {
     let server = Server::plain();
     let mut client = server.connect();
     client.get("/");
-    assert_eq!(client.get("/control/stall?for=600s").status, 200);
-    client.send(b"GET /?delay=600s HTTP/1.1\r\nHost: o\r\n\r\n");
+    assert_eq!(client.get("/control/stall?for=60s").status, 200);
+    client.send(b"GET /?delay=60s HTTP/1.1\r\nHost: o\r\n\r\n");
     let begun = Instant::now();
     server.stop();
-    assert!(begun.elapsed() < HANG);
+    // Longer than these cannot be asked for.
+    assert!(begun.elapsed() < Duration::from_secs(45));
 }
 
 #[test]
