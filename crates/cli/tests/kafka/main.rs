@@ -2,8 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::print_stderr,
-    reason = "a test that cannot go on says where by panicking, and a guard that cannot mend says so"
+    reason = "a test that cannot go on says where by panicking"
 )]
 
 mod bed;

@@ -3,8 +3,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
-    reason = "a test that cannot go on says where by panicking, and a guard that cannot mend says so"
+    reason = "a test that cannot go on says where by panicking"
 )]
 
 mod bed;
