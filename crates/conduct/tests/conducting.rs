@@ -136,7 +136,7 @@ fn a_load_that_broke_off_makes_no_fit_trial_and_the_record_says_why() {
     };
     assert_eq!(
         reasons,
-        &["the load of role client broke off: the group is gone"]
+        &["the load of role load broke off: the group is gone"]
     );
     assert_eq!(records[0].load[0].ended, Ended::BrokeOff);
 }
