@@ -143,7 +143,10 @@ impl Database {
         options
             .app_name
             .get_or_insert_with(|| format!("acmeair-{service}"));
-        options.server_selection_timeout.get_or_insert(limit);
+        // Before our own limit: the driver then says why no server would do, a refused certificate for one.
+        options
+            .server_selection_timeout
+            .get_or_insert(limit - limit / 10);
         options.connect_timeout.get_or_insert(limit);
         options.max_pool_size.get_or_insert(args.database_pool);
         options.min_pool_size.get_or_insert(args.database_pool_min);
