@@ -8,13 +8,13 @@
 mod base;
 mod beds;
 
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::within;
-use beds::{LIMIT, RIG, Rig, builtin, through_relay, through_two};
+use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::{Bed, BedPlan, Environment};
 use tare_lab::fetch::Fetcher;
@@ -29,23 +29,20 @@ fn sidecars_of_both_kinds_take_what_is_sent_to_them_and_pass_on_what_is_no_edge(
     }
 }
 
-/// Set in the copy of the test that runs as an ordinary user: the programs of its sidecars.
-const ORDINARY: &str = "TARE_TEST_PROGRAMS";
 /// A user without rights: `nobody`.
 const NOBODY: u32 = 65534;
 
 #[test]
 fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traffic_too() {
-    if let Some(programs) = std::env::var_os(ORDINARY) {
-        let programs = PathBuf::from(programs);
+    if let Some(copies) = copies() {
         for proxy in ["haproxy", "envoy"] {
             let cache = tempfile::tempdir().unwrap();
             let fetcher = Fetcher {
                 cache: cache.path().to_owned(),
-                own: PathBuf::from(RIG),
+                own: beds::rig(),
                 chosen: vec![(
                     String::from(proxy),
-                    programs.join(proxy).display().to_string(),
+                    copies.join(proxy).display().to_string(),
                 )],
             };
             pass_through(proxy, &fetcher);
@@ -54,22 +51,32 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
     }
     let name =
         "without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traffic_too";
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let programs = tempfile::tempdir().unwrap();
-    open_to_all(programs.path());
-    let builtin = Catalogue::load(&builtin(), &[]).unwrap();
+    let copies = tempfile::tempdir().unwrap();
+    let test = std::env::current_exe().unwrap();
+    let mut programs = vec![("test", test), ("lab-rig", beds::rig())];
+    let catalogue = Catalogue::load(&builtin(), &[]).unwrap();
     for proxy in ["haproxy", "envoy"] {
         let fetcher = Fetcher::from_env().unwrap();
-        let software = fetcher.provide(builtin.get(proxy).unwrap(), &mut |_| {});
-        let copy = programs.path().join(proxy);
-        std::fs::copy(software.unwrap().bin, &copy).unwrap();
-        open_to_all(&copy);
+        let software = fetcher.provide(catalogue.get(proxy).unwrap(), &mut |_| {});
+        programs.push((proxy, software.unwrap().bin));
     }
+    for (name, program) in programs {
+        let copy = copies.path().join(name);
+        std::fs::copy(program, &copy).unwrap();
+        std::fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+    }
+    let targets = Command::new("cp")
+        .args(["--recursive", "--no-preserve=mode"])
+        .args([builtin(), copies.path().join("targets")])
+        .status();
+    assert!(targets.unwrap().success());
+    std::fs::set_permissions(copies.path(), Permissions::from_mode(0o777)).unwrap();
+    let mut command = Command::new(copies.path().join("test"));
     command
         .args(["--exact", name])
-        .env(ORDINARY, programs.path());
-    command.env("TMPDIR", programs.path());
-    std::fs::set_permissions(programs.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        .current_dir(copies.path())
+        .env(COPIES, copies.path())
+        .env("TMPDIR", copies.path());
     if rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -80,10 +87,6 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
         "{text}{}",
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-fn open_to_all(path: &Path) {
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Three connections along the edge, one to a stranger, one to where it should never end.
@@ -207,7 +210,7 @@ impl Stranger {
     fn serve(pid: u32, address: &str) -> Stranger {
         let place = format!("{address}:{}", Stranger::PORT);
         let mut command = inside(pid);
-        command.args([RIG, "serve", &place]).stdout(Stdio::null());
+        command.arg(beds::rig()).args(["serve", &place]).stdout(Stdio::null());
         let server = Stranger(command.spawn().unwrap());
         assert!(within(LIMIT, || echo_from(pid, address, Stranger::PORT) == "hello"));
         server

@@ -199,7 +199,7 @@ fn where_no_group_can_be_made_the_part_the_reason_and_the_next_step_are_told() {
     );
     assert!(hidden.contains("no tree of groups for cpu"), "{hidden}");
     let words = ["limits", &base.text()];
-    let unprivileged = told(Command::new(RIG).args(words).uid(NOBODY).gid(NOBODY));
+    let unprivileged = told(Command::new(base.rig()).args(words).uid(NOBODY).gid(NOBODY));
     assert!(unprivileged.contains("ermission denied"), "{unprivileged}");
     assert!(base.entries().is_empty());
 }

@@ -12,7 +12,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use beds::{LIMIT, RIG, Rig, server, through_relay, through_two, until};
+use beds::{LIMIT, Rig, rig as rig_program, server, through_relay, through_two, until};
 use serde_json::json;
 use tare_lab::LabError;
 use tare_lab::environment::{Bed, Environment};
@@ -300,7 +300,7 @@ fn the_environment_describes_the_machine_and_the_software() {
         .unwrap();
     let record = local.describe().unwrap();
     assert_eq!(record.targets["echo"].version, "1.2.3");
-    assert_eq!(record.targets["echo"].path, RIG);
+    assert_eq!(record.targets["echo"].path, rig_program().to_str().unwrap());
     assert_eq!(
         (record.environment.as_str(), record.addressing.as_str()),
         ("local", "loopback")

@@ -117,7 +117,8 @@ fn without_namespaces_a_distance_is_refused_and_everything_else_stays_on_loopbac
                 command = unshare(&["--mount"]);
             }
             command.arg(format!("{hide} {word} \"$1\""));
-            said(&command.args([RIG, &base.text()]).output().unwrap())
+            let rig = base.rig();
+            said(&command.arg(rig).arg(base.text()).output().unwrap())
         };
         if reason == "not permitted" && !rustix::process::geteuid().is_root() {
             continue;

@@ -27,6 +27,16 @@ impl Base {
         Base(folder.unwrap().keep())
     }
 
+    /// A copy of the rig for every user: the folders above the build may be closed to others.
+    pub fn rig(&self) -> PathBuf {
+        let copy = self.0.join("lab-rig");
+        if !copy.exists() {
+            std::fs::copy(env!("CARGO_BIN_EXE_lab-rig"), &copy).unwrap();
+            std::fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+        }
+        copy
+    }
+
     /// A word that no other test puts on a command line.
     pub fn token(&self) -> String {
         format!("token-{}", name_of(&self.0))

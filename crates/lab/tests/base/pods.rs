@@ -7,8 +7,6 @@ use std::process::{Child, Command, Stdio};
 
 use super::{Base, LIMIT, groups_named, name_of, processes, within};
 
-const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
-
 /// One of the two processes of a keeper in namespaces.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Which {
@@ -32,7 +30,7 @@ impl Base {
 
     /// Starts an owner of this kind, which puts a tree of processes into each of four pods.
     pub fn owner(&self, kind: &str, round: u64, user: u32) -> Child {
-        let mut command = Command::new(RIG);
+        let mut command = Command::new(self.rig());
         command
             .args([kind, &self.text(), &self.token_of(round)])
             .current_dir("/")

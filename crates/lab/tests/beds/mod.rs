@@ -17,7 +17,9 @@ use tare_lab::local::{Local, LocalOptions};
 use tare_schema::plan::{Addressing, Placement};
 use tare_schema::topology::Security;
 
-pub const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
+/// Set in the copy of a test that runs as another user: a folder with copies of what it needs, since the folders above the build
+/// may be closed to others.
+pub const COPIES: &str = "TARE_TEST_COPIES";
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 pub fn until(mut holds: impl FnMut() -> bool) {
@@ -51,7 +53,17 @@ pub fn through_two(proxy: &str) -> BedPlan {
 
 /// Tare's own target folders.
 pub fn builtin() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets"))
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../targets");
+    copies().map_or_else(|| PathBuf::from(own), |copies| copies.join("targets"))
+}
+
+pub fn rig() -> PathBuf {
+    let own = env!("CARGO_BIN_EXE_lab-rig");
+    copies().map_or_else(|| PathBuf::from(own), |copies| copies.join("lab-rig"))
+}
+
+pub fn copies() -> Option<PathBuf> {
+    std::env::var_os(COPIES).map(PathBuf::from)
 }
 
 pub fn server(target: &str) -> BedPlan {
@@ -146,12 +158,12 @@ impl Rig {
 
     pub fn options(&self) -> LocalOptions {
         LocalOptions {
-            tare: PathBuf::from(RIG),
+            tare: rig(),
             addressing: Addressing::Loopback,
             catalogue: Catalogue::load(&self.path("targets"), &[]).unwrap(),
             fetcher: Fetcher {
                 cache: self.path("cache"),
-                own: PathBuf::from(RIG),
+                own: rig(),
                 chosen: Vec::new(),
             },
             out: self.path("runs"),
@@ -167,7 +179,7 @@ impl Rig {
         LocalOptions {
             catalogue: Catalogue::load(&builtin(), &[self.path("targets")]).unwrap(),
             fetcher: Fetcher {
-                own: PathBuf::from(RIG),
+                own: rig(),
                 ..fetcher.clone()
             },
             ..self.options()
