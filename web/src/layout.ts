@@ -44,7 +44,7 @@ export function layoutOf(view: View): Layout {
 }
 
 function measured(cell: CellView | undefined): cell is CellView {
-  return cell !== undefined && (cell.trials_fit > 0 || cell.felt.length > 0);
+  return cell !== undefined && (cell.trials_fit > 0 || cell.latency.length > 0);
 }
 
 function byLevel(view: View): Layout {

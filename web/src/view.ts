@@ -21,7 +21,7 @@ export type SentenceKind = "finding" | "warning" | "note";
  */
 export type Compare = "arms" | "levels";
 /**
- * One quantity of a trial. Latencies are `felt` over right answers, and
+ * One quantity of a trial. Latencies are `latency` over right answers, and
  * over unfinished ones at their age, unless the name says otherwise.
  */
 export type Metric =
@@ -370,9 +370,9 @@ export interface CellView {
    */
   figures: Figure[];
   /**
-   * Latency (`felt`, right answers and unfinished ones at their age, trials merged) by percentile.
+   * Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
    */
-  felt: CurvePoint[];
+  latency: CurvePoint[];
   /**
    * The same for `service`.
    */
@@ -1424,11 +1424,11 @@ export interface TrialRow {
    */
   saturated: boolean;
   /**
-   * Median of `felt`.
+   * Median of `latency`.
    */
   p50_ns?: number | null;
   /**
-   * 99th percentile of `felt`.
+   * 99th percentile of `latency`.
    */
   p99_ns?: number | null;
   /**

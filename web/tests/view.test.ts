@@ -42,7 +42,7 @@ describe("the layout", () => {
     if (beyond === undefined || first === undefined) throw new Error("the fixture has lost its knee");
     expect(sharing(panels, beyond).panels).toEqual([beyond]);
     expect(sharing(panels, first).panels).not.toContain(beyond);
-    const top = percentileAxes(sharing(panels, first).panels, "felt")?.y[1] ?? Number.NaN;
+    const top = percentileAxes(sharing(panels, first).panels, "latency")?.y[1] ?? Number.NaN;
     expect(top).toBeLessThan(10);
   });
 });

@@ -115,7 +115,7 @@ impl Live {
         } else {
             "–".to_owned()
         };
-        let p99 = sample.felt_p99_ns.map_or_else(
+        let p99 = sample.latency_p99_ns.map_or_else(
             || "–".to_owned(),
             |ns| quantity::value(Unit::Nanoseconds, ns as f64),
         );

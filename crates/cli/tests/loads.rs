@@ -31,7 +31,7 @@ fn between(latencies: &Latencies, from_ms: u64, to_ms: u64) -> u64 {
 }
 
 #[test]
-fn a_stall_of_a_second_is_felt_by_a_thousand_and_served_slowly_once_per_connection() {
+fn a_stall_of_a_second_is_waited_for_by_a_thousand_and_served_slowly_once_per_connection() {
     let _turn = turn();
     // The load begins within three seconds and lasts beyond the fourth, also where the machine is slow.
     let (_origin, address) = origin(&["--stall", "1s@3s"]);
@@ -61,7 +61,7 @@ fn a_stall_of_a_second_is_felt_by_a_thousand_and_served_slowly_once_per_connecti
     // Due during the stall: one each millisecond, waiting from a second down to nothing. What was left is worked off while more comes,
     // the slower the machine is the more; what waited less than a quarter may have waited for a neighbour.
     let quarters: Vec<u64> = [(250, 500), (500, 750), (750, 60_000)]
-        .map(|(from, to)| between(of(".felt"), from, to))
+        .map(|(from, to)| between(of(".latency"), from, to))
         .into();
     for quarter in &quarters {
         assert!((240..=500).contains(quarter), "{quarters:?}");
@@ -167,7 +167,7 @@ fn a_calibrated_load_says_what_a_server_that_does_nothing_takes() {
     };
     let null = run();
     assert_eq!((null.asked_per_s, null.connections), (Some(400.0), 50));
-    assert_eq!(null.felt.count, 180, "450 ms at 400/s");
+    assert_eq!(null.latency.count, 180, "450 ms at 400/s");
     let is_kept = cache.path().join("null-server.json").exists();
     assert_eq!(run().kept, is_kept, "a quiet one is measured once a boot");
 }
@@ -360,12 +360,12 @@ fn accepted_statuses_have_latencies_of_their_own_in_every_form_of_the_result() {
     let seen: Vec<_> = statuses.iter().map(|one| one.status).collect();
     assert_eq!(seen, [200, 404]);
     let [plain, lost] = [0, 1].map(|number| statuses[number].count);
-    for quantity in ["felt", "service"] {
+    for quantity in ["latency", "service"] {
         let count = |tag: &str| found.latency_ns[&format!("all.{quantity}{tag}")].count;
         assert_eq!((count(".2xx"), count(".4xx")), (plain, lost));
         assert_eq!(count(""), 400);
     }
-    assert_eq!(found.latency_ns["client.request.felt.4xx"].count, lost);
+    assert_eq!(found.latency_ns["client.request.latency.4xx"].count, lost);
 
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("fortio.json");

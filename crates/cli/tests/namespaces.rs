@@ -166,7 +166,7 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
         assert_eq!(links.threads, Some(4), "{arm}");
         assert!(links.cpu_ns.unwrap() > 0, "{arm}");
         assert!(conductor.cpu_ns.is_some() && conductor.threads.unwrap() > 0);
-        let least = least_felt_ns(&run, record.trial);
+        let least = least_latency_ns(&run, record.trial);
         // Three digits of it are kept.
         assert!(
             least >= ROUND_TRIP_NS - ROUND_TRIP_NS / 500,
@@ -191,12 +191,12 @@ fn assert_carried(way: &WayUsage, exchanges: u64) {
 }
 
 /// The shortest latency of a trial.
-fn least_felt_ns(run: &Path, trial: u32) -> u64 {
+fn least_latency_ns(run: &Path, trial: u32) -> u64 {
     let log = run.join(format!("trials/{trial:04}/latency.hlog"));
     let log = BufReader::new(File::open(log).unwrap());
     let tags = hlog::read_merged(log, Duration::ZERO..Duration::MAX).unwrap();
-    let felt = tags.iter().find(|(tag, _)| tag.ends_with(".felt"));
-    felt.unwrap().1.min_ns().unwrap()
+    let latency = tags.iter().find(|(tag, _)| tag.ends_with(".latency"));
+    latency.unwrap().1.min_ns().unwrap()
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn bomb() -> String {
     encoder.write_all(&vec![0; 16 << 20]).unwrap();
     encoder.finish().unwrap();
     let line = format!(
-        "Tag=client.echo.felt,0.000,1.000,1.0,{}\n",
+        "Tag=client.echo.latency,0.000,1.000,1.0,{}\n",
         STANDARD.encode(bytes)
     );
     line.repeat(5000)
@@ -155,20 +155,20 @@ const LOGS: [(&str, Trap); 6] = [
         endless(&run.join("trials/0002/lateness.hlog"));
     }),
     ("a huge count", |run| {
-        let log = log("client.echo.felt.timeout", 1 << 52);
+        let log = log("client.echo.latency.timeout", 1 << 52);
         fs::write(run.join("trials/0001/latency.hlog"), log).unwrap();
     }),
     ("100,000 intervals", |run| {
-        let log = log("client.echo.felt", 3);
+        let log = log("client.echo.latency", 3);
         let all = repeated(&log, 100_000, |place| {
-            format!("Tag=client.echo.felt,{place}.000")
+            format!("Tag=client.echo.latency,{place}.000")
         });
         fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
     }),
     ("100,000 requests", |run| {
-        let log = log("client.echo.felt", 3);
+        let log = log("client.echo.latency", 3);
         let all = repeated(&log, 100_000, |place| {
-            format!("Tag=client.r{place}.felt,1.000")
+            format!("Tag=client.r{place}.latency,1.000")
         });
         fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
     }),

@@ -34,7 +34,7 @@ fn above(latencies: &Latencies, from_ms: u64) -> u64 {
 struct Met {
     /// The server was stopped for this at least, and from the first signal until after the second for that at most.
     stopped_ms: (u64, u64),
-    felt: Latencies,
+    latency: Latencies,
     service: Latencies,
 }
 
@@ -76,7 +76,7 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
     };
     Met {
         stopped_ms,
-        felt: of(".felt"),
+        latency: of(".latency"),
         service: of(".service"),
     }
 }
@@ -87,13 +87,13 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
 /// engine's tests, on a virtual clock; this is what holds on every machine that works the queue off at twice the rate.
 fn is_arithmetic(met: &Met, under_way_max: u64) {
     let (least_ms, most_ms) = met.stopped_ms;
-    let slow = above(&met.felt, least_ms / 2);
+    let slow = above(&met.latency, least_ms / 2);
     let (least, most) = (RATE * least_ms / 2 / 1000, RATE * most_ms / 1000);
     assert!(
         (least - least / 50..=most).contains(&slow),
-        "{slow} felt half of a stall of {least_ms} to {most_ms} ms, expected {least} to {most}"
+        "{slow} latency half of a stall of {least_ms} to {most_ms} ms, expected {least} to {most}"
     );
-    let buckets = met.felt.buckets().map(|(low_ns, _, _)| low_ns);
+    let buckets = met.latency.buckets().map(|(low_ns, _, _)| low_ns);
     let longest_ms = buckets.max().unwrap() / 1_000_000;
     assert!(
         (least_ms - least_ms / 50..=most_ms + most_ms / 2 + 500).contains(&longest_ms),
@@ -107,7 +107,7 @@ fn is_arithmetic(met: &Met, under_way_max: u64) {
 }
 
 #[test]
-fn stalls_of_half_a_second_one_and_three_seconds_are_felt_as_arithmetic_says() {
+fn stalls_of_half_a_second_one_and_three_seconds_are_waited_for_as_arithmetic_says() {
     let _turn = turn();
     for stall_ms in [500, 1000, 3000] {
         let stall = Duration::from_millis(stall_ms);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tare_schema::agent::Sample;
 
 /// First line of the table; times are ns, counts are per sample.
-const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,felt_p50_ns,felt_p99_ns,felt_max_ns,lateness_p99_ns,in_flight,connections\n";
+const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
 
 /// The samples of a trial as CSV; a missing value is an empty field.
 #[must_use]
@@ -23,9 +23,9 @@ pub fn to_csv(samples: &[(String, Sample)]) -> String {
             sample.released,
             sample.right,
             sample.errors,
-            field(sample.felt_p50_ns),
-            field(sample.felt_p99_ns),
-            field(sample.felt_max_ns),
+            field(sample.latency_p50_ns),
+            field(sample.latency_p99_ns),
+            field(sample.latency_max_ns),
             field(sample.lateness_p99_ns),
             sample.in_flight,
             sample.connections,

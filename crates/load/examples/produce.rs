@@ -98,11 +98,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         result.right as f64 / seconds,
         seconds
     );
-    if let Some(felt) = found.felt() {
+    if let Some(latency) = found.latency() {
         println!(
-            "felt p50 {:?} p99 {:?}",
-            felt.quantile(0.5),
-            felt.quantile(0.99)
+            "latency p50 {:?} p99 {:?}",
+            latency.quantile(0.5),
+            latency.quantile(0.99)
         );
     }
     for outcome in &result.outcomes {

@@ -17,8 +17,8 @@
 //!     .duration(Duration::from_millis(400))
 //!     .run()?;
 //! println!("{} right of {}", found.result.right, found.result.intended);
-//! if let Some(felt) = found.felt() {
-//!     println!("p50 {:?}, max {:?}", felt.quantile(0.5), felt.max());
+//! if let Some(latency) = found.latency() {
+//!     println!("p50 {:?}, max {:?}", latency.quantile(0.5), latency.max());
 //! }
 //! for outcome in &found.result.outcomes {
 //!     println!("{} × {}, fault of {:?}", outcome.count, outcome.class, outcome.fault);

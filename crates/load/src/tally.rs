@@ -20,7 +20,7 @@ pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 #[repr(u8)]
 pub enum Quantity {
     /// `arrived − intended`.
-    Felt = 0,
+    Latency = 0,
     /// `arrived − sent`.
     Service = 1,
     /// `released − intended`.
@@ -46,7 +46,7 @@ pub enum Quantity {
 
 impl Quantity {
     const ALL: [Quantity; 11] = [
-        Quantity::Felt,
+        Quantity::Latency,
         Quantity::Service,
         Quantity::Lateness,
         Quantity::Lag,
@@ -313,7 +313,7 @@ mod tests {
         fn no_observation_is_lost_or_moved(values in prop::collection::vec((0..3_u32, 0..5_000_000_u64), 0..3000)) {
             let mut tally = Tally::new();
             for &(second, value) in &values {
-                tally.record(series(second, 0, 0, Quantity::Felt), value);
+                tally.record(series(second, 0, 0, Quantity::Latency), value);
             }
             let mut expected: Vec<(u32, u16)> = values.iter().map(|&(s, v)| (s, bucket_of(v))).collect();
             expected.sort_unstable();
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_value_beyond_an_hour_is_counted_at_the_top_and_as_out_of_range() {
         let mut tally = Tally::new();
-        tally.record(series(0, 0, 0, Quantity::Felt), HIGHEST_NS + 1);
+        tally.record(series(0, 0, 0, Quantity::Latency), HIGHEST_NS + 1);
         assert_eq!(tally.out_of_range(), 1);
         let mut drained = Vec::new();
         tally.drain_sorted(&mut drained);

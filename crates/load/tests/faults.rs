@@ -37,7 +37,7 @@ fn all_in_class(server: &Server, class: &str, fault: Fault) {
     assert_eq!((result.intended, result.right, result.errors), (20, 0, 20));
     assert!(result.outcomes[0].example.is_some());
     assert_eq!(
-        outcome.totals[&format!("client.root.felt.{class}")].count(),
+        outcome.totals[&format!("client.root.latency.{class}")].count(),
         20
     );
 }
@@ -221,7 +221,7 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
 }
 
 #[test]
-fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connection() {
+fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_connection() {
     // 200 requests a second for 4 s over 4 connections; the server stops for two seconds at its 200th request. The exact figures
     // are in the engine's tests, on a virtual clock; here they are what no machine can miss, and slow is what no neighbour makes.
     const RATE: u64 = 200;
@@ -267,11 +267,11 @@ fn a_real_stall_is_felt_by_all_that_were_due_and_slow_in_service_once_per_connec
             .map(|(.., n)| n)
             .sum()
     };
-    let (felt, service) = (slow("client.root.felt"), slow("client.root.service"));
+    let (latency, service) = (slow("client.root.latency"), slow("client.root.service"));
     // It began a second after the load at the earliest: of those behind the 200th, who was due up to half a second before its end
     // was not answered before that. A connection each may have been on its way at its beginning.
     let due = RATE * (STALL.as_millis() as u64 - SLOW_MS) / 1000;
-    assert!((due - 10..=due * 3 / 2).contains(&felt), "{felt} of {due}");
+    assert!((due - 10..=due * 3 / 2).contains(&latency), "{latency} of {due}");
     assert!((1..=4).contains(&service), "{service}");
     let waits = &outcome.result.waits;
     let waited = waits
@@ -313,9 +313,9 @@ fn what_is_unanswered_when_the_drain_ends_is_unfinished_at_its_age() {
     assert!(result.intended >= 50, "{}", result.intended);
     assert_eq!(result.unfinished, result.intended);
     assert_eq!(result.sent, 2, "one per connection, the others waited");
-    let felt = &outcome.totals["client.root.felt.unfinished"];
+    let latency = &outcome.totals["client.root.latency.unfinished"];
     assert_eq!(
-        (felt.count(), felt.unfinished()),
+        (latency.count(), latency.unfinished()),
         (result.intended, result.intended)
     );
 }

@@ -38,7 +38,7 @@ fn a_constant_rate_by_count_sends_exactly_that_many() {
     );
     assert_eq!(result.bytes_received, 100 * OK.len() as u64);
     for tag in [
-        "client.root.felt",
+        "client.root.latency",
         "client.root.service",
         "client.lateness",
         "client.lag",
@@ -64,12 +64,12 @@ fn workers_together_send_every_request_once_and_their_histograms_add_up() {
         assert_eq!((by_request.sent, by_request.right), (351, 351));
         assert_eq!(server.requests(), 351);
         assert_eq!(server.connections.load(Ordering::SeqCst), 5);
-        assert_eq!(outcome.totals["client.root.felt"].count(), 301);
+        assert_eq!(outcome.totals["client.root.latency"].count(), 301);
         assert_eq!(result.instrument.worker_cpu_ns.len(), workers as usize);
         let text = result.latency_hlog.as_bytes();
         let merged = tare_stats::hlog::read_merged(text, ..).unwrap();
         assert_eq!(
-            merged["client.root.felt"], outcome.totals["client.root.felt"],
+            merged["client.root.latency"], outcome.totals["client.root.latency"],
             "the log of {workers} workers holds the same, to the last count"
         );
     }
@@ -140,7 +140,7 @@ fn requests_are_chosen_by_weight_from_the_seed() {
     plan.load.stop = Stop::Count { exchanges: 400 };
     plan.load.pacing = Pacing::Max;
     let shares = |outcome: &tare_load::Outcome| {
-        ["often", "seldom"].map(|name| outcome.totals[&format!("client.{name}.felt")].count())
+        ["often", "seldom"].map(|name| outcome.totals[&format!("client.{name}.latency")].count())
     };
     let first = shares(&measure(&plan));
     assert_eq!(first[0] + first[1], 400);

@@ -212,7 +212,7 @@ fn handshakes_are_full_unless_sessions_are_resumed_and_both_sides_count_alike() 
                 assert!(Instant::now() < deadline, "{:?}", server.handshakes());
                 std::thread::yield_now();
             }
-            for tag in ["client.connect", "client.handshake", "client.root.felt"] {
+            for tag in ["client.connect", "client.handshake", "client.root.latency"] {
                 assert_eq!(outcome.totals[tag].count(), 30, "{tag}");
             }
             assert_eq!(result.connections.opened, 30);
@@ -229,7 +229,7 @@ fn connections_alone_are_exchanges_too_and_leave_no_port_behind() {
     let outcome = measure(&plan);
     assert_eq!(outcome.result.right, 500, "{:?}", outcome.result.outcomes);
     assert_eq!(outcome.totals["client.connect"].count(), 500);
-    assert!(outcome.totals.contains_key("client.root.felt"));
+    assert!(outcome.totals.contains_key("client.root.latency"));
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let port = format!(":{:04X} ", server.address.port());
     // The sixth state is TIME_WAIT.

@@ -27,7 +27,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         .collect();
     let records: Vec<&TrialRecord> = fit.iter().map(|m| m.record).collect();
     let merged = trials.merged.get(name);
-    let felt = merged.and_then(|m| m.felt.as_ref());
+    let latency = merged.and_then(|m| m.latency.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
     let tries = trials.tries.get(name).copied().unwrap_or_default();
     let roles = |count: fn(&tare_schema::record::RoleResult) -> u64| -> u64 {
@@ -53,7 +53,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
             .iter()
             .map(|m| figure(*m, trials, measured, &fit))
             .collect(),
-        felt: felt.map(curve).unwrap_or_default(),
+        latency: latency.map(curve).unwrap_or_default(),
         service: service.map(curve).unwrap_or_default(),
         over_time: over_time(&fit),
         parts: parts(&records),

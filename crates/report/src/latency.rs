@@ -102,16 +102,16 @@ pub struct Quantity {
 /// Everything in the two logs of a trial, over all roles and requests.
 #[derive(Debug)]
 pub struct TrialLatency {
-    /// `felt`: right answers, and those that never came at their age.
-    pub felt: Quantity,
+    /// `latency`: right answers, and those that never came at their age.
+    pub latency: Quantity,
     /// `service`: the same of what was sent.
     pub service: Quantity,
     /// `lateness` of the generator.
     pub lateness: Quantity,
     /// `lag` of the generator.
     pub lag: Quantity,
-    /// `felt` over the window by name of the request. Whole sessions are among them, under their own name, where some were played;
-    /// in `felt` they are not.
+    /// `latency` over the window by name of the request. Whole sessions are among them, under their own name, where some were played;
+    /// in `latency` they are not.
     pub by_request: ByRequest,
 }
 
@@ -120,7 +120,7 @@ pub type ByRequest = BTreeMap<String, Latencies>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Felt,
+    Latency,
     Service,
     Lateness,
     Lag,
@@ -138,20 +138,20 @@ fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
     match words.as_slice() {
         [_, "lateness"] => Some((Kind::Lateness, Ends::Seen)),
         [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
-        [_, .., "felt"] => Some((Kind::Felt, Ends::Seen)),
+        [_, .., "latency"] => Some((Kind::Latency, Ends::Seen)),
         [_, .., "service"] => Some((Kind::Service, Ends::Seen)),
-        [_, .., "felt", status] if is_status_class(status) => Some((Kind::Felt, Ends::Seen)),
+        [_, .., "latency", status] if is_status_class(status) => Some((Kind::Latency, Ends::Seen)),
         [_, .., "service", status] if is_status_class(status) => Some((Kind::Service, Ends::Seen)),
-        [_, .., "felt", class] if UNSEEN.contains(class) => Some((Kind::Felt, Ends::Unseen)),
+        [_, .., "latency", class] if UNSEEN.contains(class) => Some((Kind::Latency, Ends::Unseen)),
         [_, .., "service", class] if UNSEEN.contains(class) => Some((Kind::Service, Ends::Unseen)),
         _ => None,
     }
 }
 
-/// The role of a tag of `felt`, and its request.
+/// The role of a tag of `latency`, and its request.
 fn role_and_request(tag: &str) -> Option<(&str, &str)> {
     let (role, rest) = tag.split_once('.')?;
-    let at = rest.find(".felt")?;
+    let at = rest.find(".latency")?;
     Some((role, &rest[..at]))
 }
 
@@ -200,7 +200,7 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
         )
     };
     Ok(TrialLatency {
-        felt: take(Kind::Felt).map_err(|error| format!("felt: {error}"))?,
+        latency: take(Kind::Latency).map_err(|error| format!("latency: {error}"))?,
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
         lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
         lag: take(Kind::Lag).map_err(|error| format!("lag: {error}"))?,
@@ -252,7 +252,7 @@ impl Sorted {
             Ends::Unseen => unseen(&interval.latencies, &mut self.ours)?,
         }
         if let Some((role, request)) =
-            role_and_request(&interval.tag).filter(|_| kind == Kind::Felt)
+            role_and_request(&interval.tag).filter(|_| kind == Kind::Latency)
         {
             let is_full = self.by_request.len() >= REQUESTS_MAX;
             match self.by_request.entry(request.to_owned()) {
@@ -342,10 +342,10 @@ mod tests {
 
     #[test]
     fn a_tag_tells_the_quantity_and_whether_the_end_was_seen() {
-        assert_eq!(sort_tag("client.echo.felt"), Some((Kind::Felt, Ends::Seen)));
+        assert_eq!(sort_tag("client.echo.latency"), Some((Kind::Latency, Ends::Seen)));
         assert_eq!(
-            sort_tag("client.echo.felt.unfinished"),
-            Some((Kind::Felt, Ends::Unseen))
+            sort_tag("client.echo.latency.unfinished"),
+            Some((Kind::Latency, Ends::Unseen))
         );
         assert_eq!(
             sort_tag("client.a.b.service"),
@@ -356,23 +356,23 @@ mod tests {
             Some((Kind::Lateness, Ends::Seen))
         );
         for (tag, kind) in [
-            ("client.echo.felt.3xx", Kind::Felt),
+            ("client.echo.latency.3xx", Kind::Latency),
             ("client.echo.service.4xx", Kind::Service),
         ] {
             assert_eq!(sort_tag(tag), Some((kind, Ends::Seen)), "{tag}");
         }
         for (tag, kind) in [
-            ("client.echo.felt.timeout", Kind::Felt),
+            ("client.echo.latency.timeout", Kind::Latency),
             ("client.echo.service.timeout", Kind::Service),
             ("client.echo.service.unfinished", Kind::Service),
         ] {
             assert_eq!(sort_tag(tag), Some((kind, Ends::Unseen)), "{tag}");
         }
-        for tag in ["client.a.b.felt", "client.a.b.felt.timeout"] {
+        for tag in ["client.a.b.latency", "client.a.b.latency.timeout"] {
             assert_eq!(role_and_request(tag), Some(("client", "a.b")), "{tag}");
         }
         assert_eq!(role_and_request("client.lateness"), None);
-        assert_eq!(sort_tag("client.echo.felt.connect-refused"), None);
+        assert_eq!(sort_tag("client.echo.latency.connect-refused"), None);
         assert_eq!(sort_tag("client.wait"), None);
         assert_eq!(sort_tag(""), None);
     }
@@ -410,10 +410,10 @@ mod tests {
                 .interval(tag, Duration::ZERO, second, &latencies)
                 .unwrap();
         };
-        log("client.query.felt", 60, 2_000_000);
-        log("client.login.felt", 20, 5_000_000);
-        log("client.login.felt.3xx", 5, 5_000_000);
-        log("client.session.felt", 10, 900_000_000);
+        log("client.query.latency", 60, 2_000_000);
+        log("client.login.latency", 20, 5_000_000);
+        log("client.login.latency.3xx", 5, 5_000_000);
+        log("client.session.latency", 10, 900_000_000);
         let text = writer.finish().unwrap();
         std::fs::write(folder.path().join("latency.hlog"), text).unwrap();
         let none = Writer::begin(Vec::new(), Duration::ZERO, &[]).unwrap();
@@ -422,8 +422,8 @@ mod tests {
         let counts = |players: &[&str]| {
             let read = read_trial(folder.path(), players).unwrap();
             let of = |name: &str| read.by_request.get(name).map_or(0, Latencies::count);
-            let felt = read.felt.window.unwrap().count();
-            (felt, of("query"), of("login"), of("session"))
+            let latency = read.latency.window.unwrap().count();
+            (latency, of("query"), of("login"), of("session"))
         };
         assert_eq!(counts(&["client"]), (85, 60, 25, 10));
         // Another load may have a request of that name.

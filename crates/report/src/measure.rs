@@ -22,17 +22,17 @@ pub struct Measured<'a> {
     pub record: &'a TrialRecord,
     /// Its values; a metric that is missing could not be measured.
     pub values: BTreeMap<Metric, Figured>,
-    /// `felt` second by second.
+    /// `latency` second by second.
     pub seconds: Vec<TimePoint>,
-    /// `felt` of each request.
+    /// `latency` of each request.
     pub requests: BTreeMap<String, RequestFigures>,
 }
 
 /// What the trials of one cell observed, merged.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// `felt`: right answers, and those that never came at their age.
-    pub felt: Option<Latencies>,
+    /// `latency`: right answers, and those that never came at their age.
+    pub latency: Option<Latencies>,
     /// `service`: the same of what was sent.
     pub service: Option<Latencies>,
     /// `lateness` of the generator.
@@ -45,7 +45,7 @@ impl Merged {
     /// # Errors
     /// When its histograms were recorded with other settings.
     pub fn pour(&mut self, trial: &TrialLatency) -> Result<(), tare_stats::LatenciesError> {
-        latency::pour(&mut self.felt, trial.felt.window.as_ref())?;
+        latency::pour(&mut self.latency, trial.latency.window.as_ref())?;
         latency::pour(&mut self.service, trial.service.window.as_ref())?;
         latency::pour(&mut self.lateness, trial.lateness.window.as_ref())
     }
@@ -61,7 +61,7 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
         }
     }
     let seconds = latency
-        .map(|latency| latency.felt.seconds.clone())
+        .map(|latency| latency.latency.seconds.clone())
         .unwrap_or_default();
     let requests = latency.map(|latency| requests::figures(&latency.by_request));
     Measured {
@@ -73,16 +73,16 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
 }
 
 fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
-    let felt = latency.felt.window.as_ref();
+    let latency = latency.latency.window.as_ref();
     let service = latency.service.window.as_ref();
     let quantile = |of: Option<&Latencies>, q: f64| Figured::quantile(of?.quantile(q));
     match metric {
-        Metric::Mean => latency::mean(felt?),
-        Metric::Median => quantile(felt, 0.5),
-        Metric::P90 => quantile(felt, 0.9),
-        Metric::P99 => quantile(felt, 0.99),
-        Metric::P999 => quantile(felt, 0.999),
-        Metric::Max => Figured::quantile(felt?.max()?),
+        Metric::Mean => latency::mean(latency?),
+        Metric::Median => quantile(latency, 0.5),
+        Metric::P90 => quantile(latency, 0.9),
+        Metric::P99 => quantile(latency, 0.99),
+        Metric::P999 => quantile(latency, 0.999),
+        Metric::Max => Figured::quantile(latency?.max()?),
         Metric::ServiceMedian => quantile(service, 0.5),
         Metric::ServiceP99 => quantile(service, 0.99),
         Metric::Throughput

@@ -53,12 +53,12 @@ pub struct Sample {
     pub right: u64,
     /// Wrong or missing answers in it.
     pub errors: u64,
-    /// `felt` of those that ended in it, median.
-    pub felt_p50_ns: Option<u64>,
-    /// `felt`, 99th percentile.
-    pub felt_p99_ns: Option<u64>,
-    /// `felt`, maximum.
-    pub felt_max_ns: Option<u64>,
+    /// `latency` of those that ended in it, median.
+    pub latency_p50_ns: Option<u64>,
+    /// `latency`, 99th percentile.
+    pub latency_p99_ns: Option<u64>,
+    /// `latency`, maximum.
+    pub latency_max_ns: Option<u64>,
     /// `lateness`, 99th percentile.
     pub lateness_p99_ns: Option<u64>,
     /// Exchanges under way at its end.
@@ -178,7 +178,7 @@ pub struct LoadResult {
     pub waits: Vec<WaitCount>,
     /// Our own error and cost.
     pub instrument: Instrument,
-    /// `felt` and `service` per request (and error class) as an HdrHistogram log.
+    /// `latency`, `response` and `service` per request (and error class) as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub latency_hlog: String,
     /// `lateness`, `lag` and `wait` as an HdrHistogram log.
@@ -369,11 +369,15 @@ pub struct Instrument {
     pub cpu_ns: u64,
     /// CPU of each worker thread within the window.
     pub worker_cpu_ns: Vec<u64>,
-    /// Of all, spent spinning before starts.
-    pub spun_ns: u64,
-    /// Niceness of the workers (the largest): −10 where they may have it, so that a neighbour on their core does not delay them.
+    /// Of that, spent spinning before starts.
+    pub worker_spun_ns: Vec<u64>,
+    /// How the kernel schedules the workers; the least of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub niceness: Option<i32>,
+    pub scheduled: Option<Scheduled>,
+    /// Arrivals of the window that were released later than the larger of their mean gap and 250 µs: behind a late wake-up they left in
+    /// a burst, as no punctual client would have sent them. `None` where no schedule says when to start: a closed loop, full speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bunched: Option<u64>,
     /// Peak resident memory of the agent.
     pub peak_rss_bytes: u64,
     /// Answers stamped by the kernel.
@@ -391,6 +395,28 @@ pub struct Instrument {
     pub calibration: Option<Calibration>,
 }
 
+/// How the kernel schedules a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "policy", rename_all = "kebab-case")]
+pub enum Scheduled {
+    /// `SCHED_FIFO`, priority 1: before every ordinary process on its core.
+    Fifo,
+    /// `SCHED_OTHER`.
+    Normal {
+        /// −10 where it may have that; what somebody chose stays.
+        niceness: i32,
+    },
+}
+
+impl std::fmt::Display for Scheduled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Scheduled::Fifo => f.write_str("SCHED_FIFO 1"),
+            Scheduled::Normal { niceness } => write!(f, "niceness {niceness}"),
+        }
+    }
+}
+
 /// A short load on a server in the same process that answers at once: what is left is the generator, the kernel and the
 /// loopback.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -405,8 +431,8 @@ pub struct Calibration {
     pub request_bytes: u64,
     /// Bytes of an answer's body.
     pub answer_bytes: u64,
-    /// From the intended start to the answer.
-    pub felt: Spread,
+    /// From the release to the answer.
+    pub latency: Spread,
     /// From sending to the answer.
     pub service: Spread,
     /// CPU of the workers for an exchange.

@@ -21,8 +21,8 @@ pub struct LoadReport {
     pub plan: LoadPlan,
     /// The rate as asked and as it was.
     pub rate: RateReport,
-    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.felt` and `all.service`
-    /// over the right answers to every request, and `all.felt.2xx`, `all.service.3xx` … by the class of their status.
+    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency` and `all.service`
+    /// over the right answers to every request, and `all.latency.2xx`, `all.service.3xx` … by the class of their status.
     pub latency_ns: BTreeMap<String, LatencyReport>,
     /// What of this was the generator.
     pub ours: OursReport,
@@ -96,9 +96,9 @@ pub struct OursReport {
     pub fit: bool,
     /// The lateness that is allowed at the 99th percentile, by the same rule as in experiments.
     pub lateness_limit_ns: u64,
-    /// Median lateness as a share of the median of `felt`.
+    /// Median lateness as a share of the median of `latency`.
     pub lateness_share: Option<f64>,
-    /// Mean lateness as a share of the mean of `felt`, over every exchange that ended.
+    /// Mean lateness as a share of the mean of `latency`, over every exchange that ended.
     pub lateness_share_on_average: Option<f64>,
     /// CPU of each worker thread as a share of a core within the window; null for a window without length.
     pub worker_busy: Option<Vec<f64>>,
@@ -108,7 +108,7 @@ pub struct OursReport {
     pub stamped_by_kernel: Option<f64>,
     /// What the generator finds against a server that does nothing.
     pub calibration: Option<Calibration>,
-    /// Median of `felt` in the calibration as a share of this load's: what is not the target's, at most.
+    /// Median of `latency` in the calibration as a share of this load's: what is not the target's, at most.
     pub calibrated_share: Option<f64>,
 }
 

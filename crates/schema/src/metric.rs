@@ -3,24 +3,24 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One quantity of a trial. Latencies are `felt` over right answers, and
+/// One quantity of a trial. Latencies are `latency` over right answers, and
 /// over unfinished ones at their age, unless the name says otherwise.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Arithmetic mean of `felt`.
+    /// Arithmetic mean of `latency`.
     Mean,
-    /// 50th percentile of `felt`.
+    /// 50th percentile of `latency`.
     Median,
-    /// 90th percentile of `felt`.
+    /// 90th percentile of `latency`.
     P90,
-    /// 99th percentile of `felt`.
+    /// 99th percentile of `latency`.
     P99,
-    /// 99.9th percentile of `felt`.
+    /// 99.9th percentile of `latency`.
     P999,
-    /// Maximum of `felt`.
+    /// Maximum of `latency`.
     Max,
     /// 50th percentile of `service`.
     ServiceMedian,

@@ -75,8 +75,8 @@ pub struct PointReport {
     pub rate_per_s: f64,
     /// As answered within the windows.
     pub answered_per_s: f64,
-    /// What was felt, over all outcomes.
-    pub felt_ns: FeltReport,
+    /// Latencies over all outcomes.
+    pub latency_ns: LatencyReport,
     /// Share of the exchanges without a right answer.
     pub errors: f64,
     /// Share of a core that the generator's busiest worker used, spinning apart.
@@ -87,7 +87,7 @@ pub struct PointReport {
 
 /// Quantiles in ns; null where fewer than ten observations lie beyond, or where they reach into exchanges without an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FeltReport {
+pub struct LatencyReport {
     /// Median.
     pub p50: Option<u64>,
     /// 90th percentile.

@@ -244,8 +244,8 @@ pub struct CellView {
     pub requests: Vec<RequestView>,
     /// Figures, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
-    /// Latency (`felt`, right answers and unfinished ones at their age, trials merged) by percentile.
-    pub felt: Vec<CurvePoint>,
+    /// Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
+    pub latency: Vec<CurvePoint>,
     /// The same for `service`.
     pub service: Vec<CurvePoint>,
     /// Latency over the time of a trial, per second of intended time, median over blocks.
@@ -468,9 +468,9 @@ pub struct TrialRow {
     pub took_ns: u64,
     /// Saturated.
     pub saturated: bool,
-    /// Median of `felt`.
+    /// Median of `latency`.
     pub p50_ns: Option<u64>,
-    /// 99th percentile of `felt`.
+    /// 99th percentile of `latency`.
     pub p99_ns: Option<u64>,
     /// Right answers per second.
     pub throughput_per_s: Option<f64>,

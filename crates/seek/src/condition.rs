@@ -36,7 +36,7 @@ pub enum Metric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// From the intended start.
-    Felt,
+    Latency,
     /// From sending.
     Service,
     /// Of our own start.
@@ -133,8 +133,8 @@ impl FromStr for Metric {
         let (of, point) = match name.split_once('-') {
             Some(("service", point)) => (Of::Service, point),
             Some(("lateness", point)) => (Of::Lateness, point),
-            Some(("felt", point)) => (Of::Felt, point),
-            _ => (Of::Felt, name),
+            Some(("latency", point)) => (Of::Latency, point),
+            _ => (Of::Latency, name),
         };
         let unknown = || format!("{name:?} is nothing that is measured: use {METRICS}");
         let point = match point {
@@ -191,7 +191,7 @@ impl fmt::Display for Metric {
             Metric::Latency(of, point) => (of, point),
         };
         f.write_str(match of {
-            Of::Felt => "",
+            Of::Latency => "",
             Of::Service => "service-",
             Of::Lateness => "lateness-",
         })?;
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_condition_reads_as_it_is_spoken() {
         let p99 = read("p99<5ms");
-        assert_eq!(p99.metric, Metric::Latency(Of::Felt, Point::Quantile(0.99)));
+        assert_eq!(p99.metric, Metric::Latency(Of::Latency, Point::Quantile(0.99)));
         assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
         assert_eq!(
             read("service-p99.9 <= 1s").metric,

@@ -21,8 +21,8 @@ pub struct Point {
     pub rate_per_s: f64,
     /// As answered within the windows.
     pub answered_per_s: f64,
-    /// p50, p90, p99, p99.9 and the maximum of what was felt, in ns, as far as the counts carry them.
-    pub felt_ns: [Option<u64>; 5],
+    /// p50, p90, p99, p99.9 and the maximum of the latency, in ns, as far as the counts carry them.
+    pub latency_ns: [Option<u64>; 5],
     /// Share of the exchanges without a right answer.
     pub errors: f64,
     /// Share of a core that the generator's busiest worker used, spinning apart.
@@ -31,7 +31,7 @@ pub struct Point {
     pub ours: bool,
 }
 
-/// Names of [`Point::felt_ns`].
+/// Names of [`Point::latency_ns`].
 pub const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 
 /// The rates of an automatic curve.
@@ -95,7 +95,7 @@ pub(crate) mod tests {
             Point {
                 rate_per_s,
                 answered_per_s: rate_per_s.min(990.0),
-                felt_ns: [of(0.5), of(0.9), of(0.99), of(0.999), None],
+                latency_ns: [of(0.5), of(0.9), of(0.99), of(0.999), None],
                 errors: 0.0,
                 busy: rate_per_s / 5000.0,
                 ours: false,

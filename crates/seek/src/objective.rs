@@ -31,10 +31,10 @@ const TEN_TO_THREE: f64 = 10.0 / 3.0;
 /// What a try gave.
 #[derive(Debug, Clone, Copy)]
 pub struct Tried<'a> {
-    /// What was felt, over all outcomes.
-    pub felt: &'a Latencies,
-    /// What was felt by those with a right answer: fast errors must not flatter a tail.
-    pub felt_right: &'a Latencies,
+    /// Latencies over all outcomes.
+    pub latency: &'a Latencies,
+    /// Latencies of right answers: fast errors must not flatter a tail.
+    pub latency_right: &'a Latencies,
     /// Exchanges of the window.
     pub exchanges: u64,
     /// Those without a right answer.
@@ -168,15 +168,15 @@ impl From<Quantile> for Value {
 
 /// The value that decides: neither may fast errors flatter a tail, nor may slow ones stay out of it.
 fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
-    let of = |point, felt: &Latencies| match point {
-        Point::Quantile(q) => felt.quantile(q).into(),
-        Point::Max => felt.max().map_or(Value::Unknown, Value::from),
-        Point::Mean => felt.mean_ns().map_or(Value::Unknown, Value::Exactly),
+    let of = |point, latency: &Latencies| match point {
+        Point::Quantile(q) => latency.quantile(q).into(),
+        Point::Max => latency.max().map_or(Value::Unknown, Value::from),
+        Point::Mean => latency.mean_ns().map_or(Value::Unknown, Value::Exactly),
     };
     match metric {
-        Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.felt),
+        Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.latency),
         Metric::Latency(_, point) => {
-            let (all, right) = (of(point, tried.felt), of(point, tried.felt_right));
+            let (all, right) = (of(point, tried.latency), of(point, tried.latency_right));
             match all.weight() >= right.weight() {
                 true => all,
                 false => right,
@@ -248,12 +248,12 @@ fn condition(text: &str) -> Result<Condition, String> {
     match read.metric {
         Metric::Rate => Err("the rate is what is searched for: limit it by --search-to".into()),
         Metric::Latency(Of::Service | Of::Lateness, _) => Err(format!(
-            "{text:?}: a search limits what is felt, or else a queue would not count: write p99 < 5ms"
+            "{text:?}: a search limits latencies, or else a queue would not count: write p99 < 5ms"
         )),
         _ if read.comparison.wants_more() => Err(format!(
             "{text:?}: a search limits from above: write p99 < 5ms or errors < 0.1%"
         )),
-        Metric::Latency(Of::Felt, _) | Metric::Errors | Metric::ErrorRate => Ok(read),
+        Metric::Latency(Of::Latency, _) | Metric::Errors | Metric::ErrorRate => Ok(read),
     }
 }
 
@@ -266,16 +266,16 @@ mod tests {
 
     /// A thousand answers, ten of them slow.
     fn latencies() -> Latencies {
-        let mut felt = Latencies::new(Range::default()).unwrap();
-        felt.record_many(MS, 985);
-        felt.record_many(9 * MS, 15);
-        felt
+        let mut latency = Latencies::new(Range::default()).unwrap();
+        latency.record_many(MS, 985);
+        latency.record_many(9 * MS, 15);
+        latency
     }
 
     fn missed(text: &str, wrong: u64, answered_per_s: f64) -> Vec<String> {
         let tried = Tried {
-            felt: &latencies(),
-            felt_right: &latencies(),
+            latency: &latencies(),
+            latency_right: &latencies(),
             exchanges: 1000,
             wrong,
             asked_per_s: 100.0,
@@ -308,8 +308,8 @@ mod tests {
         fast.record_many(MS / 10, 100_000);
         slow.record_many(50 * MS, 1000);
         let tried = Tried {
-            felt: &fast,
-            felt_right: &slow,
+            latency: &fast,
+            latency_right: &slow,
             exchanges: 102_000,
             wrong: 100_000,
             asked_per_s: 100.0,
@@ -350,7 +350,7 @@ mod tests {
         assert!(wrong("p99 < soon").contains("soon"));
         assert!(wrong("p99 > 5ms").contains("from above"));
         assert!(wrong("rate >= 100").contains("--search-to"));
-        assert!(wrong("service-p99 < 5ms").contains("what is felt"));
+        assert!(wrong("service-p99 < 5ms").contains("latencies of"));
         let good = "p99.9<=5ms , errors < 0.1%".parse::<Objective>().unwrap();
         assert_eq!(good.to_string(), "p99.9 <= 5 ms, errors < 0.1 %");
     }

@@ -43,7 +43,7 @@ export function Trials({ view }: { view: View }): JSX.Element {
             <tr>
               <th scope="col" class="n">trial</th><th scope="col" class="n">block</th><th scope="col">arm</th><th scope="col">level</th>
               <th scope="col" class="n">attempt</th><th scope="col">status</th><th scope="col" class="n">began</th><th scope="col" class="n">took</th>
-              <th scope="col" class="n">felt p50</th><th scope="col" class="n">felt p99</th><th scope="col" class="n">right/s</th>
+              <th scope="col" class="n">latency p50</th><th scope="col" class="n">latency p99</th><th scope="col" class="n">right/s</th>
               <th scope="col" class="n">lateness p99</th><th scope="col" class="n">proofs held</th><th scope="col">why</th>
             </tr>
           </thead>

@@ -19,7 +19,7 @@ export function lineKeys(panel: Panel): Key[] {
 }
 
 const MEASURES: Record<Measure, string> = {
-  felt: "Felt: from the moment the request was due until its answer arrived, as a user feels it.",
+  latency: "Latency: from the moment the request was due until its answer arrived, as a user feels it.",
   service: "Service: from the first byte sent until the answer arrived; what the other side took.",
 };
 
@@ -32,7 +32,7 @@ function Curves({ panel, notes, measure, axes }: { panel: Panel; notes: string[]
   const draw = useCallback((width: number) => percentilePicture(panel, measure, axes, width), [panel, measure, axes]);
   return (
     <Picture
-      title={`${measure === "felt" ? "Felt" : "Service"} latency by percentile, ${panel.name}`}
+      title={`${measure === "latency" ? "Latency" : "Service time"} by percentile, ${panel.name}`}
       notes={notes}
       how={open ? `${HOW_CURVES} ${HOW_OPEN}` : HOW_CURVES}
       keys={lineKeys(panel)}
@@ -44,7 +44,7 @@ function Curves({ panel, notes, measure, axes }: { panel: Panel; notes: string[]
 
 /** The section of percentile curves. */
 export function Latency({ layout }: { layout: Layout }): JSX.Element {
-  const [measure, setMeasure] = useState<Measure>("felt");
+  const [measure, setMeasure] = useState<Measure>("latency");
   const panels = useMemo(
     () =>
       layout.panels.flatMap((panel) => {
@@ -58,7 +58,7 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
     <Choice
       legend="Latency"
       name="measure"
-      options={[{ value: "felt", label: "felt" }, { value: "service", label: "service" }]}
+      options={[{ value: "latency", label: "latency" }, { value: "service", label: "service" }]}
       value={measure}
       choose={setMeasure}
     />
@@ -83,7 +83,7 @@ function OverTimePanel({ panel, notes, statistic, axes }: { panel: Panel; notes:
   const draw = useCallback((width: number) => timePicture(panel, statistic, axes, width), [panel, statistic, axes]);
   return (
     <Picture
-      title={`Felt latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
+      title={`Latency latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
       notes={notes}
       how={HOW_TIME}
       keys={lineKeys(panel)}

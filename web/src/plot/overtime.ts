@@ -60,7 +60,7 @@ export function timePicture(panel: Panel, statistic: Statistic, axes: TimeAxes, 
       rulesX(xTicks),
       labelsX(xTicks, tick),
       labelsY(yTicks, tick),
-      axisName(`${STATISTICS[statistic]} of felt latency, ${axes.scale.label} (logarithmic)`, marginLeft),
+      axisName(`${STATISTICS[statistic]} of latency, ${axes.scale.label} (logarithmic)`, marginLeft),
       axisNameBelow("seconds since the window began →"),
       ...lines.flatMap(({ series, points }) => [
         Plot.line(points, {

@@ -9,7 +9,7 @@ use super::{but, check, figure};
 use crate::observe::MachineReading;
 use crate::process::{self, ProcessStat};
 
-/// Stolen time above this share is felt.
+/// Stolen time above this share is worth a warning.
 const STEAL_MAX: f64 = 0.01;
 /// Other processes may use so much of one core together.
 const OTHERS_MAX: f64 = 0.1;

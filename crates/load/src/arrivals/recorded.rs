@@ -107,7 +107,7 @@ fn samples(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
     Ok(starts)
 }
 
-/// The latencies of a load: every exchange has one `felt`, entered in the second of its intended start. Logs of others, without
+/// The latencies of a load: every exchange has one `latency`, entered in the second of its intended start. Logs of others, without
 /// such tags, count as they are.
 fn log(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
     let of_log = |source| RecordingError::Log {
@@ -118,11 +118,11 @@ fn log(file: &str, text: &str) -> Result<Vec<u64>, RecordingError> {
     for interval in Reader::new(text.as_bytes()) {
         intervals.push(interval.map_err(of_log)?);
     }
-    let is_felt = |tag: &str| tag.split('.').any(|word| word == "felt");
-    let only_felt = intervals.iter().any(|interval| is_felt(&interval.tag));
+    let is_latency = |tag: &str| tag.split('.').any(|word| word == "latency");
+    let only_latency = intervals.iter().any(|interval| is_latency(&interval.tag));
     let mut starts = Vec::new();
     for interval in &intervals {
-        if only_felt && !is_felt(&interval.tag) {
+        if only_latency && !is_latency(&interval.tag) {
             continue;
         }
         let (from_ns, length_ns) = (interval.start.as_nanos(), interval.length.as_nanos());

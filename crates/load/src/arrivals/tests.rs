@@ -293,7 +293,7 @@ fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
     two.record_many(5, 2);
     let mut writer =
         Writer::begin(Vec::new(), std::time::Duration::ZERO, &["load of client"]).unwrap();
-    for tag in ["client.request.felt", "client.request.service"] {
+    for tag in ["client.request.latency", "client.request.service"] {
         writer.interval(tag, second, second, &two).unwrap();
     }
     let hlog = String::from_utf8(writer.finish().unwrap()).unwrap();

@@ -33,15 +33,15 @@ fn client(at_once: usize) -> Connect {
 }
 
 #[test]
-fn each_exchange_is_one_connection_felt_until_it_is_open() {
+fn each_exchange_is_one_connection_timed_until_it_is_open() {
     let far = Listener(0, |_| (2 * MS, Act::Accept));
     let mut sim = Sim::new(client(4), rate(100.0, 1), 104, far);
     sim.run_until(10 * S);
     assert_eq!(sim.net.attempts.len(), 100);
     let observed = sim.observed();
-    let felt = observed.of(Quantity::Felt, "");
-    assert_eq!(felt.len(), 100);
-    assert!(felt.iter().all(|&ns| ns.abs_diff(2 * MS) < MS / 100));
+    let latency = observed.of(Quantity::Latency, "");
+    assert_eq!(latency.len(), 100);
+    assert!(latency.iter().all(|&ns| ns.abs_diff(2 * MS) < MS / 100));
     assert_eq!(observed.of(Quantity::Connect, "").len(), 100);
 }
 
@@ -55,7 +55,7 @@ fn what_fails_is_wrong_what_hangs_times_out_and_the_next_goes_on() {
     let mut sim = Sim::new(client(2), rate(9.0, 1), 102, far);
     sim.run_until(60 * S);
     let observed = sim.observed();
-    let count = |class: &str| observed.of(Quantity::Felt, class).len();
+    let count = |class: &str| observed.of(Quantity::Latency, class).len();
     assert_eq!(
         (count(""), count("refused"), count("connect-timeout")),
         (3, 3, 3)

@@ -413,8 +413,8 @@ impl Book {
             quantity,
         };
         let tally = &mut self.tally;
-        let felt_ns = ended.arrived_ns.saturating_sub(intended_ns);
-        tally.record_times(times, of(Quantity::Felt, request, class), felt_ns);
+        let latency_ns = ended.arrived_ns.saturating_sub(intended_ns);
+        tally.record_times(times, of(Quantity::Latency, request, class), latency_ns);
         if let Some(sent_ns) = done.sent_ns {
             let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
             if first_ns == 0 || first_ns == ended.arrived_ns {

@@ -123,5 +123,5 @@ fn one_answer_ends_a_batch_and_the_linger_is_counted_as_wait() {
     };
     within(Quantity::Wait, 0, LINGER_NS + MS);
     within(Quantity::Service, 5 * MS - MS / 10, 5 * MS + MS / 10);
-    within(Quantity::Felt, 5 * MS - MS / 10, 25 * MS + MS / 10);
+    within(Quantity::Latency, 5 * MS - MS / 10, 25 * MS + MS / 10);
 }

@@ -94,7 +94,7 @@ impl Book {
         self.record(
             &exchange,
             (series, class),
-            (Quantity::Felt, took_ns),
+            (Quantity::Latency, took_ns),
             in_window,
         );
         self.ended(done.ended.seen_ns);

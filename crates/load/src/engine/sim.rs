@@ -262,7 +262,7 @@ impl<C: Client, F: Far> Sim<C, F> {
         let mut of: HashMap<(Quantity, String), Vec<u64>> = HashMap::new();
         for (series, bucket, count) in all.into_iter().filter(|(s, ..)| s.part == Part::Window) {
             let class = match (series.quantity, series.class) {
-                (Quantity::Felt | Quantity::Service, 1..) => {
+                (Quantity::Latency | Quantity::Service, 1..) => {
                     seen[usize::from(series.class) - 1].class.to_string()
                 }
                 _ => String::new(),

@@ -21,23 +21,23 @@ fn stalling(from_ns: u64, to_ns: u64) -> impl Far {
 }
 
 #[test]
-fn a_server_that_stalls_a_second_is_felt_by_a_thousand_and_slow_in_service_once_per_connection() {
+fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service_once_per_connection() {
     const CONNECTIONS: usize = 10;
     let far = stalling(3 * S, 4 * S);
     let mut sim = Sim::new(patient_pool(CONNECTIONS), rate(1000.0, 5), 10_000, far);
     sim.run_until(20 * S);
     assert!(sim.engine.is_drained(sim.net.now_ns));
     let observed = sim.observed();
-    let felt = observed.of(Quantity::Felt, "");
+    let latency = observed.of(Quantity::Latency, "");
     let service = observed.of(Quantity::Service, "");
-    assert_eq!((felt.len(), service.len()), (5000, 5000));
+    assert_eq!((latency.len(), service.len()), (5000, 5000));
     let slow = |values: &[u64]| values.iter().filter(|&&v| v > 20 * MS).count();
     // The queue left by the stall is worked off at 10,000/s against 1000/s arriving: a ninth longer than the stall.
-    assert!((980..=1120).contains(&slow(&felt)), "{}", slow(&felt));
+    assert!((980..=1120).contains(&slow(&latency)), "{}", slow(&latency));
     assert!(slow(&service) <= CONNECTIONS, "{}", slow(&service));
     // Spread over the whole second: each tenth has its share.
     for tenth in 1..9 {
-        let within = felt.iter().filter(|&&v| v / (100 * MS) == tenth).count();
+        let within = latency.iter().filter(|&&v| v / (100 * MS) == tenth).count();
         assert!(
             (95..=125).contains(&within),
             "{within} between {tenth} and one more tenths"
@@ -88,7 +88,7 @@ fn warm_up_exchanges_are_sent_and_not_counted() {
     let counts = sim.engine.book().counts();
     assert_eq!((counts.window.intended, counts.window.right), (200, 200));
     assert_eq!((counts.all.intended, counts.all.sent), (300, 300));
-    assert_eq!(sim.observed().of(Quantity::Felt, "").len(), 200);
+    assert_eq!(sim.observed().of(Quantity::Latency, "").len(), 200);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
         stages.right + 4,
         "one on each connection, the others still waited"
     );
-    let ages = sim.observed().of(Quantity::Felt, "unfinished");
+    let ages = sim.observed().of(Quantity::Latency, "unfinished");
     assert_eq!(ages.len(), 10);
     assert!(ages[0] >= 400 * MS && ages[9] <= 501 * MS, "{ages:?}");
 }
@@ -167,9 +167,9 @@ fn an_exchange_without_an_answer_times_out_and_its_connection_is_opened_again() 
         (2, 1)
     );
     let observed = sim.observed();
-    assert!(observed.of(Quantity::Felt, "timeout")[0].abs_diff(S) < MS);
+    assert!(observed.of(Quantity::Latency, "timeout")[0].abs_diff(S) < MS);
     assert!(
-        observed.of(Quantity::Felt, "")[0] < 2 * MS,
+        observed.of(Quantity::Latency, "")[0] < 2 * MS,
         "the next one goes over the new connection"
     );
 }

@@ -16,7 +16,7 @@ pub struct Tag<'a> {
     pub role: &'a str,
     /// Name of the request; `None` for what is of the whole load, such as lateness.
     pub request: Option<&'a str>,
-    /// `felt`, `service`, `lateness`, `lag`, `wait` …
+    /// `latency`, `service`, `lateness`, `lag`, `wait` …
     pub quantity: &'a str,
     /// Class of the error, cause of the wait, or `setup` of connections begun before the window; `None`: of right answers.
     pub class: Option<&'a str>,
@@ -57,10 +57,10 @@ impl<'a> Tag<'a> {
 }
 
 impl Outcome {
-    /// `felt` of the right answers to all requests; `None` when there is none.
+    /// `latency` of the right answers to all requests; `None` when there is none.
     #[must_use]
-    pub fn felt(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "felt" && tag.class.is_none() && self.is_exchange(tag))
+    pub fn latency(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "latency" && tag.class.is_none() && self.is_exchange(tag))
     }
 
     /// Whether a tag is of exchanges: whole sessions are none.
@@ -68,10 +68,10 @@ impl Outcome {
         self.result.sessions.is_none() || tag.request != Some(SESSION_NAME)
     }
 
-    /// `felt` of every exchange, however it ended.
+    /// `latency` of every exchange, however it ended.
     #[must_use]
-    pub fn felt_by_all(&self) -> Option<Latencies> {
-        self.sum(|tag| tag.quantity == "felt" && self.is_exchange(tag))
+    pub fn latency_by_all(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "latency" && self.is_exchange(tag))
     }
 
     /// `service` of the right answers to all requests; `None` when there is none.
@@ -86,7 +86,7 @@ impl Outcome {
         self.sum(|tag| tag.quantity == "service")
     }
 
-    /// `felt` or `service` of the right answers by the class of their status, `2xx`; empty for a protocol without one.
+    /// `latency` or `service` of the right answers by the class of their status, `2xx`; empty for a protocol without one.
     #[must_use]
     pub fn by_status(&self, quantity: &str) -> BTreeMap<&str, Latencies> {
         if self.result.right_by_status.is_empty() {
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn a_tag_says_of_which_request_what_and_how_it_ended() {
         let tag = |text| Tag::parse(text).unwrap();
-        let felt = tag("client.request.felt");
-        assert_eq!((felt.request, felt.quantity), (Some("request"), "felt"));
+        let latency = tag("client.request.latency");
+        assert_eq!((latency.request, latency.quantity), (Some("request"), "latency"));
         assert_eq!(
             tag("client.cart.service.status-503").class,
             Some("status-503")
@@ -172,9 +172,9 @@ mod tests {
             (None, "lag")
         );
         assert_eq!(tag("client.wait.connection").request, None);
-        assert_eq!(tag("client.wait.felt").request, Some("wait"));
+        assert_eq!(tag("client.wait.latency").request, Some("wait"));
         assert_eq!(Tag::parse("client"), None);
-        let redirected = tag("client.request.felt.3xx");
+        let redirected = tag("client.request.latency.3xx");
         assert_eq!((redirected.class, redirected.status), (None, Some("3xx")));
     }
 }

@@ -126,18 +126,18 @@ fn sessions(counts: &Counts) -> Option<SessionCounts> {
     })
 }
 
-/// Every exchange has one `felt`, so its histograms count the outcomes. A session is no exchange.
+/// Every exchange has one `latency`, so its histograms count the outcomes. A session is no exchange.
 fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
-    let felt = gathered
+    let latency = gathered
         .logs
         .totals()
         .iter()
-        .filter(|(series, _)| series.quantity == Quantity::Felt)
+        .filter(|(series, _)| series.quantity == Quantity::Latency)
         .filter(|(series, _)| {
             gathered.names.request(series.request) != SESSION_NAME || !has_sessions(gathered)
         });
     let mut outcomes: Vec<OutcomeCount> = Vec::new();
-    for (series, latencies) in felt {
+    for (series, latencies) in latency {
         let seen = gathered.names.class(series.class);
         let outcome = OutcomeCount {
             request: gathered.names.request(series.request).to_owned(),

@@ -17,7 +17,7 @@ fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
     classes
         .iter()
         .map(|seen| seen.class.to_string())
-        .map(|class| (class.clone(), observed.of(Quantity::Felt, &class).len()))
+        .map(|class| (class.clone(), observed.of(Quantity::Latency, &class).len()))
         .collect()
 }
 

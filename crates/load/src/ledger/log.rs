@@ -12,7 +12,7 @@ use crate::tally::{Part, Quantity, Series, value_of};
 /// Which log a series goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
-    /// `felt`, `service` and `first-byte`, and of connections `connect` and `handshake`.
+    /// `latency`, `service` and `first-byte`, and of connections `connect` and `handshake`.
     Latency,
     /// `lateness`, `lag` and `wait`: ours.
     Lateness,
@@ -23,7 +23,7 @@ impl Log {
     #[must_use]
     pub fn of(quantity: Quantity) -> Self {
         match quantity {
-            Quantity::Felt
+            Quantity::Latency
             | Quantity::Service
             | Quantity::ServiceInParts
             | Quantity::FirstByte

@@ -50,7 +50,7 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct Live {
-    felt: Sparse,
+    latency: Sparse,
     lateness: Sparse,
     end_to_end: Sparse,
 }
@@ -162,7 +162,7 @@ impl Ledger {
             self.run
                 .extend(of_series.iter().map(|&(_, bucket, count)| (bucket, count)));
             match series.quantity {
-                Quantity::Felt => live.felt.add_sorted(&self.run),
+                Quantity::Latency => live.latency.add_sorted(&self.run),
                 Quantity::Lateness => live.lateness.add_sorted(&self.run),
                 Quantity::EndToEnd => live.end_to_end.add_sorted(&self.run),
                 Quantity::Service
@@ -195,7 +195,7 @@ impl Ledger {
         let state = &mut self.workers[tick.worker];
         let live = std::mem::take(&mut self.since_tick[tick.worker]);
         let pending = self.pending.entry(tick.number).or_default();
-        pending.live.felt.add_sorted(live.felt.counts());
+        pending.live.latency.add_sorted(live.latency.counts());
         pending.live.lateness.add_sorted(live.lateness.counts());
         pending.live.end_to_end.add_sorted(live.end_to_end.counts());
         if let Some(records) = tick.records {
@@ -242,9 +242,9 @@ impl Ledger {
             released: stages.released,
             right: stages.right,
             errors: stages.errors,
-            felt_p50_ns: live.felt.quantile_ns(0.5),
-            felt_p99_ns: live.felt.quantile_ns(0.99),
-            felt_max_ns: live.felt.max_ns(),
+            latency_p50_ns: live.latency.quantile_ns(0.5),
+            latency_p99_ns: live.latency.quantile_ns(0.99),
+            latency_max_ns: live.latency.max_ns(),
             lateness_p99_ns: live.lateness.quantile_ns(0.99),
             in_flight: pending.in_flight,
             connections: pending.open,
@@ -304,7 +304,7 @@ impl Naming for Names {
     fn tag(&self, series: &Series) -> String {
         let role = &self.role;
         let word = match series.quantity {
-            Quantity::Felt => "felt",
+            Quantity::Latency => "latency",
             Quantity::Service | Quantity::ServiceInParts => "service",
             Quantity::FirstByte => "first-byte",
             Quantity::EndToEnd => "end-to-end",
@@ -329,7 +329,7 @@ impl Naming for Names {
     fn ends(&self, series: &Series) -> Ends {
         let of_exchange = matches!(
             series.quantity,
-            Quantity::Felt | Quantity::Service | Quantity::ServiceInParts
+            Quantity::Latency | Quantity::Service | Quantity::ServiceInParts
         );
         match self.class(series.class) {
             Some(seen) if of_exchange && seen.class == ErrorClass::UNFINISHED => Ends::Unseen,

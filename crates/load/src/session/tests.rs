@@ -301,7 +301,7 @@ fn a_captured_line_break_never_reaches_the_wire() {
 }
 
 #[test]
-fn a_pause_moves_the_next_start_and_is_no_part_of_what_is_felt() {
+fn a_pause_moves_the_next_start_and_is_no_part_of_any_latency() {
     let think = act(
         1.0,
         serde_json::Value::Null,

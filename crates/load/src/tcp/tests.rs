@@ -239,8 +239,8 @@ fn what_flows_down_behind_the_end_of_a_block_belongs_to_the_next() {
         (10, 0, vec![]),
         "10,000 bytes are ten blocks"
     );
-    let felt = sim.observed().of(Quantity::Felt, "");
-    assert!(felt.iter().all(|&ns| ns <= 2 * MS), "{felt:?}");
+    let latency = sim.observed().of(Quantity::Latency, "");
+    assert!(latency.iter().all(|&ns| ns <= 2 * MS), "{latency:?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn of_text(text: &str) -> Result<Vec<Moment>, String> {
     };
     let [offset, length] = [column("offset_ns")?, column("length_ns")?];
     let [right, errors] = [column("right")?, column("errors")?];
-    let slowest = column("felt_max_ns")?;
+    let slowest = column("latency_max_ns")?;
     let mut all: BTreeMap<u64, Moment> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
 
-    const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,felt_p50_ns,felt_p99_ns,felt_max_ns,lateness_p99_ns,in_flight,connections\n";
+    const HEAD: &str = "role,offset_ns,length_ns,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,lateness_p99_ns,in_flight,connections\n";
 
     #[test]
     fn samples_of_several_agents_are_added_up_and_the_longest_silence_is_found() {

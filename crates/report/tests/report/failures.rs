@@ -12,7 +12,7 @@ use crate::{cell, closed, figure, levels, overhead, sentences, view_of, waterfal
 
 /// So many exchanges of a trial failed at once with this class; their latencies are not those of answers.
 fn fail(record: &mut TrialRecord, exchanges: &mut Exchanges, count: u64, class: &str, by: Fault) {
-    for quantity in ["felt", "service"] {
+    for quantity in ["latency", "service"] {
         let answers = exchanges.tag(&format!("client.echo.{quantity}"));
         answers.truncate(answers.len() - usize::try_from(count).unwrap());
     }
@@ -32,7 +32,7 @@ fn fail(record: &mut TrialRecord, exchanges: &mut Exchanges, count: u64, class: 
 
 /// Half as long: who is refused leaves more of the machine to the others.
 fn faster(exchanges: &mut Exchanges) {
-    for quantity in ["felt", "service"] {
+    for quantity in ["latency", "service"] {
         for (_, ns) in exchanges.tag(&format!("client.echo.{quantity}")) {
             *ns /= 2;
         }

@@ -187,12 +187,12 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
     let run = SampleRun::sidecar().edit(|record, exchanges| {
         if record.arm == "client-sidecar" && record.level == "2000/s" {
             // 5 % of the exchanges were still open when the drain ended, 10 s old.
-            let felt = exchanges.tag("client.echo.felt");
-            let open = felt.len() / 20;
-            felt.truncate(felt.len() - open);
+            let latency = exchanges.tag("client.echo.latency");
+            let open = latency.len() / 20;
+            latency.truncate(latency.len() - open);
             for _ in 0..open {
                 exchanges
-                    .tag("client.echo.felt.unfinished")
+                    .tag("client.echo.latency.unfinished")
                     .push((1, 10_000_000_000));
             }
             record.load[0].right -= open as u64;
@@ -211,7 +211,7 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
         matches!(outcome, Outcome::None { why } if why.contains("unanswered")),
         "{outcome:?}"
     );
-    let curve = &cell(&view, "client-sidecar", "2000/s").felt;
+    let curve = &cell(&view, "client-sidecar", "2000/s").latency;
     assert!(curve.last().unwrap().at_least && !curve[0].at_least);
     // 5 % of what was offered never came: the rate was not carried, and that is said loudly.
     let warnings = sentences(&view, SentenceKind::Warning);
@@ -227,7 +227,7 @@ fn unanswered_exchanges_turn_the_quantiles_they_reach_into_bounds() {
 fn a_timeout_is_an_exchange_that_took_longer() {
     let run = SampleRun::sidecar().edit(|record, exchanges| {
         if record.arm == "client-sidecar" && record.level == "2000/s" {
-            for quantity in ["felt", "service"] {
+            for quantity in ["latency", "service"] {
                 let late = exchanges.tag(&format!("client.echo.{quantity}.timeout"));
                 late.extend(vec![(1, 5_000_000_000); 600]);
             }

@@ -161,7 +161,7 @@ fn runs_without_a_common_cell_are_refused_even_by_force() {
 fn a_block_that_is_only_a_bound_leaves_no_verdict_on_the_metric() {
     let bounded = SampleRun::sidecar().edit(|record, exchanges| {
         if record.arm == "direct" && record.level == "2000/s" && record.block == 2 {
-            let late = exchanges.tag("client.echo.felt.timeout");
+            let late = exchanges.tag("client.echo.latency.timeout");
             late.extend(vec![(1, 5_000_000_000); 600]);
         }
     });

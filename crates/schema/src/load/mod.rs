@@ -47,6 +47,12 @@ pub struct LoadPlan {
     /// Which addresses may be called: those of the endpoint, and those that are learnt from whoever is called.
     #[serde(default)]
     pub reach: Reach,
+    /// Whose cores the workers have.
+    #[serde(default)]
+    pub cores: Cores,
+    /// CPU of a worker for one exchange, where that was measured before: by a calibration or an earlier trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_per_exchange_ns: Option<u64>,
     /// What the load looks like.
     pub load: LoadSpec,
 }
@@ -67,6 +73,9 @@ pub struct LoadSpec {
     pub workers: u32,
     /// What to do in the last microseconds before a start.
     pub spin: Spin,
+    /// How the kernel is to schedule the workers.
+    #[serde(default)]
+    pub sched: Sched,
     /// Distance between two samples.
     pub sample_every_ns: u64,
     /// How bytes travel.
@@ -132,8 +141,33 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spin {
-    /// Busy-wait through them, at most 10 % of a core; above that rate it switches itself off.
+    /// Busy-wait through them, at most half of a core of its own and a tenth of a shared one; above the rate that fits it switches
+    /// itself off.
     Bounded,
     /// Sleep only.
     Off,
+}
+
+/// How the kernel is to schedule the workers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sched {
+    /// `fifo` for an open loop on cores of its own whose work takes clearly less than a core, else `normal`.
+    #[default]
+    Auto,
+    /// `SCHED_FIFO`, priority 1, not inherited by children.
+    Fifo,
+    /// `SCHED_OTHER` with niceness −10.
+    Normal,
+}
+
+/// Whose cores the workers have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cores {
+    /// Others run there too.
+    #[default]
+    Shared,
+    /// Each worker has one on which nothing else of the run is placed.
+    Own,
 }

@@ -17,7 +17,7 @@ pub fn chart(points: &[Point], columns: usize) -> String {
     let columns = columns.saturating_sub(LABELS + 1).max(COLUMNS_MIN);
     let lines = [0, 2].map(|quantile| {
         let known = points.iter().filter_map(|point| {
-            let ns = point.felt_ns[quantile].filter(|&ns| ns > 0)?;
+            let ns = point.latency_ns[quantile].filter(|&ns| ns > 0)?;
             Some((point.rate_per_s, (ns as f64).ln()))
         });
         known.collect::<Vec<_>>()

@@ -36,7 +36,7 @@ impl Frame {
     fn of(points: &[Point]) -> Option<Self> {
         let known = points
             .iter()
-            .flat_map(|point| &point.felt_ns[..4])
+            .flat_map(|point| &point.latency_ns[..4])
             .flatten();
         let known: Vec<f64> = known
             .filter(|&&ns| ns > 0)
@@ -176,7 +176,7 @@ fn lines(out: &mut String, frame: &Frame, points: &[Point]) {
         let known: Vec<(f64, f64)> = points
             .iter()
             .filter_map(|point| {
-                let ns = point.felt_ns[quantile].filter(|&ns| ns > 0)?;
+                let ns = point.latency_ns[quantile].filter(|&ns| ns > 0)?;
                 Some((frame.x(point.rate_per_s), frame.y(ns as f64)))
             })
             .collect();

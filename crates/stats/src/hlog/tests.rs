@@ -41,9 +41,9 @@ fn with_censored() -> Latencies {
 #[test]
 fn what_is_written_comes_back_with_what_was_unfinished() {
     let log = written(&[
-        ("client.get.felt", 0, with_censored()),
+        ("client.get.latency", 0, with_censored()),
         ("client.get.service", 0, of([5_000_000])),
-        ("client.get.felt", 1, of([])),
+        ("client.get.latency", 1, of([])),
     ]);
     let mut reader = Reader::new(log.as_slice());
     let read: Vec<Interval> = reader.by_ref().map(Result::unwrap).collect();
@@ -51,7 +51,7 @@ fn what_is_written_comes_back_with_what_was_unfinished() {
     assert_eq!(read.len(), 3);
     assert_eq!(
         (read[0].tag.as_str(), read[0].start),
-        ("client.get.felt", seconds(0))
+        ("client.get.latency", seconds(0))
     );
     let (back, gone) = (&read[0].latencies, with_censored());
     assert!(back.buckets().eq(gone.buckets()));

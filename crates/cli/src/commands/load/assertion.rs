@@ -101,7 +101,7 @@ impl Assertion {
             Metric::Latency(kind, point) if wrong > 0 => {
                 let (right, all) = match kind {
                     Of::Service => (outcome.service(), outcome.service_of_all()),
-                    Of::Felt | Of::Lateness => (outcome.felt(), outcome.felt_by_all()),
+                    Of::Latency | Of::Lateness => (outcome.latency(), outcome.latency_by_all()),
                 };
                 vec![
                     of(" of the right answers", right, point),
@@ -109,7 +109,7 @@ impl Assertion {
                 ]
             }
             Metric::Latency(Of::Service, point) => vec![of("", outcome.service(), point)],
-            Metric::Latency(Of::Felt, point) => vec![of("", outcome.felt(), point)],
+            Metric::Latency(Of::Latency, point) => vec![of("", outcome.latency(), point)],
         }
     }
 

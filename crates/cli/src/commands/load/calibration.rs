@@ -238,7 +238,7 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
             _ => 0,
         },
         answer_bytes: ANSWER_BYTES,
-        felt: tare_load::spread(outcome.felt().as_ref()),
+        latency: tare_load::spread(outcome.latency().as_ref()),
         service: tare_load::spread(outcome.service().as_ref()),
         cpu_per_exchange_ns: Some(workers_cpu_ns / done),
         stamped_by_kernel: instrument.stamped_by_us == 0,
@@ -394,8 +394,8 @@ mod tests {
     fn a_server_that_does_nothing_answers_every_request_and_leaves_figures() {
         let rate = Pacing::Constant { rate_per_s: 500.0 };
         let (calibration, _) = measure(null_load(&plan(rate, Body::None))).unwrap();
-        assert_eq!(calibration.felt.count, 225, "450 ms at 500/s");
-        assert!(calibration.felt.p50_ns.is_some());
+        assert_eq!(calibration.latency.count, 225, "450 ms at 500/s");
+        assert!(calibration.latency.p50_ns.is_some());
         assert!(calibration.cpu_per_exchange_ns.is_some());
         assert_eq!(calibration.asked_per_s, Some(500.0));
     }

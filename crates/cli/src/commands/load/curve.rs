@@ -9,14 +9,14 @@ use anyhow::Context;
 use tare_load::{LoadError, Outcome, StopHandle};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{Pacing, Stop};
-use tare_schema::seek_report::{CurveReport, FeltReport, PointReport};
+use tare_schema::seek_report::{CurveReport, LatencyReport, PointReport};
 use tare_seek::curve::{Point, QUANTILES, chart, knee_of, order, rates, svg, time};
 use tare_seek::search::probe_length;
 use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
 use super::plan::Wanted;
-use super::search::{busiest, felt, ours, plan_of, rest, try_once};
+use super::search::{busiest, latency, ours, plan_of, rest, try_once};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
@@ -31,7 +31,7 @@ const SHARE: f64 = 0.01;
 
 /// All repeats of one rate.
 struct Merged {
-    felt: Latencies,
+    latency: Latencies,
     answered: u64,
     window_ns: u64,
     intended: u64,
@@ -162,7 +162,7 @@ fn refused(error: LoadError) -> anyhow::Error {
 fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> anyhow::Result<()> {
     if let std::collections::btree_map::Entry::Vacant(empty) = merged.entry(at) {
         empty.insert(Merged {
-            felt: Latencies::new(Range::default()).context("cannot make a histogram")?,
+            latency: Latencies::new(Range::default()).context("cannot make a histogram")?,
             answered: 0,
             window_ns: 0,
             intended: 0,
@@ -175,8 +175,8 @@ fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> an
         return Ok(());
     };
     let result = &outcome.result;
-    one.felt
-        .merge(&felt(outcome)?)
+    one.latency
+        .merge(&latency(outcome)?)
         .context("cannot merge histograms")?;
     one.answered += result.answered_in_window.right + result.answered_in_window.errors;
     one.window_ns += result.window_ns;
@@ -192,16 +192,16 @@ fn point(rate_per_s: f64, merged: &Merged) -> Point {
         Quantile::Exact(ns) => Some(ns),
         Quantile::Above(_) | Quantile::TooFew => None,
     };
-    let of = |q| known(merged.felt.quantile(q));
+    let of = |q| known(merged.latency.quantile(q));
     Point {
         rate_per_s,
         answered_per_s: merged.answered as f64 * 1e9 / merged.window_ns.max(1) as f64,
-        felt_ns: [
+        latency_ns: [
             of(0.5),
             of(0.9),
             of(0.99),
             of(0.999),
-            merged.felt.max().and_then(known),
+            merged.latency.max().and_then(known),
         ],
         errors: 1.0 - merged.right as f64 / merged.intended.max(1) as f64,
         busy: merged.busy,
@@ -222,7 +222,7 @@ fn table(points: &[Point]) -> String {
             "{:>12} {:>12.1}",
             point.rate_per_s, point.answered_per_s
         );
-        for ns in point.felt_ns {
+        for ns in point.latency_ns {
             let _ = write!(
                 text,
                 " {:>10}",
@@ -262,7 +262,7 @@ fn csv(points: &[Point]) -> String {
     let knee = knee_of(points);
     for (at, point) in points.iter().enumerate() {
         let _ = write!(text, "{},{:.1}", point.rate_per_s, point.answered_per_s);
-        for ns in point.felt_ns {
+        for ns in point.latency_ns {
             let _ = write!(
                 text,
                 ",{}",
@@ -283,11 +283,11 @@ fn csv(points: &[Point]) -> String {
 
 fn report(wanted: &Wanted, points: &[Point]) -> CurveReport {
     let one = |point: &Point| {
-        let [p50, p90, p99, p99_9, max] = point.felt_ns;
+        let [p50, p90, p99, p99_9, max] = point.latency_ns;
         PointReport {
             rate_per_s: point.rate_per_s,
             answered_per_s: point.answered_per_s,
-            felt_ns: FeltReport {
+            latency_ns: LatencyReport {
                 p50,
                 p90,
                 p99,

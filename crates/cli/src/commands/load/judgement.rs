@@ -40,11 +40,11 @@ impl Judgement {
     pub fn new(outcome: &Outcome, rate: Rate) -> Self {
         let instrument = &outcome.result.instrument;
         let fitness = Fitness::default();
-        let felt = median(outcome.felt());
+        let latency = median(outcome.latency());
         let ours = OursReport {
             fit: true,
             lateness_limit_ns: fitness.lateness_limit_ns(median(outcome.service())),
-            lateness_share: share(instrument.lateness.p50_ns, felt),
+            lateness_share: share(instrument.lateness.p50_ns, latency),
             lateness_share_on_average: on_average(outcome),
             worker_busy: worker_busy(outcome),
             cpu_per_exchange_ns: cpu_per_exchange(outcome),
@@ -52,7 +52,7 @@ impl Judgement {
             calibration: instrument.calibration,
             calibrated_share: instrument
                 .calibration
-                .and_then(|null| share(null.felt.p50_ns, felt)),
+                .and_then(|null| share(null.latency.p50_ns, latency)),
         };
         let mut warnings = unfit(&ours, &fitness, outcome);
         let fit = warnings.is_empty();
@@ -81,10 +81,10 @@ fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {
     Some(part_ns? as f64 / whole_ns as f64)
 }
 
-/// Means add up where quantiles do not: this is the share of all the time felt.
+/// Means add up where quantiles do not: this is the share of all response time.
 fn on_average(outcome: &Outcome) -> Option<f64> {
-    let felt = outcome.felt_by_all()?.mean_ns().filter(|&ns| ns > 0.0)?;
-    Some((outcome.lateness()?.mean_ns()? / felt).min(1.0))
+    let latency = outcome.latency_by_all()?.mean_ns().filter(|&ns| ns > 0.0)?;
+    Some((outcome.lateness()?.mean_ns()? / latency).min(1.0))
 }
 
 fn worker_busy(outcome: &Outcome) -> Option<Vec<f64>> {
@@ -122,7 +122,7 @@ fn unfit(ours: &OursReport, fitness: &Fitness, outcome: &Outcome) -> Vec<String>
     });
     if let Some((name, ns)) = judged.filter(|&(_, ns)| ns > ours.lateness_limit_ns) {
         reasons.push(format!(
-            "the generator was late: lateness {name} is {}, more than the {} allowed, so felt is longer than the target \
+            "the generator was late: lateness {name} is {}, more than the {} allowed, so latency is longer than the target \
              made it; give it a core of its own, or more --workers",
             time(ns),
             time(ours.lateness_limit_ns)

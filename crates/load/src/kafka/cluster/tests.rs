@@ -334,6 +334,6 @@ fn a_topic_that_comes_a_little_later_is_found() {
     sim.run_until(S + 900 * MS);
     assert!(sim.engine.client().cluster.is_open());
     assert_eq!(sim.engine.client().cluster.problem(), None);
-    let felt = sim.observed().of(Quantity::Felt, "");
-    assert!(!felt.is_empty());
+    let latency = sim.observed().of(Quantity::Latency, "");
+    assert!(!latency.is_empty());
 }

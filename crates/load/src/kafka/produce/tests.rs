@@ -114,7 +114,7 @@ fn all_were_taken(sim: &Sim<Produce, Brokers>, records: u64) {
 }
 
 #[test]
-fn records_linger_together_and_each_is_felt_from_its_own_start() {
+fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
     let mut sim = sim(
         plan(Idempotence::On),
         Brokers::new(&[1, 2], 3),
@@ -132,8 +132,8 @@ fn records_linger_together_and_each_is_felt_from_its_own_start() {
     );
     let linger = counts.waits[WaitCause::Linger as usize];
     assert!(linger.count > 3900, "{linger:?}");
-    let felt = sim.observed().of(Quantity::Felt, "");
-    let (least, most) = (felt[0], felt[felt.len() * 99 / 100]);
+    let latency = sim.observed().of(Quantity::Latency, "");
+    let (least, most) = (latency[0], latency[latency.len() * 99 / 100]);
     assert!(
         (MS..=2 * MS).contains(&least),
         "{least}: the last record of a batch waits for the broker alone"

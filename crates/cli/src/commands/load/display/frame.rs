@@ -76,7 +76,7 @@ impl State {
         }
         // Under a thousand answers a second there is no 99th percentile: its largest answer stands in.
         self.p99s
-            .push_back(sample.felt_p99_ns.or(sample.felt_max_ns));
+            .push_back(sample.latency_p99_ns.or(sample.latency_max_ns));
     }
 
     /// All lines, none wider than `width` where words can be left out.
@@ -93,10 +93,10 @@ impl State {
                 quantity::percent(n as f64 / self.done.max(1) as f64)
             )),
         };
-        let felt = [
-            format!("p50 {}", time(sample.felt_p50_ns)),
-            format!("p99 {}", paint.strong(&time(sample.felt_p99_ns))),
-            format!("max {}", time(sample.felt_max_ns)),
+        let latency = [
+            format!("p50 {}", time(sample.latency_p50_ns)),
+            format!("p99 {}", paint.strong(&time(sample.latency_p99_ns))),
+            format!("max {}", time(sample.latency_max_ns)),
         ];
         let rate = [
             self.rate(paint),
@@ -112,7 +112,7 @@ impl State {
             paint.strong(&self.words),
             self.progress(width, paint),
             line("rate", &rate),
-            line("felt", &felt),
+            line("latency", &latency),
             line("errors", &wrong),
             self.spark(width, paint),
         ]
@@ -122,12 +122,12 @@ impl State {
     pub fn line(&self) -> String {
         let sample = &self.last;
         format!(
-            "{} · {} · felt p50 {}, p99 {}, max {} · errors {} · late p99 {} · {} in flight",
+            "{} · {} · latency p50 {}, p99 {}, max {} · errors {} · late p99 {} · {} in flight",
             quantity::span(sample.offset_ns),
             self.rate(Paint(tare_report::terminal::Colour::Off)),
-            time(sample.felt_p50_ns),
-            time(sample.felt_p99_ns),
-            time(sample.felt_max_ns),
+            time(sample.latency_p50_ns),
+            time(sample.latency_p99_ns),
+            time(sample.latency_max_ns),
             self.errors,
             time(sample.lateness_p99_ns),
             sample.in_flight,
@@ -254,9 +254,9 @@ mod tests {
             length_ns: S,
             right: 1990,
             errors: 10,
-            felt_p50_ns: Some(210_000),
-            felt_p99_ns: Some(500_000 * second),
-            felt_max_ns: Some(9_000_000),
+            latency_p50_ns: Some(210_000),
+            latency_p99_ns: Some(500_000 * second),
+            latency_max_ns: Some(9_000_000),
             in_flight: 3,
             connections: 50,
             ..Sample::default()
@@ -326,7 +326,7 @@ mod tests {
     fn a_log_gets_it_in_one_line_with_a_dash_for_what_is_not_known() {
         let mut state = state(0, 10);
         state.add(&Sample {
-            felt_p99_ns: None,
+            latency_p99_ns: None,
             ..sample(3)
         });
         let line = state.line();

@@ -8,7 +8,7 @@ use tare_schema::load::LoadSpec;
 use crate::commands::load::throughput;
 
 /// The columns, in the order of the fields of a sample.
-const HEAD: &str = "offset_s,length_s,intended,released,right,errors,felt_p50_ns,felt_p99_ns,felt_max_ns,\
+const HEAD: &str = "offset_s,length_s,intended,released,right,errors,latency_p50_ns,latency_p99_ns,latency_max_ns,\
 lateness_p99_ns,in_flight,connections";
 
 /// Further ones of a load whose exchanges carry records.
@@ -34,9 +34,9 @@ pub fn write(file: impl Write, load: &LoadSpec, samples: &[Sample]) -> std::io::
             s.released,
             s.right,
             s.errors,
-            missing(s.felt_p50_ns),
-            missing(s.felt_p99_ns),
-            missing(s.felt_max_ns),
+            missing(s.latency_p50_ns),
+            missing(s.latency_p99_ns),
+            missing(s.latency_max_ns),
             missing(s.lateness_p99_ns),
             s.in_flight,
             s.connections
@@ -118,7 +118,7 @@ mod tests {
     fn every_field_of_a_sample_has_its_column_and_a_missing_one_is_empty() {
         let sample = Sample {
             offset_ns: 1_500_000_000,
-            felt_p50_ns: Some(7),
+            latency_p50_ns: Some(7),
             connections: 3,
             ..Sample::default()
         };

@@ -1,6 +1,6 @@
 //! A result as Fortio 1.68 writes it (`fortio load -json`), for Fortio's own UI and whatever else reads that shape.
 //!
-//! Fortio's duration is what one of its threads waited for a call: our `service`, over every exchange as there. `felt`,
+//! Fortio's duration is what one of its threads waited for a call: our `service`, over every exchange as there. `latency`,
 //! which Fortio does not have, stands in the labels. What Tare does not measure (sizes of single answers) has a count of 0.
 
 use std::collections::BTreeMap;
@@ -177,16 +177,16 @@ pub fn result(plan: &LoadPlan, url: &str, outcome: &Outcome) -> FortioResult {
     }
 }
 
-/// Fortio has no `felt`: without it a stall would look as harmless as there.
+/// Fortio has no `latency`: without it a stall would look as harmless as there.
 fn labels(outcome: &Outcome) -> String {
-    let felt = outcome.felt();
-    let of = |q| match felt.as_ref().map(|felt| felt.quantile(q)) {
+    let latency = outcome.latency();
+    let of = |q| match latency.as_ref().map(|latency| latency.quantile(q)) {
         Some(Quantile::Exact(ns) | Quantile::Above(ns)) => {
             quantity::value(Unit::Nanoseconds, ns as f64)
         }
         Some(Quantile::TooFew) | None => quantity::MISSING.to_owned(),
     };
-    format!("tare felt p50 {}, p99 {}", of(0.5), of(0.99))
+    format!("tare latency p50 {}, p99 {}", of(0.5), of(0.99))
 }
 
 /// As Fortio makes it: time and labels, of letters, digits and `_`. Its UI takes it for the name of the file.

@@ -24,12 +24,12 @@ pub fn report(
         .map(|(tag, latencies)| (tag.clone(), figures(latencies)))
         .collect();
     for (tag, latencies) in [
-        ("all.felt", outcome.felt()),
+        ("all.latency", outcome.latency()),
         ("all.service", outcome.service()),
     ] {
         latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), figures(&latencies))));
     }
-    for quantity in ["felt", "service"] {
+    for quantity in ["latency", "service"] {
         for (status, latencies) in outcome.by_status(quantity) {
             latency_ns.insert(format!("all.{quantity}.{status}"), figures(&latencies));
         }

@@ -58,12 +58,12 @@ fn produced(outcome: &Outcome) -> String {
     let result = &outcome.result;
     let sent = result.answered_in_window.right;
     let value_bytes = throughput::value_bytes(result).unwrap_or_default();
-    let felt = outcome.felt();
+    let latency = outcome.latency();
     let of = |value: &dyn Fn(&Latencies) -> Option<f64>| {
-        let ns = felt.as_ref().and_then(value);
+        let ns = latency.as_ref().and_then(value);
         ns.map_or_else(String::new, |ns| format!("{:.3}", ns / 1e6))
     };
-    let quantile = |q: f64| of(&|felt| exact(felt.quantile(q)));
+    let quantile = |q: f64| of(&|latency| exact(latency.quantile(q)));
     [
         time(result.window_start_unix_us),
         time(result.window_start_unix_us + result.window_ns / 1000),
@@ -71,7 +71,7 @@ fn produced(outcome: &Outcome) -> String {
         per_s(sent as f64, result.window_ns),
         per_s(sent as f64 * value_bytes / MIB, result.window_ns),
         of(&Latencies::mean_ns),
-        of(&|felt| felt.max().and_then(exact)),
+        of(&|latency| latency.max().and_then(exact)),
         quantile(0.5),
         quantile(0.95),
         quantile(0.99),

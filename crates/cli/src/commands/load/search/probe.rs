@@ -19,7 +19,7 @@ const WARMUP: Duration = Duration::from_millis(500);
 /// How soon an order to end is noticed.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// Later than this share of what was felt, both as p99, and than [`LATE_NS`], we are the limit.
+/// Later than this share of the latency, both as p99, and than [`LATE_NS`], we are the limit.
 const LATE_SHARE: f64 = 0.1;
 const LATE_NS: f64 = 100_000.0;
 /// Busier than this, spinning apart, a worker is the limit.
@@ -106,16 +106,16 @@ pub fn judge(
     (outcome, hope): &(Outcome, Hope),
 ) -> anyhow::Result<Told> {
     let result = &outcome.result;
-    let felt = felt(outcome)?;
-    let felt_right = match outcome.felt() {
+    let latency = latency(outcome)?;
+    let latency_right = match outcome.latency() {
         Some(right) => right,
         None => Latencies::new(Range::default()).context("cannot make a histogram")?,
     };
     let answered = result.answered_in_window;
     let per_s = |count: u64| count as f64 * 1e9 / result.window_ns.max(1) as f64;
     let tried = Tried {
-        felt: &felt,
-        felt_right: &felt_right,
+        latency: &latency,
+        latency_right: &latency_right,
         exchanges: result.intended,
         wrong: result.intended.saturating_sub(result.right),
         asked_per_s: rate_per_s,
@@ -147,15 +147,15 @@ pub fn judge(
     })
 }
 
-/// What was felt, over all outcomes.
-pub fn felt(outcome: &Outcome) -> anyhow::Result<Latencies> {
-    let mut felt = Latencies::new(Range::default()).context("cannot make a histogram")?;
-    let is_felt =
-        |tag: &str| tag == "client.request.felt" || tag.starts_with("client.request.felt.");
-    for (_, latencies) in outcome.totals.iter().filter(|(tag, _)| is_felt(tag)) {
-        felt.merge(latencies).context("cannot merge histograms")?;
+/// Latencies over all outcomes.
+pub fn latency(outcome: &Outcome) -> anyhow::Result<Latencies> {
+    let mut latency = Latencies::new(Range::default()).context("cannot make a histogram")?;
+    let is_latency =
+        |tag: &str| tag == "client.request.latency" || tag.starts_with("client.request.latency.");
+    for (_, latencies) in outcome.totals.iter().filter(|(tag, _)| is_latency(tag)) {
+        latency.merge(latencies).context("cannot merge histograms")?;
     }
-    Ok(felt)
+    Ok(latency)
 }
 
 /// Share of a core that the busiest worker used, spinning apart.
@@ -170,13 +170,13 @@ pub fn busiest(outcome: &Outcome) -> f64 {
 pub fn ours(outcome: &Outcome) -> Option<String> {
     let result = &outcome.result;
     let ours = &result.instrument;
-    // What is late by far less than what was felt is not why it was felt.
-    let p99_ns = felt(outcome).ok().map(|felt| felt.quantile(0.99));
-    let felt_ns = match p99_ns {
+    // What is late by far less than the latency is not why it was latency.
+    let p99_ns = latency(outcome).ok().map(|latency| latency.quantile(0.99));
+    let latency_ns = match p99_ns {
         Some(Quantile::Exact(ns) | Quantile::Above(ns)) => ns as f64,
         Some(Quantile::TooFew) | None => 0.0,
     };
-    let late_ns = LATE_NS.max(felt_ns * LATE_SHARE);
+    let late_ns = LATE_NS.max(latency_ns * LATE_SHARE);
     if let Some(p99_ns) = ours.lateness.p99_ns.filter(|&ns| ns as f64 > late_ns) {
         return Some(format!(
             "the generator started requests late: p99 {}",

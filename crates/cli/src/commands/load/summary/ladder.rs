@@ -37,17 +37,17 @@ pub(super) fn figure(quantile: Quantile) -> String {
     }
 }
 
-/// Percentiles of what was felt, of what the other side took, and of our own lateness.
+/// Percentiles of latency, response time, service time, and our own lateness.
 pub(super) fn latencies(page: &mut Page, outcome: &Outcome) {
     let mut columns: Vec<(String, Latencies)> = Vec::new();
     let mut add = |name: &str, latencies: Option<Latencies>| {
         columns.extend(latencies.map(|latencies| (name.to_owned(), latencies)));
     };
-    add("felt", outcome.felt());
+    add("latency", outcome.latency());
     add("service", outcome.service());
     // What a transport adds: connecting, handshakes.
     for (quantity, latencies) in outcome.sums(|tag| {
-        let is_usual = ["felt", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
+        let is_usual = ["latency", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
         (!is_usual && tag.class.is_none()).then_some(tag.quantity)
     }) {
         add(quantity, Some(latencies));
@@ -56,9 +56,9 @@ pub(super) fn latencies(page: &mut Page, outcome: &Outcome) {
     for group in columns.chunks(((page.width - NAME) / COLUMN).max(1)) {
         table(page, group);
     }
-    if outcome.felt().is_some() {
+    if outcome.latency().is_some() {
         page.faint(
-            "felt: from the intended start to the kernel's receipt of the answer, what a user feels; service: from sending \
+            "latency: from the intended start to the kernel's receipt of the answer, what a user feels; service: from sending \
              on, what the other side took. Right answers; – where fewer than ten lie beyond.",
         );
     }
@@ -99,21 +99,21 @@ fn table(page: &mut Page, columns: &[(String, Latencies)]) {
     row("count", &|latencies| latencies.count().to_string());
 }
 
-/// Rows of equal ratio from the smallest to the largest answer felt.
+/// Rows of equal ratio from the smallest to the largest latency.
 pub(super) fn histogram(page: &mut Page, outcome: &Outcome) {
-    let Some(felt) = outcome.felt() else {
+    let Some(latency) = outcome.latency() else {
         return;
     };
     let (Some(min_ns), Some(max_ns)) = (
-        felt.min_ns(),
-        felt.buckets().map(|(_, high, _)| high).last(),
+        latency.min_ns(),
+        latency.buckets().map(|(_, high, _)| high).last(),
     ) else {
         return;
     };
     let low = min_ns.max(1) as f64;
     let ratio = ((max_ns as f64 / low).ln() / ROWS as f64).max(1e-9);
     let mut rows = [0_u64; ROWS];
-    for (lowest, _, count) in felt.buckets() {
+    for (lowest, _, count) in latency.buckets() {
         let at = ((lowest.max(1) as f64 / low).ln() / ratio) as usize;
         rows[at.min(ROWS - 1)] += count;
     }
@@ -127,7 +127,7 @@ pub(super) fn histogram(page: &mut Page, outcome: &Outcome) {
         let line = format!(
             "≤ {:>9} {count:>10} {:>8.3} %  {bar}",
             quantity::value(Unit::Nanoseconds, to_ns),
-            below as f64 * 100.0 / felt.count() as f64,
+            below as f64 * 100.0 / latency.count() as f64,
         );
         page.plain(line.trim_end());
     }
@@ -152,7 +152,7 @@ pub(super) fn bar(count: u64, most: u64, width: usize) -> String {
 /// Each request, when there are several.
 pub(super) fn requests(page: &mut Page, outcome: &Outcome) {
     let by_request = outcome.sums(|tag| {
-        (tag.quantity == "felt" && tag.class.is_none())
+        (tag.quantity == "latency" && tag.class.is_none())
             .then_some(tag.request)
             .flatten()
     });
@@ -163,7 +163,7 @@ pub(super) fn requests(page: &mut Page, outcome: &Outcome) {
     let name_width = widest.unwrap_or(0).clamp(8, 24);
     let head = format!(
         "{:<name_width$} {:>9} {:>10} {:>10} {:>10}",
-        "felt, of", "right", "p50", "p99", "max"
+        "latency, of", "right", "p50", "p99", "max"
     );
     let head = page.paint.strong(&head);
     page.plain(&head);
@@ -183,14 +183,14 @@ pub(super) fn requests(page: &mut Page, outcome: &Outcome) {
 
 /// Right answers by the class of their status, when there are several.
 pub(super) fn statuses(page: &mut Page, outcome: &Outcome) {
-    let felt = outcome.by_status("felt");
-    if felt.len() < 2 {
+    let latency = outcome.by_status("latency");
+    if latency.len() < 2 {
         return;
     }
     let service = outcome.by_status("service");
     let head = format!(
         "{:<9} {:>9} {:>10} {:>10} {:>10} {:>12} {:>10}",
-        "by status", "right", "felt p50", "p99", "max", "service p50", "p99"
+        "by status", "right", "latency p50", "p99", "max", "service p50", "p99"
     );
     let head = page.paint.strong(&head);
     page.plain(&head);
@@ -200,16 +200,16 @@ pub(super) fn statuses(page: &mut Page, outcome: &Outcome) {
             |latencies| figure(latencies.quantile(q)),
         )
     };
-    for (class, felt) in &felt {
+    for (class, latency) in &latency {
         let service = service.get(class);
-        let max = felt
+        let max = latency
             .max()
             .map_or_else(|| quantity::MISSING.to_owned(), figure);
         page.plain(&format!(
             "{class:<9} {:>9} {:>10} {:>10} {max:>10} {:>12} {:>10}",
-            felt.count(),
-            figure(felt.quantile(0.5)),
-            figure(felt.quantile(0.99)),
+            latency.count(),
+            figure(latency.quantile(0.5)),
+            figure(latency.quantile(0.99)),
             at(service, 0.5),
             at(service, 0.99),
         ));

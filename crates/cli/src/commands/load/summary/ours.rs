@@ -27,8 +27,8 @@ fn spread(spread: Spread) -> String {
 /// All of it.
 pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
     let instrument = &outcome.result.instrument;
-    if let Some(Quantile::Exact(felt) | Quantile::Above(felt)) =
-        outcome.felt().map(|felt| felt.quantile(0.5))
+    if let Some(Quantile::Exact(latency) | Quantile::Above(latency)) =
+        outcome.latency().map(|latency| latency.quantile(0.5))
     {
         let lag = match ours.stamped_by_kernel {
             Some(share) if share > 0.99 => {
@@ -40,8 +40,8 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
         page.line(
             "our share",
             &format!(
-                "of the felt p50 of {}, {} were ours (lateness, {}); on average {}{lag}",
-                time(Some(felt)),
+                "of the latency p50 of {}, {} were ours (lateness, {}); on average {}{lag}",
+                time(Some(latency)),
                 time(instrument.lateness.p50_ns),
                 percent(ours.lateness_share),
                 percent(ours.lateness_share_on_average),
@@ -127,5 +127,5 @@ fn calibrated(null: &Calibration, ours: &OursReport) -> String {
         }
         _ => String::new(),
     };
-    format!("on this machine {pace}: {}{share}", spread(null.felt))
+    format!("on this machine {pace}: {}{share}", spread(null.latency))
 }

@@ -27,11 +27,11 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
     );
     let by_class = by_class(&result.outcomes);
     let all: u64 = by_class.values().map(|seen| seen.count).sum();
-    let felt = outcome.sums(|tag| (tag.quantity == "felt").then_some(tag.class.unwrap_or("right")));
+    let latency = outcome.sums(|tag| (tag.quantity == "latency").then_some(tag.class.unwrap_or("right")));
     let is_plain = by_class.len() == 1 && by_class.contains_key("right");
     for (class, seen) in by_class.iter().filter(|_| !is_plain) {
-        let latency = felt.get(class).map_or_else(String::new, |felt| {
-            format!("p50 {:>9}", figure(felt.quantile(0.5)))
+        let latency = latency.get(class).map_or_else(String::new, |latency| {
+            format!("p50 {:>9}", figure(latency.quantile(0.5)))
         });
         let bar = bar(seen.count, all, BAR_WIDTH);
         let line = format!(
