@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 use tare_load::StopHandle;
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Acks, Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Spin, Stop, Transport,
+    Acks, Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
+    LoadPlan, LoadSpec, Mix, Pacing, ProduceSpec, Reach, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,6 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             host: "localhost".into(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: LoadSpec {
             pacing,
             stop: Stop::Count {
@@ -59,6 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             timeout_ns: 30_000_000_000,
             workers: 1,
             spin: Spin::Bounded,
+            sched: Sched::Auto,
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
             client: ClientSpec::KafkaProduce {

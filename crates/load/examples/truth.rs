@@ -20,8 +20,8 @@ use tare_load::http1::pool::Pool;
 use tare_load::{Progress, StopHandle, run_over};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
+    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 /// The first ones meet cold caches on both sides, alike with and without delay, but not equally many of all.
@@ -162,6 +162,8 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             host: address.to_string(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: LoadSpec {
             pacing: Pacing::Constant { rate_per_s },
             stop: Stop::Duration {
@@ -171,6 +173,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             timeout_ns: 20_000_000_000,
             workers: 1,
             spin: Spin::Bounded,
+            sched: Sched::Auto,
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
             connections: ConnectionRules::default(),

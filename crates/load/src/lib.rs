@@ -70,3 +70,4 @@ pub use generator::{
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;
+pub use worker::Precedence;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Spin, Stop, ThinkSpread, Transport,
+    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Sched, Spin, Stop, ThinkSpread, Transport,
 };
 use thiserror::Error;
 
@@ -73,6 +73,8 @@ impl Load {
                 host,
             },
             reach: Reach::Public,
+            cores: Cores::Shared,
+            cpu_per_exchange_ns: None,
             load: LoadSpec {
                 pacing: Pacing::Max,
                 stop: Stop::Duration {
@@ -82,6 +84,7 @@ impl Load {
                 timeout_ns: nanoseconds(Duration::from_secs(10)),
                 workers: 1,
                 spin: Spin::Bounded,
+                sched: Sched::Auto,
                 sample_every_ns: nanoseconds(Duration::from_secs(1)),
                 transport: Transport::Tcp,
                 client: ClientSpec::Http1 {

@@ -1,8 +1,8 @@
-//! The system calls that no safe library offers: kernel receive stamps, and waiting for signals.
+//! The system calls that no safe library offers: kernel receive stamps, real-time scheduling, and waiting for signals.
 
 #![expect(
     unsafe_code,
-    reason = "recvmsg with SCM_TIMESTAMPNS, setsockopt and signal masks have no safe wrapper"
+    reason = "recvmsg with SCM_TIMESTAMPNS, setsockopt, sched_setscheduler and signal masks have no safe wrapper"
 )]
 
 use std::io;
@@ -150,6 +150,17 @@ pub fn wait_for_events(
     // SAFETY: the kernel wrote this many events into the spare capacity.
     unsafe { events.set_len(taken) };
     Ok(())
+}
+
+/// Puts the calling thread before all ordinary ones: `SCHED_FIFO` of the lowest priority. What it starts is ordinary again.
+///
+/// # Errors
+/// As `sched_setscheduler`: without `CAP_SYS_NICE`, or in a control group without real-time budget.
+pub fn run_in_real_time() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread; the pointer is to a live value.
+    check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
 }
 
 /// The signals that end a load: interrupt and terminate.

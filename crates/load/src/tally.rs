@@ -19,7 +19,8 @@ pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Quantity {
-    /// `arrived − intended`.
+    /// `arrived − released`, where `arrived − intended` is in the same bucket; the ledger adds that, so that a punctual start costs
+    /// one observation.
     Latency = 0,
     /// `arrived − sent`.
     Service = 1,
@@ -42,10 +43,14 @@ pub enum Quantity {
     EndToEnd = 9,
     /// Of a record: from the time that it says to its arrival.
     Age = 10,
+    /// `arrived − released`, where `arrived − intended` is in another bucket.
+    LatencyApart = 11,
+    /// `arrived − intended`, where it is not that of [`Quantity::Latency`].
+    Response = 12,
 }
 
 impl Quantity {
-    const ALL: [Quantity; 11] = [
+    const ALL: [Quantity; 13] = [
         Quantity::Latency,
         Quantity::Service,
         Quantity::Lateness,
@@ -57,6 +62,8 @@ impl Quantity {
         Quantity::ServiceInParts,
         Quantity::EndToEnd,
         Quantity::Age,
+        Quantity::LatencyApart,
+        Quantity::Response,
     ];
 }
 

@@ -12,8 +12,8 @@ use rig::nginx::Nginx;
 use tare_load::{LoadError, Outcome, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, CallSpec, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus,
-    LoadPlan, LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
+    Body, CallSpec, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
+    LoadPlan, LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 fn measure(
@@ -32,6 +32,8 @@ fn measure(
             host: "localhost".into(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: LoadSpec {
             pacing: Pacing::Max,
             stop: Stop::Count { exchanges },
@@ -39,6 +41,7 @@ fn measure(
             timeout_ns: 10_000_000_000,
             workers: 1,
             spin: Spin::Off,
+            sched: Sched::Auto,
             sample_every_ns: 1_000_000_000,
             transport: Transport::Tcp,
             connections: ConnectionRules::default(),

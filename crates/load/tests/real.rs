@@ -12,9 +12,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
-use tare_load::{AgentError, LoadError, Progress, StopHandle, abort_when_unread, run, run_agent};
+use tare_load::{
+    AgentError, LoadError, Precedence, Progress, StopHandle, abort_when_unread, run, run_agent,
+};
 use tare_schema::agent::{AgentMessage, Ended, Fault};
-use tare_schema::load::{ClientSpec, LoadPlan, Pacing, Spin, Stop, ThinkSpread};
+use tare_schema::load::{ClientSpec, Cores, LoadPlan, Pacing, Sched, Spin, Stop, ThinkSpread};
 
 #[test]
 fn a_constant_rate_by_count_sends_exactly_that_many() {
@@ -110,24 +112,34 @@ fn spinning_before_starts_changes_no_count() {
     plan.load.spin = Spin::Bounded;
     let outcome = measure(&plan);
     assert_eq!(outcome.result.right, 100);
-    assert!(outcome.result.instrument.spun_ns <= outcome.result.instrument.cpu_ns.max(1));
+    let ours = &outcome.result.instrument;
+    assert!(ours.worker_spun_ns.iter().sum::<u64>() <= ours.cpu_ns.max(1));
 }
 
 #[test]
 fn workers_precede_their_neighbours_where_they_may_and_the_result_says_so() {
-    use rustix::process::{getpriority_process, setpriority_process};
-    // The niceness of a thread is its own: this one finds out what a worker would be given.
+    use rustix::process::getpriority_process;
     let own = getpriority_process(None).unwrap();
-    let given = std::thread::spawn(move || match setpriority_process(None, -10) {
-        Ok(()) if own == 0 => -10,
-        _ => own,
-    });
     let server = Server::answering(OK);
-    let outcome = measure(&plan(server.address));
-    assert_eq!(
-        outcome.result.instrument.niceness,
-        Some(given.join().unwrap())
-    );
+    for (cores, sched, precedence) in [
+        (Cores::Shared, Sched::Auto, Precedence::Niceness),
+        (Cores::Own, Sched::Normal, Precedence::Niceness),
+        (Cores::Own, Sched::Auto, Precedence::Fifo),
+        (Cores::Shared, Sched::Fifo, Precedence::Fifo),
+    ] {
+        let mut plan = plan(server.address);
+        (plan.cores, plan.load.sched) = (cores, sched);
+        // It is a thread's own: this one finds out what a worker is given here.
+        let given = std::thread::spawn(move || precedence.take());
+        let expected = given.join().unwrap();
+        let outcome = measure(&plan);
+        assert_eq!(
+            outcome.result.instrument.scheduled,
+            Some(expected),
+            "{sched:?}"
+        );
+        assert_eq!(outcome.result.right, 100);
+    }
     assert_eq!(getpriority_process(None).unwrap(), own, "nobody else's");
 }
 

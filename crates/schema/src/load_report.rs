@@ -21,8 +21,8 @@ pub struct LoadReport {
     pub plan: LoadPlan,
     /// The rate as asked and as it was.
     pub rate: RateReport,
-    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency` and `all.service`
-    /// over the right answers to every request, and `all.latency.2xx`, `all.service.3xx` … by the class of their status.
+    /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency`, `all.response`
+    /// and `all.service` over the right answers to every request, and `all.latency.2xx`, `all.service.3xx` … by the class of their status.
     pub latency_ns: BTreeMap<String, LatencyReport>,
     /// What of this was the generator.
     pub ours: OursReport,
@@ -92,16 +92,12 @@ pub enum Figure {
 /// What of a result was the generator, and whether that was little enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OursReport {
-    /// Whether every limit of ours was kept: lateness, CPU of the workers, arrivals released, stamps.
+    /// Whether every limit of ours was kept: bunched arrivals, arrivals released, CPU of the workers, stamps.
     pub fit: bool,
-    /// The lateness that is allowed at the 99th percentile, by the same rule as in experiments.
-    pub lateness_limit_ns: u64,
-    /// Median lateness as a share of the median of `latency`.
-    pub lateness_share: Option<f64>,
-    /// Mean lateness as a share of the mean of `latency`, over every exchange that ended.
-    pub lateness_share_on_average: Option<f64>,
-    /// CPU of each worker thread as a share of a core within the window; null for a window without length.
-    pub worker_busy: Option<Vec<f64>>,
+    /// Share of the arrivals that left in a burst behind a late wake-up; null where no schedule says when to start.
+    pub bunched_share: Option<f64>,
+    /// CPU of each worker thread without its spinning, as a share of the window; empty for a window without length.
+    pub worker_busy: Vec<f64>,
     /// CPU of the generator for an exchange.
     pub cpu_per_exchange_ns: Option<f64>,
     /// Share of the answers that the kernel stamped.

@@ -77,6 +77,8 @@ pub struct PointReport {
     pub answered_per_s: f64,
     /// Latencies over all outcomes.
     pub latency_ns: LatencyReport,
+    /// Response times over all outcomes, from the intended start.
+    pub response_ns: LatencyReport,
     /// Share of the exchanges without a right answer.
     pub errors: f64,
     /// Share of a core that the generator's busiest worker used, spinning apart.

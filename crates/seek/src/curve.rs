@@ -23,6 +23,8 @@ pub struct Point {
     pub answered_per_s: f64,
     /// p50, p90, p99, p99.9 and the maximum of the latency, in ns, as far as the counts carry them.
     pub latency_ns: [Option<u64>; 5],
+    /// The same of the response time, from the intended start.
+    pub response_ns: [Option<u64>; 5],
     /// Share of the exchanges without a right answer.
     pub errors: f64,
     /// Share of a core that the generator's busiest worker used, spinning apart.

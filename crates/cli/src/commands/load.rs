@@ -82,7 +82,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     files.write(&wanted.plan, &target.url, &outcome, &samples)?;
     let rate = Rate::new(&wanted.plan.load.pacing, &outcome.result);
-    let judgement = Judgement::new(&outcome, rate);
+    let judgement = Judgement::new(&outcome, rate, wanted.plan.load.sched);
     let assertions: Vec<AssertionReport> = asserted(&args)
         .iter()
         .map(|assertion| assertion.judge(&outcome, rate))

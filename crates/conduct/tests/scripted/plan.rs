@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing,
-    RequestSpec, Spin, Stop, Transport,
+    RequestSpec, Sched, Spin, Stop, Transport,
 };
 use tare_schema::metric::Metric;
 use tare_schema::plan::*;
@@ -21,6 +21,7 @@ pub fn plan() -> Plan {
         timeout_ns: 1_000_000_000,
         workers: 1,
         spin: Spin::Off,
+        sched: Sched::Auto,
         sample_every_ns: 1_000_000_000,
         transport: Transport::Tcp,
         connections: ConnectionRules::default(),

@@ -130,6 +130,19 @@ impl Times {
         index
     }
 
+    /// Mean distance of the starts before this time; `None` when there are none.
+    #[must_use]
+    pub fn mean_gap_ns(&self, until_ns: u64) -> Option<u64> {
+        let until_ns = until_ns.min(self.length_ns());
+        let starts = match self {
+            Times::Random(random) => random.profile().count_until(until_ns) as u64,
+            Times::Even { .. } | Times::Profile(_) | Times::Recorded(_) => {
+                self.first_from(until_ns)
+            }
+        };
+        until_ns.checked_div(starts)
+    }
+
     /// When the schedule itself is over; [`NEVER`] if it goes on for ever.
     #[must_use]
     pub fn length_ns(&self) -> u64 {

@@ -8,10 +8,10 @@ use super::choice::Choice;
 use super::counts::Counts;
 use super::sessions::SessionWindow;
 use super::tickets::{Exchange, Tickets};
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, NEVER};
 use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
 use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, Run, StampSource, Ticket};
-use crate::tally::{Part, Quantity, Series, Tally};
+use crate::tally::{Part, Quantity, Series, Tally, bucket_of};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -35,6 +35,7 @@ pub struct Book {
     start_ns: u64,
     window_start_ns: u64,
     session_window: SessionWindow,
+    bunched_after_ns: u64,
 }
 
 impl Book {
@@ -62,7 +63,15 @@ impl Book {
             start_ns: 0,
             window_start_ns: 0,
             session_window: SessionWindow::Timed,
+            bunched_after_ns: NEVER,
         }
+    }
+
+    /// Counts exchanges that are released later than this as bunched.
+    #[must_use]
+    pub fn counting_bunched(mut self, after_ns: u64) -> Self {
+        self.bunched_after_ns = after_ns;
+        self
     }
 
     /// Fixes when the load starts.
@@ -413,8 +422,19 @@ impl Book {
             quantity,
         };
         let tally = &mut self.tally;
-        let latency_ns = ended.arrived_ns.saturating_sub(intended_ns);
-        tally.record_times(times, of(Quantity::Latency, request, class), latency_ns);
+        let lateness_ns = released_ns.saturating_sub(intended_ns);
+        let latency_ns = ended.arrived_ns.saturating_sub(released_ns);
+        let response_ns = ended.arrived_ns.saturating_sub(intended_ns);
+        if bucket_of(latency_ns) == bucket_of(response_ns) {
+            tally.record_times(times, of(Quantity::Latency, request, class), latency_ns);
+        } else {
+            tally.record_times(
+                times,
+                of(Quantity::LatencyApart, request, class),
+                latency_ns,
+            );
+            tally.record_times(times, of(Quantity::Response, request, class), response_ns);
+        }
         if let Some(sent_ns) = done.sent_ns {
             let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
             if first_ns == 0 || first_ns == ended.arrived_ns {
@@ -429,11 +449,7 @@ impl Book {
                 tally.record_times(times, of(Quantity::FirstByte, request, class), to_first_ns);
             }
         }
-        tally.record_times(
-            times,
-            of(Quantity::Lateness, 0, 0),
-            released_ns.saturating_sub(intended_ns),
-        );
+        tally.record_times(times, of(Quantity::Lateness, 0, 0), lateness_ns);
         if ended.source != StampSource::Event {
             tally.record_times(
                 times,
@@ -450,6 +466,9 @@ impl Book {
             waits.total_ns += wait_ns * times;
         }
         if in_window {
+            if lateness_ns > self.bunched_after_ns {
+                self.counts.bunched += times;
+            }
             if let Outcome::Right(status) = done.outcome {
                 self.counts.right_by_status.add(status, times);
             }

@@ -131,6 +131,8 @@ pub struct Counts {
     pub right_by_status: Statuses,
     /// Of the window, by [`WaitCause`].
     pub waits: [Waits; WaitCause::ALL.len()],
+    /// Exchanges of the window released so late that they left in a burst.
+    pub bunched: u64,
     /// Answers of the window stamped by the kernel.
     pub stamped_by_kernel: u64,
     /// Answers of the window stamped by us.
@@ -186,6 +188,7 @@ impl Counts {
             sum.count += one.count;
             sum.total_ns += one.total_ns;
         }
+        self.bunched += other.bunched;
         self.stamped_by_kernel += other.stamped_by_kernel;
         self.stamped_by_us += other.stamped_by_us;
         self.stamp_upper_bounds += other.stamp_upper_bounds;

@@ -244,6 +244,10 @@ impl<C: Client> Engine<C> {
     /// Bytes arrived.
     #[inline]
     pub fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, wire: &mut impl Wire) {
+        // What became due while the event before was handled goes first.
+        if self.next_ns() <= stamp.seen_ns {
+            self.do_due(stamp.seen_ns, wire);
+        }
         let Self { client, desk } = self;
         client.bytes(conn, bytes, stamp, &mut Desked { wire, desk });
         self.follow(stamp.seen_ns, wire);

@@ -90,13 +90,13 @@ impl Book {
         if done.outcome != Outcome::Unfinished && window.contains(&ended_ns) {
             self.counts_mut().within.ended_in_window += 1;
         }
-        let took_ns = ended_ns.saturating_sub(exchange.intended_ns);
-        self.record(
-            &exchange,
-            (series, class),
-            (Quantity::Latency, took_ns),
-            in_window,
-        );
+        for (quantity, since_ns) in [
+            (Quantity::LatencyApart, exchange.released_ns),
+            (Quantity::Response, exchange.intended_ns),
+        ] {
+            let took_ns = ended_ns.saturating_sub(since_ns);
+            self.record(&exchange, (series, class), (quantity, took_ns), in_window);
+        }
         self.ended(done.ended.seen_ns);
     }
 

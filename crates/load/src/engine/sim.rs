@@ -67,6 +67,8 @@ pub struct Net<F> {
     pub attempts: Vec<(u64, ConnId)>,
     /// Bytes that a connection takes yet, where that is limited.
     pub room: HashMap<ConnId, usize>,
+    /// How long the loop is busy with bytes that arrived.
+    pub handling_ns: u64,
 }
 
 impl<F: Far> Net<F> {
@@ -80,6 +82,7 @@ impl<F: Far> Net<F> {
             replies: HashMap::new(),
             attempts: Vec::new(),
             room: HashMap::new(),
+            handling_ns: 0,
         }
     }
 
@@ -237,6 +240,7 @@ impl<C: Client, F: Far> Sim<C, F> {
                     source: StampSource::Kernel,
                 };
                 self.engine.bytes(conn, &bytes, stamp, net);
+                net.now_ns += net.handling_ns;
             }
             Act::Close(why) => {
                 *net.lives.entry(conn).or_insert(0) += 1;
@@ -261,17 +265,25 @@ impl<C: Client, F: Far> Sim<C, F> {
         }
         let mut of: HashMap<(Quantity, String), Vec<u64>> = HashMap::new();
         for (series, bucket, count) in all.into_iter().filter(|(s, ..)| s.part == Part::Window) {
-            let class = match (series.quantity, series.class) {
-                (Quantity::Latency | Quantity::Service, 1..) => {
+            // As the ledger does.
+            let quantities: &[Quantity] = match series.quantity {
+                Quantity::Latency => &[Quantity::Latency, Quantity::Response],
+                Quantity::LatencyApart => &[Quantity::Latency],
+                _ => &[series.quantity],
+            };
+            let class = match (quantities[0], series.class) {
+                (Quantity::Latency | Quantity::Response | Quantity::Service, 1..) => {
                     seen[usize::from(series.class) - 1].class.to_string()
                 }
                 _ => String::new(),
             };
-            let values = of.entry((series.quantity, class)).or_default();
-            values.extend(std::iter::repeat_n(
-                value_of(bucket),
-                usize::try_from(count).unwrap(),
-            ));
+            for &quantity in quantities {
+                let values = of.entry((quantity, class.clone())).or_default();
+                values.extend(std::iter::repeat_n(
+                    value_of(bucket),
+                    usize::try_from(count).unwrap(),
+                ));
+            }
         }
         Observed(of)
     }

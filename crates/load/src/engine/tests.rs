@@ -21,7 +21,8 @@ fn stalling(from_ns: u64, to_ns: u64) -> impl Far {
 }
 
 #[test]
-fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service_once_per_connection() {
+fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service_once_per_connection()
+ {
     const CONNECTIONS: usize = 10;
     let far = stalling(3 * S, 4 * S);
     let mut sim = Sim::new(patient_pool(CONNECTIONS), rate(1000.0, 5), 10_000, far);
@@ -56,28 +57,81 @@ fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service
     );
 }
 
-#[test]
-fn a_loop_held_up_shows_as_lateness_and_lag_and_not_in_the_service() {
+/// A second in which our loop does nothing, at 1000/s; from this lateness on a start counts as bunched.
+fn held_up(bunched_after_ns: u64) -> Sim<impl crate::client::Client, impl Far> {
+    let counting = |book: super::Book| book.counting_bunched(bunched_after_ns);
     let far = stalling(0, 0);
-    let mut sim = Sim::new(pool(50), rate(100.0, 1), 1000, far);
-    sim.run_until(S + 500 * MS);
-    sim.hold_up(100 * MS);
+    let mut sim = Sim::with_book(patient_pool(1000), rate(1000.0, 5), 10_000, far, counting);
+    sim.run_until(3 * S);
+    sim.hold_up(S);
     sim.run_until(20 * S);
+    assert!(sim.engine.is_drained(sim.net.now_ns));
+    sim
+}
+
+#[test]
+fn a_second_in_which_our_worker_stalls_is_lateness_and_in_no_latency() {
+    let mut sim = held_up(5 * MS);
     let observed = sim.observed();
-    let lateness = observed.of(Quantity::Lateness, "");
+    let slow = |quantity| {
+        let values = observed.of(quantity, "");
+        assert_eq!(values.len(), 5000);
+        values.iter().filter(|&&v| v > 20 * MS).count()
+    };
     assert_eq!(
-        lateness.iter().filter(|&&v| v >= 5 * MS).count(),
-        9,
-        "those of 100 ms but the last, which was on time"
+        slow(Quantity::Latency),
+        0,
+        "a punctual client would have waited for none"
+    );
+    assert!(slow(Quantity::Service) == 0);
+    let late = slow(Quantity::Lateness);
+    assert!((975..=985).contains(&late), "{late}");
+    assert_eq!(
+        slow(Quantity::Response),
+        late,
+        "what this client waited for in fact"
     );
     let lag = observed.of(Quantity::Lag, "");
-    assert_eq!(
-        lag.iter().filter(|&&v| v > 0).count(),
-        1,
-        "the one answer that was on its way"
+    let lagging = lag.iter().filter(|&&v| v > 0).count();
+    assert!(lagging <= 2, "{lagging}: answers that were on their way");
+    assert!(*lag.last().unwrap() >= 998 * MS);
+}
+
+#[test]
+fn starts_that_leave_in_a_burst_behind_a_stall_of_our_worker_are_counted() {
+    let bunched = |sim: &Sim<_, _>| sim.engine.book().counts().bunched;
+    let all = bunched(&held_up(0));
+    assert!((999..=1001).contains(&all), "{all}");
+    let late = bunched(&held_up(100 * MS));
+    assert!(
+        (899..=901).contains(&late),
+        "{late}: one for each millisecond beyond"
     );
-    assert!(*lag.last().unwrap() >= 98 * MS);
-    assert!(*observed.of(Quantity::Service, "").last().unwrap() < 2 * MS);
+    assert_eq!(bunched(&held_up(S)), 0);
+}
+
+#[test]
+fn what_became_due_meanwhile_goes_out_before_the_next_answer_is_handled() {
+    let mut requests = 0;
+    let far = Rule(move |_, _: ConnId, _: &[u8]| {
+        requests += 1;
+        let bytes = answer();
+        let (head, body) = bytes.split_at(bytes.len() - 1);
+        match requests {
+            // Both are there when the loop looks; the second start is due while it is busy with the first of them.
+            1 => vec![
+                (100 * MS - MS / 10, Act::Send(head.to_vec())),
+                (100 * MS - MS / 10, Act::Send(body.to_vec())),
+            ],
+            _ => vec![(MS, Act::Send(bytes))],
+        }
+    });
+    let mut sim = Sim::new(pool(1), rate(10.0, 1), 1000, far);
+    sim.net.handling_ns = MS / 5;
+    sim.run_until(20 * S);
+    assert_eq!(sim.engine.book().counts().window.right, 10);
+    let waits = sim.engine.book().counts().waits[0].count;
+    assert_eq!(waits, 1, "released while the connection was still busy");
 }
 
 #[test]

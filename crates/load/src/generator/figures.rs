@@ -16,7 +16,7 @@ pub struct Tag<'a> {
     pub role: &'a str,
     /// Name of the request; `None` for what is of the whole load, such as lateness.
     pub request: Option<&'a str>,
-    /// `latency`, `service`, `lateness`, `lag`, `wait` …
+    /// `latency`, `response`, `service`, `lateness`, `lag`, `wait` …
     pub quantity: &'a str,
     /// Class of the error, cause of the wait, or `setup` of connections begun before the window; `None`: of right answers.
     pub class: Option<&'a str>,
@@ -72,6 +72,12 @@ impl Outcome {
     #[must_use]
     pub fn latency_by_all(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "latency" && self.is_exchange(tag))
+    }
+
+    /// `response` of the right answers to all requests, from the intended start; `None` when there is none.
+    #[must_use]
+    pub fn response(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "response" && tag.class.is_none() && self.is_exchange(tag))
     }
 
     /// `service` of the right answers to all requests; `None` when there is none.
@@ -162,7 +168,10 @@ mod tests {
     fn a_tag_says_of_which_request_what_and_how_it_ended() {
         let tag = |text| Tag::parse(text).unwrap();
         let latency = tag("client.request.latency");
-        assert_eq!((latency.request, latency.quantity), (Some("request"), "latency"));
+        assert_eq!(
+            (latency.request, latency.quantity),
+            (Some("request"), "latency")
+        );
         assert_eq!(
             tag("client.cart.service.status-503").class,
             Some("status-503")

@@ -8,6 +8,7 @@ mod figures;
 mod filled;
 mod limits;
 mod producing;
+mod punctuality;
 mod result;
 mod schedule;
 mod scripted;

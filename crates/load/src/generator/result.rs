@@ -91,7 +91,7 @@ pub(crate) fn assemble(
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
         waits: waits(&counts),
-        instrument: instrument(&counts, gathered),
+        instrument: instrument(&counts, gathered, window.is_planned()),
         latency_hlog: log(Log::Latency)?,
         lateness_hlog: log(Log::Lateness)?,
     };
@@ -224,17 +224,21 @@ fn waits(counts: &Counts) -> Vec<WaitCount> {
         .collect()
 }
 
-fn instrument(counts: &Counts, gathered: &Gathered) -> Instrument {
+fn instrument(counts: &Counts, gathered: &Gathered, is_planned: bool) -> Instrument {
     let ends = &gathered.ends;
-    let mut by_worker: Vec<_> = ends.iter().map(|end| (end.worker, end.cpu_ns)).collect();
+    let mut by_worker: Vec<_> = ends
+        .iter()
+        .map(|end| (end.worker, end.cpu_ns, end.spun_ns))
+        .collect();
     by_worker.sort_unstable();
     Instrument {
         lateness: spread(gathered, Quantity::Lateness),
         lag: spread(gathered, Quantity::Lag),
         cpu_ns: ends.iter().map(|end| end.process_cpu_ns).sum(),
-        worker_cpu_ns: by_worker.into_iter().map(|(_, cpu_ns)| cpu_ns).collect(),
-        spun_ns: ends.iter().map(|end| end.spun_ns).sum(),
-        niceness: ends.iter().map(|end| end.niceness).max(),
+        worker_cpu_ns: by_worker.iter().map(|(_, cpu_ns, _)| *cpu_ns).collect(),
+        worker_spun_ns: by_worker.iter().map(|(_, _, spun_ns)| *spun_ns).collect(),
+        scheduled: ends.iter().map(|end| end.scheduled).max(),
+        bunched: is_planned.then_some(counts.bunched),
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
         stamped_by_kernel: counts.stamped_by_kernel,
         stamped_by_us: counts.stamped_by_us,

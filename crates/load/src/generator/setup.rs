@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
 use tare_schema::load::{
-    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Reach, Resumption, Spin, Stop,
-    TcpExchange, ThinkSpread, TlsVersion, Transport,
+    ClientSpec, LoadPlan, LoadSpec, MongoData, Order, Pacing, Reach, Resumption, Stop, TcpExchange,
+    ThinkSpread, TlsVersion, Transport,
 };
 use tare_stats::random::Random;
 
 use super::check::connections;
+use super::punctuality::Punctuality;
 use super::scripted::SESSIONS_MAX;
 use super::{LoadError, WAITING_MAX, schedule};
 use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
@@ -30,7 +31,7 @@ use crate::roster::{Connections, Opening};
 use crate::tally::Tally;
 use crate::tcp::Tcp;
 use crate::tls::TlsClient;
-use crate::worker::{FromWorker, SpinRule, Worker, WorkerPlan};
+use crate::worker::{FromWorker, Worker, WorkerPlan};
 
 /// A plan as the workers need it.
 pub(super) struct Setup {
@@ -40,6 +41,7 @@ pub(super) struct Setup {
     pub(super) connections: u32,
     pub(super) addresses: Arc<[std::net::SocketAddr]>,
     reach: Reach,
+    pub(super) punctuality: Punctuality,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
     /// Starts fixed in advance; `None` where they follow answers.
@@ -80,6 +82,7 @@ impl Setup {
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
             reach: plan.reach,
+            punctuality: Punctuality::of(plan, times.as_ref(), workers),
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {
                 Transport::Tcp => None,
@@ -194,6 +197,9 @@ impl Setup {
             Order::InTurn => Choice::in_turn(weights.len(), (number, self.workers)),
         };
         let mut book = Book::new(arrivals, choice, ClassNumbers::of(classes), exchanges_max);
+        if let Some(after_ns) = self.punctuality.bunched_after_ns {
+            book = book.counting_bunched(after_ns);
+        }
         if self.load.mix.session.is_some() {
             book = book.for_sessions(match self.load.stop {
                 Stop::Count { .. } => SessionWindow::Counted,
@@ -205,10 +211,8 @@ impl Setup {
             sample_every_ns: self.load.sample_every_ns,
             timeout_ns: self.load.timeout_ns,
             open_over_ns: self.load.connections.open_over_ns,
-            spin: match self.load.spin {
-                Spin::Off => SpinRule::Off,
-                Spin::Bounded => SpinRule::Bounded,
-            },
+            spin: self.punctuality.spin,
+            precedence: self.punctuality.precedence,
             connections: self.part(number).connections,
             tls: self.tls.as_ref().map(TlsClient::for_worker),
             reach: self.reach,

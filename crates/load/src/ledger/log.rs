@@ -12,7 +12,7 @@ use crate::tally::{Part, Quantity, Series, value_of};
 /// Which log a series goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
-    /// `latency`, `service` and `first-byte`, and of connections `connect` and `handshake`.
+    /// `latency`, `response`, `service` and `first-byte`, and of connections `connect` and `handshake`.
     Latency,
     /// `lateness`, `lag` and `wait`: ours.
     Lateness,
@@ -24,6 +24,8 @@ impl Log {
     pub fn of(quantity: Quantity) -> Self {
         match quantity {
             Quantity::Latency
+            | Quantity::LatencyApart
+            | Quantity::Response
             | Quantity::Service
             | Quantity::ServiceInParts
             | Quantity::FirstByte

@@ -162,7 +162,7 @@ impl Ledger {
             self.run
                 .extend(of_series.iter().map(|&(_, bucket, count)| (bucket, count)));
             match series.quantity {
-                Quantity::Latency => live.latency.add_sorted(&self.run),
+                Quantity::Latency | Quantity::LatencyApart => live.latency.add_sorted(&self.run),
                 Quantity::Lateness => live.lateness.add_sorted(&self.run),
                 Quantity::EndToEnd => live.end_to_end.add_sorted(&self.run),
                 Quantity::Service
@@ -172,11 +172,20 @@ impl Ledger {
                 | Quantity::Wait
                 | Quantity::Connect
                 | Quantity::Handshake
-                | Quantity::Age => {}
+                | Quantity::Age
+                | Quantity::Response => {}
             }
             if series.part == Part::Window {
                 let as_a = |quantity| Series { quantity, ..series };
                 match series.quantity {
+                    Quantity::LatencyApart => {
+                        self.logs.add(as_a(Quantity::Latency), &self.run);
+                    }
+                    // Released when it was intended.
+                    Quantity::Latency => {
+                        self.logs.add(series, &self.run);
+                        self.logs.add(as_a(Quantity::Response), &self.run);
+                    }
                     Quantity::ServiceInParts => {
                         self.logs.add(as_a(Quantity::Service), &self.run);
                     }
@@ -304,7 +313,8 @@ impl Naming for Names {
     fn tag(&self, series: &Series) -> String {
         let role = &self.role;
         let word = match series.quantity {
-            Quantity::Latency => "latency",
+            Quantity::Latency | Quantity::LatencyApart => "latency",
+            Quantity::Response => "response",
             Quantity::Service | Quantity::ServiceInParts => "service",
             Quantity::FirstByte => "first-byte",
             Quantity::EndToEnd => "end-to-end",
@@ -329,7 +339,11 @@ impl Naming for Names {
     fn ends(&self, series: &Series) -> Ends {
         let of_exchange = matches!(
             series.quantity,
-            Quantity::Latency | Quantity::Service | Quantity::ServiceInParts
+            Quantity::Latency
+                | Quantity::LatencyApart
+                | Quantity::Response
+                | Quantity::Service
+                | Quantity::ServiceInParts
         );
         match self.class(series.class) {
             Some(seen) if of_exchange && seen.class == ErrorClass::UNFINISHED => Ends::Unseen,

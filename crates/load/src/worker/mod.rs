@@ -2,6 +2,7 @@
 
 mod meter;
 mod phases;
+mod precedence;
 mod report;
 mod secure;
 mod sleep;
@@ -13,10 +14,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use mio::{Poll, Token, Waker};
-use rustix::process::{getpriority_process, setpriority_process};
 use tare_schema::load::Reach;
 
 use meter::Meter;
+pub use precedence::Precedence;
 pub use report::{FromWorker, Opened, Tick, WorkerEnd};
 pub use sleep::SpinRule;
 use sleep::{EVENTS_MAX, Sleeper, Until};
@@ -51,10 +52,6 @@ const ALONE_NS: u64 = 1_000_000_000;
 /// Without a single right answer, so many connections that ended for a reason that cannot go away end the load.
 const FINAL_FAULTS_MAX: u32 = 5;
 
-/// Of a worker thread, where it may be set: a busy neighbour on its core then delays a start by microseconds instead of by
-/// the 2 to 3 ms of a time slice. The worker sleeps most of the time, so it takes little from anybody.
-const NICENESS: i32 = -10;
-
 /// What a worker is made of.
 pub struct WorkerPlan {
     /// Its number.
@@ -67,6 +64,8 @@ pub struct WorkerPlan {
     pub open_over_ns: u64,
     /// Whether to spin before starts.
     pub spin: SpinRule,
+    /// What it asks of the scheduler.
+    pub precedence: Precedence,
     /// Connections it will have.
     pub connections: usize,
     /// How they speak TLS, if they do.
@@ -164,7 +163,7 @@ impl<C: Client> Worker<C> {
     pub fn run(mut self) {
         // Without it the kernel rounds sleeps up by 50 µs. Refused only where timers are exact anyway (realtime classes).
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let niceness = precede();
+        let scheduled = self.plan.precedence.take();
         let now_ns = monotonic_ns();
         self.phase = Phase::Opening {
             until_ns: now_ns
@@ -181,7 +180,7 @@ impl<C: Client> Worker<C> {
                 break;
             }
         }
-        self.leave(failure, niceness);
+        self.leave(failure, scheduled);
     }
 
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
@@ -270,6 +269,8 @@ impl<C: Client> Worker<C> {
             return;
         };
         if socket.connecting {
+            // A handshake takes as long as dozens of answers: what is due goes first.
+            self.engine.advance(monotonic_ns(), &mut self.io.sockets);
             match self.io.sockets.settle(life) {
                 None => return,
                 Some(Err(why)) => return self.ended(life, why),
@@ -343,16 +344,6 @@ impl<C: Client> Worker<C> {
         }
         self.io.again.push((life, ending));
     }
-}
-
-/// Asks for precedence before others on the worker's core, and says what niceness it has. One that somebody chose stays.
-fn precede() -> i32 {
-    let niceness = getpriority_process(None).unwrap_or(0);
-    // Refused without privilege and without RLIMIT_NICE: the load runs all the same, and the record says with which.
-    if niceness == 0 && setpriority_process(None, NICENESS).is_ok() {
-        return NICENESS;
-    }
-    niceness
 }
 
 /// Whether the end of the stream is known to be behind what is read.

@@ -1,6 +1,6 @@
 //! What a worker tells while and after it works.
 
-use tare_schema::agent::{Acknowledged, RecordCounts, TlsCount};
+use tare_schema::agent::{Acknowledged, RecordCounts, Scheduled, TlsCount};
 
 use crate::engine::{Counts, Stages};
 use crate::tally::Tally;
@@ -68,8 +68,8 @@ pub struct WorkerEnd {
     pub process_cpu_ns: u64,
     /// Time spent spinning within the window.
     pub spun_ns: u64,
-    /// Niceness it ran with.
-    pub niceness: i32,
+    /// How the kernel scheduled it.
+    pub scheduled: Scheduled,
     /// End of the window: fixed by the plan, by an order, or by the last exchange.
     pub window_end_ns: u64,
     /// Bytes sent from the start of the window to the end of the drain.

@@ -2,7 +2,7 @@
 //!
 //! `epoll_pwait2` takes its timeout in nanoseconds; a timerfd would cost one more call for each sleep, and mio's own poll
 //! rounds up to milliseconds (`examples/sleep.rs` measures them). A timer interrupt and the way out of idle still cost 50 µs and more, so before an intended
-//! start the worker may wake early and spin, within a budget of a tenth of a core.
+//! start the worker may wake early and spin, within a share of a core.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -18,9 +18,6 @@ use crate::sys::{self, Event};
 
 /// Events taken at once.
 pub const EVENTS_MAX: usize = 256;
-
-/// Share of a core that spinning may take: one part in this many.
-const SPIN_SHARE: u64 = 10;
 
 /// Budget saved up at most: bursts of starts after a pause may spin for so long together.
 const BUDGET_NS_MAX: u64 = 5_000_000;
@@ -53,8 +50,8 @@ const EMPTY: epoll::Event = epoll::Event {
 pub enum SpinRule {
     /// Never.
     Off,
-    /// Within the budget.
-    Bounded,
+    /// At most this share of a core, in thousandths.
+    Share(u16),
 }
 
 /// What to wait for.
@@ -79,7 +76,10 @@ impl Sleeper {
     #[must_use]
     pub fn new(rule: SpinRule) -> Self {
         Self {
-            spin: (rule == SpinRule::Bounded).then(|| Spin::new(monotonic_ns())),
+            spin: match rule {
+                SpinRule::Off | SpinRule::Share(0) => None,
+                SpinRule::Share(thousandths) => Some(Spin::new(thousandths, monotonic_ns())),
+            },
             spun_ns: 0,
             without_pwait2: false,
         }
@@ -210,6 +210,8 @@ fn take_by_ppoll(
 /// When to spin, and for how long. Learns what sleeping and spinning cost on this machine.
 #[derive(Debug)]
 struct Spin {
+    /// Share of a core that it may take, in thousandths; at least one.
+    thousandths: u64,
     /// How much earlier to wake.
     lead_ns: u64,
     /// What a start costs in spinning, on average.
@@ -222,8 +224,9 @@ struct Spin {
 }
 
 impl Spin {
-    fn new(now_ns: u64) -> Self {
+    fn new(thousandths: u16, now_ns: u64) -> Self {
         Self {
+            thousandths: u64::from(thousandths.max(1)),
             lead_ns: 60_000,
             cost_ns: 25_000,
             gap_ns: NEVER,
@@ -245,10 +248,11 @@ impl Spin {
             }
             self.last_start_ns = start_ns;
         }
-        let earned_ns = now_ns.saturating_sub(self.budget_at_ns) / SPIN_SHARE;
-        self.budget_ns = (self.budget_ns + earned_ns).min(BUDGET_NS_MAX);
-        self.budget_at_ns += earned_ns * SPIN_SHARE;
-        let fits = self.cost_ns.saturating_mul(SPIN_SHARE) <= self.gap_ns;
+        // In whole µs, so that no share is lost by rounding.
+        let since_us = now_ns.saturating_sub(self.budget_at_ns) / 1000;
+        self.budget_ns = (self.budget_ns + since_us * self.thousandths).min(BUDGET_NS_MAX);
+        self.budget_at_ns += since_us * 1000;
+        let fits = self.cost_ns.saturating_mul(1000) / self.thousandths <= self.gap_ns;
         let lead_ns = self
             .lead_ns
             .max((self.gap_ns / SPARE_SHARE).min(SPARE_NS_MAX));
@@ -288,9 +292,12 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
+    const TENTH: u16 = 100;
+    const HALF: u16 = 500;
+
     /// Spins half its lead before each start of a constant rate; the share of a core it took in ten seconds.
-    fn share(rate_per_s: u64) -> f64 {
-        let mut spin = Spin::new(0);
+    fn share(thousandths: u16, rate_per_s: u64) -> f64 {
+        let mut spin = Spin::new(thousandths, 0);
         let gap_ns = SECOND_NS / rate_per_s;
         let mut spun_ns = 0;
         for start in 1..=rate_per_s * 10 {
@@ -308,7 +315,7 @@ mod tests {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let (mut near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
         epoll::add(&epoll, &near, EventData::new_u64(7), EventFlags::IN).unwrap();
-        let mut sleeper = Sleeper::new(SpinRule::Bounded);
+        let mut sleeper = Sleeper::new(SpinRule::Share(TENTH));
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let until = |start_ns| Until {
             start_ns,
@@ -336,20 +343,30 @@ mod tests {
     }
 
     #[test]
-    fn spinning_takes_what_starts_need_and_never_more_than_a_tenth_of_a_core() {
-        assert!(
-            (share(100) - 100.0 * 30e-6).abs() < 1e-4,
-            "every start is spun for"
-        );
-        for rate in [1000, 2000, 3000, 5000, 20_000] {
-            assert!(share(rate) <= 0.101, "{rate}/s took {}", share(rate));
+    fn spinning_takes_what_starts_need_and_never_more_than_its_share_of_a_core() {
+        for of in [TENTH, HALF] {
+            assert!(
+                (share(of, 100) - 100.0 * 30e-6).abs() < 1e-4,
+                "every start is spun for"
+            );
+            let most = f64::from(of) / 1000.0 + 0.001;
+            for rate in [1000, 2000, 3000, 5000, 20_000] {
+                let took = share(of, rate);
+                assert!(took <= most, "{rate}/s took {took} of {most}");
+            }
         }
+        let needed = 10_000.0 * 30e-6;
+        assert!(share(TENTH, 10_000) < needed / 2.0);
+        assert!(
+            (share(HALF, 10_000) - needed).abs() < 0.01,
+            "all of it fits half a core"
+        );
     }
 
     #[test]
     fn starts_far_apart_are_woken_for_early_at_a_thousandth_of_a_core_more() {
         let lead_of = |gap_ns: u64| {
-            let mut spin = Spin::new(0);
+            let mut spin = Spin::new(TENTH, 0);
             (0..10_000).for_each(|_| spin.learn_late(0));
             (1..200)
                 .filter_map(|n| spin.lead((n - 1) * gap_ns, n * gap_ns))
@@ -363,12 +380,12 @@ mod tests {
 
     #[test]
     fn spinning_switches_itself_off_above_the_rate_it_fits() {
-        assert!(share(50_000) < 0.001, "{}", share(50_000));
+        assert!(share(TENTH, 50_000) < 0.001, "{}", share(TENTH, 50_000));
     }
 
     #[test]
     fn the_lead_follows_late_wake_ups_and_stays_bounded() {
-        let mut spin = Spin::new(0);
+        let mut spin = Spin::new(TENTH, 0);
         (0..100).for_each(|_| spin.learn_late(100_000));
         assert!(spin.lead_ns.abs_diff(125_000) < 1000);
         (0..100).for_each(|_| spin.learn_late(10_000_000));

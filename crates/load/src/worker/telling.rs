@@ -1,5 +1,7 @@
 //! What a worker tells the ledger: tables and ticks while it works, its end when it leaves.
 
+use tare_schema::agent::Scheduled;
+
 use super::{FromWorker, Tick, Worker, WorkerEnd};
 use crate::arrivals::NEVER;
 use crate::client::Client;
@@ -62,7 +64,7 @@ impl<C: Client> Worker<C> {
         let _ = self.plan.reports.send(report);
     }
 
-    pub(super) fn leave(mut self, failure: Option<String>, niceness: i32) {
+    pub(super) fn leave(mut self, failure: Option<String>, scheduled: Scheduled) {
         let started = self.start_ns != NEVER;
         if started {
             let now_ns = monotonic_ns();
@@ -90,7 +92,7 @@ impl<C: Client> Worker<C> {
             cpu_ns: spent.cpu_ns,
             process_cpu_ns: spent.process_cpu_ns,
             spun_ns: spent.spun_ns,
-            niceness,
+            scheduled,
             window_end_ns: if fixed_ns == NEVER {
                 counts.last_done_ns
             } else {

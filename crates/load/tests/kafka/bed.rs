@@ -21,10 +21,10 @@ use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{Acknowledged, Sample};
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, FetchDepth,
-    FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix, Pacing,
-    ProduceSpec, Reach, RequestSpec, Resumption, SerialSpec, Spin, Stop, TlsSpec, TlsVersion,
-    Transport, Trust,
+    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus,
+    FetchDepth, FetchFrom, FetchShare, FetchSpec, FetchUntil, LoadPlan, LoadSpec, LoginSpec, Mix,
+    Pacing, ProduceSpec, Reach, RequestSpec, Resumption, Sched, SerialSpec, Spin, Stop, TlsSpec,
+    TlsVersion, Transport, Trust,
 };
 
 /// Partitions of each topic: one a broker.
@@ -215,6 +215,8 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             host: at[0].ip().to_string(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: LoadSpec {
             pacing: Pacing::Max,
             stop: Stop::Interrupted,
@@ -222,6 +224,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             timeout_ns: 30 * S,
             workers: 1,
             spin: Spin::Off,
+            sched: Sched::Auto,
             sample_every_ns: S / 2,
             transport: Transport::Tcp,
             client,

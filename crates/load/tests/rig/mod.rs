@@ -19,8 +19,8 @@ use std::time::Duration;
 use tare_load::{LoadError, Outcome, Progress, StopHandle, run};
 use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
-    LoadSpec, Pacing, Reach, RequestSpec, Spin, Stop, Transport,
+    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    LoadSpec, Pacing, Reach, RequestSpec, Sched, Spin, Stop, Transport,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -37,6 +37,8 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             host: "test".into(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: LoadSpec {
             pacing: Pacing::Constant { rate_per_s: 1000.0 },
             stop: Stop::Count { exchanges: 100 },
@@ -44,6 +46,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             timeout_ns: 20_000 * MS,
             workers: 1,
             spin: Spin::Off,
+            sched: Sched::Auto,
             sample_every_ns: 1000 * MS,
             transport: Transport::Tcp,
             connections: ConnectionRules::default(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::load::{AtEnd, Gaps, Spin, ThinkSpread};
+use crate::load::{AtEnd, Gaps, Sched, Spin, ThinkSpread};
 use crate::name::{EdgePattern, Name};
 use crate::units::Period;
 
@@ -88,6 +88,8 @@ pub struct LoadDef {
     pub workers: Option<u32>,
     /// Last microseconds before a start. Default: bounded.
     pub spin: Option<Spin>,
+    /// How the kernel schedules the workers. Default: auto, SCHED_FIFO for an open loop that has a core of its own.
+    pub sched: Option<Sched>,
     /// Distance between two samples of the live view. Default: 1s.
     pub sample_every: Option<Period>,
 }

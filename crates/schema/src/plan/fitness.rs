@@ -129,14 +129,13 @@ impl Fitness {
         }
         if result.instrument.bunched.is_some() {
             let busy = result.worker_busy_shares().into_iter().enumerate();
-            found.extend(
-                busy.filter(|(_, share)| *share > self.worker_busy)
-                    .map(|(worker, share)| Unfit::Busy {
-                        worker,
-                        share,
-                        limit: self.worker_busy,
-                    }),
-            );
+            found.extend(busy.filter(|(_, share)| *share > self.worker_busy).map(
+                |(worker, share)| Unfit::Busy {
+                    worker,
+                    share,
+                    limit: self.worker_busy,
+                },
+            ));
         }
         found
     }
@@ -154,7 +153,11 @@ impl LoadResult {
     #[must_use]
     pub fn worker_busy_shares(&self) -> Vec<f64> {
         let ours = &self.instrument;
-        let spun = ours.worker_spun_ns.iter().copied().chain(std::iter::repeat(0));
+        let spun = ours
+            .worker_spun_ns
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(0));
         let workers = ours.worker_cpu_ns.iter().zip(spun);
         workers
             .filter(|_| self.window_ns > 0)

@@ -293,6 +293,7 @@ fn spec(
         timeout_ns: ns(def.timeout, TIMEOUT_NS),
         workers: def.workers.unwrap_or(1),
         spin: def.spin.unwrap_or(Spin::Bounded),
+        sched: def.sched.unwrap_or_default(),
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
         client,

@@ -17,7 +17,7 @@ use tare_load::{Outcome, StopHandle};
 use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
 use tare_schema::load::{
-    Body, ClientSpec, ConnectionRules, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
+    Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
     LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkSpread, Transport,
 };
 use tare_schema::plan::Fitness;
@@ -211,6 +211,8 @@ fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
             host: address.to_string(),
         },
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load,
     }
 }
@@ -309,8 +311,8 @@ fn key(load: &LoadSpec) -> String {
     let cores = sched_getaffinity(None).map_or(0, |cores| cores.count());
     let request = load.requests.first().map(|request| &request.body);
     format!(
-        "{:?} {:?} {request:?} {} workers {:?} {cores} cores",
-        load.pacing, load.client, load.workers, load.spin
+        "{:?} {:?} {request:?} {} workers {:?} {:?} {cores} cores",
+        load.pacing, load.client, load.workers, load.spin, load.sched
     )
 }
 
@@ -344,6 +346,7 @@ mod tests {
             timeout_ns: 1,
             workers: 1,
             spin: tare_schema::load::Spin::Off,
+            sched: tare_schema::load::Sched::Auto,
             sample_every_ns: 1,
             transport: Transport::Tcp,
             client: ClientSpec::Http1 { connections: 1 },

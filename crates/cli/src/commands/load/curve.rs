@@ -16,7 +16,7 @@ use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
 use super::plan::Wanted;
-use super::search::{busiest, latency, ours, plan_of, rest, try_once};
+use super::search::{busiest, latency, ours, over_all, plan_of, rest, try_once};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
@@ -32,6 +32,7 @@ const SHARE: f64 = 0.01;
 /// All repeats of one rate.
 struct Merged {
     latency: Latencies,
+    response: Latencies,
     answered: u64,
     window_ns: u64,
     intended: u64,
@@ -163,6 +164,7 @@ fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> an
     if let std::collections::btree_map::Entry::Vacant(empty) = merged.entry(at) {
         empty.insert(Merged {
             latency: Latencies::new(Range::default()).context("cannot make a histogram")?,
+            response: Latencies::new(Range::default()).context("cannot make a histogram")?,
             answered: 0,
             window_ns: 0,
             intended: 0,
@@ -178,6 +180,9 @@ fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> an
     one.latency
         .merge(&latency(outcome)?)
         .context("cannot merge histograms")?;
+    one.response
+        .merge(&over_all(outcome, "response")?)
+        .context("cannot merge histograms")?;
     one.answered += result.answered_in_window.right + result.answered_in_window.errors;
     one.window_ns += result.window_ns;
     one.intended += result.intended;
@@ -192,17 +197,20 @@ fn point(rate_per_s: f64, merged: &Merged) -> Point {
         Quantile::Exact(ns) => Some(ns),
         Quantile::Above(_) | Quantile::TooFew => None,
     };
-    let of = |q| known(merged.latency.quantile(q));
+    let of = |latencies: &Latencies| {
+        [
+            known(latencies.quantile(0.5)),
+            known(latencies.quantile(0.9)),
+            known(latencies.quantile(0.99)),
+            known(latencies.quantile(0.999)),
+            latencies.max().and_then(known),
+        ]
+    };
     Point {
         rate_per_s,
         answered_per_s: merged.answered as f64 * 1e9 / merged.window_ns.max(1) as f64,
-        latency_ns: [
-            of(0.5),
-            of(0.9),
-            of(0.99),
-            of(0.999),
-            merged.latency.max().and_then(known),
-        ],
+        latency_ns: of(&merged.latency),
+        response_ns: of(&merged.response),
         errors: 1.0 - merged.right as f64 / merged.intended.max(1) as f64,
         busy: merged.busy,
         ours: merged.ours,
@@ -215,7 +223,11 @@ fn table(points: &[Point]) -> String {
     for name in QUANTILES {
         let _ = write!(text, " {name:>10}");
     }
-    let _ = writeln!(text, " {:>8} {:>10}", "errors", "generator");
+    let _ = writeln!(
+        text,
+        " {:>12} {:>8} {:>10}",
+        "response p99", "errors", "generator"
+    );
     for (at, point) in points.iter().enumerate() {
         let _ = write!(
             text,
@@ -231,7 +243,8 @@ fn table(points: &[Point]) -> String {
         }
         let _ = write!(
             text,
-            " {:>6.2} % {:>8.0} %",
+            " {:>12} {:>6.2} % {:>8.0} %",
+            point.response_ns[2].map_or_else(|| "–".to_owned(), |ns| time(ns as f64)),
             point.errors * 100.0,
             point.busy * 100.0
         );
@@ -257,12 +270,13 @@ fn knee_words(points: &[Point]) -> String {
 
 fn csv(points: &[Point]) -> String {
     let mut text = String::from(
-        "rate_per_s,answered_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,errors,generator_busy,generator_limited,knee\n",
+        "rate_per_s,answered_per_s,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns,response_p50_ns,response_p90_ns,response_p99_ns,\
+         response_p99.9_ns,response_max_ns,errors,generator_busy,generator_limited,knee\n",
     );
     let knee = knee_of(points);
     for (at, point) in points.iter().enumerate() {
         let _ = write!(text, "{},{:.1}", point.rate_per_s, point.answered_per_s);
-        for ns in point.latency_ns {
+        for ns in point.latency_ns.into_iter().chain(point.response_ns) {
             let _ = write!(
                 text,
                 ",{}",
@@ -283,17 +297,18 @@ fn csv(points: &[Point]) -> String {
 
 fn report(wanted: &Wanted, points: &[Point]) -> CurveReport {
     let one = |point: &Point| {
-        let [p50, p90, p99, p99_9, max] = point.latency_ns;
+        let of = |[p50, p90, p99, p99_9, max]: [Option<u64>; 5]| LatencyReport {
+            p50,
+            p90,
+            p99,
+            p99_9,
+            max,
+        };
         PointReport {
             rate_per_s: point.rate_per_s,
             answered_per_s: point.answered_per_s,
-            latency_ns: LatencyReport {
-                p50,
-                p90,
-                p99,
-                p99_9,
-                max,
-            },
+            latency_ns: of(point.latency_ns),
+            response_ns: of(point.response_ns),
             errors: point.errors,
             generator_busy: point.busy,
             generator_limited: point.ours,

@@ -61,7 +61,7 @@ pub fn run(
     };
     files.write(&consumer, &topic, &both.read, &both.read_samples)?;
     let rate = Rate::new(&producing.plan.load.pacing, &both.written.result);
-    let judgement = Judgement::new(&both.written, rate);
+    let judgement = Judgement::new(&both.written, rate, producing.plan.load.sched);
     let summary = Summary {
         words: &producing.words,
         rate,

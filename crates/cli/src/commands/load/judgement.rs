@@ -2,7 +2,8 @@
 
 use tare_load::Outcome;
 use tare_report::quantity;
-use tare_schema::agent::{Calibration, Instrument};
+use tare_schema::agent::{Calibration, Instrument, Scheduled};
+use tare_schema::load::Sched;
 use tare_schema::load_report::OursReport;
 use tare_schema::metric::Unit;
 use tare_schema::plan::Fitness;
@@ -17,15 +18,6 @@ const OWN_STAMPS_MAX: f64 = 0.01;
 /// A closed loop nearer than this to what the generator reaches against nothing may be held back by it.
 const NEAR_OWN_LIMIT: f64 = 0.80;
 
-/// Quantiles by which lateness is judged, the first that the counts carry; as in experiments.
-const JUDGED: [(&str, f64); 5] = [
-    ("p99", 0.99),
-    ("p95", 0.95),
-    ("p90", 0.9),
-    ("p75", 0.75),
-    ("median", 0.5),
-];
-
 /// What may be said of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
@@ -37,16 +29,13 @@ pub struct Judgement {
 
 impl Judgement {
     /// Looks at a result.
-    pub fn new(outcome: &Outcome, rate: Rate) -> Self {
+    pub fn new(outcome: &Outcome, rate: Rate, sched: Sched) -> Self {
         let instrument = &outcome.result.instrument;
-        let fitness = Fitness::default();
         let latency = median(outcome.latency());
         let ours = OursReport {
             fit: true,
-            lateness_limit_ns: fitness.lateness_limit_ns(median(outcome.service())),
-            lateness_share: share(instrument.lateness.p50_ns, latency),
-            lateness_share_on_average: on_average(outcome),
-            worker_busy: worker_busy(outcome),
+            bunched_share: outcome.result.bunched_share(),
+            worker_busy: outcome.result.worker_busy_shares(),
             cpu_per_exchange_ns: cpu_per_exchange(outcome),
             stamped_by_kernel: stamped_by_kernel(instrument),
             calibration: instrument.calibration,
@@ -54,7 +43,7 @@ impl Judgement {
                 .calibration
                 .and_then(|null| share(null.latency.p50_ns, latency)),
         };
-        let mut warnings = unfit(&ours, &fitness, outcome);
+        let mut warnings = unfit(&ours, outcome);
         let fit = warnings.is_empty();
         warnings.extend(target_limits(outcome, rate));
         // The server that does nothing answers one exchange each: no measure of records that share them.
@@ -62,6 +51,7 @@ impl Judgement {
             warnings.extend(ours.calibration.and_then(|null| near_limit(&null, rate)));
         }
         warnings.extend(clocks(instrument));
+        warnings.extend(refused(sched, instrument));
         Self {
             ours: OursReport { fit, ..ours },
             warnings,
@@ -81,21 +71,6 @@ fn share(part_ns: Option<u64>, whole_ns: Option<u64>) -> Option<f64> {
     Some(part_ns? as f64 / whole_ns as f64)
 }
 
-/// Means add up where quantiles do not: this is the share of all response time.
-fn on_average(outcome: &Outcome) -> Option<f64> {
-    let latency = outcome.latency_by_all()?.mean_ns().filter(|&ns| ns > 0.0)?;
-    Some((outcome.lateness()?.mean_ns()? / latency).min(1.0))
-}
-
-fn worker_busy(outcome: &Outcome) -> Option<Vec<f64>> {
-    let window_ns = outcome.result.window_ns;
-    let of = |&cpu_ns: &u64| cpu_ns as f64 / window_ns as f64;
-    (window_ns > 0).then(|| {
-        let workers = &outcome.result.instrument.worker_cpu_ns;
-        workers.iter().map(of).collect()
-    })
-}
-
 /// CPU over what was answered in the window, by which it was counted.
 fn cpu_per_exchange(outcome: &Outcome) -> Option<f64> {
     let answered = outcome.result.answered_in_window;
@@ -109,43 +84,9 @@ fn stamped_by_kernel(instrument: &Instrument) -> Option<f64> {
 }
 
 /// The limits of ours that were passed, by the rules that make a trial unfit.
-fn unfit(ours: &OursReport, fitness: &Fitness, outcome: &Outcome) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let time = |ns: u64| quantity::value(Unit::Nanoseconds, ns as f64);
-    let judged = outcome.lateness().and_then(|lateness| {
-        JUDGED
-            .iter()
-            .find_map(|&(name, q)| match lateness.quantile(q) {
-                Quantile::Exact(ns) | Quantile::Above(ns) => Some((name, ns)),
-                Quantile::TooFew => None,
-            })
-    });
-    if let Some((name, ns)) = judged.filter(|&(_, ns)| ns > ours.lateness_limit_ns) {
-        reasons.push(format!(
-            "the generator was late: lateness {name} is {}, more than the {} allowed, so latency is longer than the target \
-             made it; give it a core of its own, or more --workers",
-            time(ns),
-            time(ours.lateness_limit_ns)
-        ));
-    }
-    for (worker, busy) in ours.worker_busy.iter().flatten().enumerate() {
-        if *busy > fitness.agent_busy {
-            reasons.push(format!(
-                "the generator was the limit: worker {worker} used {} of a core; use more --workers, or expect no higher \
-                 rate from it",
-                quantity::percent(*busy)
-            ));
-        }
-    }
-    let result = &outcome.result;
-    // What overflowed the queue was taken by our loop: that is the target's limit, not ours.
-    let taken = result.released + result.overflow;
-    if (taken as f64) < result.intended as f64 * fitness.released_share {
-        reasons.push(format!(
-            "only {taken} of {} intended requests were released: the generator did not keep up",
-            result.intended
-        ));
-    }
+fn unfit(ours: &OursReport, outcome: &Outcome) -> Vec<String> {
+    let unfit = Fitness::default().unfit(&outcome.result);
+    let mut reasons: Vec<String> = unfit.iter().map(ToString::to_string).collect();
     if let Some(by_kernel) = ours.stamped_by_kernel
         && by_kernel < 1.0 - OWN_STAMPS_MAX
     {
@@ -206,6 +147,16 @@ fn near_limit(null: &Calibration, rate: Rate) -> Option<String> {
             "the generator may have been the limit: against a server that does nothing it reached {}, hardly more than \
              here",
             quantity::value(Unit::PerSecond, null.completed_per_s)
+        )
+    })
+}
+
+/// A policy that was asked for by name.
+fn refused(sched: Sched, instrument: &Instrument) -> Option<String> {
+    let got = instrument.scheduled.filter(|got| *got != Scheduled::Fifo)?;
+    (sched == Sched::Fifo).then(|| {
+        format!(
+            "SCHED_FIFO was refused, the workers ran with {got}: run as root or give CAP_SYS_NICE"
         )
     })
 }

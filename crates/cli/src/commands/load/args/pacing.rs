@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tare_schema::load::{RateStep, ThinkSpread};
+use clap::ValueEnum;
+use tare_schema::load::{RateStep, Sched, Spin, ThinkSpread};
 use tare_schema::units::Period;
 
 /// How long to measure.
@@ -179,9 +180,47 @@ pub struct PacingArgs {
     /// Limit of one request, of one connection attempt, and of the wait for answers at the end.
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     pub timeout: Period,
-    /// Sleep up to each start instead of spinning through the last microseconds (at most 10 % of a core).
-    #[arg(long)]
-    pub no_spin: bool,
+    /// Whether to spin through the last microseconds before a start: for at most a tenth of a core, half of one with `--sched fifo`.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = SpinArg::Bounded)]
+    pub spin: SpinArg,
+    /// How the kernel is to schedule the workers: `fifo` before all ordinary programs (SCHED_FIFO; needs CAP_SYS_NICE and a core
+    /// that nothing else needs), `normal` with niceness -10 where that is allowed.
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t = SchedArg::Auto)]
+    pub sched: SchedArg,
+}
+
+/// Spinning as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SpinArg {
+    Bounded,
+    Off,
+}
+
+impl From<SpinArg> for Spin {
+    fn from(spin: SpinArg) -> Self {
+        match spin {
+            SpinArg::Bounded => Spin::Bounded,
+            SpinArg::Off => Spin::Off,
+        }
+    }
+}
+
+/// A policy of the scheduler as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchedArg {
+    Auto,
+    Fifo,
+    Normal,
+}
+
+impl From<SchedArg> for Sched {
+    fn from(sched: SchedArg) -> Self {
+        match sched {
+            SchedArg::Auto => Sched::Auto,
+            SchedArg::Fifo => Sched::Fifo,
+            SchedArg::Normal => Sched::Normal,
+        }
+    }
 }
 
 #[cfg(test)]

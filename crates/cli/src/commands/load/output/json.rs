@@ -25,6 +25,7 @@ pub fn report(
         .collect();
     for (tag, latencies) in [
         ("all.latency", outcome.latency()),
+        ("all.response", outcome.response()),
         ("all.service", outcome.service()),
     ] {
         latency_ns.extend(latencies.map(|latencies| (tag.to_owned(), figures(&latencies))));

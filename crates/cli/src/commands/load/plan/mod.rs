@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::load::{CallSpec, ClientSpec, Endpoint, FetchSpec, LoadPlan, LoadSpec, Spin};
+use tare_schema::load::{CallSpec, ClientSpec, Cores, Endpoint, FetchSpec, LoadPlan, LoadSpec};
 
-use super::args::Args;
+use super::args::{Args, SchedArg};
 use super::target::Target;
 pub use grpc::server;
 pub use request::Content;
@@ -134,17 +134,20 @@ impl Wanted {
                 host: target.host.clone(),
             },
             reach: args.allow_public_target.into(),
+            // Who asks for real-time precedence has a core for it; else it is not known who else runs here.
+            cores: match args.pacing.sched {
+                SchedArg::Fifo => Cores::Own,
+                SchedArg::Auto | SchedArg::Normal => Cores::Shared,
+            },
+            cpu_per_exchange_ns: None,
             load: LoadSpec {
                 pacing,
                 stop,
                 warmup_ns: args.pacing.warmup.as_ns(),
                 timeout_ns: args.pacing.timeout.as_ns(),
                 workers: args.pacing.workers,
-                spin: if args.pacing.no_spin {
-                    Spin::Off
-                } else {
-                    Spin::Bounded
-                },
+                spin: args.pacing.spin.into(),
+                sched: args.pacing.sched.into(),
                 sample_every_ns: Duration::from_secs(1).as_nanos() as u64,
                 transport: tls::transport(args, target)?,
                 client,

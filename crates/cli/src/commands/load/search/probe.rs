@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tare_load::{LoadError, Outcome, Progress, StopHandle};
 use tare_schema::load::{LoadPlan, Pacing, Stop};
+use tare_schema::plan::Fitness;
 use tare_seek::curve::time;
 use tare_seek::objective::{Objective, Tried};
 use tare_seek::search::{Backlog, Hope, Probe, Verdict};
-use tare_stats::{Latencies, Quantile, Range};
+use tare_stats::{Latencies, Range};
 
 use super::super::plan::Wanted;
 
@@ -18,14 +19,6 @@ use super::super::plan::Wanted;
 const WARMUP: Duration = Duration::from_millis(500);
 /// How soon an order to end is noticed.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-
-/// Later than this share of the latency, both as p99, and than [`LATE_NS`], we are the limit.
-const LATE_SHARE: f64 = 0.1;
-const LATE_NS: f64 = 100_000.0;
-/// Busier than this, spinning apart, a worker is the limit.
-const BUSY: f64 = 0.85;
-/// Fewer of the intended starts than this share were taken: we are the limit.
-const RELEASED: f64 = 0.99;
 
 /// One try with its figures in words.
 pub struct Told {
@@ -149,48 +142,25 @@ pub fn judge(
 
 /// Latencies over all outcomes.
 pub fn latency(outcome: &Outcome) -> anyhow::Result<Latencies> {
-    let mut latency = Latencies::new(Range::default()).context("cannot make a histogram")?;
-    let is_latency =
-        |tag: &str| tag == "client.request.latency" || tag.starts_with("client.request.latency.");
-    for (_, latencies) in outcome.totals.iter().filter(|(tag, _)| is_latency(tag)) {
-        latency.merge(latencies).context("cannot merge histograms")?;
+    over_all(outcome, "latency")
+}
+
+/// `latency` or `response` over all outcomes; empty when there are none.
+pub fn over_all(outcome: &Outcome, quantity: &str) -> anyhow::Result<Latencies> {
+    match outcome.sum(|tag| tag.request == Some("request") && tag.quantity == quantity) {
+        Some(all) => Ok(all),
+        None => Latencies::new(Range::default()).context("cannot make a histogram"),
     }
-    Ok(latency)
 }
 
 /// Share of a core that the busiest worker used, spinning apart.
 pub fn busiest(outcome: &Outcome) -> f64 {
-    let ours = &outcome.result.instrument;
-    let spun_ns = ours.spun_ns / (ours.worker_cpu_ns.len().max(1) as u64);
-    let busiest_ns = ours.worker_cpu_ns.iter().max().copied().unwrap_or(0);
-    busiest_ns.saturating_sub(spun_ns) as f64 / outcome.result.window_ns.max(1) as f64
+    let shares = outcome.result.worker_busy_shares();
+    shares.into_iter().fold(0.0, f64::max)
 }
 
-/// Why the generator itself was the limit, if it was.
+/// Why the generator itself was the limit, if it was: by the rule that makes a trial unfit.
 pub fn ours(outcome: &Outcome) -> Option<String> {
-    let result = &outcome.result;
-    let ours = &result.instrument;
-    // What is late by far less than the latency is not why it was latency.
-    let p99_ns = latency(outcome).ok().map(|latency| latency.quantile(0.99));
-    let latency_ns = match p99_ns {
-        Some(Quantile::Exact(ns) | Quantile::Above(ns)) => ns as f64,
-        Some(Quantile::TooFew) | None => 0.0,
-    };
-    let late_ns = LATE_NS.max(latency_ns * LATE_SHARE);
-    if let Some(p99_ns) = ours.lateness.p99_ns.filter(|&ns| ns as f64 > late_ns) {
-        return Some(format!(
-            "the generator started requests late: p99 {}",
-            time(p99_ns as f64)
-        ));
-    }
-    let busy = busiest(outcome);
-    if busy > BUSY {
-        return Some(format!(
-            "a worker of the generator was {:.0} % busy: try more --workers",
-            busy * 100.0
-        ));
-    }
-    let taken = result.released + result.overflow;
-    let is_slow = (taken as f64) < result.intended as f64 * RELEASED;
-    is_slow.then(|| format!("the generator started only {taken} of {}", result.intended))
+    let unfit = Fitness::default().unfit(&outcome.result);
+    unfit.first().map(ToString::to_string)
 }

@@ -44,10 +44,12 @@ pub(super) fn latencies(page: &mut Page, outcome: &Outcome) {
         columns.extend(latencies.map(|latencies| (name.to_owned(), latencies)));
     };
     add("latency", outcome.latency());
+    add("response", outcome.response());
     add("service", outcome.service());
     // What a transport adds: connecting, handshakes.
     for (quantity, latencies) in outcome.sums(|tag| {
-        let is_usual = ["latency", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
+        let is_usual =
+            ["latency", "response", "service", "lateness", "lag", "wait"].contains(&tag.quantity);
         (!is_usual && tag.class.is_none()).then_some(tag.quantity)
     }) {
         add(quantity, Some(latencies));
@@ -58,8 +60,9 @@ pub(super) fn latencies(page: &mut Page, outcome: &Outcome) {
     }
     if outcome.latency().is_some() {
         page.faint(
-            "latency: from the intended start to the kernel's receipt of the answer, what a user feels; service: from sending \
-             on, what the other side took. Right answers; – where fewer than ten lie beyond.",
+            "latency: from the release of a request to the kernel's receipt of the answer, as a punctual client sees it; \
+             response: from its intended start, our lateness included; service: from sending on. Right answers; – where fewer \
+             than ten lie beyond.",
         );
     }
     page.plain("");

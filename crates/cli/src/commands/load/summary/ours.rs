@@ -5,7 +5,6 @@ use tare_report::quantity;
 use tare_schema::agent::{Calibration, Spread};
 use tare_schema::load_report::OursReport;
 use tare_schema::metric::Unit;
-use tare_stats::Quantile;
 
 use super::Page;
 
@@ -27,27 +26,6 @@ fn spread(spread: Spread) -> String {
 /// All of it.
 pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
     let instrument = &outcome.result.instrument;
-    if let Some(Quantile::Exact(latency) | Quantile::Above(latency)) =
-        outcome.latency().map(|latency| latency.quantile(0.5))
-    {
-        let lag = match ours.stamped_by_kernel {
-            Some(share) if share > 0.99 => {
-                "; our lag is not in it, the kernel's stamp takes it off"
-            }
-            Some(_) => "; our lag is in part of it, where the kernel gave no stamp",
-            None => "",
-        };
-        page.line(
-            "our share",
-            &format!(
-                "of the latency p50 of {}, {} were ours (lateness, {}); on average {}{lag}",
-                time(Some(latency)),
-                time(instrument.lateness.p50_ns),
-                percent(ours.lateness_share),
-                percent(ours.lateness_share_on_average),
-            ),
-        );
-    }
     if let Some(null) = &ours.calibration {
         page.line("null server", &calibrated(null, ours));
     }
@@ -58,9 +36,12 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
     page.line(
         "generator",
         &format!(
-            "{fit}: lateness {} (allowed {}), lag {}",
+            "{fit}: lateness {}{}, receive lag {}; neither is in the latency",
             spread(instrument.lateness),
-            time(Some(ours.lateness_limit_ns)),
+            ours.bunched_share.map_or_else(String::new, |share| format!(
+                ", {} of the arrivals bunched",
+                quantity::percent(share)
+            )),
             spread(instrument.lag),
         ),
     );
@@ -81,15 +62,14 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
     let workers: Vec<String> = ours
         .worker_busy
         .iter()
-        .flatten()
         .map(|busy| quantity::percent(*busy))
         .collect();
-    let spun =
-        (instrument.cpu_ns > 0).then(|| instrument.spun_ns as f64 / instrument.cpu_ns as f64);
+    let spun_ns: u64 = instrument.worker_spun_ns.iter().sum();
+    let spun = (instrument.cpu_ns > 0).then(|| spun_ns as f64 / instrument.cpu_ns as f64);
     page.line(
         "cpu",
         &format!(
-            "{} a request ({} of it spinning), {} of a core by worker, {} of memory{}",
+            "{} a request ({} of it spinning), {} of a core by worker without it, {} of memory{}",
             ours.cpu_per_exchange_ns.map_or_else(
                 || quantity::MISSING.to_owned(),
                 |ns| quantity::value(Unit::Nanoseconds, ns)
@@ -102,8 +82,8 @@ pub(super) fn ours(page: &mut Page, outcome: &Outcome, ours: &OursReport) {
             },
             quantity::value(Unit::Bytes, instrument.peak_rss_bytes as f64),
             instrument
-                .niceness
-                .map_or_else(String::new, |niceness| format!(", niceness {niceness}"))
+                .scheduled
+                .map_or_else(String::new, |scheduled| format!(", {scheduled}"))
         ),
     );
 }
