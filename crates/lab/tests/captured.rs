@@ -210,7 +210,10 @@ impl Stranger {
     fn serve(pid: u32, address: &str) -> Stranger {
         let place = format!("{address}:{}", Stranger::PORT);
         let mut command = inside(pid);
-        command.arg(beds::rig()).args(["serve", &place]).stdout(Stdio::null());
+        command
+            .arg(beds::rig())
+            .args(["serve", &place])
+            .stdout(Stdio::null());
         let server = Stranger(command.spawn().unwrap());
         assert!(within(LIMIT, || echo_from(pid, address, Stranger::PORT) == "hello"));
         server

@@ -271,7 +271,10 @@ fn a_real_stall_is_waited_for_by_all_that_were_due_and_slow_in_service_once_per_
     // It began a second after the load at the earliest: of those behind the 200th, who was due up to half a second before its end
     // was not answered before that. A connection each may have been on its way at its beginning.
     let due = RATE * (STALL.as_millis() as u64 - SLOW_MS) / 1000;
-    assert!((due - 10..=due * 3 / 2).contains(&latency), "{latency} of {due}");
+    assert!(
+        (due - 10..=due * 3 / 2).contains(&latency),
+        "{latency} of {due}"
+    );
     assert!((1..=4).contains(&service), "{service}");
     let waits = &outcome.result.waits;
     let waited = waits

@@ -138,7 +138,10 @@ fn right_answers_by_class_of_status_add_up_to_all_of_them_to_the_last_count() {
         assert_eq!(sum, result.right);
         let first = result.latency_hlog.as_bytes();
         let log = hlog::read_merged(first, ..).unwrap();
-        for (quantity, whole) in [("latency", outcome.latency()), ("service", outcome.service())] {
+        for (quantity, whole) in [
+            ("latency", outcome.latency()),
+            ("service", outcome.service()),
+        ] {
             let parts = outcome.by_status(quantity);
             let found: Vec<_> = parts.iter().map(|(c, l)| (*c, l.count())).collect();
             let expected = ["2xx", "3xx", "5xx"].into_iter().zip(statuses);

@@ -342,7 +342,10 @@ mod tests {
 
     #[test]
     fn a_tag_tells_the_quantity_and_whether_the_end_was_seen() {
-        assert_eq!(sort_tag("client.echo.latency"), Some((Kind::Latency, Ends::Seen)));
+        assert_eq!(
+            sort_tag("client.echo.latency"),
+            Some((Kind::Latency, Ends::Seen))
+        );
         assert_eq!(
             sort_tag("client.echo.latency.unfinished"),
             Some((Kind::Latency, Ends::Unseen))

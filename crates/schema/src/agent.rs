@@ -396,7 +396,9 @@ pub struct Instrument {
 }
 
 /// How the kernel schedules a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(tag = "policy", rename_all = "kebab-case")]
 pub enum Scheduled {
     /// `SCHED_FIFO`, priority 1: before every ordinary process on its core.

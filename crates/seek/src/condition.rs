@@ -225,7 +225,10 @@ mod tests {
     #[test]
     fn a_condition_reads_as_it_is_spoken() {
         let p99 = read("p99<5ms");
-        assert_eq!(p99.metric, Metric::Latency(Of::Latency, Point::Quantile(0.99)));
+        assert_eq!(
+            p99.metric,
+            Metric::Latency(Of::Latency, Point::Quantile(0.99))
+        );
         assert_eq!((p99.comparison, p99.limit), (Comparison::Below, 5e6));
         assert_eq!(
             read("service-p99.9 <= 1s").metric,

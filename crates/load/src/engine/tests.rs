@@ -21,7 +21,8 @@ fn stalling(from_ns: u64, to_ns: u64) -> impl Far {
 }
 
 #[test]
-fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service_once_per_connection() {
+fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service_once_per_connection()
+ {
     const CONNECTIONS: usize = 10;
     let far = stalling(3 * S, 4 * S);
     let mut sim = Sim::new(patient_pool(CONNECTIONS), rate(1000.0, 5), 10_000, far);

@@ -162,7 +162,10 @@ mod tests {
     fn a_tag_says_of_which_request_what_and_how_it_ended() {
         let tag = |text| Tag::parse(text).unwrap();
         let latency = tag("client.request.latency");
-        assert_eq!((latency.request, latency.quantity), (Some("request"), "latency"));
+        assert_eq!(
+            (latency.request, latency.quantity),
+            (Some("request"), "latency")
+        );
         assert_eq!(
             tag("client.cart.service.status-503").class,
             Some("status-503")

@@ -238,15 +238,13 @@ pub struct LimitsDef {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "fitness"))]
 pub struct FitnessDef {
-    /// Lateness p99 above this. Default: 100us …
-    pub lateness_p99: Option<Period>,
-    /// … and above this share of the median service time. Default: 10%.
-    pub lateness_share: Option<Share>,
-    /// The agent's core busier than this. Default: 85%.
-    pub agent_busy: Option<Share>,
+    /// More than this share of the arrivals of an open loop bunched: released in a burst behind a late wake-up. Default: 10%.
+    pub bunched: Option<Share>,
     /// Less than this share of the intended arrivals released. Default: 99%.
     pub released: Option<Share>,
-    /// The parts' cores busier than this: flagged as saturated, not unfit. Default: 80%.
+    /// A worker of an open loop busier than this share of the window, spinning apart. Default: 85%.
+    pub worker_busy: Option<Share>,
+    /// The parts' cores busier than this by the parts' own work: flagged as saturated, not unfit. Default: 80%.
     pub saturated: Option<Share>,
 }
 

@@ -10,7 +10,7 @@ use super::workload::Used;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
-use crate::load::{ConnectionRules, LoadSpec, Mix, Pacing, Spin, Transport};
+use crate::load::{ConnectionRules, LoadSpec, Mix, Pacing, Sched, Spin, Transport};
 use crate::name::EdgePattern;
 use crate::named;
 use crate::plan::{Edge, PartKind, RoleLoad};
@@ -293,6 +293,7 @@ fn spec(
         timeout_ns: ns(def.timeout, TIMEOUT_NS),
         workers: def.workers.unwrap_or(1),
         spin: def.spin.unwrap_or(Spin::Bounded),
+        sched: Sched::Auto,
         sample_every_ns: ns(def.sample_every, SAMPLE_EVERY_NS),
         transport: Transport::Tcp,
         client,

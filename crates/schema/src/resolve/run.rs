@@ -165,12 +165,9 @@ pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
     let share =
         |written: Option<crate::units::Share>, usual: f64| written.map_or(usual, |share| share.0);
     Fitness {
-        lateness_p99_ns: written
-            .lateness_p99
-            .map_or(usual.lateness_p99_ns, crate::units::Period::as_ns),
-        lateness_share: share(written.lateness_share, usual.lateness_share),
-        agent_busy: share(written.agent_busy, usual.agent_busy),
+        bunched_share: share(written.bunched, usual.bunched_share),
         released_share: share(written.released, usual.released_share),
+        worker_busy: share(written.worker_busy, usual.worker_busy),
         saturated_busy: share(written.saturated, usual.saturated_busy),
     }
 }

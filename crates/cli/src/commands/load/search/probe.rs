@@ -153,7 +153,9 @@ pub fn latency(outcome: &Outcome) -> anyhow::Result<Latencies> {
     let is_latency =
         |tag: &str| tag == "client.request.latency" || tag.starts_with("client.request.latency.");
     for (_, latencies) in outcome.totals.iter().filter(|(tag, _)| is_latency(tag)) {
-        latency.merge(latencies).context("cannot merge histograms")?;
+        latency
+            .merge(latencies)
+            .context("cannot merge histograms")?;
     }
     Ok(latency)
 }

@@ -27,7 +27,8 @@ pub(super) fn outcomes(page: &mut Page, outcome: &Outcome) {
     );
     let by_class = by_class(&result.outcomes);
     let all: u64 = by_class.values().map(|seen| seen.count).sum();
-    let latency = outcome.sums(|tag| (tag.quantity == "latency").then_some(tag.class.unwrap_or("right")));
+    let latency =
+        outcome.sums(|tag| (tag.quantity == "latency").then_some(tag.class.unwrap_or("right")));
     let is_plain = by_class.len() == 1 && by_class.contains_key("right");
     for (class, seen) in by_class.iter().filter(|_| !is_plain) {
         let latency = latency.get(class).map_or_else(String::new, |latency| {
