@@ -24,5 +24,5 @@ pub fn why(plan: &Plan, level: &LevelView) -> Option<String> {
     });
     let cores = plan.placement.agent_cpus.len().max(1) as f64;
     let most = busy.fold(0.0, f64::max) / cores;
-    (most > plan.fitness.agent_busy).then(|| "the agents' cores".into())
+    (most > plan.fitness.worker_busy).then(|| "the agents' cores".into())
 }

@@ -73,8 +73,8 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
 }
 
 fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
-    let latency = latency.latency.window.as_ref();
     let service = latency.service.window.as_ref();
+    let latency = latency.latency.window.as_ref();
     let quantile = |of: Option<&Latencies>, q: f64| Figured::quantile(of?.quantile(q));
     match metric {
         Metric::Mean => latency::mean(latency?),

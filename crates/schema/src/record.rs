@@ -239,14 +239,20 @@ pub struct MachineUsage {
     pub window_ns: u64,
     /// Busy share of each core, 0 to 1.
     pub core_busy: Vec<f64>,
+    /// Of it, receiving packets (softirq) in time that the kernel books to no process; 0 where it books that to whoever ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_unbooked: Vec<f64>,
     /// Share of time stolen by the hypervisor, all cores.
     pub steal_share: Option<f64>,
     /// Share of time in softirq, all cores.
     pub softirq_share: Option<f64>,
     /// Packets over the loopback device.
     pub loopback_packets: Option<u64>,
-    /// CPU time of processes that do not belong to the trial.
+    /// CPU time of processes that do not belong to the trial, all cores.
     pub foreign_cpu_ns: Option<u64>,
+    /// What they took of the cores of the trial; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub foreign: Option<ForeignLoad>,
     /// Load average over a minute, at the end.
     pub load_average: Option<f64>,
     /// What passed through each pod that has a network of its own.
@@ -255,6 +261,15 @@ pub struct MachineUsage {
     /// What passed between every two sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkUsage>,
+}
+
+/// CPU of processes that do not belong to the trial, as shares (0 to 1) of what the cores had to give.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ForeignLoad {
+    /// On the parts' cores; on all of them where the agents have none of their own.
+    pub part_cores: f64,
+    /// On the agents' cores; `None`: they have none of their own.
+    pub agent_cores: Option<f64>,
 }
 
 /// What passed through the network of a pod within the window, from or to other pods.

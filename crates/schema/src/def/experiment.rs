@@ -238,13 +238,13 @@ pub struct LimitsDef {
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "fitness"))]
 pub struct FitnessDef {
-    /// More than this share of an open loop's arrivals bunched: released in a burst behind a late wake-up. Default: 10%.
+    /// More than this share of the arrivals of an open loop bunched: released in a burst behind a late wake-up. Default: 10%.
     pub bunched: Option<Share>,
-    /// A worker of an open loop busier than this, spinning apart. Default: 85%.
-    pub worker_busy: Option<Share>,
     /// Less than this share of the intended arrivals released. Default: 99%.
     pub released: Option<Share>,
-    /// The parts' cores busier than this with the parts' own work: flagged as saturated, not unfit. Default: 80%.
+    /// A worker of an open loop busier than this share of the window, spinning apart. Default: 85%.
+    pub worker_busy: Option<Share>,
+    /// The parts' cores busier than this by the parts' own work: flagged as saturated, not unfit. Default: 80%.
     pub saturated: Option<Share>,
 }
 

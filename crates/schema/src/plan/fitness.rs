@@ -69,7 +69,7 @@ impl fmt::Display for Unfit {
         match self {
             Unfit::Bunched { share, limit } => write!(
                 f,
-                "{:.0} % of the arrivals were released in bursts, above {:.0} %: other programs held the generator's core",
+                "{:.1} % of the arrivals were released in bursts, above {:.0} %: other programs held the generator's core",
                 percent(*share),
                 percent(*limit)
             ),
@@ -84,7 +84,7 @@ impl fmt::Display for Unfit {
                 limit,
             } => write!(
                 f,
-                "the generator is the limit: worker {worker} was {:.0} % busy, above {:.0} %: give it more workers or a lower rate",
+                "the generator is the limit: worker {worker} was {:.1} % busy, above {:.0} %: give it more workers or a lower rate",
                 percent(*share),
                 percent(*limit)
             ),
@@ -163,5 +163,111 @@ impl LoadResult {
             .filter(|_| self.window_ns > 0)
             .map(|(cpu_ns, spun_ns)| cpu_ns.saturating_sub(spun_ns) as f64 / self.window_ns as f64)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand arrivals of an open loop in a window of a second, one worker.
+    fn result() -> LoadResult {
+        serde_json::from_value(serde_json::json!({
+            "version": 1, "role": "load", "ended": "completed",
+            "window_start_unix_us": 1, "window_ns": 1_000_000_000,
+            "intended": 1000, "released": 1000, "sent": 1000, "right": 1000, "errors": 0, "unfinished": 0, "overflow": 0,
+            "outcomes": [], "requests_sent_total": 1000,
+            "connections": {"opened": 1, "reconnects": 0, "failed": 0, "peak": 1},
+            "bytes_sent": 1, "bytes_received": 1, "waits": [],
+            "instrument": {
+                "lateness": {"count": 1000, "p50_ns": 3_000_000, "p99_ns": 9_000_000, "max_ns": 9_000_000},
+                "lag": {"count": 0, "p50_ns": null, "p99_ns": null, "max_ns": null},
+                "cpu_ns": 500_000_000, "worker_cpu_ns": [500_000_000], "worker_spun_ns": [400_000_000], "bunched": 100,
+                "peak_rss_bytes": 1, "stamped_by_kernel": 1000, "stamped_by_us": 0, "stamp_upper_bounds": 0,
+                "clock_steps": 0, "out_of_range": 0,
+            },
+        }))
+        .unwrap()
+    }
+
+    fn words(result: &LoadResult) -> Vec<String> {
+        let unfit = Fitness::default().unfit(result).into_iter();
+        unfit.map(|one| one.to_string()).collect()
+    }
+
+    #[test]
+    fn lateness_alone_makes_nothing_unfit_and_a_limit_that_is_met_is_not_passed() {
+        assert!(words(&result()).is_empty());
+    }
+
+    #[test]
+    fn a_tenth_of_the_arrivals_may_leave_in_bursts_and_no_more() {
+        let mut result = result();
+        result.instrument.bunched = Some(101);
+        assert_eq!(
+            Fitness::default().unfit(&result),
+            [Unfit::Bunched {
+                share: 0.101,
+                limit: 0.1
+            }]
+        );
+        // Of what was released: most of what was intended was not.
+        result.instrument.bunched = Some(60);
+        result.released = 500;
+        result.intended = 500;
+        assert_eq!(words(&result).len(), 1);
+        // Nobody's schedule was missed.
+        result.instrument.bunched = None;
+        assert!(words(&result).is_empty());
+    }
+
+    #[test]
+    fn one_arrival_in_a_hundred_may_be_missing_and_what_the_target_left_waiting_is_not() {
+        let mut result = result();
+        result.released = 990;
+        assert!(words(&result).is_empty());
+        result.released = 989;
+        assert_eq!(
+            words(&result),
+            ["only 989 of 1000 intended arrivals were released"]
+        );
+        result.overflow = 11;
+        assert!(words(&result).is_empty());
+        result.sessions = Some(crate::agent::SessionCounts {
+            intended: 100,
+            started: 50,
+            overflow: 48,
+            ..Default::default()
+        });
+        assert_eq!(
+            words(&result),
+            ["only 98 of 100 intended sessions were started"]
+        );
+    }
+
+    #[test]
+    fn a_worker_of_an_open_loop_may_spin_but_not_work_all_the_time() {
+        let mut result = result();
+        result.instrument.worker_cpu_ns = vec![100_000_000, 990_000_000];
+        result.instrument.worker_spun_ns = vec![0, 140_000_000];
+        assert!(words(&result).is_empty());
+        result.instrument.worker_spun_ns = vec![90_000_000, 130_000_000];
+        let said = words(&result);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("the generator is the limit: worker 1 was 86.0 % busy"));
+        // A closed loop asks as fast as it can.
+        result.instrument.bunched = None;
+        assert!(words(&result).is_empty());
+    }
+
+    #[test]
+    fn a_result_without_a_window_is_busy_with_nothing() {
+        let mut result = result();
+        result.window_ns = 0;
+        assert!(result.worker_busy_shares().is_empty());
+        result.released = 0;
+        result.intended = 0;
+        assert_eq!(result.bunched_share(), None);
+        assert!(words(&result).is_empty());
     }
 }

@@ -166,8 +166,8 @@ pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
         |written: Option<crate::units::Share>, usual: f64| written.map_or(usual, |share| share.0);
     Fitness {
         bunched_share: share(written.bunched, usual.bunched_share),
-        worker_busy: share(written.worker_busy, usual.worker_busy),
         released_share: share(written.released, usual.released_share),
+        worker_busy: share(written.worker_busy, usual.worker_busy),
         saturated_busy: share(written.saturated, usual.saturated_busy),
     }
 }
