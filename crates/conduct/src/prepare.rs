@@ -6,7 +6,7 @@ use tare_lab::LabError;
 use tare_lab::environment::Bed;
 use tare_schema::agent::{AgentMessage, LoadResult};
 use tare_schema::def::PrepareWhen;
-use tare_schema::load::{LoadPlan, LoadSpec, Reach, Stop};
+use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
 use tare_schema::plan::{Cell, Preparation};
 
 use crate::trial::Listener;
@@ -83,6 +83,8 @@ fn fill(
         seed,
         endpoint: bed.endpoint(&role.edge, &role.instance)?,
         reach: Reach::Private,
+        cores: Cores::Shared,
+        cpu_per_exchange_ns: None,
         load: load.clone(),
     };
     let mut agent = bed.start_agent(&role.instance, &orders)?;
