@@ -15,6 +15,7 @@ use crate::disk::make_folder;
 use crate::event::{Event, Watcher};
 use crate::folder::RunFolder;
 use crate::order::Slot;
+use crate::orders::Worked;
 use crate::trial::{self, Listener, Trial};
 use crate::{ConductError, refusal};
 
@@ -112,7 +113,7 @@ fn carried(
     let trial = trial::measure(
         plan,
         &cell,
-        (stay.trial, seed),
+        ((stay.trial, seed), &Worked::default()),
         bed,
         &place,
         &mut Ear(watcher),

@@ -17,6 +17,7 @@ use crate::clock::now_unix_us;
 use crate::event::{Enough, Event, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
+use crate::orders::Worked;
 use crate::trial::{self, Listener, Measured, Trial};
 use crate::{ConductError, ceiling, refusal};
 
@@ -410,7 +411,9 @@ impl<'a> Conductor<'a> {
             watcher: self.watcher,
             progress,
         };
-        trial::measure(&self.plan, cell, (number, seed), bed, path, &mut ear)
+        let worked = Worked::at(&slot.level, &self.records);
+        let of = ((number, seed), &worked);
+        trial::measure(&self.plan, cell, of, bed, path, &mut ear)
     }
 
     /// Estimate of the time to the end of the run.

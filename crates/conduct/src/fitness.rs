@@ -1,74 +1,155 @@
-//! Whether the instrument was good enough in a trial: `unfit` and `saturated`.
+//! What else was on the cores of a trial: other programs, and whether the parts' own work filled theirs.
+
+use std::collections::BTreeSet;
 
 use tare_schema::plan::{Fitness, Placement};
-use tare_schema::record::{MachineUsage, RoleResult};
+use tare_schema::record::{ForeignLoad, MachineUsage, PartUsage};
 
-use crate::tail::Lateness;
-
-/// Every limit of ours that was passed, in words; empty when the trial is fit.
+/// What other programs took of the cores of the parts and of the agents; `None` where the kernel does not say, or not of every part.
 ///
-/// `lateness` is its highest quantile up to p99 that the counts carry; `service_p50_ns` is the median service time of the role, `None` when nothing was answered.
+/// Everything of a trial but its agents is on the parts' cores: the conductor, the keeper and the links, too.
 #[must_use]
-pub fn unfit_reasons(
-    fitness: &Fitness,
+pub fn foreign_load(
     placement: &Placement,
-    role: &RoleResult,
-    lateness: Option<Lateness>,
-    service_p50_ns: Option<u64>,
-    machine: Option<&MachineUsage>,
-) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let limit_ns = fitness.lateness_limit_ns(service_p50_ns);
-    if let Some(Lateness { name, value_ns }) = lateness
-        && value_ns > limit_ns
-    {
-        reasons.push(format!(
-            "lateness {name} {} µs is above {} µs: requests were released late",
-            value_ns / 1000,
-            limit_ns / 1000
-        ));
+    machine: &MachineUsage,
+    parts: &[PartUsage],
+) -> Option<ForeignLoad> {
+    let (agents, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.role == "agent");
+    if placement.agents_have_cores_of_their_own() {
+        return Some(ForeignLoad {
+            part_cores: foreign(machine, &placement.part_cpus, &others)?,
+            agent_cores: Some(foreign(machine, &placement.agent_cpus, &agents)?),
+        });
     }
-    if let Some(busy) = machine.and_then(|machine| busy_share(machine, &placement.agent_cpus))
-        && busy > fitness.agent_busy
-        && role.offered_per_s.is_some()
-    {
-        reasons.push(format!(
-            "the agent's core was {:.0} % busy, above {:.0} %",
-            busy * 100.0,
-            fitness.agent_busy * 100.0
-        ));
+    let both = placement.agent_cpus.iter().chain(&placement.part_cpus);
+    let mut all: BTreeSet<u32> = both.copied().collect();
+    if placement.agent_cpus.is_empty() || placement.part_cpus.is_empty() {
+        all = (0..machine.core_busy.len() as u32).collect();
     }
-    // What overflowed the queue was taken by our loop: that is the target's limit, not ours.
-    let taken = role.released + role.overflow;
-    if role.intended > 0 && (taken as f64) < role.intended as f64 * fitness.released_share {
-        reasons.push(format!(
-            "only {taken} of {} intended arrivals were released",
-            role.intended
-        ));
-    }
-    if let Some(sessions) = &role.sessions {
-        let begun = sessions.started + sessions.overflow;
-        if (begun as f64) < sessions.intended as f64 * fitness.released_share {
-            reasons.push(format!(
-                "only {begun} of {} intended sessions were started",
-                sessions.intended
-            ));
-        }
-    }
-    reasons
+    let all: Vec<u32> = all.into_iter().collect();
+    Some(ForeignLoad {
+        part_cores: foreign(machine, &all, &parts.iter().collect::<Vec<_>>())?,
+        agent_cores: None,
+    })
 }
 
-/// Whether the parts' cores were so busy that queueing there dominates.
+/// Share of these cores that was busy for nobody of these parts. Never below nothing: the cores' clock is coarser than the processes'.
+fn foreign(machine: &MachineUsage, cpus: &[u32], parts: &[&PartUsage]) -> Option<f64> {
+    let ours_ns: u64 = parts.iter().map(|part| part.cpu_ns).sum::<Option<u64>>()?;
+    let had_ns =
+        machine.window_ns as f64 * (1.0 - machine.steal_share.unwrap_or(0.0)) * cpus.len() as f64;
+    if had_ns <= 0.0 {
+        return None;
+    }
+    let booked = mean(&machine.core_busy, cpus)? - mean(&machine.core_unbooked, cpus)?;
+    Some((booked - ours_ns as f64 / had_ns).clamp(0.0, 1.0))
+}
+
+/// Whether the parts' own work kept their cores so busy that queueing there dominates.
 #[must_use]
 pub fn is_saturated(fitness: &Fitness, placement: &Placement, machine: &MachineUsage) -> bool {
-    busy_share(machine, &placement.part_cpus).is_some_and(|busy| busy > fitness.saturated_busy)
+    let others = machine.foreign.map_or(0.0, |foreign| foreign.part_cores);
+    mean(&machine.core_busy, &placement.part_cpus)
+        .is_some_and(|busy| busy - others > fitness.saturated_busy)
 }
 
-/// Mean busy share of these cores; `None` when none of them is named.
-fn busy_share(machine: &MachineUsage, cpus: &[u32]) -> Option<f64> {
-    let busy: Vec<f64> = cpus
-        .iter()
-        .filter_map(|&cpu| machine.core_busy.get(cpu as usize).copied())
-        .collect();
-    (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64)
+/// Mean over these cores; `None` when one of them is not known, or none is named.
+fn mean(of_cores: &[f64], cpus: &[u32]) -> Option<f64> {
+    let shares = cpus.iter().map(|&cpu| of_cores.get(cpu as usize).copied());
+    let sum: f64 = shares.sum::<Option<f64>>()?;
+    (!cpus.is_empty()).then(|| sum / cpus.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn placement(agent_cpus: &[u32], part_cpus: &[u32]) -> Placement {
+        Placement {
+            agent_cpus: agent_cpus.to_vec(),
+            part_cpus: part_cpus.to_vec(),
+        }
+    }
+
+    fn machine(core_busy: &[f64], core_unbooked: &[f64]) -> MachineUsage {
+        MachineUsage {
+            window_ns: SECOND_NS,
+            core_busy: core_busy.to_vec(),
+            core_unbooked: core_unbooked.to_vec(),
+            ..MachineUsage::default()
+        }
+    }
+
+    fn part(role: &str, share: f64) -> PartUsage {
+        PartUsage {
+            role: role.into(),
+            cpu_ns: Some((share * SECOND_NS as f64) as u64),
+            ..PartUsage::default()
+        }
+    }
+
+    fn is_near(found: f64, wanted: f64) -> bool {
+        (found - wanted).abs() < 1e-6
+    }
+
+    #[test]
+    fn what_is_busy_and_neither_ours_nor_unbooked_is_foreign_on_each_set_of_cores() {
+        let parts = [
+            part("app", 0.2),
+            part("sidecar", 0.3),
+            part("conductor", 0.01),
+            part("agent", 0.25),
+        ];
+        let machine = machine(&[0.92, 0.4], &[0.11, 0.05]);
+        let found = foreign_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
+        assert!(is_near(found.part_cores, 0.3), "{found:?}");
+        assert!(is_near(found.agent_cores.unwrap(), 0.1), "{found:?}");
+    }
+
+    #[test]
+    fn stolen_time_is_nobodys() {
+        let mut machine = machine(&[1.0, 0.0], &[0.0, 0.0]);
+        machine.steal_share = Some(0.1);
+        let parts = [part("app", 0.9), part("agent", 0.0)];
+        let found = foreign_load(&placement(&[1], &[0]), &machine, &parts).unwrap();
+        assert!(is_near(found.part_cores, 0.0), "{found:?}");
+    }
+
+    #[test]
+    fn agents_without_cores_of_their_own_leave_one_figure() {
+        let parts = [part("app", 0.4), part("agent", 0.2)];
+        let machine = machine(&[0.8, 0.4, 0.9], &[0.0, 0.0, 0.0]);
+        let shared = foreign_load(&placement(&[1], &[0, 1]), &machine, &parts).unwrap();
+        assert!(is_near(shared.part_cores, 0.3), "{shared:?}");
+        assert_eq!(shared.agent_cores, None);
+        let anywhere = foreign_load(&placement(&[], &[]), &machine, &parts).unwrap();
+        assert!(is_near(anywhere.part_cores, 0.5), "{anywhere:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_nothing_and_more_of_ours_than_busy_is() {
+        let near = placement(&[1], &[0]);
+        let machine = machine(&[0.3, 0.3], &[0.0, 0.0]);
+        let unknown = PartUsage::default();
+        assert_eq!(foreign_load(&near, &machine, &[unknown]), None);
+        assert_eq!(foreign_load(&near, &MachineUsage::default(), &[]), None);
+        let more = [part("app", 0.35), part("agent", 0.3)];
+        let found = foreign_load(&near, &machine, &more).unwrap();
+        assert_eq!(found.part_cores, 0.0);
+    }
+
+    #[test]
+    fn cores_that_other_programs_fill_are_not_saturated() {
+        let near = placement(&[1], &[0]);
+        let mut machine = machine(&[0.92, 0.1], &[0.0, 0.0]);
+        let fitness = Fitness::default();
+        assert!(is_saturated(&fitness, &near, &machine));
+        machine.foreign = Some(ForeignLoad {
+            part_cores: 0.3,
+            agent_cores: Some(0.0),
+        });
+        assert!(!is_saturated(&fitness, &near, &machine));
+    }
 }

@@ -8,8 +8,8 @@ use tare_schema::plan::{Plan, RoleLoad};
 use tare_schema::record::{PartUsage, RoleResult, TrialStatus};
 
 use crate::evidence::Evidence;
+use crate::fitness;
 use crate::trial::{Measured, RunningAgent, Usage};
-use crate::{fitness, tail};
 
 /// Judges a trial that came to its end.
 pub(crate) fn judge(
@@ -25,8 +25,6 @@ pub(crate) fn judge(
     let endpoints = agents.iter().map(|agent| agent.endpoint.clone()).collect();
     for agent in agents {
         let Some(result) = agent.result else { continue };
-        let service_p50_ns = tail::service_median_ns(&result);
-        let lateness = tail::lateness(&result);
         match (result.ended, &result.broke_off) {
             (Ended::Completed, _) => {}
             (Ended::BrokeOff, Some(why)) => {
@@ -36,18 +34,13 @@ pub(crate) fn judge(
                 unfit.push(format!("the agent of role {} was cut short", result.role));
             }
         }
-        let role = role_result(&agent.role, result);
-        unfit.extend(fitness::unfit_reasons(
-            &plan.fitness,
-            &plan.placement,
-            &role,
-            lateness,
-            service_p50_ns,
-            usage.machine.as_ref(),
-        ));
-        load.push(role);
+        let passed = plan.fitness.unfit(&result);
+        unfit.extend(passed.iter().map(ToString::to_string));
+        load.push(role_result(&agent.role, result));
     }
-    if usage.machine.is_none() {
+    if let Some(machine) = &mut usage.machine {
+        machine.foreign = fitness::foreign_load(&plan.placement, machine, &usage.parts);
+    } else {
         unfit.push("the load was over before it could be observed: make it longer".into());
     }
     let mut wrong: Vec<String> = proofs

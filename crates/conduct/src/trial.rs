@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{Agent, Bed, Death, Observation};
 use tare_schema::agent::{Acknowledged, AgentMessage, LoadResult, Sample};
-use tare_schema::load::{Deal, Endpoint, LoadPlan, LoadSpec, Reach, Stop};
+use tare_schema::load::{Deal, Endpoint, Stop};
 use tare_schema::plan::{Cell, Plan, RoleLoad};
 use tare_schema::record::{
     Audited, EventRecord, MachineUsage, PartUsage, Proof, ReadBackRecord, RoleResult, Told,
@@ -18,6 +18,7 @@ use crate::beds::Ground;
 use crate::clock::{now_unix_us, until};
 use crate::disk::write_synced;
 use crate::disturb::Disturbances;
+use crate::orders::{Orders, Worked};
 use crate::prepare::Prepared;
 use crate::status::judge;
 use crate::traffic::Sent;
@@ -94,7 +95,7 @@ fn warmed_longer(cell: &Cell, burn_in_ns: u64) -> Cell {
 pub(crate) fn measure(
     plan: &Plan,
     cell: &Cell,
-    (trial, seed): (u32, u64),
+    ((trial, seed), worked): ((u32, u64), &Worked),
     ground: Ground<'_>,
     folder: &Path,
     listener: &mut dyn Listener,
@@ -116,7 +117,14 @@ pub(crate) fn measure(
         Ok(before) => before,
         Err(error) => return failed_by(bed, error),
     };
-    let mut agents = match start_agents(cell, (trial, seed), bed) {
+    let orders = Orders {
+        cell,
+        trial: (trial, seed),
+        placement: &plan.placement,
+        worked,
+        start_at_unix_us: now_unix_us() + lead(cell).as_micros() as u64,
+    };
+    let mut agents = match start_agents(&orders, bed) {
         Ok(agents) => agents,
         Err(error) => return failed_by(bed, error),
     };
@@ -168,35 +176,22 @@ pub(crate) struct RunningAgent {
     pub result: Option<LoadResult>,
 }
 
-fn start_agents(
-    cell: &Cell,
-    (trial, seed): (u32, u64),
-    bed: &mut dyn Bed,
-) -> Result<Vec<RunningAgent>, LabError> {
-    let start_at = now_unix_us() + lead(cell).as_micros() as u64;
+fn start_agents(orders: &Orders<'_>, bed: &mut dyn Bed) -> Result<Vec<RunningAgent>, LabError> {
+    let (cell, (_, seed)) = (orders.cell, orders.trial);
     let mut agents = Vec::new();
     let mut writer = 0;
     for role in &cell.load {
         let endpoint = bed.endpoint(&role.edge, &role.instance)?;
         let parts = role.agents.max(1);
         for part in 0..parts {
-            let mut orders = LoadPlan {
-                version: tare_schema::FORMAT_VERSION,
-                role: role.role.clone(),
-                start_at_unix_us: Some(start_at),
-                seed: seed ^ u64::from(part),
-                endpoint: endpoint.clone(),
-                // What the lab makes is on this machine.
-                reach: Reach::Private,
-                load: share_of(&cell.load_of_trial(&role.load, trial), Deal { parts, part }),
-            };
+            let mut plan = orders.of(role, &endpoint, Deal { parts, part });
             if cell.read_back.is_some() {
-                orders.load.client.number_records(seed, writer);
-                writer += orders.load.workers;
+                plan.load.client.number_records(seed, writer);
+                writer += plan.load.workers;
             }
             agents.push(RunningAgent {
-                agent: bed.start_agent(&role.instance, &orders)?,
-                window_start_unix_us: start_at + role.load.warmup_ns / 1000,
+                agent: bed.start_agent(&role.instance, &plan)?,
+                window_start_unix_us: orders.start_at_unix_us + role.load.warmup_ns / 1000,
                 role: role.clone(),
                 endpoint: endpoint.clone(),
                 samples: Vec::new(),
@@ -212,15 +207,6 @@ fn lead(cell: &Cell) -> Duration {
     let roles = cell.load.iter();
     let opening_ns = roles.map(|role| role.load.connections.open_over_ns).max();
     LEAD + Duration::from_nanos(opening_ns.unwrap_or(0))
-}
-
-/// One agent's share of the load of its role.
-fn share_of(load: &LoadSpec, deal: Deal) -> LoadSpec {
-    LoadSpec {
-        pacing: load.pacing.share(deal),
-        stop: load.stop.share(deal),
-        ..load.clone()
-    }
 }
 
 /// What was seen while the agents worked.

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says where by panicking"
 )]
 
+mod machine;
 mod prepared;
 mod scripted;
 
@@ -106,17 +107,21 @@ fn the_first_trial_on_a_fresh_bed_warms_up_longer() {
     plan.restart = Restart::Run;
     plan.burn_in_ns = Some(3_000_000);
     bench.run(&plan);
-    let warmups = bench.lab.warmups.lock().unwrap().clone();
+    let orders = bench.lab.orders.lock().unwrap();
+    let warmups: Vec<u64> = orders.iter().map(|plan| plan.load.warmup_ns).collect();
     assert_eq!(warmups, [3_000_000, 3_000_000, 3_000_000, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
 fn an_unfit_trial_is_repeated_once_at_the_end_of_its_block_and_both_stay() {
-    let mut bench = bench(&[Fate::Late]);
+    let mut bench = bench(&[Fate::Bunched]);
     let outcome = bench.run(&plan());
     let records = bench.records(&outcome);
     assert_eq!(records.len(), 10);
-    assert!(matches!(records[0].status, TrialStatus::Unfit { .. }));
+    let TrialStatus::Unfit { reasons } = &records[0].status else {
+        panic!("{:?}", records[0].status);
+    };
+    assert!(reasons[0].starts_with("20.0 % of the arrivals were released in bursts"));
     let repeat = &records[3];
     assert_eq!((repeat.block, repeat.attempt), (1, 1));
     assert_eq!(
@@ -143,7 +148,7 @@ fn a_load_that_broke_off_makes_no_fit_trial_and_the_record_says_why() {
 
 #[test]
 fn a_trial_that_stays_unfit_is_repeated_only_once() {
-    let mut bench = bench(&[Fate::Late, Fate::Good, Fate::Good, Fate::Late]);
+    let mut bench = bench(&[Fate::Bunched, Fate::Good, Fate::Good, Fate::Bunched]);
     let outcome = bench.run(&plan());
     let block: Vec<_> = bench.records(&outcome);
     assert_eq!(block.iter().filter(|record| record.block == 1).count(), 4);

@@ -13,6 +13,7 @@ use tare_schema::record::{Check, Grade};
 pub use describe::describe;
 pub(crate) use disk::existing as nearest_folder;
 pub(crate) use disk::file_system;
+pub use load::OtherPrograms;
 
 /// A program that something needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +29,17 @@ pub struct Tool {
 /// Examines the machine. `out` is the folder in which runs are written; `tools` are looked for.
 #[must_use]
 pub fn examine(out: &Path, tools: &[Tool]) -> Vec<Check> {
+    // First: none of it is ours then.
+    let others = OtherPrograms::watch();
     let activity = load::Activity::begin();
     let mut checks = vec![
+        others.check(),
         system::cores(),
         system::quota(),
         system::governor(),
         system::clock_source(),
         timing::timer(),
+        timing::scheduling(),
         timing::loopback(),
         timing::stamps(),
         system::addresses(),
@@ -45,7 +50,7 @@ pub fn examine(out: &Path, tools: &[Tool]) -> Vec<Check> {
         system::distance(),
         system::observation(),
     ];
-    // Last: it judges what else the machine did meanwhile.
+    // Last: it judges what the host did meanwhile.
     checks.extend(activity.end());
     checks.extend(tools.iter().map(system::tool));
     checks

@@ -193,13 +193,11 @@ impl LocalObservation {
     }
 
     fn machine_usage(&self, parts: &[PartUsage]) -> MachineUsage {
-        let last = MachineReading::take();
-        let window_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let ours: Option<u64> = parts.iter().map(|part| part.cpu_ns).sum();
-        match (&self.machine, &last) {
-            (Some(first), Some(last)) => last.since(first, window_ns, ours),
+        match (&self.machine, MachineReading::take()) {
+            (Some(first), Some(last)) => last.since(first, ours),
             _ => MachineUsage {
-                window_ns,
+                window_ns: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
                 ..MachineUsage::default()
             },
         }

@@ -369,6 +369,17 @@ pub struct Placement {
     pub part_cpus: Vec<u32>,
 }
 
+impl Placement {
+    /// Whether nothing else of a run is on the agents' cores.
+    #[must_use]
+    pub fn agents_have_cores_of_their_own(&self) -> bool {
+        let shared = |cpu| self.part_cpus.contains(cpu);
+        !self.agent_cpus.is_empty()
+            && !self.part_cpus.is_empty()
+            && !self.agent_cpus.iter().any(shared)
+    }
+}
+
 /// Limits of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -30,8 +30,8 @@ pub use plan::plan;
 pub enum Fate {
     /// All well.
     Good,
-    /// The agent released too late.
-    Late,
+    /// A fifth of the arrivals left in bursts.
+    Bunched,
     /// The load could not go on to its end.
     BrokeOff,
     /// A proxy saw one request less than was sent.
@@ -64,8 +64,10 @@ pub struct Lab {
     pub mended: Arc<Mutex<u32>>,
     /// Steps and agents, in the order in which they were wanted.
     pub steps: Arc<Mutex<Vec<String>>>,
-    /// First warm-ups of agents, in nanoseconds.
-    pub warmups: Arc<Mutex<Vec<u64>>>,
+    /// What agents were told, in order.
+    pub orders: Arc<Mutex<Vec<LoadPlan>>>,
+    /// What their workers then took for an exchange, in turn; none: 10 ns.
+    pub costs_ns: Arc<Mutex<VecDeque<u64>>>,
     pub fingerprint: String,
 }
 
@@ -156,6 +158,10 @@ fn topic(step: &Preparation) -> &str {
 
 /// Requests of every scripted trial.
 pub const REQUESTS: u64 = 1000;
+/// What every agent says its window was.
+const WINDOW_NS: u64 = 1_000_000;
+/// What of it its worker spun.
+const SPUN_NS: u64 = 400_000;
 
 impl Bed for ScriptedBed {
     fn start(&mut self) -> Result<(), LabError> {
@@ -234,7 +240,8 @@ impl Bed for ScriptedBed {
     fn start_agent(&mut self, _: &str, plan: &LoadPlan) -> Result<Box<dyn Agent>, LabError> {
         self.lab
             .note(format!("{}: {:?}", plan.role, plan.load.stop));
-        self.lab.warmups.lock().unwrap().push(plan.load.warmup_ns);
+        self.lab.orders.lock().unwrap().push(plan.clone());
+        let cost_ns = self.lab.costs_ns.lock().unwrap().pop_front();
         self.fate = self.lab.next_fate();
         self.seen += REQUESTS as f64
             - if self.fate == Fate::Bypassed {
@@ -245,7 +252,7 @@ impl Bed for ScriptedBed {
         Ok(Box::new(ScriptedAgent {
             said: RefCell::new(false),
             ends: Instant::now() + until_start(plan) + Duration::from_millis(5),
-            result: result(plan, self.fate),
+            result: result(plan, self.fate, cost_ns.unwrap_or(10)),
             fate: self.fate,
         }))
     }
@@ -311,7 +318,19 @@ impl Observation for Nothing {
     fn tick(&mut self) {}
 
     fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
-        Ok((Vec::new(), MachineUsage::default()))
+        let part = |role: &str, share: f64| PartUsage {
+            instance: role.into(),
+            role: role.into(),
+            cpu_ns: Some((share * WINDOW_NS as f64) as u64),
+            ..PartUsage::default()
+        };
+        let machine = MachineUsage {
+            window_ns: WINDOW_NS,
+            core_busy: vec![0.95, 0.5],
+            core_unbooked: vec![0.0, 0.0],
+            ..MachineUsage::default()
+        };
+        Ok((vec![part("app", 0.7), part("agent", 0.4)], machine))
     }
 }
 
@@ -357,7 +376,7 @@ fn until_start(plan: &LoadPlan) -> Duration {
     Duration::from_micros(start_unix_us).saturating_sub(now)
 }
 
-fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
+fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
     let right = if fate == Fate::AllWrong { 0 } else { REQUESTS };
     LoadResult {
         version: 1,
@@ -369,7 +388,7 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
         },
         broke_off: (fate == Fate::BrokeOff).then(|| "the group is gone".into()),
         window_start_unix_us: 1,
-        window_ns: 1_000_000,
+        window_ns: WINDOW_NS,
         intended: REQUESTS,
         released: REQUESTS,
         sent: REQUESTS,
@@ -404,9 +423,15 @@ fn result(plan: &LoadPlan, fate: Fate) -> LoadResult {
             lateness: Spread {
                 count: REQUESTS,
                 p50_ns: Some(10),
-                p99_ns: Some(if fate == Fate::Late { 5_000_000 } else { 20 }),
+                p99_ns: Some(20),
                 max_ns: Some(30),
             },
+            worker_cpu_ns: vec![cost_ns * REQUESTS + SPUN_NS],
+            worker_spun_ns: vec![SPUN_NS],
+            bunched: Some(match fate {
+                Fate::Bunched => REQUESTS / 5,
+                _ => 0,
+            }),
             ..Instrument::default()
         },
         latency_hlog: String::new(),

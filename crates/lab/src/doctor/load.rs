@@ -1,7 +1,7 @@
 //! What else the machine does while it is examined: load, other processes, time stolen.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::Duration;
 
 use tare_schema::record::{Check, Grade};
 
@@ -11,76 +11,119 @@ use crate::process::{self, ProcessStat};
 
 /// Stolen time above this share is worth a warning.
 const STEAL_MAX: f64 = 0.01;
-/// Other processes may use so much of one core together.
-const OTHERS_MAX: f64 = 0.1;
-/// Processes that are named.
+/// A larger share of a core than this in the hands of others is said: it is the size of effects that are looked for.
+const NOTICED: f64 = 0.05;
+/// How long others are watched: fifty ticks.
+const WATCHED: Duration = Duration::from_millis(500);
+/// Cores and processes that are named.
 const NAMED_MAX: usize = 3;
 
-/// The state of the machine when the examination began.
-pub(crate) struct Activity {
-    machine: Option<MachineReading>,
-    processes: BTreeMap<(u32, u64), u64>,
-    began: Instant,
+/// What programs other than this one use of the machine, watched while this one rests.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct OtherPrograms {
+    /// Share of each core that they use, by its number.
+    cores: Vec<f64>,
+    /// Those that use most: name, process id, cores.
+    busiest: Vec<(String, u32, f64)>,
 }
 
-impl Activity {
-    pub(crate) fn begin() -> Activity {
-        Activity {
-            machine: MachineReading::take(),
-            processes: process::snapshot()
-                .iter()
-                .map(|p| (key(p), ticks(p)))
-                .collect(),
-            began: Instant::now(),
-        }
-    }
-
-    /// Checks of steal, of other processes and of the load average.
-    pub(crate) fn end(self) -> Vec<Check> {
-        let last = MachineReading::take();
-        let usage = match (&self.machine, &last) {
-            (Some(first), Some(last)) => Some(last.since(first, 0, None)),
-            _ => None,
-        };
-        let steal = usage.as_ref().and_then(|usage| usage.steal_share);
-        let average = usage.and_then(|usage| usage.load_average);
-        vec![steal_check(steal), self.others(), load_check(average)]
-    }
-
-    fn others(&self) -> Check {
-        let seconds = self.began.elapsed().as_secs_f64();
+impl OtherPrograms {
+    /// Watches for half a second.
+    #[must_use]
+    pub fn watch() -> OtherPrograms {
+        let before: BTreeMap<(u32, u64), u64> = process::snapshot()
+            .iter()
+            .map(|p| (key(p), ticks(p)))
+            .collect();
+        let first = MachineReading::take();
+        process::pause(WATCHED);
+        let usage = MachineReading::take()
+            .zip(first)
+            .map(|(last, first)| last.since(&first, None));
         let per_second = rustix::param::clock_ticks_per_second() as f64;
         let me = std::process::id();
-        let mut busy: Vec<(f64, ProcessStat)> = process::snapshot()
+        let mut busiest: Vec<(String, u32, f64)> = process::snapshot()
             .into_iter()
             .filter(|p| p.pid != me)
             .map(|p| {
-                let before = self.processes.get(&key(&p)).copied().unwrap_or(0);
-                let grown = ticks(&p).saturating_sub(before) as f64;
-                (grown / per_second / seconds, p)
+                let grown = ticks(&p).saturating_sub(before.get(&key(&p)).copied().unwrap_or(0));
+                let cores = grown as f64 / per_second / WATCHED.as_secs_f64();
+                (p.name, p.pid, cores)
             })
-            .filter(|(cores, _)| *cores > 0.0)
+            .filter(|(_, _, cores)| *cores >= NOTICED)
             .collect();
-        busy.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let all: f64 = busy.iter().map(|(cores, _)| cores).sum();
-        let named: Vec<String> = busy
+        busiest.sort_by(|a, b| b.2.total_cmp(&a.2));
+        busiest.truncate(NAMED_MAX);
+        OtherPrograms {
+            cores: usage.map_or_else(Vec::new, |usage| usage.core_busy),
+            busiest,
+        }
+    }
+
+    /// What they use and who they are, where it is enough to be said.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let mut noticed: Vec<(usize, f64)> = self.cores.iter().copied().enumerate().collect();
+        noticed.retain(|(_, share)| *share >= NOTICED);
+        noticed.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let more = noticed.len().saturating_sub(NAMED_MAX);
+        noticed.truncate(NAMED_MAX);
+        noticed.sort_by_key(|(core, _)| *core);
+        let mut cores: Vec<String> = noticed
             .iter()
-            .take(NAMED_MAX)
-            .map(|(cores, p)| format!("{} (pid {}) {:.0} %", p.name, p.pid, cores * 100.0))
+            .map(|(core, share)| format!("{:.0} % of core {core}", share * 100.0))
             .collect();
-        let mut found = format!("other processes use {:.0} % of a core", all * 100.0);
-        if !named.is_empty() {
-            found = format!("{found}: {}", named.join(", "));
+        if more > 0 {
+            cores.push(format!("some of {more} more"));
         }
-        let result = figure("others", found, all, "cores");
-        if all <= OTHERS_MAX {
-            return result;
+        let last = cores.pop()?;
+        let all = match cores.is_empty() {
+            true => last,
+            false => format!("{} and {last}", cores.join(", ")),
+        };
+        let named: Vec<String> = self
+            .busiest
+            .iter()
+            .map(|(name, pid, cores)| format!("{name} (pid {pid}) {:.0} %", cores * 100.0))
+            .collect();
+        let named = match named.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", named.join(", ")),
+        };
+        Some(format!("other programs use {all} now{named}"))
+    }
+
+    pub(crate) fn check(&self) -> Check {
+        let all: f64 = self.cores.iter().sum();
+        let result = |found: String| figure("others", found, all, "cores");
+        match self.in_words() {
+            Some(found) => but(
+                result(found),
+                Grade::Limits,
+                "intervals will be wider: stop them, or wait until they are done",
+            ),
+            None if self.cores.is_empty() => check("others", "not shown by this kernel"),
+            None => result(format!("other programs use {:.0} % of a core", all * 100.0)),
         }
-        but(
-            result,
-            Grade::Limits,
-            "they take time from what is measured: stop them, or wait until they are done",
-        )
+    }
+}
+
+/// The state of the machine when the examination began.
+pub(crate) struct Activity(Option<MachineReading>);
+
+impl Activity {
+    pub(crate) fn begin() -> Activity {
+        Activity(MachineReading::take())
+    }
+
+    /// Checks of steal and of the load average.
+    pub(crate) fn end(self) -> Vec<Check> {
+        let usage = MachineReading::take()
+            .zip(self.0)
+            .map(|(last, first)| last.since(&first, None));
+        let steal = usage.as_ref().and_then(|usage| usage.steal_share);
+        let average = usage.and_then(|usage| usage.load_average);
+        vec![steal_check(steal), load_check(average)]
     }
 }
 
@@ -132,4 +175,55 @@ fn key(process: &ProcessStat) -> (u32, u64) {
 
 fn ticks(process: &ProcessStat) -> u64 {
     process.user_ticks + process.system_ticks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn others(cores: &[f64], busiest: &[(&str, u32, f64)]) -> OtherPrograms {
+        let busiest = busiest.iter();
+        OtherPrograms {
+            cores: cores.to_vec(),
+            busiest: busiest
+                .map(|(name, pid, cores)| ((*name).to_owned(), *pid, *cores))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn what_others_use_is_said_core_by_core_with_their_names() {
+        let two = others(&[0.34, 0.12], &[("python3", 7, 0.3), ("cc", 9, 0.11)]);
+        assert_eq!(
+            two.in_words().unwrap(),
+            "other programs use 34 % of core 0 and 12 % of core 1 now (python3 (pid 7) 30 %, cc (pid 9) 11 %)"
+        );
+        let check = two.check();
+        assert_eq!(check.grade, Grade::Limits);
+        assert!((check.value.unwrap() - 0.46).abs() < 1e-9);
+        // Processes too short to be seen: the cores alone.
+        assert_eq!(
+            others(&[0.01, 0.4], &[]).in_words().unwrap(),
+            "other programs use 40 % of core 1 now"
+        );
+    }
+
+    #[test]
+    fn of_many_busy_cores_the_busiest_are_named() {
+        let many = others(&[0.1, 0.9, 0.3, 0.2, 0.0], &[]);
+        assert_eq!(
+            many.in_words().unwrap(),
+            "other programs use 90 % of core 1, 30 % of core 2, 20 % of core 3 and some of 1 more now"
+        );
+    }
+
+    #[test]
+    fn next_to_nothing_is_not_worth_a_word_and_unknown_is_not_nothing() {
+        let quiet = others(&[0.04, 0.01], &[]);
+        assert_eq!(quiet.in_words(), None);
+        assert_eq!(quiet.check().grade, Grade::Good);
+        let unknown = others(&[], &[]).check();
+        assert_eq!(unknown.value, None);
+        assert_eq!(unknown.grade, Grade::Good);
+    }
 }

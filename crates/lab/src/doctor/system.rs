@@ -25,7 +25,7 @@ pub(crate) fn cores() -> Check {
         1 => but(
             result,
             Grade::Limits,
-            "the load agent shares the core with what it measures: expect trials to be unfit; use two or more",
+            "the agent shares the core with what it measures: intervals will be wide; use two or more",
         ),
         2 | 3 => but(
             result,

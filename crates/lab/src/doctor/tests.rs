@@ -41,6 +41,8 @@ fn an_examination_has_every_check_once_and_advice_where_it_is_not_good() {
         "cores",
         "governor",
         "steal",
+        "others",
+        "scheduling",
         "timer",
         "loopback",
         "disk",

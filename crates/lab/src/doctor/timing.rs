@@ -15,8 +15,10 @@ use crate::sys;
 const TRIAL: Duration = Duration::from_millis(300);
 /// Between two sleeps: 1200 in all, so that twelve lie beyond the 99th percentile.
 const STEP: Duration = Duration::from_micros(250);
-/// The generator promises this lateness; a timer that is worse makes trials unfit.
+/// Above this, exchanges start noticeably later than asked for.
 const LATENESS_P99_MAX: Duration = Duration::from_micros(100);
+/// What the workers ask for where they cannot have real-time scheduling.
+const NICENESS: i32 = -10;
 /// A loopback round trip takes 10 to 40 µs; more comes from deep sleep states or a busy machine.
 const ROUND_TRIP_P50_MAX: Duration = Duration::from_micros(100);
 /// A stalled loopback must not stall the doctor.
@@ -48,7 +50,37 @@ pub(crate) fn timer() -> Check {
     but(
         result,
         Grade::Limits,
-        "exchanges start late and trials may be unfit: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
+        "exchanges start late, which is taken off their latency: stop other work, leave a core to the agent, forbid deep sleep (cpupower idle-set -D 10)",
+    )
+}
+
+/// How the kernel would schedule the generator.
+pub(crate) fn scheduling() -> Check {
+    // A thread of its own: what it is given ends with it.
+    let tried = std::thread::spawn(|| {
+        let niceness = rustix::process::setpriority_process(None, NICENESS).is_ok();
+        (sys::go_first().is_ok(), niceness)
+    });
+    match tried.join() {
+        Ok((fifo, niceness)) => scheduled(fifo, niceness),
+        Err(_) => check("scheduling", "not tried: the thread failed"),
+    }
+}
+
+fn scheduled(fifo: bool, niceness: bool) -> Check {
+    let word = |allowed: bool| if allowed { "allowed" } else { "refused" };
+    let found = format!(
+        "SCHED_FIFO {}, niceness {NICENESS} {}",
+        word(fifo),
+        word(niceness)
+    );
+    if fifo {
+        return check("scheduling", found);
+    }
+    but(
+        check("scheduling", found),
+        Grade::Limits,
+        "the generator waits for its core when other programs run: run as root, or allow it (`ulimit -r 1`, CAP_SYS_NICE; in a control group of version 1, cpu.rt_runtime_us)",
     )
 }
 
@@ -205,4 +237,24 @@ impl std::fmt::Display for Spread {
 
 fn micros(length: Duration) -> f64 {
     length.as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_said_with_what_to_do_and_what_is_tried_stays_in_its_thread() {
+        let before = rustix::process::getpriority_process(None).unwrap();
+        let tried = scheduling();
+        assert_eq!(
+            tried.found.matches("allowed").count() + tried.found.matches("refused").count(),
+            2
+        );
+        assert_eq!(rustix::process::getpriority_process(None).unwrap(), before);
+        let refused = scheduled(false, true);
+        assert_eq!(refused.found, "SCHED_FIFO refused, niceness -10 allowed");
+        assert_eq!(refused.grade, Grade::Limits);
+        assert_eq!(scheduled(true, true).grade, Grade::Good);
+    }
 }

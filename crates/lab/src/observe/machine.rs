@@ -1,103 +1,131 @@
 //! One reading of the whole machine: cores, softirq, steal, loopback packets, load.
 
 use std::fs;
+use std::io::Read;
+use std::sync::OnceLock;
+use std::time::Instant;
 
+use flate2::read::GzDecoder;
 use tare_schema::record::MachineUsage;
 
 /// More cores than any kernel counts.
 const CORES_MAX: usize = 1 << 14;
+/// A configuration of a kernel has a tenth of that.
+const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
 /// What the machine had done at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineReading {
-    all: CoreTicks,
-    cores: Vec<CoreTicks>,
+    at: Instant,
+    /// By number; `None`: offline.
+    cores: Vec<Option<CoreTicks>>,
     loopback_packets: Option<u64>,
     load_average: Option<f64>,
 }
 
-/// A line of `/proc/stat`, ticks since boot. Guests' time is in `user` already.
+/// A line of `/proc/stat`, ticks since boot. What is busy is not read: most kernels only look at each tick who is running, and programs
+/// that wake by a timer run at the ticks always or never. How long a core was idle is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CoreTicks {
-    /// Working for somebody: user, nice, system, irq, softirq.
-    pub busy: u64,
     /// Doing nothing: idle and waiting for a disk.
     pub idle: u64,
     pub softirq: u64,
     pub steal: u64,
 }
 
-impl CoreTicks {
-    fn total(&self) -> u64 {
-        self.busy + self.idle + self.steal
-    }
+/// What became of a core's time, in ticks.
+#[derive(Debug, Clone, Copy)]
+struct CoreTime {
+    /// What the hypervisor left of it.
+    had: f64,
+    busy: f64,
+    /// Busy in softirq that no process is charged with.
+    unbooked: f64,
+    softirq: f64,
+    steal: f64,
+}
 
-    fn since(&self, first: &CoreTicks) -> CoreTicks {
-        CoreTicks {
-            busy: self.busy.saturating_sub(first.busy),
-            idle: self.idle.saturating_sub(first.idle),
-            softirq: self.softirq.saturating_sub(first.softirq),
-            steal: self.steal.saturating_sub(first.steal),
+impl CoreTime {
+    fn between(first: &CoreTicks, last: &CoreTicks, elapsed: f64) -> CoreTime {
+        let grown = |value: fn(&CoreTicks) -> u64| value(last).saturating_sub(value(first)) as f64;
+        let steal = grown(|core| core.steal).min(elapsed);
+        let had = elapsed - steal;
+        let busy = (had - grown(|core| core.idle)).max(0.0);
+        let softirq = grown(|core| core.softirq);
+        let unbooked = if books_softirq() {
+            0.0
+        } else {
+            softirq.min(busy)
+        };
+        CoreTime {
+            had,
+            busy,
+            unbooked,
+            softirq,
+            steal,
         }
-    }
-
-    fn share(&self, part: u64) -> Option<f64> {
-        let total = self.total();
-        (total > 0).then(|| part as f64 / total as f64)
     }
 }
 
 impl MachineReading {
     /// Reads the machine; `None` when `/proc/stat` cannot be read.
     pub(crate) fn take() -> Option<MachineReading> {
-        let (all, cores) = parse_stat(&fs::read_to_string("/proc/stat").ok()?)?;
+        let cores = parse_stat(&fs::read_to_string("/proc/stat").ok()?)?;
+        let at = Instant::now();
         let devices = fs::read_to_string("/proc/net/dev").ok();
         let load = fs::read_to_string("/proc/loadavg").ok();
         Some(MachineReading {
-            all,
+            at,
             cores,
             loopback_packets: devices.as_deref().and_then(loopback_packets),
             load_average: load.as_deref().and_then(first_number),
         })
     }
 
-    /// As if so many ticks more had passed.
+    /// As if so much time more had passed, so much of it idle and stolen on every core.
     #[cfg(test)]
-    pub(crate) fn add_for_test(&mut self, busy: u64, idle: u64) {
-        self.all.busy += busy;
-        self.all.idle += idle;
+    pub(crate) fn add_for_test(&mut self, passed: std::time::Duration, idle: u64, steal: u64) {
+        self.at += passed;
+        for core in self.cores.iter_mut().flatten() {
+            core.idle += idle;
+            core.steal += steal;
+        }
     }
 
     /// The usage between two readings. `ours` is the CPU time of everything that belongs to the trial.
-    pub(crate) fn since(
-        &self,
-        first: &MachineReading,
-        window_ns: u64,
-        ours: Option<u64>,
-    ) -> MachineUsage {
-        let all = self.all.since(&first.all);
-        let pairs = self.cores.iter().zip(&first.cores);
-        let shares = pairs.map(|(last, first)| {
-            let core = last.since(first);
-            // Of the time it had: what the hypervisor stole was neither work nor rest.
-            match core.busy + core.idle {
-                0 if *last == CoreTicks::default() => Some(0.0),
-                0 => None,
-                had => Some(core.busy as f64 / had as f64),
-            }
-        });
+    pub(crate) fn since(&self, first: &MachineReading, ours: Option<u64>) -> MachineUsage {
+        let passed = self.at.duration_since(first.at);
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let elapsed = passed.as_nanos() as f64 / tick_ns as f64;
+        let pairs = self.cores.iter().zip(&first.cores);
+        let times: Vec<Option<CoreTime>> = pairs
+            .map(|(last, first)| Some(CoreTime::between(first.as_ref()?, last.as_ref()?, elapsed)))
+            .collect();
+        let online = || times.iter().flatten();
+        let all = |value: fn(&CoreTime) -> f64| online().map(value).sum::<f64>();
+        let capacity = elapsed * online().count() as f64;
+        let of_all = |ticks: f64| (capacity > 0.0).then(|| ticks / capacity);
+        // Of the time it had: what the hypervisor stole was neither work nor rest. A window shorter than a tick has no shares at all.
+        let of_each = |value: fn(&CoreTime) -> f64| {
+            let shares = times.iter().map(|time| match time {
+                None => Some(0.0),
+                Some(time) => (time.had >= 1.0).then(|| value(time) / time.had),
+            });
+            shares.collect::<Option<Vec<f64>>>().unwrap_or_default()
+        };
+        let busy_ns = (all(|core| core.busy - core.unbooked) * tick_ns as f64) as u64;
         MachineUsage {
-            window_ns,
-            // A window shorter than a tick has no shares at all.
-            core_busy: shares.collect::<Option<Vec<f64>>>().unwrap_or_default(),
-            steal_share: all.share(all.steal),
-            softirq_share: all.share(all.softirq),
+            window_ns: u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX),
+            core_busy: of_each(|core| core.busy),
+            core_unbooked: of_each(|core| core.unbooked),
+            steal_share: of_all(all(|core| core.steal)),
+            softirq_share: of_all(all(|core| core.softirq)),
             loopback_packets: self
                 .loopback_packets
                 .zip(first.loopback_packets)
                 .map(|(last, first)| last.saturating_sub(first)),
-            foreign_cpu_ns: ours.map(|ours| (all.busy * tick_ns).saturating_sub(ours)),
+            foreign_cpu_ns: ours.map(|ours| busy_ns.saturating_sub(ours)),
+            foreign: None,
             load_average: self.load_average,
             pods: Vec::new(),
             links: Vec::new(),
@@ -105,28 +133,53 @@ impl MachineReading {
     }
 }
 
-/// Parses `/proc/stat`: all cores together, and each.
-pub(crate) fn parse_stat(text: &str) -> Option<(CoreTicks, Vec<CoreTicks>)> {
-    let mut all = None;
+/// Whether the CPU time of a process has the softirq in it that ran on its back. Where the kernel does not show how it was made this is taken
+/// for untrue: less is then said to be foreign than may be.
+fn books_softirq() -> bool {
+    static BOOKS: OnceLock<bool> = OnceLock::new();
+    *BOOKS.get_or_init(|| kernel_config().is_some_and(|config| !times_interrupts(&config)))
+}
+
+/// The configuration this kernel was made with.
+fn kernel_config() -> Option<String> {
+    let release = rustix::system::uname();
+    let beside = format!("/boot/config-{}", release.release().to_string_lossy());
+    let mut text = String::new();
+    let read = match fs::File::open("/proc/config.gz") {
+        Ok(file) => GzDecoder::new(file)
+            .take(CONFIG_BYTES_MAX)
+            .read_to_string(&mut text),
+        Err(_) => fs::File::open(beside)
+            .ok()?
+            .take(CONFIG_BYTES_MAX)
+            .read_to_string(&mut text),
+    };
+    read.is_ok().then_some(text)
+}
+
+/// Interrupts, softirq included, are timed apart from the process that they interrupt.
+pub(crate) fn times_interrupts(config: &str) -> bool {
+    config
+        .lines()
+        .any(|line| line == "CONFIG_IRQ_TIME_ACCOUNTING=y")
+}
+
+/// Parses `/proc/stat`: each core by its number; `None` when there are none.
+pub(crate) fn parse_stat(text: &str) -> Option<Vec<Option<CoreTicks>>> {
     let mut cores = Vec::new();
     for line in text.lines() {
         let Some((name, rest)) = line.split_once(' ') else {
             continue;
         };
-        let Some(number) = name.strip_prefix("cpu") else {
+        let Some(number) = name.strip_prefix("cpu").filter(|n| !n.is_empty()) else {
             continue;
         };
-        let ticks = parse_core(rest)?;
-        if number.is_empty() {
-            all = Some(ticks);
-        } else {
-            // By number: where a core is offline the lines have gaps.
-            let number: usize = number.parse().ok().filter(|number| *number < CORES_MAX)?;
-            cores.resize(cores.len().max(number + 1), CoreTicks::default());
-            cores[number] = ticks;
-        }
+        // Where a core is offline the lines have gaps.
+        let number: usize = number.parse().ok().filter(|number| *number < CORES_MAX)?;
+        cores.resize(cores.len().max(number + 1), None);
+        cores[number] = Some(parse_core(rest)?);
     }
-    Some((all?, cores))
+    (!cores.is_empty()).then_some(cores)
 }
 
 fn parse_core(fields: &str) -> Option<CoreTicks> {
@@ -135,11 +188,22 @@ fn parse_core(fields: &str) -> Option<CoreTicks> {
         .map(str::parse)
         .collect::<Result<_, _>>()
         .ok()?;
-    let [user, nice, system, idle, iowait, irq, softirq, steal, ..] = fields[..] else {
+    let [
+        _user,
+        _nice,
+        _system,
+        idle,
+        iowait,
+        _irq,
+        softirq,
+        steal,
+        ..,
+    ] = fields[..]
+    else {
         return None;
     };
-    Some(CoreTicks {
-        busy: user + nice + system + irq + softirq,
+    // Never idle since the boot: a sandbox that shows zeros.
+    (idle > 0).then_some(CoreTicks {
         idle: idle + iowait,
         softirq,
         steal,

@@ -1,39 +1,41 @@
 //! Parsing of what the kernel shows, and sums over processes.
 
-use super::machine::{CoreTicks, first_number, loopback_packets, parse_stat};
+use std::time::Duration;
+
+use super::machine::{CoreTicks, first_number, loopback_packets, parse_stat, times_interrupts};
 use super::*;
 
-const STAT: &str = "cpu  100 1 20 800 5 2 7 3 50 0\ncpu0 60 1 10 400 5 2 7 1 50 0\ncpu1 40 0 10 400 0 0 0 2 0 0\nintr 12345 0\nctxt 99\n";
+const STAT: &str = "cpu  100 1 20 800 5 2 7 3 50 0\ncpu0 60 1 10 400 5 2 7 1 50 0\ncpu2 40 0 10 400 0 0 0 2 0 0\nintr 12345 0\nctxt 99\n";
 
 #[test]
-fn busy_time_has_softirq_in_it_and_leaves_steal_and_guests_out() {
-    let (all, cores) = parse_stat(STAT).unwrap();
+fn idle_time_has_waiting_for_a_disk_in_it_and_a_core_that_is_offline_is_none() {
+    let cores = parse_stat(STAT).unwrap();
     let expected = CoreTicks {
-        busy: 130,
-        idle: 805,
+        idle: 405,
         softirq: 7,
-        steal: 3,
+        steal: 1,
     };
-    assert_eq!(all, expected);
-    assert_eq!(cores.len(), 2);
-    assert_eq!(
-        cores[1],
-        CoreTicks {
-            busy: 50,
-            idle: 400,
-            softirq: 0,
-            steal: 2
-        }
-    );
+    assert_eq!(cores.len(), 3);
+    assert_eq!((cores[0], cores[1]), (Some(expected), None));
+    assert_eq!(cores[2].unwrap().idle, 400);
 }
 
 #[test]
 fn a_table_that_is_not_there_is_nothing_not_zero() {
     assert_eq!(parse_stat("intr 1 2 3\n"), None);
-    assert_eq!(parse_stat("cpu  1 2 3\n"), None);
+    assert_eq!(parse_stat("cpu0 1 2 3\n"), None);
+    assert_eq!(parse_stat("cpu0 0 0 0 0 0 0 0 0 0 0\n"), None);
     assert_eq!(loopback_packets("  eth0: 1 2 3 4\n"), None);
     assert_eq!(field("VmRSS:\t 12 kB\n", "VmHWM"), None);
     assert_eq!(first_number(""), None);
+}
+
+#[test]
+fn who_is_charged_with_softirq_is_how_the_kernel_was_made() {
+    let made = "CONFIG_TICK_CPU_ACCOUNTING=y\nCONFIG_IRQ_TIME_ACCOUNTING=y\n";
+    assert!(times_interrupts(made));
+    let other = "# CONFIG_IRQ_TIME_ACCOUNTING is not set\nCONFIG_HAVE_IRQ_TIME_ACCOUNTING=y\n";
+    assert!(!times_interrupts(other));
 }
 
 #[test]
@@ -60,18 +62,32 @@ fn a_field_is_not_taken_for_another_with_the_same_beginning() {
 }
 
 #[test]
-fn foreign_work_is_what_is_busy_and_not_ours() {
+fn busy_is_what_was_neither_idle_nor_stolen_and_foreign_what_of_it_is_not_ours() {
     let first = MachineReading::take().unwrap();
     let mut last = first.clone();
-    last.add_for_test(100, 60);
-    let usage = last.since(&first, 1_000_000_000, Some(300_000_000));
-    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-    assert_eq!(usage.foreign_cpu_ns, Some(100 * tick - 300_000_000));
-    let unknown = last.since(&first, 1_000_000_000, None);
-    assert_eq!(unknown.foreign_cpu_ns, None);
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    last.add_for_test(Duration::from_nanos(tick_ns * 200), 60, 40);
+    let usage = last.since(&first, Some(300_000_000));
+    assert_eq!(usage.window_ns, tick_ns * 200);
+    // 160 ticks that it had, 100 of them busy.
+    let online: Vec<f64> = (usage.core_busy.iter().copied().filter(|busy| *busy > 0.0)).collect();
+    for busy in &online {
+        assert!((busy - 0.625).abs() < 1e-9, "{busy}");
+    }
+    let steal = usage.steal_share.unwrap();
+    assert!((steal - 0.2).abs() < 1e-9, "{steal}");
+    let cores = online.len() as u64;
+    assert_eq!(
+        usage.foreign_cpu_ns,
+        Some(cores * 100 * tick_ns - 300_000_000)
+    );
+    assert_eq!(last.since(&first, None).foreign_cpu_ns, None);
     // Our clock is finer than the machine's ticks: never below nothing.
-    let all_ours = last.since(&first, 1_000_000_000, Some(u64::MAX));
-    assert_eq!(all_ours.foreign_cpu_ns, Some(0));
+    assert_eq!(last.since(&first, Some(u64::MAX)).foreign_cpu_ns, Some(0));
+    // Shorter than a tick: no shares.
+    let mut soon = first.clone();
+    soon.add_for_test(Duration::from_nanos(tick_ns / 2), 0, 0);
+    assert!(soon.since(&first, None).core_busy.is_empty());
 }
 
 #[test]
