@@ -98,6 +98,7 @@ pub(crate) mod tests {
                 rate_per_s,
                 answered_per_s: rate_per_s.min(990.0),
                 latency_ns: [of(0.5), of(0.9), of(0.99), of(0.999), None],
+                response_ns: [None; 5],
                 errors: 0.0,
                 busy: rate_per_s / 5000.0,
                 ours: false,

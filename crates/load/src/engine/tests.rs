@@ -86,10 +86,10 @@ fn a_second_in_which_our_worker_stalls_is_lateness_and_in_no_latency() {
     assert!(slow(Quantity::Service) == 0);
     let late = slow(Quantity::Lateness);
     assert!((975..=985).contains(&late), "{late}");
-    assert_eq!(
-        slow(Quantity::Response),
-        late,
-        "what this client waited for in fact"
+    let waited = slow(Quantity::Response);
+    assert!(
+        waited.abs_diff(late) <= 2,
+        "{waited}: what this client waited for in fact"
     );
     let lag = observed.of(Quantity::Lag, "");
     let lagging = lag.iter().filter(|&&v| v > 0).count();
