@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tare_conduct::{Enough, Event, Progress, Watcher};
+use tare_lab::doctor::OtherPrograms;
 use tare_report::quantity;
 use tare_schema::agent::Sample;
 use tare_schema::metric::Unit;
@@ -64,6 +65,14 @@ impl Live {
     /// Folder of the run, once there is one.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// What other programs use before anything is started.
+    pub fn others(&self, found: &OtherPrograms) {
+        if let Some(words) = found.in_words() {
+            let said = format!("{} · {words}: intervals will be wider", self.experiment);
+            self.say(&shown_lines(&said));
+        }
     }
 
     /// Takes the live line away.

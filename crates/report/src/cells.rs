@@ -60,8 +60,8 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         pods: network::pods(&records),
         ways: links::ways(&records),
         told: told::told(&records),
-        machine: network::machine(&records),
-        instrument: instrument(&records, merged),
+        machine: network::machine(&plan.placement, &records),
+        instrument: instrument(plan, &records, merged),
     }
 }
 
@@ -270,7 +270,11 @@ fn window_ns(record: &TrialRecord) -> Option<u64> {
         .or_else(|| record.load.iter().map(|role| role.window_ns).max())
 }
 
-fn instrument(records: &[&TrialRecord], merged: Option<&measure::Merged>) -> InstrumentView {
+fn instrument(
+    plan: &Plan,
+    records: &[&TrialRecord],
+    merged: Option<&measure::Merged>,
+) -> InstrumentView {
     let ours = || {
         records
             .iter()
@@ -282,12 +286,12 @@ fn instrument(records: &[&TrialRecord], merged: Option<&measure::Merged>) -> Ins
     let kernel = sum(|i| i.stamped_by_kernel);
     let agent_busy = records.iter().map(|record| {
         let window = window_ns(record).filter(|ns| *ns > 0)?;
-        let busiest = record
-            .load
-            .iter()
-            .map(|role| role.instrument.cpu_ns)
-            .max()?;
-        Some(busiest as f64 / window as f64)
+        let work = record.load.iter().map(|role| {
+            let spun: u64 = role.instrument.worker_spun_ns.iter().sum();
+            role.instrument.cpu_ns.saturating_sub(spun)
+        });
+        let cores = plan.placement.agent_cpus.len().max(1) as f64;
+        Some(work.sum::<u64>() as f64 / window as f64 / cores)
     });
     InstrumentView {
         lateness_p50_ns: middle_whole(ours().map(|i| i.lateness.p50_ns)),

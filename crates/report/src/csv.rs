@@ -109,7 +109,17 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
     let machine = &cell.machine;
     line("softirq", machine.softirq_share, "share");
     line("stolen", machine.steal_share, "share");
-    line("other programs", machine.foreign_cores, "cores");
+    line("parts' cores busy", machine.part_cores_busy, "share");
+    line(
+        "other programs on the parts' cores",
+        machine.foreign_part_share,
+        "share",
+    );
+    line(
+        "other programs on the generator's cores",
+        machine.foreign_agent_share,
+        "share",
+    );
     line("busiest core", machine.busiest_core, "share");
     line("throttled", machine.throttled_share, "share");
     for row in &cell.told.rows {

@@ -18,11 +18,8 @@ pub fn why(plan: &Plan, level: &LevelView) -> Option<String> {
     if level.cells.iter().any(|cell| most(&cell)) {
         return Some("the parts' cores".into());
     }
-    let busy = level.cells.iter().filter_map(|cell| {
-        let agents = cell.parts.iter().filter(|part| part.role == "agent");
-        agents.map(|part| part.cores).sum::<Option<f64>>()
-    });
-    let cores = plan.placement.agent_cpus.len().max(1) as f64;
-    let most = busy.fold(0.0, f64::max) / cores;
+    let cells = level.cells.iter();
+    let busy = cells.filter_map(|cell| cell.instrument.agent_busy);
+    let most = busy.fold(0.0, f64::max);
     (most > plan.fitness.worker_busy).then(|| "the agents' cores".into())
 }

@@ -1,6 +1,7 @@
 //! What passed through pods and what the machine did, over the fit trials of a cell.
 
 use tare_schema::metric::Unit;
+use tare_schema::plan::Placement;
 use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
 use tare_schema::view::{MachineView, PodView};
 
@@ -19,10 +20,12 @@ pub const POD_HEADS: [&str; 6] = [
 ];
 
 /// Heads of [`MachineView::texts`].
-pub const MACHINE_HEADS: [&str; 5] = [
+pub const MACHINE_HEADS: [&str; 7] = [
     "softirq",
     "stolen",
-    "other programs",
+    "parts' cores busy",
+    "others on them",
+    "others on the generator's",
     "busiest core",
     "throttled",
 ];
@@ -89,7 +92,7 @@ pub(crate) fn bytes(value: Option<f64>) -> String {
 }
 
 /// The machine as a whole.
-pub fn machine(records: &[&TrialRecord]) -> MachineView {
+pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
     let figure = |share: &dyn Fn(&TrialRecord, &MachineUsage) -> Option<f64>| {
         let values = records
             .iter()
@@ -102,7 +105,9 @@ pub fn machine(records: &[&TrialRecord]) -> MachineView {
     let mut view = MachineView {
         softirq_share: figure(&|_, machine| machine.softirq_share),
         steal_share: figure(&|_, machine| machine.steal_share),
-        foreign_cores: figure(&|_, machine| of_window(machine.foreign_cpu_ns?, machine)),
+        part_cores_busy: figure(&|_, machine| part_cores_busy(placement, machine)),
+        foreign_part_share: figure(&|_, machine| Some(machine.foreign?.part_cores)),
+        foreign_agent_share: figure(&|_, machine| machine.foreign?.agent_cores),
         busiest_core: figure(&|_, machine| machine.core_busy.iter().copied().reduce(f64::max)),
         throttled_share: figure(&|record, machine| {
             let worst = record
@@ -118,12 +123,22 @@ pub fn machine(records: &[&TrialRecord]) -> MachineView {
     view.texts = vec![
         percent(view.softirq_share),
         percent(view.steal_share),
-        view.foreign_cores.map_or_else(
-            || MISSING.into(),
-            |cores| format!("{} of a core", quantity::percent(cores)),
-        ),
+        percent(view.part_cores_busy),
+        percent(view.foreign_part_share),
+        percent(view.foreign_agent_share),
         percent(view.busiest_core),
         percent(view.throttled_share),
     ];
     view
+}
+
+/// Mean busy share of the parts' cores; of all where everything is everywhere.
+fn part_cores_busy(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
+    let cores = &machine.core_busy;
+    let of = |cpu: &u32| cores.get(*cpu as usize).copied();
+    let (sum, count) = match placement.part_cpus.as_slice() {
+        [] => (Some(cores.iter().sum::<f64>()), cores.len()),
+        cpus => (cpus.iter().map(of).sum(), cpus.len()),
+    };
+    (count > 0).then(|| Some(sum? / count as f64))?
 }

@@ -335,7 +335,7 @@ pub struct InstrumentView {
     pub lag_p99_ns: Option<u64>,
     /// Lateness by percentile, trials merged.
     pub lateness: Vec<CurvePoint>,
-    /// Busy share of the agents' core.
+    /// Busy share of the agents' cores, spinning apart.
     pub agent_busy: Option<f64>,
     /// Share of answers stamped by the kernel.
     pub stamped_share: Option<f64>,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tare_conduct::{Options, Outcome};
 use tare_lab::catalogue::Catalogue;
+use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
@@ -64,8 +65,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (plan, addressing)
         }
     };
+    // Before anything of ours runs.
+    let others = OtherPrograms::watch();
     let mut environment = environment(&args.experiment, &plan, addressing)?;
     let mut live = Live::new(&plan, audience, interrupted);
+    live.others(&others);
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, &mut environment, &mut live),
         None => tare_conduct::run(&plan, &mut environment, &options(&args, &plan), &mut live),

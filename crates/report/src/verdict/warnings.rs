@@ -1,7 +1,7 @@
 //! What could mislead: each thing said once, with its figure.
 
-use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
-use tare_schema::view::{Sentence, SentenceKind, View, ViewState};
+use tare_schema::record::{RoleResult, RunProgress, TrialRecord, WayUsage};
+use tare_schema::view::{CellView, Sentence, SentenceKind, View, ViewState};
 
 use super::{at_level, levels, sentence};
 use crate::cells::middle;
@@ -10,7 +10,7 @@ use crate::links::{of as ways_of, unasked};
 use crate::read::Run;
 use crate::{full, quantity};
 
-/// More of a window's core time than this used by others is said: it is the size of effects that are looked for.
+/// A larger share of cores than this used by others is said: it is the size of effects that are looked for.
 const FOREIGN_SHARE: f64 = 0.05;
 
 /// More time than this stolen by the hypervisor is said.
@@ -35,6 +35,8 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(levels::past_saturation(&run.plan, view));
     texts.extend(not_fit(view));
     texts.extend(machine(run));
+    texts.extend(crowded(run, view));
+    texts.extend(generator(run));
     texts.extend(links(run));
     texts.extend(noise(run, view));
     texts.extend(errors(view));
@@ -235,15 +237,24 @@ fn machine(run: &Run) -> Vec<String> {
                 .collect(),
         )
     };
-    let foreign = usage(|machine| {
-        (machine.window_ns > 0).then_some(machine.foreign_cpu_ns? as f64 / machine.window_ns as f64)
-    });
     let mut texts = Vec::new();
-    if let Some(foreign) = foreign.filter(|share| *share > FOREIGN_SHARE) {
-        texts.push(format!(
-            "Other programs used {} of a core while it was measured: differences of that size may be theirs.",
-            quantity::percent(foreign)
-        ));
+    let parts = usage(|machine| Some(machine.foreign?.part_cores));
+    let agents = usage(|machine| machine.foreign?.agent_cores);
+    let noticed = |share: &f64| *share > FOREIGN_SHARE;
+    if parts.iter().chain(&agents).any(noticed) {
+        let percent = |share: Option<f64>| quantity::percent(share.unwrap_or_default());
+        let own = match run.plan.placement.agent_cpus.len() {
+            1 => "core",
+            _ => "cores",
+        };
+        texts.push(match agents {
+            Some(_) => format!(
+                "Other programs used {} of the parts' cores and {} of the generator's {own} during the run.",
+                percent(parts),
+                percent(agents)
+            ),
+            None => format!("Other programs used {} of the cores during the run.", percent(parts)),
+        });
     }
     if let Some(steal) = usage(|machine| machine.steal_share).filter(|share| *share > STEAL_SHARE) {
         texts.push(format!(
@@ -252,6 +263,51 @@ fn machine(run: &Run) -> Vec<String> {
         ));
     }
     texts
+}
+
+/// Cells whose cores were full, and not by their own work alone; the fullest of each level.
+fn crowded(run: &Run, view: &View) -> Vec<String> {
+    let shares = |cell: &CellView| {
+        let others = cell.machine.foreign_part_share?;
+        Some((cell.machine.part_cores_busy?, others))
+    };
+    let mut texts = Vec::new();
+    for level in &view.levels {
+        let cells = level.cells.iter();
+        let all = cells.filter_map(|cell| Some((cell, shares(cell)?)));
+        let full = all.filter(|(_, (busy, others))| {
+            *busy > run.plan.fitness.saturated_busy && *others > FOREIGN_SHARE
+        });
+        if let Some((cell, (busy, others))) = full.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
+            texts.push(format!(
+                "{}{}: the parts' cores were {} busy, {:.0} points of it other programs.",
+                cell.arm,
+                at_level(&run.plan, &level.name),
+                quantity::percent(busy),
+                others * 100.0
+            ));
+        }
+    }
+    texts
+}
+
+/// Loads without a schedule that would have gone faster with a faster generator.
+fn generator(run: &Run) -> Option<String> {
+    let fit = fit(run);
+    let limit = run.plan.fitness.worker_busy;
+    let is_limit = |role: &RoleResult| {
+        let shares = role.instrument.worker_busy_shares(role.window_ns);
+        role.instrument.bunched.is_none() && shares.iter().any(|share| *share > limit)
+    };
+    let limited = fit.iter().filter(|record| record.load.iter().any(is_limit));
+    let limited = limited.count();
+    (limited > 0).then(|| {
+        format!(
+            "The generator was the limit in {limited} of {}: a worker was over {} busy. Give the load more workers, and more cores.",
+            quantity::counted(fit.len() as u64, "trial", "trials"),
+            quantity::percent(limit)
+        )
+    })
 }
 
 fn noise(run: &Run, view: &View) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::Compare;
-use tare_schema::record::TrialStatus;
+use tare_schema::record::{ForeignLoad, TrialStatus};
 use tare_schema::view::{Family, Outcome, SentenceKind, View, ViewState};
 
 use crate::fixture::{SampleArm, SampleRun};
@@ -379,20 +379,53 @@ fn levels_are_compared_when_the_experiment_asks_for_it() {
 fn what_else_the_machine_did_is_said() {
     let run = SampleRun::sidecar().edit(|record, _| {
         if let Some(machine) = record.machine.as_mut() {
-            machine.foreign_cpu_ns = Some(machine.window_ns / 4);
+            machine.core_busy[0] = 0.92;
+            machine.foreign = Some(ForeignLoad {
+                part_cores: 0.3,
+                agent_cores: Some(0.12),
+            });
             machine.steal_share = Some(0.05);
         }
     });
     let view = view_of(&run);
     let warnings = sentences(&view, SentenceKind::Warning);
-    assert!(
-        warnings.iter().any(|w| w.contains("25 % of a core")),
-        "{warnings:?}"
-    );
+    for said in [
+        "Other programs used 30 % of the parts' cores and 12 % of the generator's core during the run.",
+        "the parts' cores were 92 % busy, 30 points of it other programs.",
+    ] {
+        assert!(
+            warnings.iter().any(|w| w.ends_with(said)),
+            "{said}: {warnings:?}"
+        );
+    }
+    let machine = &view.levels[0].cells[0].machine;
+    assert_eq!(machine.texts[2..5], ["92 %", "30 %", "12 %"]);
     assert!(
         warnings.iter().any(|w| w.contains("took 5 % of the time")),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn a_load_at_full_speed_says_where_the_generator_was_the_limit() {
+    let said = |schedule: Option<u64>| {
+        let run = SampleRun::sidecar().edit(move |record, _| {
+            for role in &mut record.load {
+                role.instrument.bunched = schedule;
+                role.instrument.worker_cpu_ns = vec![role.window_ns * 95 / 100];
+                role.instrument.worker_spun_ns = vec![role.window_ns * 5 / 100];
+            }
+        });
+        let view = view_of(&run);
+        let warnings = sentences(&view, SentenceKind::Warning);
+        let found = warnings
+            .iter()
+            .any(|w| w.starts_with("The generator was the limit"));
+        found
+    };
+    assert!(said(None));
+    // On a schedule it would have made the trial unfit.
+    assert!(!said(Some(0)));
 }
 
 #[test]

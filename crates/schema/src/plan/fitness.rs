@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::LoadResult;
+use crate::agent::{Instrument, LoadResult};
 
 /// What makes a trial unfit. What other programs do to the machine widens intervals and makes no trial unfit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,16 +152,22 @@ impl LoadResult {
     /// Share of the window that each worker was busy, spinning apart; empty without a window.
     #[must_use]
     pub fn worker_busy_shares(&self) -> Vec<f64> {
-        let ours = &self.instrument;
-        let spun = ours
-            .worker_spun_ns
+        self.instrument.worker_busy_shares(self.window_ns)
+    }
+}
+
+impl Instrument {
+    /// The same for a window of this length.
+    #[must_use]
+    pub fn worker_busy_shares(&self, window_ns: u64) -> Vec<f64> {
+        let spun = self.worker_spun_ns.iter().copied();
+        let workers = self
+            .worker_cpu_ns
             .iter()
-            .copied()
-            .chain(std::iter::repeat(0));
-        let workers = ours.worker_cpu_ns.iter().zip(spun);
+            .zip(spun.chain(std::iter::repeat(0)));
         workers
-            .filter(|_| self.window_ns > 0)
-            .map(|(cpu_ns, spun_ns)| cpu_ns.saturating_sub(spun_ns) as f64 / self.window_ns as f64)
+            .filter(|_| window_ns > 0)
+            .map(|(cpu_ns, spun_ns)| cpu_ns.saturating_sub(spun_ns) as f64 / window_ns as f64)
             .collect()
     }
 }

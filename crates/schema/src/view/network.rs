@@ -31,12 +31,12 @@ pub struct MachineView {
     pub softirq_share: Option<f64>,
     /// Share of all cores' time that the hypervisor took.
     pub steal_share: Option<f64>,
+    /// Busy share of the parts' cores, other programs included.
+    pub part_cores_busy: Option<f64>,
     /// Share of the parts' cores that other programs used; of all cores where the agents have none of their own.
     pub foreign_part_share: Option<f64>,
     /// Share of the agents' cores that other programs used.
     pub foreign_agent_share: Option<f64>,
-    /// Busy share of the parts' cores, other programs included.
-    pub part_cores_busy: Option<f64>,
     /// Busy share of the busiest core.
     pub busiest_core: Option<f64>,
     /// Share of the window in which a limit held a part back, the worst part's.
