@@ -10,7 +10,7 @@ use crate::screen::say;
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// Done, but an assertion failed or there is no verdict.
+    /// Done, but something that was asked for does not hold: an assertion, a rate, a verdict.
     NoVerdict = 1,
     /// The input is wrong; nothing was started.
     BadInput = 2,

@@ -100,7 +100,7 @@ impl Live {
     fn place(&self, at: &Progress<'_>) -> String {
         let again = match (at.attempt, at.slot.copy) {
             (0, 0) => "",
-            (0, _) => " (again, for the noise floor)",
+            (0, _) => " (again, A/A check)",
             _ => " (repeat)",
         };
         format!(

@@ -25,7 +25,7 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
          arms:\n{arms}\
          load: {{model: constant, rate: 60, duration: 300ms, warmup: 100ms, connections: 4, timeout: 5s{load}}}\n\
          addressing: loopback\n\
-         noise_floor: skipped\n\
+         baseline_runs: once\n\
          blocks: 1\n\
          seed: 11\n"
     );

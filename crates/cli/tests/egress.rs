@@ -32,7 +32,7 @@ fn run(folder: &Path, arms: &[(&str, String)]) -> Vec<TrialRecord> {
          arms:\n{}\
          targets: {{acmeair: {{customers: 200}}}}\n\
          load: {{use: query, model: constant, rate: 40, duration: 500ms, warmup: 100ms, connections: 4, timeout: 5s}}\n\
-         noise_floor: skipped\n\
+         baseline_runs: once\n\
          blocks: 1\n\
          seed: 11\n",
         arms.concat()

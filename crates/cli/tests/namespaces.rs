@@ -257,7 +257,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
          factors: {load.clients: [3, 4]}\n\
          load: {model: closed, duration: 1s, warmup: 100ms, timeout: 2s}\n\
          limits: {server: {cpu: 0.02, memory: 64MiB}}\n\
-         noise_floor: skipped\n\
+         baseline_runs: once\n\
          blocks: 1\n\
          seed: 11\n";
     fs::write(&file, experiment).unwrap();

@@ -70,7 +70,7 @@ fn at_the_shop(audit: u16) -> (Vec<TrialRecord>, String) {
 workload: shop
 arms: [{name: direct}, {name: sidecar, sidecars: {on: services, proxy: envoy}}]
 load: {clients: 3, duration: 300ms, warmup: 100ms, timeout: 5s}
-noise_floor: skipped
+baseline_runs: once
 blocks: 1
 ";
     let workloads = ["--workloads", workloads.to_str().unwrap()];
@@ -134,7 +134,7 @@ arms: [{name: direct}]
 compare: levels
 factors: {load.rate: [20, 40]}
 load: {duration: 1s, warmup: 0s, connections: 4, timeout: 5s}
-noise_floor: skipped
+baseline_runs: once
 blocks: 1
 ";
     let workloads = ["--workloads", workloads.to_str().unwrap()];
@@ -181,7 +181,7 @@ arms: [{name: direct}]
 compare: levels
 factors: {load.clients: [1, 12]}
 load: {duration: 1s, warmup: 200ms}
-noise_floor: skipped
+baseline_runs: once
 blocks: 1
 ";
     let (records, _) = run(folder.path(), experiment, &[]);

@@ -141,7 +141,7 @@ fn key_of(plan: &Plan, stay: &Stay<'_>) -> Key {
         round: match plan.restart {
             Restart::Trial => (stay.block, stay.slot.copy, stay.trial),
             Restart::Block => (stay.block, stay.slot.copy, 0),
-            // Its copy has processes of its own: the noise floor holds what differs between processes.
+            // Its copy has processes of its own: the A/A check sees what differs between processes.
             Restart::Run => (0, stay.slot.copy, 0),
         },
         workload,

@@ -1,6 +1,6 @@
 //! The order of trials: arms in random order within a block, levels in random order within an arm.
 
-use tare_schema::plan::{NoiseFloor, Plan};
+use tare_schema::plan::{BaselineRuns, Plan};
 use tare_stats::random::Random;
 
 /// One trial to be made in a block.
@@ -45,7 +45,7 @@ fn stays(plan: &Plan) -> Vec<(String, u32, Vec<String>)> {
         .filter(|arm| arm.needs.is_none())
         .map(|arm| (arm.name.clone(), 0, all.clone()))
         .collect();
-    if plan.noise_floor == NoiseFloor::Measured
+    if plan.baseline_runs == BaselineRuns::Twice
         && let Some((first, _, _)) = stays.first().cloned()
     {
         stays.push((first, 1, all));

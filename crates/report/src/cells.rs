@@ -8,7 +8,6 @@ use tare_schema::plan::Plan;
 use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::{CellView, Figure, InstrumentView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
-use tare_stats::outcome::too_many_reruns;
 
 use crate::latency::{Figured, curve};
 use crate::measure::{self, Measured};
@@ -28,6 +27,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let records: Vec<&TrialRecord> = fit.iter().map(|m| m.record).collect();
     let merged = trials.merged.get(name);
     let latency = merged.and_then(|m| m.latency.as_ref());
+    let response = merged.and_then(|m| m.response.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
     let tries = trials.tries.get(name).copied().unwrap_or_default();
     let roles = |count: fn(&tare_schema::record::RoleResult) -> u64| -> u64 {
@@ -46,7 +46,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         unfinished: roles(|role| role.unfinished),
         failed: trials.failed.get(name).cloned().unwrap_or_default(),
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
-        no_verdict: no_verdict(fit.len(), tries.rerun_or_missing, tries.planned),
+        repeated_share: tries.repeated_share(),
         outcomes: outcomes(&records),
         requests: requests::requests(&fit),
         figures: Metric::ALL
@@ -54,6 +54,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
             .map(|m| figure(*m, trials, measured, &fit))
             .collect(),
         latency: latency.map(curve).unwrap_or_default(),
+        response: response.map(curve).unwrap_or_default(),
         service: service.map(curve).unwrap_or_default(),
         over_time: over_time(&fit),
         parts: parts(&records),
@@ -92,22 +93,6 @@ fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
             None => role.load.pacing.planned_per_s(role.load.stop),
         })
         .sum()
-}
-
-fn no_verdict(fit: usize, rerun_or_missing: u32, planned: u32) -> Option<String> {
-    if planned == 0 {
-        // Its turn has not come.
-        return None;
-    }
-    if fit == 0 {
-        return Some("none of its trials was fit".into());
-    }
-    too_many_reruns(rerun_or_missing, planned).map(|share| {
-        format!(
-            "{} of its trials were repeated or are missing",
-            quantity::percent(share)
-        )
-    })
 }
 
 fn outcomes(records: &[&TrialRecord]) -> Vec<OutcomeCount> {
@@ -296,6 +281,7 @@ fn instrument(
     InstrumentView {
         lateness_p50_ns: middle_whole(ours().map(|i| i.lateness.p50_ns)),
         lateness_p99_ns: ours().filter_map(|i| i.lateness.p99_ns).max(),
+        bunched_share: bunched(records),
         lag_p99_ns: ours().filter_map(|i| i.lag.p99_ns).max(),
         lateness: merged
             .and_then(|m| m.lateness.as_ref())
@@ -305,6 +291,14 @@ fn instrument(
         stamped_share: share(kernel, kernel + sum(|i| i.stamped_by_us)),
         upper_bound_share: share(sum(|i| i.stamp_upper_bounds), kernel),
     }
+}
+
+/// Of the arrivals of open loops those that left in bursts.
+fn bunched(records: &[&TrialRecord]) -> Option<f64> {
+    let roles = records.iter().flat_map(|record| &record.load);
+    let counts = roles.filter_map(|role| Some((role.instrument.bunched?, role.released)));
+    let (bunched, released) = counts.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    (released > 0).then(|| bunched as f64 / released as f64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Machine, versions and settings as titled lists for people.
 
 use tare_schema::load::{ClientSpec, Pacing, SessionSpec, Stop};
-use tare_schema::plan::{Addressing, NoiseFloor, Plan, Restart, RoleLoad};
+use tare_schema::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::view::FactGroup;
 
@@ -89,9 +89,9 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         || "as every trial's".to_string(),
         |ns| quantity::value(Unit::Nanoseconds, ns as f64),
     );
-    let noise = match plan.noise_floor {
-        NoiseFloor::Measured => "measured: the baseline runs twice per block",
-        NoiseFloor::Skipped => "not measured",
+    let baseline = match plan.baseline_runs {
+        BaselineRuns::Twice => "twice in each block",
+        BaselineRuns::Once => "once in each block",
     };
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
     let cpus = |cpus: &[u32]| match cpus {
@@ -115,9 +115,9 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         ),
         fact("targets started afresh", restart),
         fact("first warm-up on them", burn_in),
-        fact("noise floor", noise),
+        fact("baseline runs", baseline),
         fact("primary metrics", primary.join(", ")),
-        fact("margin", quantity::percent(plan.margin)),
+        fact("margin", quantity::margin(plan)),
         fact("placement", addressing(plan, environment)),
         fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
         fact("cores of everything else", cpus(&plan.placement.part_cpus)),

@@ -295,10 +295,51 @@ fn short_outcome(overhead: &Overhead) -> String {
         Outcome::Undecided {
             more_blocks: Some(more),
         } => format!("undecided (+{more} blocks)"),
-        Outcome::Undecided { more_blocks: None } => "undecided".into(),
+        Outcome::Undecided { more_blocks: None } => "undecided (over 100 blocks)".into(),
         Outcome::None { .. } => "no verdict".into(),
         _ => overhead.outcome_text.clone(),
     }
+}
+
+/// What the experiment claims of its result.
+pub fn assertions(view: &View) -> Grid {
+    let mut grid = Grid::new(&["assertion", "outcome", "because"], 1);
+    grid.rows.extend(view.assertions.iter().map(|one| {
+        let word = one.outcome.word().into();
+        vec![one.text.clone(), word, one.because.clone()]
+    }));
+    grid
+}
+
+/// Metrics of [`instrument`] with the heads of their columns.
+const TIMES: [(Metric, &str); 4] = [
+    (Metric::ResponseMedian, "response p50"),
+    (Metric::ResponseP99, "response p99"),
+    (Metric::ServiceMedian, "service p50"),
+    (Metric::ServiceP99, "service p99"),
+];
+
+/// What [`instrument`] shows.
+pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), arrivals released in bursts, trials repeated";
+
+/// Response time (from the intended start, as felt by this client) and service time beside the instrument's own error: lateness, arrivals
+/// that left in bursts, trials that were repeated. A row per cell that was measured.
+pub fn instrument(level: &LevelView) -> Grid {
+    let mut header = vec!["arm"];
+    header.extend(TIMES.iter().map(|(_, head)| *head));
+    header.extend(["lateness", "bunched", "repeated"]);
+    let mut grid = Grid::new(&header, 1);
+    let percent = |share: Option<f64>| share.map_or_else(|| MISSING.into(), quantity::percent);
+    for cell in level.cells.iter().filter(|cell| cell.trials_made > 0) {
+        let own = &cell.instrument;
+        let late = own.lateness_p99_ns.map(|ns| Figured::exact(ns as f64));
+        let mut row = vec![cell.arm.clone()];
+        row.extend(TIMES.iter().map(|(metric, _)| text(cell, *metric)));
+        row.push(quantity::figure(Unit::Nanoseconds, late));
+        row.extend([percent(own.bunched_share), percent(cell.repeated_share)]);
+        grid.rows.push(row);
+    }
+    grid
 }
 
 /// Rows of [`left_out`]; the page and the records have all of them.

@@ -1,12 +1,12 @@
 //! Measures → overheads: lays values out by block and lets the statistics judge them.
 
 use tare_schema::metric::{Metric, Unit};
-use tare_schema::plan::{Compare, NoiseFloor, Plan};
+use tare_schema::plan::{BaselineRuns, Compare, Plan};
 use tare_schema::view::{FailureView, Family as FamilyName, Interval, Noise, Outcome, Overhead};
 use tare_stats::Latencies;
-use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
+use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
-    BaselineCopies, Comparison, Comparisons, Family, Question, Standing, Table, Trials as Went,
+    BaselineCopies, Comparison, Comparisons, Family, Question, Standing, Table,
 };
 use tare_stats::power::{Design, detectable};
 
@@ -14,7 +14,7 @@ use crate::failures;
 use crate::missing;
 use crate::quantity::{self, Sign};
 use crate::steps::steps;
-use crate::trials::{CellName, Trials};
+use crate::trials::{CellName, Trials, Tries};
 
 /// Why a metric with a lower bound among its values has no verdict.
 pub const BOUNDED: &str = "unanswered exchanges reach into it";
@@ -96,8 +96,8 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
 
 fn groups(plan: &Plan, trials: &Trials<'_>) -> Vec<Group> {
     let cell = |arm: &str, level: &str| (arm.to_string(), level.to_string());
-    let copies_of = |arm: usize| match plan.noise_floor {
-        NoiseFloor::Measured if arm == 0 => BaselineCopies::Two,
+    let copies_of = |arm: usize| match plan.baseline_runs {
+        BaselineRuns::Twice if arm == 0 => BaselineCopies::Two,
         _ => BaselineCopies::One,
     };
     let was_run = |arm: &str| trials.cells.keys().any(|(name, _)| name == arm);
@@ -189,10 +189,6 @@ impl Judge<'_> {
             return;
         }
         let Some(table) = self.table() else { return };
-        let went: Vec<Went> = std::iter::once(&self.group.base)
-            .chain(&self.group.others)
-            .map(|cell| self.went(cell))
-            .collect();
         let question = Question {
             table: &table,
             standing: if self.is_primary {
@@ -200,12 +196,11 @@ impl Judge<'_> {
             } else {
                 Standing::Descriptive
             },
-            margin: self.margin(judged),
+            margin: margin(self.plan, self.metric),
             resolution: match self.metric.unit() {
                 Unit::Nanoseconds => Latencies::RESOLUTION,
                 _ => 0.0,
             },
-            trials: &went,
         };
         let comparisons = self.family.compare(&question);
         for comparison in &comparisons.arms {
@@ -221,23 +216,6 @@ impl Judge<'_> {
         }
     }
 
-    /// The declared margin; for a step also the noise floor that the baseline showed at the level.
-    fn margin(&self, judged: &Judged) -> Option<f64> {
-        let declared = (self.plan.margin > 0.0).then_some(self.plan.margin);
-        if self.group.family != FamilyName::Step {
-            return declared;
-        }
-        let floor = judged
-            .noise
-            .iter()
-            .find(|noise| noise.level == self.group.base.1 && noise.metric == self.metric)
-            .and_then(|noise| noise.floor);
-        match (declared, floor) {
-            (Some(declared), Some(floor)) => Some(declared.max(floor)),
-            (declared, floor) => declared.or(floor),
-        }
-    }
-
     fn table(&self) -> Option<Table> {
         let rows: Vec<Vec<Option<f64>>> = self
             .trials
@@ -245,36 +223,15 @@ impl Judge<'_> {
             .iter()
             .map(|block| {
                 let copies = self.group.copies.count() as u32;
+                let of = |cell, copy| value(self.trials, cell, (*block, copy), self.metric);
                 (0..copies)
-                    .map(|copy| self.value(&self.group.base, *block, copy))
-                    .chain(
-                        self.group
-                            .others
-                            .iter()
-                            .map(|cell| self.value(cell, *block, 0)),
-                    )
+                    .map(|copy| of(&self.group.base, copy))
+                    .chain(self.group.others.iter().map(|cell| of(cell, 0)))
                     .collect()
             })
             .collect();
         // Values are positive and rows are as wide as they are made: the table cannot be refused.
         Table::new(self.group.copies, self.group.others.len(), &rows).ok()
-    }
-
-    /// A value that may be compared; a lower bound may not, nor what too many failures left.
-    fn value(&self, cell: &CellName, block: u32, copy: u32) -> Option<f64> {
-        let failed = self.trials.failed.get(cell);
-        if failed.is_some_and(|failed| failed.unjudged.contains(&self.metric)) {
-            return None;
-        }
-        let figured = self
-            .trials
-            .cells
-            .get(cell)?
-            .get(&(block, copy))?
-            .values
-            .get(&self.metric)?;
-        (!figured.at_least && figured.value > 0.0 && figured.value.is_finite())
-            .then_some(figured.value)
     }
 
     fn base_is_missing(&self) -> bool {
@@ -295,14 +252,14 @@ impl Judge<'_> {
         })
     }
 
-    fn went(&self, cell: &CellName) -> Went {
-        self.trials
-            .tries
-            .get(cell)
-            .map_or_else(Went::default, |tries| Went {
-                planned: tries.planned,
-                rerun_or_missing: tries.rerun_or_missing,
-            })
+    fn repeats(&self, cell: &CellName) -> Option<String> {
+        let base = &self.group.base;
+        let of = |cell| self.trials.tries.get(cell).copied().unwrap_or_default();
+        let name = |name: &CellName| match cell.1 == base.1 {
+            true => name.0.clone(),
+            false => format!("{} at {}", name.0, name.1),
+        };
+        repeats([of(cell), of(base)], &[name(cell), name(base)])
     }
 
     fn overhead(&self, cell: &CellName, comparison: &Comparison, all: &Comparisons) -> Overhead {
@@ -327,6 +284,7 @@ impl Judge<'_> {
             _ => None,
         };
         let outcome = self.outcome(cell, comparison);
+        let margin_text = margin_text(self.plan, self.metric, all.baseline);
         let unit = self.metric.unit();
         let missing = || quantity::MISSING.to_string();
         Overhead {
@@ -346,7 +304,9 @@ impl Judge<'_> {
             margin: all.margin,
             added_text: added.map_or_else(missing, |i| quantity::difference(unit, &i, Sign::Shown)),
             ratio_text: ratio.map_or_else(missing, |i| quantity::change(&i, Sign::Shown)),
-            outcome_text: outcome_text(&outcome, all.margin),
+            outcome_text: outcome_text(&outcome, &margin_text),
+            margin_text,
+            repeats: self.repeats(cell),
             added,
             ratio,
             outcome,
@@ -378,28 +338,7 @@ impl Judge<'_> {
                 why: missing::why(self.trials, [cell, &self.group.base], self.metric),
             };
         }
-        match comparison.outcome {
-            judged::Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete }) => Outcome::None {
-                why: too_few(complete),
-            },
-            judged::Outcome::NoVerdict(NoVerdict::TooManyReruns { share }) => Outcome::None {
-                why: format!(
-                    "{} of its trials were repeated or are missing",
-                    quantity::percent(share)
-                ),
-            },
-            _ if !self.is_primary => Outcome::Described,
-            judged::Outcome::Differs { extent, .. } => Outcome::Differs {
-                within_margin: extent == Extent::WithinMargin,
-            },
-            judged::Outcome::Same => Outcome::Same,
-            judged::Outcome::Undecided { more } => Outcome::Undecided {
-                more_blocks: match more {
-                    MoreBlocks::About(more) => Some(more),
-                    MoreBlocks::MoreThan(_) => None,
-                },
-            },
-        }
+        told(comparison.outcome, self.is_primary, too_few)
     }
 
     fn noise(&self, all: &Comparisons) -> Noise {
@@ -411,7 +350,6 @@ impl Judge<'_> {
         Noise {
             level: self.group.base.1.clone(),
             metric: self.metric,
-            floor: finite(all.noise_floor),
             residual: finite(all.noise),
             detectable: finite(
                 all.noise
@@ -421,17 +359,88 @@ impl Judge<'_> {
     }
 }
 
+/// A value that may be compared; a lower bound may not, nor what too many failures left.
+pub fn value(
+    trials: &Trials<'_>,
+    cell: &CellName,
+    (block, copy): (u32, u32),
+    metric: Metric,
+) -> Option<f64> {
+    let failed = trials.failed.get(cell);
+    if failed.is_some_and(|failed| failed.unjudged.contains(&metric)) {
+        return None;
+    }
+    let measured = trials.cells.get(cell)?.get(&(block, copy))?;
+    let figured = measured.values.get(&metric)?;
+    (!figured.at_least && figured.value > 0.0 && figured.value.is_finite()).then_some(figured.value)
+}
+
+/// What is too small to matter of a metric: a share, and of latencies an amount.
+pub fn margin(plan: &Plan, metric: Metric) -> Margin {
+    Margin {
+        relative: plan.margin,
+        absolute: match metric.unit() {
+            Unit::Nanoseconds => plan.margin_absolute_ns as f64,
+            _ => 0.0,
+        },
+    }
+}
+
+/// The one of the two that counts beside this baseline, as it was declared.
+pub fn margin_text(plan: &Plan, metric: Metric, baseline: Option<f64>) -> String {
+    let margin = margin(plan, metric);
+    match baseline.map(|baseline| margin.beside(baseline)) {
+        Some(used) if used > margin.relative => quantity::declared(metric.unit(), margin.absolute),
+        _ => quantity::percent(margin.relative),
+    }
+}
+
+/// Shares of repeated trials that are further apart than this are said with the verdict.
+const REPEATS_APART: f64 = 0.2;
+
+/// That one of two cells was repeated far more often than the other; each with its name.
+pub fn repeats([here, there]: [Tries; 2], names: &[String; 2]) -> Option<String> {
+    let apart = (here.repeated_share()? - there.repeated_share()?).abs();
+    let [name, other] = names;
+    (apart > REPEATS_APART).then(|| {
+        format!(
+            "{} of {} trials of {name} were repeated, {} of {} of {other}.",
+            here.repeated, here.planned, there.repeated, there.planned
+        )
+    })
+}
+
+/// A statistical outcome as it is told; `too_few` says what there was too little of.
+pub fn told(found: judged::Outcome, is_primary: bool, too_few: fn(usize) -> String) -> Outcome {
+    match found {
+        judged::Outcome::TooFewBlocks { complete } => Outcome::None {
+            why: too_few(complete),
+        },
+        _ if !is_primary => Outcome::Described,
+        judged::Outcome::Differs { extent, .. } => Outcome::Differs {
+            within_margin: extent == Extent::WithinMargin,
+        },
+        judged::Outcome::Same => Outcome::Same,
+        judged::Outcome::Undecided { more } => Outcome::Undecided {
+            more_blocks: match more {
+                MoreBlocks::About(more) => Some(more),
+                MoreBlocks::MoreThan(_) => None,
+            },
+        },
+    }
+}
+
 fn too_few(complete: usize) -> String {
+    let need = "3 are needed";
     match complete {
-        0 => "no complete pair".into(),
-        1 => "only 1 complete pair; 3 are needed".into(),
-        more => format!("only {more} complete pairs; 3 are needed"),
+        0 => format!("no block has a trial of both that counts; {need}"),
+        1 => format!("only 1 block has a trial of both that counts; {need}"),
+        more => format!("only {more} blocks have a trial of both that counts; {need}"),
     }
 }
 
 /// An outcome in words.
-pub fn outcome_text(outcome: &Outcome, margin: Option<f64>) -> String {
-    let margin = margin.map(quantity::percent).unwrap_or_default();
+pub fn outcome_text(outcome: &Outcome, margin: &str) -> String {
     match outcome {
         Outcome::Differs {
             within_margin: false,
@@ -439,17 +448,20 @@ pub fn outcome_text(outcome: &Outcome, margin: Option<f64>) -> String {
         Outcome::Differs {
             within_margin: true,
         } => format!("differs, by less than {margin}"),
-        Outcome::Same => format!("same within {margin}"),
-        Outcome::Undecided {
-            more_blocks: Some(more),
-        } => {
-            let blocks = quantity::counted(u64::from(*more), "more block", "more blocks");
-            format!("undecided: {blocks} would tell")
-        }
-        Outcome::Undecided { more_blocks: None } => {
-            "undecided: more blocks would hardly tell".into()
-        }
+        Outcome::Same => format!("changes by less than {margin}"),
+        Outcome::Undecided { more_blocks } => format!("undecided; {}", more_text(*more_blocks)),
         Outcome::Described => "not judged".into(),
         Outcome::None { why } => format!("no verdict: {why}"),
+    }
+}
+
+/// How many blocks would decide it.
+pub fn more_text(more: Option<u32>) -> String {
+    match more {
+        Some(more) => format!(
+            "about {} would tell",
+            quantity::counted(u64::from(more), "more block", "more blocks")
+        ),
+        None => format!("more than {MORE_BLOCKS_MAX} more blocks would be needed"),
     }
 }

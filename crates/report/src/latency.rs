@@ -104,6 +104,8 @@ pub struct Quantity {
 pub struct TrialLatency {
     /// `latency`: right answers, and those that never came at their age.
     pub latency: Quantity,
+    /// `response`: the same exchanges from their intended starts, as felt by this client.
+    pub response: Quantity,
     /// `service`: the same of what was sent.
     pub service: Quantity,
     /// `lateness` of the generator.
@@ -121,6 +123,7 @@ pub type ByRequest = BTreeMap<String, Latencies>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Latency,
+    Response,
     Service,
     Lateness,
     Lag,
@@ -135,15 +138,18 @@ enum Ends {
 /// Which quantity a tag belongs to, if any of those shown, and whether the ends of its exchanges were seen.
 fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
     let words: Vec<&str> = tag.split('.').collect();
+    let kind = |word: &str| match word {
+        "latency" => Some(Kind::Latency),
+        "response" => Some(Kind::Response),
+        "service" => Some(Kind::Service),
+        _ => None,
+    };
     match words.as_slice() {
         [_, "lateness"] => Some((Kind::Lateness, Ends::Seen)),
         [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
-        [_, .., "latency"] => Some((Kind::Latency, Ends::Seen)),
-        [_, .., "service"] => Some((Kind::Service, Ends::Seen)),
-        [_, .., "latency", status] if is_status_class(status) => Some((Kind::Latency, Ends::Seen)),
-        [_, .., "service", status] if is_status_class(status) => Some((Kind::Service, Ends::Seen)),
-        [_, .., "latency", class] if UNSEEN.contains(class) => Some((Kind::Latency, Ends::Unseen)),
-        [_, .., "service", class] if UNSEEN.contains(class) => Some((Kind::Service, Ends::Unseen)),
+        [_, .., of, status] if is_status_class(status) => Some((kind(of)?, Ends::Seen)),
+        [_, .., of, class] if UNSEEN.contains(class) => Some((kind(of)?, Ends::Unseen)),
+        [_, .., of] => Some((kind(of)?, Ends::Seen)),
         _ => None,
     }
 }
@@ -201,6 +207,7 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
     };
     Ok(TrialLatency {
         latency: take(Kind::Latency).map_err(|error| format!("latency: {error}"))?,
+        response: take(Kind::Response).map_err(|error| format!("response: {error}"))?,
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
         lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
         lag: take(Kind::Lag).map_err(|error| format!("lag: {error}"))?,
@@ -361,6 +368,8 @@ mod tests {
         for (tag, kind) in [
             ("client.echo.latency.3xx", Kind::Latency),
             ("client.echo.service.4xx", Kind::Service),
+            ("client.echo.response", Kind::Response),
+            ("client.echo.response.3xx", Kind::Response),
         ] {
             assert_eq!(sort_tag(tag), Some((kind, Ends::Seen)), "{tag}");
         }
@@ -368,6 +377,7 @@ mod tests {
             ("client.echo.latency.timeout", Kind::Latency),
             ("client.echo.service.timeout", Kind::Service),
             ("client.echo.service.unfinished", Kind::Service),
+            ("client.echo.response.unfinished", Kind::Response),
         ] {
             assert_eq!(sort_tag(tag), Some((kind, Ends::Unseen)), "{tag}");
         }

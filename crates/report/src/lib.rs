@@ -4,6 +4,8 @@
 //! too), [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
 
 mod as_published;
+mod assertion;
+mod baseline;
 mod cells;
 mod closed;
 pub mod compare;

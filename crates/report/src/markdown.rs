@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use tare_schema::plan::Compare;
 use tare_schema::shown::{is_obeyed, shown};
-use tare_schema::view::{DisturbanceView, Family, SentenceKind, View, ViewState, WaterfallView};
+use tare_schema::view::{
+    DisturbanceView, Family, LevelView, SentenceKind, View, ViewState, WaterfallView,
+};
 
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
@@ -37,6 +39,7 @@ pub fn markdown(view: &View) -> String {
         text.push_str(&line);
         text.push('\n');
     }
+    section(&mut text, "Assertions", &grid::assertions(view));
     section(
         &mut text,
         "Round trips between sites, before the first block",
@@ -91,6 +94,7 @@ fn levels_apart(text: &mut String, view: &View) {
         for missing in &level.missing {
             text.push_str(&format!("\n{}\n", escape(missing)));
         }
+        instrument(text, level);
         let costs = format!(
             "{}: CPU-seconds per 1000 {} and peak memory of each part; all: what is under test",
             level.name,
@@ -132,6 +136,7 @@ fn levels_together(text: &mut String, view: &View) {
         &grid::levels::compared(view),
     );
     for level in &view.levels {
+        instrument(text, level);
         let ways = format!("{}: what crossed between sites", level.name);
         section(text, &ways, &grid::network::ways(level));
         let machine = format!("{}: what the machine did", level.name);
@@ -152,6 +157,11 @@ fn levels_together(text: &mut String, view: &View) {
         );
         section(text, &title, &grid::levels::told(&cell.told));
     }
+}
+
+fn instrument(text: &mut String, level: &LevelView) {
+    let title = format!("{}: {}", level.name, grid::INSTRUMENT);
+    section(text, &title, &grid::instrument(level));
 }
 
 fn section(text: &mut String, title: &str, grid: &Grid) {

@@ -33,6 +33,8 @@ pub struct Measured<'a> {
 pub struct Merged {
     /// `latency`: right answers, and those that never came at their age.
     pub latency: Option<Latencies>,
+    /// `response`: the same exchanges from their intended starts.
+    pub response: Option<Latencies>,
     /// `service`: the same of what was sent.
     pub service: Option<Latencies>,
     /// `lateness` of the generator.
@@ -46,6 +48,7 @@ impl Merged {
     /// When its histograms were recorded with other settings.
     pub fn pour(&mut self, trial: &TrialLatency) -> Result<(), tare_stats::LatenciesError> {
         latency::pour(&mut self.latency, trial.latency.window.as_ref())?;
+        latency::pour(&mut self.response, trial.response.window.as_ref())?;
         latency::pour(&mut self.service, trial.service.window.as_ref())?;
         latency::pour(&mut self.lateness, trial.lateness.window.as_ref())
     }
@@ -72,9 +75,10 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
     }
 }
 
-fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
-    let service = latency.service.window.as_ref();
-    let latency = latency.latency.window.as_ref();
+fn of_latency(trial: &TrialLatency, metric: Metric) -> Option<Figured> {
+    let latency = trial.latency.window.as_ref();
+    let response = trial.response.window.as_ref();
+    let service = trial.service.window.as_ref();
     let quantile = |of: Option<&Latencies>, q: f64| Figured::quantile(of?.quantile(q));
     match metric {
         Metric::Mean => latency::mean(latency?),
@@ -83,6 +87,8 @@ fn of_latency(latency: &TrialLatency, metric: Metric) -> Option<Figured> {
         Metric::P99 => quantile(latency, 0.99),
         Metric::P999 => quantile(latency, 0.999),
         Metric::Max => Figured::quantile(latency?.max()?),
+        Metric::ResponseMedian => quantile(response, 0.5),
+        Metric::ResponseP99 => quantile(response, 0.99),
         Metric::ServiceMedian => quantile(service, 0.5),
         Metric::ServiceP99 => quantile(service, 0.99),
         Metric::Throughput
@@ -242,9 +248,9 @@ fn per_second(record: &TrialRecord, count: fn(&RoleResult) -> u64) -> Option<f64
 /// The quantile that a metric is, and the observations of a trial that it needs: ten beyond it.
 pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
     let q = match metric {
-        Metric::Median | Metric::ServiceMedian => 0.5,
+        Metric::Median | Metric::ResponseMedian | Metric::ServiceMedian => 0.5,
         Metric::P90 => 0.9,
-        Metric::P99 | Metric::ServiceP99 => 0.99,
+        Metric::P99 | Metric::ResponseP99 | Metric::ServiceP99 => 0.99,
         Metric::P999 => 0.999,
         _ => return None,
     };

@@ -1,6 +1,7 @@
 //! Numbers as people read them: one rounding rule for every renderer.
 
 use tare_schema::metric::Unit;
+use tare_schema::plan::Plan;
 use tare_schema::view::Interval;
 
 use crate::latency::Figured;
@@ -91,6 +92,19 @@ pub fn value(unit: Unit, value: f64) -> String {
     format!("{}{}", number(scaled, decimals), scale.word)
 }
 
+/// A figure that somebody wrote down, without zeros that were not written: `20 µs`, `2 ms`.
+#[must_use]
+pub fn declared(unit: Unit, value: f64) -> String {
+    let scale = scale(unit, value.abs());
+    let scaled = value / scale.size;
+    let text = number(scaled, decimals(scaled, DIGITS));
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text}{}", scale.word)
+}
+
 /// A value that may be missing or only a lower bound.
 #[must_use]
 pub fn figure(unit: Unit, figure: Option<Figured>) -> String {
@@ -143,15 +157,41 @@ pub fn points(difference: &Interval) -> String {
     spread(difference, 0.01, " percentage points", Sign::Spoken)
 }
 
+/// A share with its interval: `0.02 % (0.01–0.03)`.
+#[must_use]
+pub fn share(share: &Interval) -> String {
+    spread(share, 0.01, " %", Sign::Spoken)
+}
+
 /// A ratio with its interval as a percentage: `+12 % (10–14)`.
 #[must_use]
 pub fn change(ratio: &Interval, sign: Sign) -> String {
-    let relative = Interval {
+    spread(&relative(ratio), 0.01, " %", sign)
+}
+
+fn relative(ratio: &Interval) -> Interval {
+    Interval {
         estimate: ratio.estimate - 1.0,
         low: ratio.low.map(|low| low - 1.0),
         high: ratio.high.map(|high| high - 1.0),
-    };
-    spread(&relative, 0.01, " %", sign)
+    }
+}
+
+/// How much of something there is more or less, as a percentage of it: `6 % CPU (4–9)`.
+#[must_use]
+pub fn change_of(ratio: &Interval, what: &str) -> String {
+    spread(&relative(ratio), 0.01, &format!(" % {what}"), Sign::Spoken)
+}
+
+/// What an experiment takes for too small to matter: a share, and of latencies an amount.
+#[must_use]
+pub fn margin(plan: &Plan) -> String {
+    let share = percent(plan.margin);
+    let amount = declared(Unit::Nanoseconds, plan.margin_absolute_ns as f64);
+    match plan.margin_absolute_ns {
+        0 => share,
+        _ => format!("{share}, of latencies {amount} if that is more"),
+    }
 }
 
 /// An interval of a ratio is wide when its ends are so many times apart.

@@ -1,6 +1,6 @@
 //! Which arm extends which other arm, found in their test beds: what one more proxy or mTLS alone costs.
 
-use tare_schema::plan::Plan;
+use tare_schema::plan::{Plan, Subject};
 use tare_schema::topology::{Link, Route, Security, Topology};
 
 /// An arm and the arm that it extends.
@@ -10,8 +10,8 @@ pub struct Step {
     pub arm: String,
     /// The smaller arm.
     pub from: String,
-    /// What was added, as a subject: `mTLS`, `the server-sidecar`.
-    pub what: String,
+    /// What was added: `mTLS`, `the server-sidecar`.
+    pub what: Subject,
 }
 
 /// What the first order of a waterfall adds, and for every arm in none the largest other arm that it extends. The baseline is left
@@ -51,7 +51,10 @@ fn declared(plan: &Plan) -> Vec<Step> {
         .map(|pair| Step {
             arm: pair[1].clone(),
             from: pair[0].clone(),
-            what: order.adds.get(&pair[1]).unwrap_or(&pair[1]).clone(),
+            what: match order.adds.get(&pair[1]) {
+                Some(said) => said.clone(),
+                None => Subject::singular(&pair[1]),
+            },
         })
         .collect()
 }
@@ -65,7 +68,7 @@ fn secured(topology: &Topology) -> usize {
 }
 
 /// What `large` has over `small`, if it has all of `small` and more.
-fn added(large: &Topology, small: &Topology) -> Option<String> {
+fn added(large: &Topology, small: &Topology) -> Option<Subject> {
     let kept = small.instances.iter().all(|instance| {
         large.instances.iter().any(|other| {
             (&other.name, &other.target, &other.settings)
@@ -106,7 +109,11 @@ fn added(large: &Topology, small: &Topology) -> Option<String> {
             .iter()
             .map(|security| name(*security).to_string()),
     );
-    (!what.is_empty()).then(|| what.join(" and "))
+    match what.as_slice() {
+        [] => None,
+        [one] => Some(Subject::singular(one)),
+        several => Some(Subject::plural(several.join(" and "))),
+    }
 }
 
 /// Securities that are higher in `wider`; `None` if one is lower.

@@ -89,6 +89,11 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.title("trials that do not count");
         page.grid(&[left_out]);
     }
+    let assertions = grid::assertions(view);
+    if !assertions.rows.is_empty() {
+        page.title("assertions");
+        page.grid(&[assertions]);
+    }
     page.verdict(view);
     page.text
 }
@@ -150,6 +155,7 @@ fn is_figures(grid: &Grid, place: usize) -> bool {
         "outcome",
         "source",
         "why",
+        "because",
         "bar",
         "done",
         "failed",
@@ -282,6 +288,7 @@ impl Page {
         for missing in &level.missing {
             self.wrapped(missing);
         }
+        self.instrument(level);
         if level.cells.iter().any(|cell| !cell.parts.is_empty()) {
             self.costs(view, level);
         }
@@ -304,6 +311,19 @@ impl Page {
         );
         let steps = grid::overheads(view, level, Family::Step);
         self.overheads(&steps, &level.name, "what each step adds");
+    }
+
+    fn instrument(&mut self, level: &LevelView) {
+        let instrument = grid::instrument(level);
+        if !instrument.rows.is_empty() {
+            self.title(&format!("{}: {}", level.name, grid::INSTRUMENT));
+            let narrow = instrument.without(&["service p50", "service p99"]);
+            self.grid(&[
+                instrument,
+                narrow.clone(),
+                narrow.without(&["response p50"]),
+            ]);
+        }
     }
 
     /// Levels compared: a row for each.
@@ -331,6 +351,7 @@ impl Page {
                 self.grid(&[grid]);
             }
         }
+        view.levels.iter().for_each(|level| self.instrument(level));
         self.overheads(&grid::levels::compared(view), "levels", "compared");
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Arm, NoiseFloor, Plan};
+use tare_schema::plan::{Arm, BaselineRuns, Plan};
 use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::{FailedShare, TrialRow};
 
@@ -47,12 +47,19 @@ pub struct Tries {
     /// Trials that had to be: one per block and copy.
     pub planned: u32,
     /// Of those, repeated or missing for good.
-    pub rerun_or_missing: u32,
+    pub repeated: u32,
+}
+
+impl Tries {
+    /// Share of the planned trials that were repeated or are missing.
+    pub fn repeated_share(self) -> Option<f64> {
+        (self.planned > 0).then(|| f64::from(self.repeated) / f64::from(self.planned))
+    }
 }
 
 /// Copies that each arm runs in a block.
 fn copies(plan: &Plan, arm: usize) -> u32 {
-    if arm == 0 && plan.noise_floor == NoiseFloor::Measured {
+    if arm == 0 && plan.baseline_runs == BaselineRuns::Twice {
         2
     } else {
         1
@@ -209,7 +216,7 @@ fn count_tries(run: &Run, all: &mut Trials<'_>) {
                     .is_some_and(|cell| cell.contains_key(&(block, copy)));
                 let repeated = attempt.is_some_and(|&attempt| attempt > 0);
                 tries.planned += 1;
-                tries.rerun_or_missing += u32::from(!fit || repeated);
+                tries.repeated += u32::from(!fit || repeated);
             }
         }
     }

@@ -15,8 +15,8 @@ use tare_stats::outcome::BLOCKS_MIN;
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    as_published, cells, closed, disturbance, factor, facts, full, judge, links, missing, verdict,
-    waterfall,
+    as_published, assertion, baseline, cells, closed, disturbance, factor, facts, full, judge,
+    links, missing, verdict, waterfall,
 };
 
 /// Computes the view of a run, as far as it came.
@@ -37,6 +37,7 @@ pub fn view(run: &Run) -> View {
         version: FORMAT_VERSION,
         run: head(run, &trials),
         verdict: Vec::new(),
+        assertions: assertion::judge(plan, &trials, &judged.overheads),
         compare: plan.compare,
         metrics: Metric::ALL
             .iter()
@@ -53,6 +54,7 @@ pub fn view(run: &Run) -> View {
         factors: Vec::new(),
         published_columns: None,
         as_published: None,
+        baseline_check: baseline::check(plan, &trials),
         noise: judged.noise,
         trials: trials.rows,
         distances: links::distances(plan, run.environment.as_ref()),

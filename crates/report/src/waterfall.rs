@@ -1,7 +1,7 @@
 //! Means of a sequence of arms → what each of its steps adds, for metrics that add up.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Arm, Level, Plan, Sequence};
+use tare_schema::plan::{Arm, Level, Plan, Sequence, Subject};
 use tare_schema::view::{Interval, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 use tare_stats::telescope::{Part, Telescope, telescope};
 
@@ -158,10 +158,12 @@ fn steps(
                 (None, Some(small), Some(large)) => what::added(small, large),
                 _ => None,
             };
+            let what = what.unwrap_or_else(|| Subject::singular(&pair[1]));
             WaterfallStep {
                 arm: pair[1].clone(),
                 against: pair[0].clone(),
-                what: what.unwrap_or_else(|| pair[1].clone()),
+                what: what.text,
+                number: what.number,
                 from: mean(place),
                 to: mean(place + 1),
                 added,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::load::LoadSpec;
-use crate::plan::{Cell, NoiseFloor, Plan, Restart};
+use crate::plan::{BaselineRuns, Cell, Plan, Restart};
 use crate::topology::InstanceRole;
 
 /// Around every window: agent start, idle counters, drain, writing the record.
@@ -31,8 +31,8 @@ pub struct Estimate {
 /// Estimates a plan.
 #[must_use]
 pub fn estimate(plan: &Plan) -> Estimate {
-    let runs = |arm: usize| match (arm, plan.noise_floor) {
-        (0, NoiseFloor::Measured) => 2,
+    let runs = |arm: usize| match (arm, plan.baseline_runs) {
+        (0, BaselineRuns::Twice) => 2,
         _ => 1,
     };
     let mut trials = 0;

@@ -22,6 +22,10 @@ pub enum Metric {
     P999,
     /// Maximum of `latency`.
     Max,
+    /// 50th percentile of `response`: from the intended start, as felt by this client.
+    ResponseMedian,
+    /// 99th percentile of `response`.
+    ResponseP99,
     /// 50th percentile of `service`.
     ServiceMedian,
     /// 99th percentile of `service`.
@@ -68,13 +72,15 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of tables.
-    pub const ALL: [Metric; 19] = [
+    pub const ALL: [Metric; 21] = [
         Metric::Mean,
         Metric::Median,
         Metric::P90,
         Metric::P99,
         Metric::P999,
         Metric::Max,
+        Metric::ResponseMedian,
+        Metric::ResponseP99,
         Metric::ServiceMedian,
         Metric::ServiceP99,
         Metric::Throughput,
@@ -125,6 +131,13 @@ impl Metric {
         )
     }
 
+    /// Its word in files: `p99`, `service-median`.
+    #[must_use]
+    pub fn name(self) -> String {
+        let written = serde_json::to_value(self).unwrap_or_default();
+        written.as_str().unwrap_or_default().to_owned()
+    }
+
     /// Short name for people.
     #[must_use]
     pub fn label(self) -> &'static str {
@@ -135,6 +148,8 @@ impl Metric {
             Metric::P99 => "p99",
             Metric::P999 => "p99.9",
             Metric::Max => "max",
+            Metric::ResponseMedian => "response median",
+            Metric::ResponseP99 => "response p99",
             Metric::ServiceMedian => "service median",
             Metric::ServiceP99 => "service p99",
             Metric::Throughput => "throughput",

@@ -11,18 +11,22 @@ use crate::metric::Metric;
 use crate::sites::SiteLink;
 use crate::topology::{Security, Settings, Topology};
 
+mod assertion;
 mod ceiling;
 mod event;
 mod fitness;
 mod preparation;
 mod published;
+mod subject;
 
+pub use assertion::{Asserted, Assertion, Comparison};
 pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
 pub use event::{Act, PlannedEvent, Promise, ReadBackPlan, TopicOf};
 pub use fitness::Fitness;
 use preparation::TRIAL;
 pub use preparation::{Ask, Audit, Preparation};
 pub use published::{Need, Published, PublishedFigure};
+pub use subject::{GrammaticalNumber, Subject};
 
 /// A fully resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +56,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// How often everything is repeated.
     pub blocks: Blocks,
-    /// Whether the baseline runs twice per block.
-    pub noise_floor: NoiseFloor,
+    /// How often the baseline runs in each block.
+    pub baseline_runs: BaselineRuns,
     /// When targets are started afresh.
     pub restart: Restart,
     /// How long the first trial on freshly started targets warms up at least.
@@ -72,8 +76,13 @@ pub struct Plan {
     pub limits: BTreeMap<String, Limits>,
     /// Metrics with simultaneous intervals.
     pub primary: Vec<Metric>,
-    /// Relative difference that is too small to matter (0.02 = 2 %).
+    /// Relative difference that is too small to matter (0.05 = 5 %).
     pub margin: f64,
+    /// Difference of a latency that is too small to matter, whatever its share.
+    pub margin_absolute_ns: u64,
+    /// What is claimed of the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Assertion>,
     /// What a trial must not exceed to be fit.
     pub fitness: Fitness,
     /// What becomes of levels whose rate this machine does not carry.
@@ -212,6 +221,8 @@ pub struct Arm {
     pub name: String,
     /// What it is, in words made from its definition.
     pub about: String,
+    /// What sentences call it.
+    pub subject: Subject,
     /// What an environment must offer to run it; an arm whose needs are not met is listed as not run.
     pub needs: Option<String>,
     /// Traffic kept out of its proxies by port or address range (what is excluded by edge or part,
@@ -311,14 +322,14 @@ pub struct Until {
     pub within: f64,
 }
 
-/// Whether the noise of the machine is measured.
+/// How often the baseline runs in each block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum NoiseFloor {
-    /// The baseline runs twice per block.
-    Measured,
-    /// It does not.
-    Skipped,
+pub enum BaselineRuns {
+    /// Twice: the second copy checks the instrument and the machine (A/A), and both are the baseline.
+    Twice,
+    /// Once.
+    Once,
 }
 
 /// When targets are started afresh.
@@ -400,5 +411,5 @@ pub struct Sequence {
     pub arms: Vec<String>,
     /// Arm → what it adds to the one before it, in words, where the experiment says so.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub adds: BTreeMap<String, String>,
+    pub adds: BTreeMap<String, Subject>,
 }

@@ -9,11 +9,14 @@ use crate::plan::{Compare, Form};
 use crate::record::{Check, RunProgress};
 
 mod as_published;
+mod assertion;
+mod baseline;
 mod disturbance;
 mod factor;
 mod failures;
 mod links;
 mod network;
+mod overhead;
 mod points;
 mod published;
 mod requests;
@@ -21,11 +24,14 @@ mod told;
 mod waterfall;
 
 pub use as_published::{AsPublished, AsPublishedRow};
+pub use assertion::{AssertionOutcome, AssertionView};
+pub use baseline::{BaselineCheck, BaselineDifference};
 pub use disturbance::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
 pub use factor::{FactorLine, FactorPoint, FactorView};
 pub use failures::{FailedShare, FailureView};
 pub use links::{DistanceView, WayView};
 pub use network::{MachineView, PodView};
+pub use overhead::{Family, Interval, Outcome, Overhead};
 pub use points::{CurvePoint, TimePoint};
 pub use published::{PublishedColumns, PublishedRow, PublishedView};
 pub use requests::{RequestColumn, RequestFigure, RequestView};
@@ -41,6 +47,9 @@ pub struct View {
     pub run: RunHead,
     /// The answer, first things first.
     pub verdict: Vec<Sentence>,
+    /// What the experiment claims of its result, and whether it holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<AssertionView>,
     /// What differs between the things compared.
     pub compare: Compare,
     /// Metrics with their names, in the order of tables.
@@ -74,7 +83,10 @@ pub struct View {
     /// Mean ± standard deviation by a published study's rule, if the experiment asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_published: Option<AsPublished>,
-    /// Noise of the machine per level and metric, from the baseline against itself.
+    /// The baseline's two copies compared, where it runs twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_check: Option<BaselineCheck>,
+    /// Scatter from block to block per level and metric, and what can be found in it.
     pub noise: Vec<Noise>,
     /// Every trial.
     pub trials: Vec<TrialRow>,
@@ -235,8 +247,8 @@ pub struct CellView {
     pub failed: FailedShare,
     /// Fit trials in which the parts' cores were busier than the plan's limit.
     pub trials_saturated: u32,
-    /// Why this cell takes no part in a verdict, if it does not.
-    pub no_verdict: Option<String>,
+    /// Share of the planned trials that did not count the first time and were repeated, or are missing.
+    pub repeated_share: Option<f64>,
     /// Every outcome but right answers, all fit trials.
     pub outcomes: Vec<OutcomeCount>,
     /// Each kind of request by itself, where there are several.
@@ -246,6 +258,8 @@ pub struct CellView {
     pub figures: Vec<Figure>,
     /// Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
     pub latency: Vec<CurvePoint>,
+    /// The same for `response`: from the intended start, as felt by this client.
+    pub response: Vec<CurvePoint>,
     /// The same for `service`.
     pub service: Vec<CurvePoint>,
     /// Latency over the time of a trial, per second of intended time, median over blocks.
@@ -331,6 +345,8 @@ pub struct InstrumentView {
     pub lateness_p50_ns: Option<u64>,
     /// Lateness, worst block's p99.
     pub lateness_p99_ns: Option<u64>,
+    /// Share of arrivals that were released late enough to leave in a burst, all trials.
+    pub bunched_share: Option<f64>,
     /// Lag, worst block's p99.
     pub lag_p99_ns: Option<u64>,
     /// Lateness by percentile, trials merged.
@@ -343,100 +359,13 @@ pub struct InstrumentView {
     pub upper_bound_share: Option<f64>,
 }
 
-/// The difference between a cell and the one it is compared with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Overhead {
-    /// Level.
-    pub level: String,
-    /// Arm.
-    pub arm: String,
-    /// Arm it is compared with.
-    pub against: String,
-    /// Level it is compared with; another one only when levels are compared.
-    pub against_level: String,
-    /// Metric.
-    pub metric: Metric,
-    /// Unit.
-    pub unit: Unit,
-    /// Primary, step or descriptive.
-    pub family: Family,
-    /// Baseline's value.
-    pub base: Option<f64>,
-    /// Difference in the metric's unit.
-    pub added: Option<Interval>,
-    /// Ratio to the baseline.
-    pub ratio: Option<Interval>,
-    /// Outcome.
-    pub outcome: Outcome,
-    /// Complete pairs behind it.
-    pub pairs: u32,
-    /// Relative difference that counts as none: the larger of the declared margin and the noise floor.
-    pub margin: Option<f64>,
-    /// Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
-    pub added_text: String,
-    /// Relative difference with interval as people read it: `+48 % (43–53)`, `–`.
-    pub ratio_text: String,
-    /// Outcome in words: `differs`, `same`, `undecided: 4 more blocks would tell`.
-    pub outcome_text: String,
-}
-
-/// An estimate with its interval; no interval below three blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Interval {
-    /// Estimate.
-    pub estimate: f64,
-    /// Lower end.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-}
-
-/// Which family an interval belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// Against the baseline: simultaneous intervals, verdicts.
-    Primary,
-    /// Against the arm that it extends by one thing: simultaneous intervals of a family of their own.
-    Step,
-    /// Plain intervals, no verdict.
-    Descriptive,
-}
-
-/// Outcome of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "outcome", rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The difference is real.
-    Differs {
-        /// … but smaller than what matters.
-        within_margin: bool,
-    },
-    /// Alike within the margin.
-    Same,
-    /// Not to be told yet.
-    Undecided {
-        /// Blocks that would tell, if a sensible number would.
-        more_blocks: Option<u32>,
-    },
-    /// Shown with a plain interval and not judged, as a descriptive metric is.
-    Described,
-    /// No verdict.
-    None {
-        /// Why.
-        why: String,
-    },
-}
-
-/// Noise of the machine for one metric.
+/// Scatter of one metric from block to block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
     /// Level.
     pub level: String,
     /// Metric.
     pub metric: Metric,
-    /// Relative noise floor (0.03 = 3 %).
-    pub floor: Option<f64>,
     /// Residual standard deviation of the log-ratios.
     pub residual: Option<f64>,
     /// Smallest relative difference that this design would find.

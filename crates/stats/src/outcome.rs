@@ -6,21 +6,29 @@ use crate::interval::Interval;
 /// Fewer complete blocks than this carry no interval and no verdict.
 pub const BLOCKS_MIN: usize = 3;
 
-/// An arm with a larger share of repeated or missing trials than this has no verdict.
-pub const RERUN_SHARE_MAX: f64 = 0.2;
-
-/// The share of trials that were repeated or are missing, if it is so large that nothing may be said. A single one never is: in
-/// a run of three blocks it would be a third of the arm, although one disturbed moment chooses nothing.
-pub fn too_many_reruns(rerun_or_missing: u32, planned: u32) -> Option<f64> {
-    let share = f64::from(rerun_or_missing) / f64::from(planned.max(1));
-    (rerun_or_missing > 1 && share > RERUN_SHARE_MAX).then_some(share)
+/// What is too small to matter.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Margin {
+    /// As a share of the baseline (0.05 is 5 %); 0: any difference matters.
+    pub relative: f64,
+    /// In the metric's own unit, where a share of a small baseline would be less than anybody notices; 0: none.
+    pub absolute: f64,
 }
 
-/// The larger of two figures, where there is any.
-pub(crate) fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
+impl Margin {
+    /// A share of the baseline alone.
+    #[must_use]
+    pub fn relative(relative: f64) -> Margin {
+        Margin {
+            relative,
+            absolute: 0.0,
+        }
+    }
+
+    /// The relative difference that counts as none beside this baseline: the larger of the two.
+    #[must_use]
+    pub fn beside(self, baseline: f64) -> f64 {
+        self.relative.max(self.absolute / baseline)
     }
 }
 
@@ -48,8 +56,11 @@ pub enum Outcome {
         /// How many blocks would probably decide it.
         more: MoreBlocks,
     },
-    /// Nothing may be said.
-    NoVerdict(NoVerdict),
+    /// Fewer than [`BLOCKS_MIN`] blocks hold both the arm and the baseline.
+    TooFewBlocks {
+        /// How many do.
+        complete: usize,
+    },
 }
 
 /// Which way a metric differs from the baseline's (whether that is good is the metric's matter).
@@ -80,21 +91,6 @@ pub enum MoreBlocks {
     MoreThan(u32),
 }
 
-/// Why there is no verdict.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoVerdict {
-    /// Fewer than [`BLOCKS_MIN`] blocks hold both the arm and the baseline.
-    TooFewBlocks {
-        /// How many do.
-        complete: usize,
-    },
-    /// Of the arm's (or the baseline's) trials [`too_many_reruns`].
-    TooManyReruns {
-        /// The larger of the two shares.
-        share: f64,
-    },
-}
-
 /// The figures that a verdict needs, all on the log scale.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence {
@@ -110,8 +106,8 @@ pub(crate) struct Evidence {
     pub tail: f64,
     /// Blocks (the smaller run's, when two are compared) behind the estimate.
     pub blocks: usize,
-    /// The margin as a relative difference, when there is one.
-    pub margin: Option<f64>,
+    /// The relative difference that counts as none.
+    pub margin: f64,
 }
 
 impl Evidence {
@@ -129,9 +125,7 @@ impl Evidence {
     /// The rule. "Differs" is looked at first and does not depend on the margin: a larger margin can turn "undecided"
     /// into "same" and mark a difference as negligible, but never make or unmake a difference.
     pub fn judge(&self) -> Outcome {
-        let within = self
-            .margin
-            .is_some_and(|margin| self.plain(0.90).inside_margin(margin));
+        let within = self.plain(0.90).inside_margin(self.margin);
         if self.estimate.abs() > self.critical * self.error {
             let direction = if self.estimate > 0.0 {
                 Direction::Higher
@@ -161,16 +155,14 @@ impl Evidence {
         let reserve = normal_quantile(POWER);
         let now = self.blocks as f64;
         let estimate = self.estimate.abs();
-        let margin = self.margin.map(f64::ln_1p);
+        let margin = self.margin.ln_1p();
         let decided = |more: u32| {
             let then = now + f64::from(more);
             let error = self.error * (now / then).sqrt();
             let degrees = self.degrees * (then - 1.0) / (now - 1.0);
             let differs = estimate > (student_quantile(1.0 - self.tail, degrees) + reserve) * error;
-            differs
-                || margin.is_some_and(|margin| {
-                    margin - estimate > (student_quantile(0.95, degrees) + reserve) * error
-                })
+            let inside = (student_quantile(0.95, degrees) + reserve) * error;
+            differs || margin - estimate > inside
         };
         if !decided(MORE_BLOCKS_MAX) {
             return MoreBlocks::MoreThan(MORE_BLOCKS_MAX);

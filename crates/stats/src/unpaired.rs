@@ -6,9 +6,8 @@
 
 use crate::distribution::{student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, larger};
-use crate::paired::{TableError, Trials};
-use crate::paired::{mean, variance};
+use crate::outcome::{BLOCKS_MIN, Evidence, Margin, Outcome};
+use crate::paired::{TableError, mean, variance};
 
 /// What is to be compared: the values of one arm, level and metric, one per block.
 #[derive(Debug, Clone, Copy)]
@@ -19,18 +18,18 @@ pub struct Question<'a> {
     pub after: &'a [f64],
     /// How many such comparisons the primary family holds: α is divided by it (Bonferroni). 1 for descriptive ones.
     pub family: usize,
-    /// The relative difference below which nothing matters: the larger of the declared margin and both noise floors.
-    pub margin: Option<f64>,
+    /// The declared margin.
+    pub margin: Margin,
     /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and clocks:
     /// no interval is narrower, so one step never "differs", however often it is seen.
     pub resolution: f64,
-    /// How the trials of the cell went, before and after.
-    pub trials: [Trials; 2],
 }
 
 /// The comparison of one metric between two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
+    /// Geometric mean of the reference.
+    pub before: Option<f64>,
     /// Ratio of geometric means, after to before.
     pub ratio: Option<f64>,
     /// The interval that decides "differs": 95 % over the family.
@@ -58,10 +57,12 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
     let fewest = before.len().min(after.len());
     let estimate = mean(&after).zip(mean(&before)).map(|(a, b)| a - b);
     let ratio = estimate.map(f64::exp);
+    let level = mean(&before).map(f64::exp);
     let spreads = variance(&before).zip(variance(&after));
     let (Some(estimate), Some((v, w)), true) = (estimate, spreads, fewest >= BLOCKS_MIN) else {
-        let outcome = Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete: fewest });
+        let outcome = Outcome::TooFewBlocks { complete: fewest };
         return Ok(Comparison {
+            before: level,
             ratio,
             deciding: None,
             plain: None,
@@ -92,27 +93,19 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
         critical,
         tail,
         blocks: fewest,
-        margin: question.margin,
+        margin: level.map_or(0.0, |level| question.margin.beside(level)),
     };
     let deciding = evidence.deciding();
     Ok(Comparison {
+        before: level,
         ratio,
         deciding: Some(deciding),
         plain: Some(evidence.plain(0.95)),
         ninety: Some(evidence.plain(0.90)),
-        difference: mean(&before)
-            .map(|level| Difference::derive(level.exp(), estimate.exp(), deciding)),
+        difference: level.map(|level| Difference::derive(level, estimate.exp(), deciding)),
         p: Some(2.0 * student_cdf(-(estimate / evidence.error).abs(), degrees)),
-        outcome: outcome(&evidence, question),
+        outcome: evidence.judge(),
     })
-}
-
-fn outcome(evidence: &Evidence, question: &Question) -> Outcome {
-    let [before, after] = question.trials.map(Trials::too_many_reruns);
-    match larger(before, after) {
-        Some(share) => Outcome::NoVerdict(NoVerdict::TooManyReruns { share }),
-        None => evidence.judge(),
-    }
 }
 
 fn logs(values: &[f64], column: usize) -> Result<Vec<f64>, TableError> {
@@ -138,14 +131,13 @@ mod tests {
     use super::*;
     use crate::Latencies;
 
-    fn judged(before: &[f64], after: &[f64], trials: [Trials; 2]) -> Outcome {
+    fn judged(before: &[f64], after: &[f64]) -> Outcome {
         let question = Question {
             before,
             after,
             family: 1,
-            margin: None,
+            margin: Margin::default(),
             resolution: Latencies::RESOLUTION,
-            trials,
         };
         compare(&question).unwrap().outcome
     }
@@ -158,25 +150,8 @@ mod tests {
     fn one_step_of_the_scale_is_no_difference_however_many_blocks_show_it() {
         for blocks in [3, 5, 100] {
             let before = vec![1024.0; blocks];
-            let clean = <[Trials; 2]>::default();
-            assert!(!differs(judged(&before, &vec![1025.0; blocks], clean)));
-            assert!(differs(judged(&before, &vec![1030.0; blocks], clean)));
-        }
-    }
-
-    #[test]
-    fn a_fifth_of_the_trials_repeated_in_either_run_is_the_most_that_carries_a_verdict() {
-        let (before, after) = ([1000.0; 5], [2000.0; 5]);
-        let went = |rerun_or_missing| Trials {
-            planned: 5,
-            rerun_or_missing,
-        };
-        assert!(differs(judged(&before, &after, [went(1), went(1)])));
-        for trials in [[went(2), went(0)], [went(0), went(2)]] {
-            assert_eq!(
-                judged(&before, &after, trials),
-                Outcome::NoVerdict(NoVerdict::TooManyReruns { share: 0.4 })
-            );
+            assert!(!differs(judged(&before, &vec![1025.0; blocks])));
+            assert!(differs(judged(&before, &vec![1030.0; blocks])));
         }
     }
 }

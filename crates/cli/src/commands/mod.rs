@@ -15,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod schema;
 pub mod targets;
+pub mod verdict;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::exit::{Exit, bad_input};
+use crate::commands::verdict::VerdictArgs;
+use crate::exit::bad_input;
 use crate::runs;
 use crate::screen::{print, print_raw, screen};
 
@@ -19,6 +20,8 @@ pub struct Args {
     out: PathBuf,
     #[command(flatten)]
     form: Form,
+    #[command(flatten)]
+    verdict: VerdictArgs,
 }
 
 /// What is written; a table for the terminal when nothing is asked for.
@@ -58,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let page = tare_report::html::html(&view)?;
         tare_conduct::write_synced(&file, page.as_bytes())?;
         print(&format!("report: {}\n", file.display()))?;
-        return Ok(Exit::Done.into());
+        return Ok(args.verdict.exit(&view).into());
     }
     let text = if args.form.csv {
         tare_report::csv::csv(&view)
@@ -71,5 +74,5 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     // Its colours are ours, and what comes from the folder is harmless in every form.
     print_raw(&text)?;
-    Ok(Exit::Done.into())
+    Ok(args.verdict.exit(&view).into())
 }

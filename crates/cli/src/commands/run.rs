@@ -12,9 +12,9 @@ use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::record::RunProgress;
-use tare_schema::view::{Outcome as Judged, View};
 
 use crate::commands::plan::{ExperimentArgs, ceiling, own_path};
+use crate::commands::verdict::VerdictArgs;
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
 use crate::screen::{print, print_raw, say, screen};
@@ -34,6 +34,8 @@ pub struct Args {
     /// Exit with code 1 when an offered rate was not reached; no level is left out because it is too high.
     #[arg(long)]
     require_rate: bool,
+    #[command(flatten)]
+    verdict: VerdictArgs,
 }
 
 /// Runs the experiment.
@@ -162,11 +164,7 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         say("an offered rate was not reached (--require-rate)");
         return Ok(Exit::NoVerdict.into());
     }
-    Ok(if has_verdict(&view) {
-        Exit::Done.into()
-    } else {
-        Exit::NoVerdict.into()
-    })
+    Ok(args.verdict.exit(&view).into())
 }
 
 fn say_how_to_go_on(args: &Args, folder: &Path, what: &str) {
@@ -182,13 +180,4 @@ fn say_how_to_go_on(args: &Args, folder: &Path, what: &str) {
     say(format_args!(
         "{what}: what was measured is kept; go on with `{command}`"
     ));
-}
-
-/// Whether anything primary was decided, one way or the other, or honestly left undecided with intervals.
-fn has_verdict(view: &View) -> bool {
-    view.overheads.is_empty()
-        || view
-            .overheads
-            .iter()
-            .any(|overhead| !matches!(overhead.outcome, Judged::None { .. }))
 }

@@ -13,7 +13,7 @@ question: What does a producer notice of all this?
 workload: {use: kafka, brokers: 3, partitions: 3, replicas: 3, acks: all, idempotence: true}
 targets: {kafka: {min_insync_replicas: 2, session_timeout_ms: 2000, log_dir: memory}}
 arms: [{name: disturbed}]
-noise_floor: skipped
+baseline_runs: once
 prepare: [topic]
 load: {use: produce, rate: 500, duration: 10s, warmup: 500ms, timeout: 30s, sample_every: 100ms}
 events:

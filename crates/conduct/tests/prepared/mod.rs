@@ -2,7 +2,7 @@
 
 use tare_schema::def::PrepareWhen;
 use tare_schema::load::Stop;
-use tare_schema::plan::{Blocks, NoiseFloor, Preparation, Restart};
+use tare_schema::plan::{BaselineRuns, Blocks, Preparation, Restart};
 use tare_schema::record::TrialStatus;
 
 use super::bench;
@@ -55,7 +55,7 @@ fn what_is_made_for_a_trial_is_taken_back_and_what_is_made_for_a_bed_is_made_and
         max: 2,
         until: None,
     };
-    plan.noise_floor = NoiseFloor::Skipped;
+    plan.baseline_runs = BaselineRuns::Once;
     plan.restart = Restart::Run;
     plan.arms.truncate(1);
     plan.cells.truncate(1);

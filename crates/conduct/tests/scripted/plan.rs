@@ -119,7 +119,7 @@ fn sample_plan() -> Plan {
             max: 3,
             until: None,
         },
-        noise_floor: NoiseFloor::Measured,
+        baseline_runs: BaselineRuns::Twice,
         restart: Restart::Block,
         burn_in_ns: None,
         seed: 7,

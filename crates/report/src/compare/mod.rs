@@ -7,12 +7,10 @@ use serde::Serialize;
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Plan;
 use tare_schema::view::{FailedShare, Family, Interval, Outcome, Sentence, SentenceKind, View};
-use tare_stats::outcome::{self as judged, Extent, MoreBlocks, NoVerdict};
-use tare_stats::paired::Trials as Went;
 use tare_stats::{Latencies, unpaired};
 
 use crate::failures;
-use crate::judge::{BOUNDED, outcome_text};
+use crate::judge::{BOUNDED, margin, margin_text, outcome_text, repeats, told};
 use crate::quantity::{self, Sign};
 use crate::read::Run;
 use crate::trials::{Trials, trials};
@@ -89,8 +87,6 @@ pub struct Row {
     pub ratio: Option<Interval>,
     /// Difference in the metric's unit.
     pub added: Option<Interval>,
-    /// Relative difference that counts as none.
-    pub margin: Option<f64>,
     /// Outcome.
     pub outcome: Outcome,
     /// The ratio in words.
@@ -130,7 +126,8 @@ pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunCompariso
         .collect();
     let mut changed = against;
     changed.extend(differences::that_matter(before, after));
-    let failed = failed(&judge, &cells);
+    let mut failed = failed(&judge, &cells);
+    failed.extend(repeated(judge.measured, &cells));
     let verdict = verdict(&rows, &views, &changed, failed);
     Ok(RunComparison {
         version: tare_schema::FORMAT_VERSION,
@@ -191,20 +188,19 @@ impl Judge<'_> {
         // What is left of such a metric are its better blocks, or answers: their ratio would flatter it.
         let is_told = !is_bounded && failed.is_none();
         let is_primary = self.plan.primary.contains(&metric);
-        let margin = self.margin(cell, metric);
         let question = unpaired::Question {
             before: &before.exact,
             after: &after.exact,
             family: if is_primary { self.family } else { 1 },
-            margin,
+            margin: margin(self.plan, metric),
             resolution: match metric.unit() {
                 Unit::Nanoseconds => Latencies::RESOLUTION,
                 _ => 0.0,
             },
-            trials: [went(self.measured.0, cell), went(self.measured.1, cell)],
         };
         let found = unpaired::compare(&question).ok()?;
         let ends = found.deciding;
+        let base = found.before;
         let ratio = found.ratio.filter(|_| is_told).map(|estimate| Interval {
             estimate,
             low: ends.map(|ends| ends.low),
@@ -223,7 +219,7 @@ impl Judge<'_> {
                 why: BOUNDED.into(),
             },
             Some(why) => Outcome::None { why },
-            None => outcome(found.outcome, is_primary),
+            None => told(found.outcome, is_primary, too_few),
         };
         Some(Row {
             level: cell.1.clone(),
@@ -241,10 +237,9 @@ impl Judge<'_> {
                 || quantity::MISSING.into(),
                 |ratio| quantity::change(&ratio, Sign::Shown),
             ),
-            outcome_text: outcome_text(&outcome, margin),
+            outcome_text: outcome_text(&outcome, &margin_text(self.plan, metric, base)),
             ratio,
             added,
-            margin,
             outcome,
         })
     }
@@ -252,26 +247,6 @@ impl Judge<'_> {
     /// What failed of a cell, before and after.
     fn failed(&self, cell: &(String, String)) -> [Option<&FailedShare>; 2] {
         [self.measured.0, self.measured.1].map(|trials| trials.failed.get(cell))
-    }
-
-    /// The larger of the declared margin and the noise floors that both runs measured.
-    fn margin(&self, cell: &(String, String), metric: Metric) -> Option<f64> {
-        let floor = |view: &View| {
-            let noise = view
-                .noise
-                .iter()
-                .find(|n| n.level == cell.1 && n.metric == metric);
-            noise.and_then(|noise| noise.floor)
-        };
-        [
-            Some(self.plan.margin),
-            floor(self.views.0),
-            floor(self.views.1),
-        ]
-        .into_iter()
-        .flatten()
-        .filter(|margin| *margin > 0.0)
-        .reduce(f64::max)
     }
 }
 
@@ -305,14 +280,6 @@ fn values(trials: &Trials<'_>, cell: &(String, String), metric: Metric) -> Value
     values
 }
 
-fn went(trials: &Trials<'_>, cell: &(String, String)) -> Went {
-    let tries = trials.tries.get(cell).copied().unwrap_or_default();
-    Went {
-        planned: tries.planned,
-        rerun_or_missing: tries.rerun_or_missing,
-    }
-}
-
 fn figure(view: &View, cell: &(String, String), metric: Metric) -> String {
     let level = view.levels.iter().find(|level| level.name == cell.1);
     let found = level.and_then(|level| level.cells.iter().find(|c| c.arm == cell.0));
@@ -320,32 +287,26 @@ fn figure(view: &View, cell: &(String, String), metric: Metric) -> String {
     figure.map_or_else(|| quantity::MISSING.into(), |figure| figure.text.clone())
 }
 
-fn outcome(found: judged::Outcome, is_primary: bool) -> Outcome {
-    match found {
-        judged::Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete }) => {
-            let blocks = quantity::counted(complete as u64, "block", "blocks");
-            Outcome::None {
-                why: format!("only {blocks} in one of the runs; 3 are needed"),
-            }
-        }
-        judged::Outcome::NoVerdict(NoVerdict::TooManyReruns { share }) => Outcome::None {
-            why: format!(
-                "{} of the trials of one run were repeated or are missing",
-                quantity::percent(share)
-            ),
-        },
-        _ if !is_primary => Outcome::Described,
-        judged::Outcome::Differs { extent, .. } => Outcome::Differs {
-            within_margin: extent == Extent::WithinMargin,
-        },
-        judged::Outcome::Same => Outcome::Same,
-        judged::Outcome::Undecided { more } => Outcome::Undecided {
-            more_blocks: match more {
-                MoreBlocks::About(more) => Some(more),
-                MoreBlocks::MoreThan(_) => None,
-            },
-        },
-    }
+fn too_few(complete: usize) -> String {
+    let blocks = quantity::counted(complete as u64, "block", "blocks");
+    format!("only {blocks} in one of the runs; 3 are needed")
+}
+
+/// Cells of which far more trials were repeated in one run than in the other.
+fn repeated(
+    (before, after): (&Trials<'_>, &Trials<'_>),
+    cells: &[(String, String)],
+) -> Vec<(SentenceKind, String)> {
+    let told = |cell: &(String, String)| {
+        let of = |trials: &Trials<'_>| trials.tries.get(cell).copied().unwrap_or_default();
+        let names = [
+            format!("{} at {}", cell.0, cell.1),
+            "the run before".to_owned(),
+        ];
+        repeats([of(after), of(before)], &names)
+    };
+    let told = cells.iter().filter_map(told);
+    told.map(|text| (SentenceKind::Warning, text)).collect()
 }
 
 /// What failed in a cell, where it is not the same in both runs or leaves a metric without a verdict: then it is a finding.
@@ -391,7 +352,7 @@ fn verdict(
     texts.push((
         SentenceKind::Finding,
         format!(
-            "Of {} primary figures, {} differ between the runs, {} are the same, {} are undecided and {} have no verdict.",
+            "Of {} primary figures, {} differ between the runs, {} change by less than the margin, {} are undecided and {} have no verdict.",
             primary.len(),
             differing.len(),
             of(|o| matches!(o, Outcome::Same)),

@@ -8,7 +8,9 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
 use tare_schema::record::{RoleResult, TrialRecord};
 use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, View};
-use tare_stats::distribution::student_quantile;
+use tare_stats::distribution::{f_quantile, student_quantile};
+use tare_stats::outcome::BLOCKS_MIN;
+use tare_stats::outliers::mean_and_deviation;
 use tare_stats::telescope::telescope;
 
 use crate::quantity::{self, MISSING};
@@ -213,15 +215,10 @@ pub fn unjudged(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Metr
 /// Failures are counted, and a few that are spread evenly by chance scatter less than they will in other blocks: the interval is
 /// never narrower than independent failures would make it (binomial variance).
 fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<Interval> {
-    let in_block = |name: &CellName, block: u32| -> Option<Counts> {
-        let of_block = trials.cells.get(name)?;
-        let of_block = of_block.range((block, 0)..=(block, u32::MAX));
-        let records: Vec<&TrialRecord> = of_block.map(|(_, one)| one.record).collect();
-        Some(counts(&records)).filter(|counts| counts.exchanges > 0)
-    };
+    let in_block = |name, block: &u32| in_block(trials, name, *block);
     let blocks = trials.blocks.iter();
     let pairs: Vec<[Counts; 2]> = blocks
-        .filter_map(|block| Some([in_block(base, *block)?, in_block(cell, *block)?]))
+        .filter_map(|block| Some([in_block(base, block)?, in_block(cell, block)?]))
         .collect();
     let rows: Vec<Vec<Option<f64>>> = pairs
         .iter()
@@ -249,6 +246,68 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
     })
 }
 
+/// What of a cell's exchanges failed in a block, both copies of the baseline together.
+fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<Counts> {
+    let of_block = trials.cells.get(cell)?;
+    let of_block = of_block.range((block, 0)..=(block, u32::MAX));
+    let records: Vec<&TrialRecord> = of_block.map(|(_, one)| one.record).collect();
+    Some(counts(&records)).filter(|counts| counts.exchanges > 0)
+}
+
+/// The share that failed of a cell, with its 95 % interval: what independent failures leave open (C. J. Clopper and E. S. Pearson,
+/// Biometrika 26 (1934) 404–413), and never narrower than the blocks scatter (Student's t). No interval before three blocks.
+pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
+    let blocks = trials.blocks.iter();
+    let each: Vec<Counts> = blocks
+        .filter_map(|block| in_block(trials, cell, *block))
+        .collect();
+    let sum = |of: fn(&Counts) -> u64| each.iter().map(of).sum::<u64>();
+    let all = Counts {
+        exchanges: sum(|one| one.exchanges),
+        failed: sum(|one| one.failed),
+    };
+    let estimate = share(all)?;
+    let shares: Option<Vec<f64>> = each.iter().map(|one| share(*one)).collect();
+    let ends = mean_and_deviation(&shares?).filter(|_| each.len() >= BLOCKS_MIN);
+    let ends = ends.map(|(mean, deviation)| {
+        let count = each.len() as f64;
+        let half = student_quantile(0.975, count - 1.0) * deviation / count.sqrt();
+        let [low, high] = independent(all);
+        [
+            low.min(mean - half).max(0.0),
+            high.max(mean + half).min(1.0),
+        ]
+    });
+    Some(Interval {
+        estimate,
+        low: ends.map(|[low, _]| low),
+        high: ends.map(|[_, high]| high),
+    })
+}
+
+/// Clopper and Pearson's interval, by quantiles of F.
+fn independent(counts: Counts) -> [f64; 2] {
+    let (failed, right) = (
+        counts.failed as f64,
+        (counts.exchanges - counts.failed) as f64,
+    );
+    let low = match counts.failed {
+        0 => 0.0,
+        _ => {
+            let f = f_quantile(0.975, 2.0 * (right + 1.0), 2.0 * failed);
+            failed / (failed + (right + 1.0) * f)
+        }
+    };
+    let high = match counts.exchanges - counts.failed {
+        0 => 1.0,
+        _ => {
+            let f = f_quantile(0.975, 2.0 * (failed + 1.0), 2.0 * right);
+            (failed + 1.0) * f / (right + (failed + 1.0) * f)
+        }
+    };
+    [low, high]
+}
+
 /// "3.2 percentage points (3.0–3.4) more", where the interval excludes 0.
 fn more(difference: &Interval) -> Option<String> {
     let (low, high) = (difference.low?, difference.high?);
@@ -258,4 +317,28 @@ fn more(difference: &Interval) -> Option<String> {
         _ => return None,
     };
     Some(format!("{} {way}", quantity::points(difference)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_share_is_that_of_clopper_and_pearson() {
+        let of = |failed, exchanges| independent(Counts { exchanges, failed });
+        // By scipy.stats.beta.ppf, as binomtest(k, n).proportion_ci(method="exact") has it.
+        for (counts, want) in [
+            ((0, 100), [0.0, 0.036_216_693]),
+            ((5, 1000), [0.001_625_420, 0.011_629_471]),
+            ((100, 100), [0.963_783_307, 1.0]),
+        ] {
+            let found = of(counts.0, counts.1);
+            for (found, want) in found.iter().zip(want) {
+                assert!(
+                    (found - want).abs() < 1e-6,
+                    "{counts:?}: {found} for {want}"
+                );
+            }
+        }
+    }
 }

@@ -99,9 +99,11 @@ mod tests {
     fn a_metric_bears_a_tenth_of_its_tail_in_failures_and_not_one_more() {
         for (metric, share) in [
             (Metric::Median, 0.05),
+            (Metric::ResponseMedian, 0.05),
             (Metric::ServiceMedian, 0.05),
             (Metric::P90, 0.01),
             (Metric::P99, 0.001),
+            (Metric::ResponseP99, 0.001),
             (Metric::ServiceP99, 0.001),
             (Metric::P999, 0.0001),
             (Metric::Mean, 0.01),

@@ -1,69 +1,20 @@
 //! Overheads in words: who does what to which metric by how much.
 
 use tare_schema::metric::Metric;
+use tare_schema::plan::{GrammaticalNumber, Subject};
 use tare_schema::view::{Family, Outcome, Overhead};
 
+use crate::judge::more_text;
 use crate::quantity::{self, Sign};
 
-/// Whether a subject takes "adds" or "add".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Number {
-    /// One thing.
-    Singular,
-    /// Several.
-    Plural,
-}
-
-/// The number of a description, from its words before the first preposition: "a sidecar on client" is one thing, "Envoy
-/// sidecars on both" are several.
-pub fn number(about: &str) -> Number {
-    let words: Vec<String> = about.split_whitespace().map(str::to_lowercase).collect();
-    match words.first().map(String::as_str) {
-        Some("a" | "an" | "one" | "the" | "no" | "each") | None => return Number::Singular,
-        Some("two" | "three" | "four" | "five" | "six" | "both") => return Number::Plural,
-        // Doing something is one thing, whatever it is done to.
-        Some(doing) if doing.ends_with("ing") && words.len() > 1 => return Number::Singular,
-        _ => {}
+/// Words at the beginning of a sentence: their first letter large, unless it is spelled small as in `mTLS`.
+pub fn at_start(words: &str) -> String {
+    let mut chars = words.chars();
+    let keeps = words.chars().nth(1).is_some_and(char::is_uppercase);
+    match chars.next() {
+        Some(first) if !keeps => first.to_uppercase().chain(chars).collect(),
+        _ => words.to_owned(),
     }
-    let stops = [
-        "on", "between", "with", "in", "at", "beside", "for", "over", "to", "through",
-    ];
-    let mut last = "";
-    for word in &words {
-        if stops.contains(&word.as_str()) {
-            break;
-        }
-        if word == "and" {
-            return Number::Plural;
-        }
-        last = word.trim_end_matches(',');
-        if word.ends_with(',') {
-            break;
-        }
-    }
-    let plural =
-        last.len() > 3 && last.ends_with('s') && !last.ends_with("ss") && !last.ends_with("tls");
-    if plural {
-        Number::Plural
-    } else {
-        Number::Singular
-    }
-}
-
-/// A subject with its first letter large, closed by a comma if it has one inside.
-pub fn subject(about: &str) -> String {
-    let mut chars = about.chars();
-    // `mTLS` and the like keep their first letter: the second one is large already.
-    let keeps = about.chars().nth(1).is_some_and(char::is_uppercase);
-    let first = chars.next().map(|c| {
-        if keeps {
-            c.to_string()
-        } else {
-            c.to_uppercase().to_string()
-        }
-    });
-    let close = if about.contains(',') { "," } else { "" };
-    format!("{}{}{close}", first.unwrap_or_default(), chars.as_str())
 }
 
 /// What a sentence of findings is made of.
@@ -73,10 +24,12 @@ pub struct Clauses {
     latency: Vec<String>,
     /// "costs 0.42 cores (0.41–0.43) per 1000 requests/s".
     cost: Vec<String>,
-    /// Names of metrics that stay the same, with the margin.
+    /// Names of metrics that change by less than the margin, and the margin.
     same: Vec<(String, String)>,
-    /// "p99 undecided: 4 more blocks would tell".
-    open: Vec<String>,
+    /// What is undecided.
+    open: Open,
+    /// That one of the two arms was repeated far more often.
+    repeats: Option<String>,
 }
 
 /// A metric as the object of a sentence.
@@ -85,6 +38,8 @@ pub fn object(metric: Metric) -> &'static str {
         Metric::Mean => "the mean",
         Metric::Median => "the median",
         Metric::Max => "the maximum",
+        Metric::ResponseMedian => "the median response time",
+        Metric::ResponseP99 => "the response time's p99",
         Metric::ServiceMedian => "the median service time",
         Metric::ServiceP99 => "the service time's p99",
         Metric::Throughput => "throughput",
@@ -102,11 +57,48 @@ pub fn object(metric: Metric) -> &'static str {
     }
 }
 
+/// A metric without its article, as it stands before a colon or a figure.
+pub fn bare(metric: Metric) -> &'static str {
+    let object = object(metric);
+    object.strip_prefix("the ").unwrap_or(object)
+}
+
+/// Undecided metrics, each with its estimate and interval: one sentence for all that more blocks would decide, one for the rest.
+#[derive(Debug, Default)]
+pub struct Open {
+    /// What was found so far, and how many more blocks would tell.
+    soon: Vec<(String, u32)>,
+    /// What was found so far of those that no sensible number of blocks would decide.
+    never: Vec<String>,
+}
+
+impl Open {
+    /// One more.
+    pub fn take(&mut self, figure: String, more_blocks: Option<u32>) {
+        match more_blocks {
+            Some(more) => self.soon.push((figure, more)),
+            None => self.never.push(figure),
+        }
+    }
+
+    /// "p99 +0.1 ms (−0.3 to 0.5): undecided; about 8 more blocks would tell".
+    pub fn clauses(&self) -> Vec<String> {
+        let said = |figures: Vec<String>, more| {
+            let figures = list(&figures);
+            (!figures.is_empty()).then(|| format!("{figures}: undecided; {}", more_text(more)))
+        };
+        let most = self.soon.iter().map(|(_, more)| *more).max();
+        let soon = self.soon.iter().map(|(figure, _)| figure.clone()).collect();
+        let both = [said(soon, most), said(self.never.clone(), None)];
+        both.into_iter().flatten().collect()
+    }
+}
+
 impl Clauses {
     /// Clauses of some overheads of one cell, whose exchanges are called so (`requests`).
     pub fn of<'a>(
         overheads: impl IntoIterator<Item = &'a Overhead>,
-        number: Number,
+        number: GrammaticalNumber,
         exchanges: &str,
     ) -> Clauses {
         let mut clauses = Clauses::default();
@@ -116,115 +108,140 @@ impl Clauses {
         clauses
     }
 
-    fn take(&mut self, overhead: &Overhead, number: Number, exchanges: &str) {
-        let name = object(overhead.metric);
-        let margin = overhead.margin.map(quantity::percent).unwrap_or_default();
+    fn take(&mut self, overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) {
         match &overhead.outcome {
             Outcome::Differs { within_margin } => {
                 let Some(mut text) = difference(overhead, number, exchanges) else {
                     return;
                 };
                 if *within_margin {
-                    text.push_str(&format!(" (less than the margin of {margin})"));
+                    text.push_str(&format!(
+                        " (less than the margin of {})",
+                        overhead.margin_text
+                    ));
                 }
-                match overhead.metric {
-                    Metric::Cpu
-                    | Metric::CpuTotal
-                    | Metric::Memory
-                    | Metric::MeshCpu
-                    | Metric::ProxyCpu
-                    | Metric::ProxyMemory => self.cost.push(text),
-                    _ => self.latency.push(text),
+                match is_cost(overhead.metric) {
+                    true => self.cost.push(text),
+                    false => self.latency.push(text),
                 }
             }
-            Outcome::Same => self.same.push((name.into(), margin)),
-            Outcome::Undecided { .. } | Outcome::None { .. } => {
-                self.open
-                    .push(format!("{} {}", bare(name), overhead.outcome_text));
+            Outcome::Same => self
+                .same
+                .push((object(overhead.metric).into(), overhead.margin_text.clone())),
+            Outcome::Undecided { more_blocks } => {
+                let figure = format!("{} {}", bare(overhead.metric), overhead.added_text);
+                self.open.take(figure, *more_blocks);
             }
-            Outcome::Described => {}
+            // Why there is no verdict is said once for all that it is true of.
+            Outcome::Described | Outcome::None { .. } => return,
+        }
+        if self.repeats.is_none() {
+            self.repeats.clone_from(&overhead.repeats);
         }
     }
 
-    /// The whole sentence; `at` is the level, as in " at 2000 requests/s".
-    pub fn sentence(&self, subject: &str, at: &str, number: Number) -> Option<String> {
-        let mut parts: Vec<String> = Vec::new();
-        if !self.latency.is_empty() {
-            parts.push(format!("{}{at}", list(&merge_verbs(&self.latency))));
-        }
-        parts.extend(self.cost.iter().cloned());
-        if !self.same.is_empty() {
-            parts.push(same(&self.same, number));
-        }
+    /// The whole text; `at` is the level, as in " at 2000 requests/s", and `before` what stands in front, as in "On top of both-sidecars, ".
+    pub fn sentence(
+        &self,
+        before: &str,
+        subject: &str,
+        at: &str,
+        number: GrammaticalNumber,
+    ) -> Option<String> {
+        let open = self.open.clauses();
+        let subject = format!("{before}{subject}");
+        let parts = self.parts(at, number);
+        let mut sentences = Vec::new();
         if parts.is_empty() {
-            return (!self.open.is_empty()).then(|| {
-                format!(
-                    "{}{at}: {}.",
-                    subject.trim_end_matches(','),
-                    self.open.join("; ")
-                )
-            });
+            sentences.extend(open.iter().map(|open| format!("{subject}{at}: {open}.")));
+        } else {
+            // A comma parts what already has an "and" in it.
+            let joined = match parts.split_last() {
+                Some((last, first)) if first.iter().any(|part| part.contains(" and ")) => {
+                    format!("{}, and {last}", first.join(", "))
+                }
+                _ => list(&parts),
+            };
+            sentences.push(format!("{subject} {joined}."));
+            let open = open
+                .iter()
+                .map(|open| format!("{}.", at_start_of_metric(open)));
+            sentences.extend(open);
         }
-        if self.latency.is_empty() {
-            parts[0].push_str(at);
+        if sentences.is_empty() {
+            return None;
         }
-        // A comma parts what already has an "and" in it.
-        let joined = match parts.split_last() {
-            Some((last, first)) if first.iter().any(|part| part.contains(" and ")) => {
-                format!("{}, and {last}", first.join(", "))
-            }
-            _ => list(&parts),
-        };
-        let mut text = format!("{subject} {joined}");
-        if !self.open.is_empty() {
-            text.push_str(&format!("; {}", self.open.join("; ")));
+        sentences.extend(self.repeats.clone());
+        Some(sentences.join(" "))
+    }
+
+    /// What is shown, and what changes by less than the margin; the level stands behind the first part.
+    fn parts(&self, at: &str, number: GrammaticalNumber) -> Vec<String> {
+        let mut parts = merge_verbs(&[self.latency.clone(), self.cost.clone()].concat());
+        parts.extend(same(&self.same, number));
+        if let Some(first) = parts.first_mut() {
+            first.push_str(at);
         }
-        text.push('.');
-        Some(text)
+        parts
     }
 }
 
-/// "the median" at the start of a clause of its own: "median undecided".
-fn bare(object: &str) -> &str {
-    object.strip_prefix("the ").unwrap_or(object)
+/// Names of quantiles are spelled small wherever they stand.
+fn at_start_of_metric(words: &str) -> String {
+    match words.starts_with('p') {
+        true => words.to_owned(),
+        false => at_start(words),
+    }
 }
 
-fn same(same: &[(String, String)], number: Number) -> String {
-    // One margin for all of them, where it is one.
-    let margins: Vec<&String> = same.iter().map(|(_, margin)| margin).collect();
-    let leaves = verb(number, "leave");
-    if margins.iter().all(|m| *m == margins[0]) {
-        let names: Vec<String> = same.iter().map(|(name, _)| name.clone()).collect();
-        return format!("{leaves} {} the same within {}", list(&names), margins[0]);
+fn is_cost(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::Cpu
+            | Metric::CpuTotal
+            | Metric::Memory
+            | Metric::MeshCpu
+            | Metric::ProxyCpu
+            | Metric::ProxyMemory
+    )
+}
+
+/// "changes the median and p99 by less than 5 %": metrics with one margin together.
+fn same(same: &[(String, String)], number: GrammaticalNumber) -> Vec<String> {
+    let mut by_margin: Vec<(&str, Vec<String>)> = Vec::new();
+    for (name, margin) in same {
+        match by_margin.iter_mut().find(|(known, _)| known == margin) {
+            Some((_, names)) => names.push(name.clone()),
+            None => by_margin.push((margin, vec![name.clone()])),
+        }
     }
-    let each: Vec<String> = same
+    let changes = verb(number, "change");
+    by_margin
         .iter()
-        .map(|(name, margin)| format!("{name} the same within {margin}"))
-        .collect();
-    format!("{leaves} {}", list(&each))
+        .map(|(margin, names)| format!("{changes} {} by less than {margin}", list(names)))
+        .collect()
 }
 
-fn difference(overhead: &Overhead, number: Number, exchanges: &str) -> Option<String> {
+fn difference(overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) -> Option<String> {
     let added = overhead.added?;
     let ratio = overhead.ratio?;
     let grows = added.estimate > 0.0;
     let amount = quantity::difference(overhead.unit, &added, Sign::Spoken);
-    let change = quantity::change(&ratio, Sign::Spoken);
     let name = object(overhead.metric);
     Some(match overhead.metric {
         rate if rate.is_rate() => {
             let way = if grows { "raise" } else { "lower" };
+            let change = quantity::change(&ratio, Sign::Spoken);
             format!("{} {name} by {change}", verb(number, way))
         }
         // On top of an arm that has its price already, the share tells more than the cores.
         Metric::Cpu | Metric::CpuTotal if overhead.family == Family::Step => {
-            let whose = if overhead.metric == Metric::Cpu {
-                "CPU"
-            } else {
-                "CPU over all parts"
-            };
-            let more = if grows { "more" } else { "less" };
-            format!("{} {change} {more} {whose}", verb(number, "need"))
+            let way = if grows { "add" } else { "save" };
+            format!(
+                "{} {}",
+                verb(number, way),
+                quantity::change_of(&ratio, name)
+            )
         }
         Metric::Cpu | Metric::CpuTotal => {
             let cores = quantity::cores(&added, Sign::Spoken);
@@ -243,27 +260,34 @@ fn difference(overhead: &Overhead, number: Number, exchanges: &str) -> Option<St
     })
 }
 
-/// "adds A to the median", "adds B to p99" → "adds A to the median", "B to p99".
+/// "adds A to the median", "adds B to p99", "costs C" → "adds A to the median and B to p99", "costs C".
 fn merge_verbs(clauses: &[String]) -> Vec<String> {
-    let mut merged: Vec<String> = Vec::new();
-    let mut before = String::new();
+    let mut merged: Vec<Vec<String>> = Vec::new();
+    let mut before = "";
     for clause in clauses {
         let (first, rest) = clause.split_once(' ').unwrap_or((clause, ""));
-        if first == before && first.starts_with("add") {
-            merged.push(rest.to_string());
-        } else {
-            merged.push(clause.clone());
+        match merged.last_mut() {
+            Some(last) if first == before && first.starts_with("add") => last.push(rest.to_owned()),
+            _ => merged.push(vec![clause.clone()]),
         }
-        before = first.to_string();
+        before = first;
     }
-    merged
+    merged.iter().map(|objects| list(objects)).collect()
 }
 
 /// The verb for one or several.
-pub fn verb(number: Number, verb: &str) -> String {
+pub fn verb(number: GrammaticalNumber, verb: &str) -> String {
     match number {
-        Number::Singular => format!("{verb}s"),
-        Number::Plural => verb.to_string(),
+        GrammaticalNumber::Singular => format!("{verb}s"),
+        GrammaticalNumber::Plural => verb.to_string(),
+    }
+}
+
+/// A subject at the beginning of a sentence. A name (of an arm) stays as it is written.
+pub fn subject(subject: &Subject, name: &str) -> String {
+    match subject.text == name {
+        true => name.to_owned(),
+        false => at_start(&subject.text),
     }
 }
 
@@ -283,39 +307,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_verb_follows_the_number_of_the_subject() {
-        for several in [
-            "Envoy sidecars on client and server",
-            "two Envoy sidecars",
-            "a b and c",
-        ] {
-            let expect = if several.starts_with("a ") {
-                Number::Singular
-            } else {
-                Number::Plural
-            };
-            assert_eq!(number(several), expect, "{several}");
-        }
-        for one in [
-            "an Envoy sidecar on client",
-            "mTLS",
-            "mTLS between them",
-            "server-sidecar",
-            "keeping all statistics",
-            "no proxies",
-            "",
-        ] {
-            assert_eq!(number(one), Number::Singular, "{one}");
-        }
+    fn a_sentence_begins_large_unless_its_first_word_is_spelled_small() {
+        assert_eq!(at_start("an Envoy sidecar"), "An Envoy sidecar");
+        assert_eq!(at_start("mTLS"), "mTLS");
+        let name = Subject::singular("client-sidecar");
+        assert_eq!(subject(&name, "client-sidecar"), "client-sidecar");
+        let words = Subject::plural("both sidecars");
+        assert_eq!(subject(&words, "both-sidecars"), "Both sidecars");
     }
 
     #[test]
-    fn a_subject_begins_large_unless_it_is_spelled_small() {
-        assert_eq!(subject("an Envoy sidecar"), "An Envoy sidecar");
-        assert_eq!(subject("mTLS"), "mTLS");
+    fn what_more_blocks_would_decide_is_said_once_with_the_most_that_it_takes() {
+        let mut open = Open::default();
+        open.take("median +1 µs (−2 to 4)".into(), Some(4));
+        open.take("p99 +9 µs (−2 to 20)".into(), Some(8));
+        open.take("CPU +1 % (−9 to 11)".into(), None);
         assert_eq!(
-            subject("sidecars on both, mTLS between"),
-            "Sidecars on both, mTLS between,"
+            open.clauses(),
+            [
+                "median +1 µs (−2 to 4) and p99 +9 µs (−2 to 20): undecided; about 8 more blocks would tell",
+                "CPU +1 % (−9 to 11): undecided; more than 100 more blocks would be needed",
+            ]
         );
+        assert!(Open::default().clauses().is_empty());
     }
 }

@@ -1,11 +1,13 @@
 //! What was found: the arm that answers the question first, then the others, the steps and the other levels.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, Plan};
-use tare_schema::view::{Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState};
+use tare_schema::plan::{Compare, Plan, Subject};
+use tare_schema::view::{
+    AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
+};
 
-use super::clauses::{Clauses, Number, list, number, object, subject};
-use super::{at_level, caveats, failures, level_words, levels, parts, sentence};
+use super::clauses::{Clauses, at_start, bare, list, object, subject};
+use super::{at_level, caveats, failures, level_words, levels, parts, reasons, sentence};
 use crate::closed;
 use crate::failures::is_unjudged;
 use crate::grid::exchanges;
@@ -36,6 +38,10 @@ pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
         (_, Compare::Arms) => texts.extend(of_arms(plan, view)),
         (_, Compare::Levels) => texts.extend(levels::of_levels(plan, view)),
     }
+    if view.run.state != ViewState::Provisional {
+        texts.extend(reasons::reasons(plan, view));
+    }
+    texts.extend(of_assertions(view));
     texts
         .into_iter()
         .map(|text| sentence(SentenceKind::Finding, text))
@@ -72,13 +78,24 @@ pub fn primary<'a>(
     found
 }
 
-fn about<'a>(view: &'a View, arm: &'a str) -> &'a str {
-    view.arms
+/// What sentences call an arm.
+fn called(plan: &Plan, arm: &str) -> Subject {
+    let found = plan.arms.iter().find(|one| one.name == arm);
+    found.map_or_else(|| Subject::singular(arm), |one| one.subject.clone())
+}
+
+/// Assertions that do not hold.
+fn of_assertions(view: &View) -> Vec<String> {
+    let failing = view
+        .assertions
         .iter()
-        .find(|head| head.name == arm)
-        .map(|head| head.about.as_str())
-        .filter(|about| !about.is_empty())
-        .unwrap_or(arm)
+        .filter(|one| one.outcome != AssertionOutcome::Holds);
+    failing
+        .map(|one| {
+            let word = at_start(one.outcome.word());
+            format!("{word}: `{}`: {}.", one.text, one.because)
+        })
+        .collect()
 }
 
 fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
@@ -95,10 +112,11 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
         .filter(|arm| !arm.baseline && arm.not_run.is_none())
         .filter(|arm| !parts::is_part(plan, &arm.name))
     {
-        let number = number(about(view, &arm.name));
+        let called = called(plan, &arm.name);
         let overheads = primary(view, plan, Family::Primary, &arm.name, level);
-        let clauses = Clauses::of(overheads, number, exchanges(view));
-        texts.extend(clauses.sentence(&subject(about(view, &arm.name)), &at, number));
+        let clauses = Clauses::of(overheads, called.number, exchanges(view));
+        let subject = subject(&called, &arm.name);
+        texts.extend(clauses.sentence("", &subject, &at, called.number));
     }
     texts.extend(parts::parts(plan, view, level));
     texts.extend(of_steps(plan, view, level, &at));
@@ -113,7 +131,7 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
-/// What each step adds to the arm it extends: "mTLS alone adds 6 % …".
+/// What each step adds to the arm it extends: "On top of both-sidecars, mTLS adds 6 % CPU (4–9)".
 fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     let mut texts = Vec::new();
     // What a step of a sum adds is told there.
@@ -123,27 +141,12 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
         if overheads.is_empty() {
             continue;
         }
-        let number = if step.what.contains(" and ") {
-            Number::Plural
-        } else {
-            Number::Singular
-        };
-        let subject = format!("{} alone", subject(&step.what));
-        let at = format!("{at}, on top of {},", step.from);
-        let text = Clauses::of(overheads, number, exchanges(view)).sentence(&subject, &at, number);
-        texts.extend(text.map(|text| {
-            text.replace(",:", ":")
-                .replace(",;", ";")
-                .replace(",.", ".")
-                .replace(",,", ",")
-        }));
+        let number = step.what.number;
+        let before = format!("On top of {}, ", step.from);
+        let clauses = Clauses::of(overheads, number, exchanges(view));
+        texts.extend(clauses.sentence(&before, &step.what.text, at, number));
     }
     texts
-}
-
-fn short(metric: Metric) -> &'static str {
-    let object = object(metric);
-    object.strip_prefix("the ").unwrap_or(object)
 }
 
 /// One sentence for a level that is not the main one: the first primary metric of every arm.
@@ -154,16 +157,18 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
         .iter()
         .filter(|o| o.family == Family::Primary && o.level == level && o.metric == metric)
         .filter(|o| !parts::is_part(plan, &o.arm))
-        .map(|o| match &o.outcome {
-            Outcome::Differs { .. } => format!("{} {}", o.arm, o.added_text),
-            _ => format!("{} {}", o.arm, o.outcome_text),
+        .filter_map(|o| match &o.outcome {
+            Outcome::None { .. } => None,
+            Outcome::Differs { .. } => Some(format!("{} {}", o.arm, o.added_text)),
+            Outcome::Undecided { .. } => Some(format!("{} {} (undecided)", o.arm, o.added_text)),
+            _ => Some(format!("{} {}", o.arm, o.outcome_text)),
         })
         .collect();
     (!said.is_empty()).then(|| {
         format!(
             "At {}, {}: {}.",
             level_words(level),
-            short(metric),
+            bare(metric),
             said.join("; ")
         )
     })
@@ -203,14 +208,13 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
         let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
             .iter()
             .filter(|o| o.added.is_some())
-            .map(|o| format!("{} {}", short(o.metric), added(view, o)))
+            .map(|o| format!("{} {}", bare(o.metric), added(view, o)))
             .collect();
         if !said.is_empty() {
-            let about = subject(about(view, &arm.name));
-            let about = about.trim_end_matches(',');
             texts.push(format!(
-                "So far{}: {about}: {}.",
+                "So far{}, {}: {}.",
                 at_level(plan, level),
+                called(plan, &arm.name).text,
                 list(&said)
             ));
         }
@@ -240,6 +244,20 @@ pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
                 at_level(plan, level)
             ));
         }
+    }
+    if let Some(check) = view
+        .baseline_check
+        .as_ref()
+        .filter(|check| check.differences.iter().all(|one| !one.passes_margin))
+    {
+        let within = match check.differences.is_empty() {
+            true => "",
+            false => " beyond the margin",
+        };
+        texts.push(format!(
+            "The baseline measured twice: no difference{within} shown in {}.",
+            quantity::counted(check.comparisons.into(), "comparison", "comparisons")
+        ));
     }
     texts.extend(closed::knee(plan, view));
     texts.extend(plan.notes.iter().cloned());

@@ -4,7 +4,7 @@ use tare_schema::metric::Metric;
 use tare_schema::plan::{Level, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, View};
 
-use super::clauses::{list, object, subject};
+use super::clauses::{Open, at_start, bare, list};
 use super::findings::primary;
 use crate::{full, quantity};
 
@@ -39,8 +39,11 @@ pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
             let said: Vec<String> = overheads
                 .iter()
                 .filter_map(|one| {
-                    let bare = object(one.metric).trim_start_matches("the ");
-                    Some(format!("{bare} {}", quantity::times(&one.ratio?)))
+                    Some(format!(
+                        "{} {}",
+                        bare(one.metric),
+                        quantity::times(&one.ratio?)
+                    ))
                 })
                 .collect();
             if !said.is_empty() {
@@ -95,20 +98,27 @@ fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -
     let base = plan.levels.iter().find(|level| level.name == base)?;
     let mut told = Vec::new();
     let mut same = Vec::new();
-    let mut open = Vec::new();
+    let mut open = Open::default();
     for overhead in overheads {
-        let name = object(overhead.metric);
-        let bare = name.strip_prefix("the ").unwrap_or(name);
+        let bare = bare(overhead.metric);
         match &overhead.outcome {
             Outcome::Differs { .. } => told.extend(moved(overhead, bare)),
             Outcome::Same => {
-                let margin = overhead.margin.map(quantity::percent).unwrap_or_default();
-                same.push(format!("{bare} the same within {margin}"));
+                let change = match counts_several(overhead.metric) {
+                    true => "change",
+                    false => "changes",
+                };
+                same.push(format!(
+                    "{bare} {change} by less than {}",
+                    overhead.margin_text
+                ));
             }
-            Outcome::Undecided { .. } | Outcome::None { .. } => {
-                open.push(format!("{bare} {}", overhead.outcome_text));
+            Outcome::Undecided { more_blocks } => {
+                let ratio = overhead.ratio.as_ref().map(quantity::times);
+                open.take(format!("{bare} {}", ratio?), *more_blocks);
             }
-            Outcome::Described => {}
+            // Why there is no verdict is said once for all that it is true of.
+            Outcome::Described | Outcome::None { .. } => {}
         }
     }
     let what = with(level, Place::Subject);
@@ -118,19 +128,30 @@ fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -
         parts.push(list(&told));
     }
     parts.extend(same);
-    parts.extend(open);
-    let what = subject(&what);
-    let what = what.trim_end_matches(',');
-    (!parts.is_empty()).then(|| format!("{what}{of_arm}, against {against}: {}.", parts.join("; ")))
+    parts.extend(open.clauses());
+    let repeats = overheads.iter().find_map(|one| one.repeats.as_ref());
+    let repeats = repeats.map_or_else(String::new, |said| format!(" {said}"));
+    (!parts.is_empty()).then(|| {
+        let what = at_start(&what);
+        format!(
+            "{what}{of_arm}, against {against}: {}.{repeats}",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Whether a metric is called by what it counts: "records written fall".
+fn counts_several(metric: Metric) -> bool {
+    matches!(
+        metric,
+        Metric::RecordsWritten | Metric::BytesWritten | Metric::RecordsRead | Metric::BytesRead
+    )
 }
 
 /// "throughput falls to × 0.61 (0.58–0.64)".
 fn moved(overhead: &Overhead, name: &str) -> Option<String> {
     let ratio = overhead.ratio?;
-    let many = matches!(
-        overhead.metric,
-        Metric::RecordsWritten | Metric::BytesWritten | Metric::RecordsRead | Metric::BytesRead
-    );
+    let many = counts_several(overhead.metric);
     let way = match (ratio.estimate < 1.0, many) {
         (true, false) => "falls",
         (true, true) => "fall",

@@ -6,6 +6,7 @@ mod failures;
 mod findings;
 mod levels;
 mod parts;
+mod reasons;
 mod warnings;
 
 pub use clauses::list;
@@ -18,6 +19,9 @@ use crate::read::Run;
 /// All sentences, from a view that holds everything else.
 pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
     let mut sentences = findings::findings(&run.plan, view);
+    // Right behind the answer: it says how far the rest can be believed.
+    let place = sentences.len().min(1);
+    sentences.splice(place..place, warnings::baseline(run, view));
     let noticed = view.disturbances.iter().flat_map(|one| &one.sentences);
     sentences.extend(noticed.map(|text| sentence(SentenceKind::Finding, text.clone())));
     sentences.extend(warnings::warnings(run, view));

@@ -1,11 +1,11 @@
 //! Sums taken apart, in sentences: what all steps add together, what each adds, and what another order says.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::Plan;
+use tare_schema::plan::{GrammaticalNumber, Plan};
 use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
-use super::clauses::{Number, list, number, object, subject, verb};
+use super::clauses::{at_start, list, object, verb};
 use crate::quantity::{self, Sign};
 
 /// Whether an arm is told of as a part of a sum, and so not by itself.
@@ -66,7 +66,7 @@ fn first_order<'a>(apart: &[&'a WaterfallView]) -> Option<&'a WaterfallSequence>
 }
 
 fn heading(one: &WaterfallView) -> String {
-    subject(&one.label)
+    at_start(&one.label)
 }
 
 /// "All 10 steps from direct to ext-authz-100 together add 0.9 ms (0.8–1.0) to the mean and cost … at 1000 requests/s."
@@ -76,14 +76,14 @@ fn total(plan: &Plan, apart: &[&WaterfallView], level: &str) -> Option<String> {
         let total = one.sequences.first()?.total?;
         Some((one.metric, total))
     });
-    let said = Said::of(totals, Number::Plural);
+    let said = Said::of(totals, GrammaticalNumber::Plural);
     let steps = quantity::counted(sequence.steps.len() as u64, "step", "steps");
     let last = sequence.steps.last()?;
     let who = format!(
         "All {steps} from {} to {} together",
         sequence.first, last.arm
     );
-    said.sentence(&who, &at_level(plan, level), Number::Plural)
+    said.sentence(&who, &at_level(plan, level))
 }
 
 /// "mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
@@ -94,11 +94,10 @@ fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
     };
     let steps: Vec<(Metric, WaterfallStep)> = apart.iter().filter_map(of).collect();
     let (_, first) = steps.first()?;
-    let number = number(&first.what);
     let added = steps
         .iter()
         .filter_map(|(metric, step)| Some((*metric, step.added?)));
-    Said::of(added, number).sentence(&subject(&first.what), "", number)
+    Said::of(added, first.number).sentence(&at_start(&first.what), "")
 }
 
 /// What is said of a difference in several metrics.
@@ -106,12 +105,15 @@ fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
 struct Said {
     /// "adds 0.08 ms (0.06–0.10) to the mean".
     told: Vec<String>,
-    /// "the mean (−0.01 to 0.02 ms)": zero lies within the interval.
-    within_noise: Vec<String>,
+    /// "the mean +0.01 ms (−0.01 to 0.02)": zero lies within the interval.
+    not_shown: Vec<String>,
 }
 
 impl Said {
-    fn of(differences: impl Iterator<Item = (Metric, Interval)>, number: Number) -> Said {
+    fn of(
+        differences: impl Iterator<Item = (Metric, Interval)>,
+        number: GrammaticalNumber,
+    ) -> Said {
         let mut said = Said::default();
         for (metric, added) in differences {
             let is_apart = match (added.low, added.high) {
@@ -125,34 +127,27 @@ impl Said {
                     Metric::Cpu => quantity::cores(&added, Sign::Shown),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
-                said.within_noise
-                    .push(format!("{} {amount}", object(metric)));
+                said.not_shown.push(format!("{} {amount}", object(metric)));
             }
         }
         said
     }
 
-    fn sentence(&self, who: &str, at: &str, number: Number) -> Option<String> {
-        let noise = list(&self.within_noise);
-        let is = match number {
-            Number::Singular => "is",
-            Number::Plural => "are",
-        };
-        match (self.told.is_empty(), self.within_noise.is_empty()) {
+    fn sentence(&self, who: &str, at: &str) -> Option<String> {
+        let open = list(&self.not_shown);
+        match (self.told.is_empty(), self.not_shown.is_empty()) {
             (true, true) => None,
-            (true, false) => Some(format!(
-                "{who} {is} not told apart from nothing{at}: {noise}."
-            )),
+            (true, false) => Some(format!("{who}{at}: {open}: no difference shown.")),
             (false, true) => Some(format!("{who} {}{at}.", list(&self.told))),
             (false, false) => Some(format!(
-                "{who} {}{at}; not told apart from nothing: {noise}.",
+                "{who} {}{at}; {open}: no difference shown.",
                 list(&self.told)
             )),
         }
     }
 }
 
-fn clause(metric: Metric, added: &Interval, number: Number) -> String {
+fn clause(metric: Metric, added: &Interval, number: GrammaticalNumber) -> String {
     let grows = added.estimate > 0.0;
     if metric == Metric::Cpu {
         let cost = verb(number, if grows { "cost" } else { "save" });

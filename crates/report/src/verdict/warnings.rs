@@ -3,6 +3,7 @@
 use tare_schema::record::{RoleResult, RunProgress, TrialRecord, WayUsage};
 use tare_schema::view::{CellView, Sentence, SentenceKind, View, ViewState};
 
+use super::clauses::{bare, list};
 use super::{at_level, levels, sentence};
 use crate::cells::middle;
 use crate::closed;
@@ -15,9 +16,6 @@ const FOREIGN_SHARE: f64 = 0.05;
 
 /// More time than this stolen by the hypervisor is said.
 const STEAL_SHARE: f64 = 0.01;
-
-/// A noise floor above this is said: differences that users ask about hide below it.
-const NOISY: f64 = 0.05;
 
 /// A larger share of a way's packets than this written late is said: p99 is a hundredth.
 const LATE_SHARE: f64 = 0.01;
@@ -38,7 +36,6 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     texts.extend(crowded(run, view));
     texts.extend(generator(run));
     texts.extend(links(run));
-    texts.extend(noise(run, view));
     texts.extend(errors(view));
     texts.extend(skipped(view));
     texts
@@ -163,20 +160,6 @@ fn not_fit(view: &View) -> Vec<String> {
                 quantity::counted(rows.len() as u64, "trial was", "trials were"),
                 example.unwrap_or_default()
             ));
-        }
-    }
-    for level in &view.levels {
-        for cell in &level.cells {
-            let not_run = view
-                .arms
-                .iter()
-                .any(|arm| arm.name == cell.arm && arm.not_run.is_some());
-            if let Some(why) = cell.no_verdict.as_ref().filter(|_| !not_run) {
-                texts.push(format!(
-                    "No verdict on {} at {}: {why}.",
-                    cell.arm, level.name
-                ));
-            }
         }
     }
     texts
@@ -310,20 +293,22 @@ fn generator(run: &Run) -> Option<String> {
     })
 }
 
-fn noise(run: &Run, view: &View) -> Option<String> {
-    let (worst, floor) = view
-        .noise
-        .iter()
-        .filter(|noise| run.plan.primary.contains(&noise.metric))
-        .filter_map(|noise| Some((noise, noise.floor?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (floor > NOISY).then(|| {
-        format!(
-            "Noisy: the baseline measured twice may differ by up to {} in {}{}; differences within that are marked as within the margin.",
-            quantity::percent(floor),
-            worst.metric.label(),
-            at_level(&run.plan, &worst.level)
-        )
+/// That the baseline differs from itself: two things known to be identical.
+pub fn baseline(run: &Run, view: &View) -> Option<Sentence> {
+    let found = view.baseline_check.as_ref()?.differences.iter();
+    let told: Vec<String> = found
+        .filter(|one| one.passes_margin)
+        .map(|one| {
+            let at = at_level(&run.plan, &one.level);
+            format!("{} {}{at}", bare(one.metric), one.ratio_text)
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        let text = format!(
+            "The baseline measured twice differs from itself: {}. Differences of this size are not to be trusted in this run.",
+            list(&told)
+        );
+        sentence(SentenceKind::Warning, text)
     })
 }
 

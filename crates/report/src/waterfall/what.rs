@@ -1,10 +1,10 @@
 //! What one arm has more than another, in words: instances, TLS, another protocol, settings.
 
-use tare_schema::plan::Arm;
+use tare_schema::plan::{Arm, Subject};
 use tare_schema::topology::{Instance, Route, Security};
 
 /// What `large` has over `small`; `None` when nothing that a plan knows of.
-pub fn added(small: &Arm, large: &Arm) -> Option<String> {
+pub fn added(small: &Arm, large: &Arm) -> Option<Subject> {
     let mut what: Vec<String> = new_instances(small, large);
     let of = |arm: &Arm, edge: &str| -> Option<Route> {
         let routes = &arm.topology.routes;
@@ -44,7 +44,11 @@ pub fn added(small: &Arm, large: &Arm) -> Option<String> {
             once.push(word);
         }
     }
-    (!once.is_empty()).then(|| once.join(", "))
+    match once.as_slice() {
+        [] => None,
+        [one] => Some(Subject::singular(one)),
+        several => Some(Subject::plural(several.join(", "))),
+    }
 }
 
 /// Instances that others ask come with the setting that puts them there.

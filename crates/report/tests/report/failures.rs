@@ -104,7 +104,7 @@ fn an_arm_that_refuses_nearly_everything_at_once_is_not_called_faster() {
     let others = &findings[1..];
     assert!(
         others.iter().all(|text| !text.contains("client-sidecar ")
-            && !text.contains("an Envoy sidecar on client ")
+            && !text.contains("n Envoy sidecar on the client ")
             && !text.contains(" off ")),
         "{findings:?}"
     );

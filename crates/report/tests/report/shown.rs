@@ -121,7 +121,7 @@ fn every_width_from_60_to_200_is_kept() {
 #[test]
 fn markdown_reads_verdict_first() {
     let text = tare_report::markdown::markdown(&sample());
-    assert!(text.find("Envoy sidecars").unwrap() < text.find("| arm |").unwrap());
+    assert!(text.find("Both sidecars with mTLS").unwrap() < text.find("| arm |").unwrap());
     insta::assert_snapshot!("markdown", text);
 }
 

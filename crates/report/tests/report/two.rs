@@ -182,15 +182,28 @@ fn a_block_that_is_only_a_bound_leaves_no_verdict_on_the_metric() {
 }
 
 #[test]
-fn a_cell_with_many_repeats_in_one_run_has_no_verdict_against_another() {
+fn a_cell_that_was_repeated_far_more_often_in_one_run_is_judged_and_warned_of() {
     let repeated = SampleRun::sidecar().edit(|record, _| {
         if record.arm == "client-sidecar" && record.block <= 2 {
             record.attempt = 1;
         }
     });
     let found = two(&SampleRun::sidecar(), &repeated, Unlike::Refuse).unwrap();
-    for row in found.rows.iter().filter(|row| row.ratio.is_some()) {
-        let is_none = matches!(&row.outcome, Outcome::None { why } if why.starts_with("40"));
-        assert_eq!(is_none, row.arm == "client-sidecar", "{row:?}");
+    let judged = found.rows.iter().filter(|row| row.ratio.is_some());
+    for row in judged {
+        assert!(!matches!(row.outcome, Outcome::None { .. }), "{row:?}");
     }
+    let warned: Vec<&str> = found
+        .verdict
+        .iter()
+        .filter(|s| s.kind == SentenceKind::Warning && s.text.contains("were repeated"))
+        .map(|s| s.text.as_str())
+        .collect();
+    assert_eq!(
+        warned,
+        [
+            "2 of 5 trials of client-sidecar at 400/s were repeated, 0 of 5 of the run before.",
+            "2 of 5 trials of client-sidecar at 2000/s were repeated, 0 of 5 of the run before.",
+        ]
+    );
 }

@@ -1,7 +1,7 @@
 //! Planted parts come out as what they are, add up, and are compared between orders.
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::Sequence;
+use tare_schema::plan::{Sequence, Subject};
 use tare_schema::view::{SentenceKind, View, WaterfallView};
 
 use crate::fixture::SampleRun;
@@ -118,7 +118,7 @@ fn the_verdict_tells_the_sum_and_then_each_step_by_its_name() {
             arms,
             adds: [(
                 "client-sidecar".to_owned(),
-                "the client's sidecar".to_owned(),
+                Subject::singular("the client's sidecar"),
             )]
             .into(),
         }];

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{EdgePattern, ExcludeText, Name};
+use crate::plan::Subject;
 use crate::topology::{Security, Settings};
 
 /// One configuration compared. Without sidecars and hops it is the direct way.
@@ -18,6 +19,9 @@ pub struct ArmDef {
     /// What it is, in words; made from the definition when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
+    /// What sentences of the verdict call it: `an Envoy sidecar`, `{plural: both sidecars with mTLS}`. Default: its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<SubjectDef>,
     /// Proxies beside parts, on every edge of those parts unless excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecars: Option<SidecarsDef>,
@@ -40,6 +44,37 @@ pub struct ArmDef {
     /// What an environment must offer to run it (`kubernetes`); the arm is listed as not run where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
+}
+
+/// What sentences call a thing: one of it, unless it says that it is several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SubjectDef {
+    /// One thing: "mTLS adds".
+    Singular(#[schemars(length(min = 1))] String),
+    /// Several: "both sidecars add".
+    Plural(PluralDef),
+}
+
+/// Several things.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-word" = "subject"))]
+pub struct PluralDef {
+    /// What they are called.
+    #[schemars(length(min = 1))]
+    pub plural: String,
+}
+
+impl SubjectDef {
+    /// As sentences need it.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        match self {
+            SubjectDef::Singular(text) => Subject::singular(text),
+            SubjectDef::Plural(several) => Subject::plural(&several.plural),
+        }
+    }
 }
 
 /// One kind of sidecar, or several kinds on different parts.

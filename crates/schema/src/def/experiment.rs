@@ -13,7 +13,7 @@ use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
 use crate::metric::Metric;
 use crate::name::Name;
-use crate::plan::{Addressing, BeyondKnee, Compare, Need, NoiseFloor, OutlierRuleName, Restart};
+use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Compare, Need, OutlierRuleName, Restart};
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
@@ -84,12 +84,18 @@ pub struct ExperimentDef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub primary: Option<Vec<Metric>>,
-    /// Relative difference too small to matter. Default: 2%.
+    /// Relative difference too small to matter. Default: 5%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
-    /// Whether the baseline runs twice per block, to measure the noise of the machine. Default: measured.
+    /// Difference of a latency too small to matter, whatever its share. Default: 20us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise_floor: Option<NoiseFloor>,
+    pub margin_absolute: Option<Period>,
+    /// What the result must show, each by its interval: `"client-sidecar: p99 adds < 2ms at 2000/s"`, `"errors < 0.1%"`.
+    #[serde(default)]
+    pub assert: Vec<String>,
+    /// How often the baseline runs in each block; the second copy is a check (A/A). Default: twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline_runs: Option<BaselineRuns>,
     /// What makes a trial unfit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<FitnessDef>,
@@ -337,7 +343,7 @@ pub struct QuickDef {
     /// Other margin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
-    /// Whether the baseline runs twice.
+    /// How often the baseline runs in each block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise_floor: Option<NoiseFloor>,
+    pub baseline_runs: Option<BaselineRuns>,
 }

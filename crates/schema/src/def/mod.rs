@@ -12,8 +12,8 @@ mod waterfall;
 mod workload;
 
 pub use arm::{
-    ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OnDef, OnWord, OwnDef, SidecarDef,
-    SidecarsDef,
+    ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OnDef, OnWord, OwnDef, PluralDef,
+    SidecarDef, SidecarsDef, SubjectDef,
 };
 pub use event::EventDef;
 pub use experiment::{

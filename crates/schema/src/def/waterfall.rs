@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::arm::SubjectDef;
 use crate::name::Name;
 
 /// Arms in an order in which each is one thing more than the one before.
@@ -35,8 +36,7 @@ pub struct AddingDef {
     /// Its name.
     pub arm: Name,
     /// What it adds to the arm before it, as the subject of "… adds 0.1 ms to the mean". The same words in two orders are compared.
-    #[schemars(length(min = 1))]
-    pub adds: String,
+    pub adds: SubjectDef,
 }
 
 impl SequenceArmDef {
@@ -51,7 +51,7 @@ impl SequenceArmDef {
 
     /// What it adds, if that was said.
     #[must_use]
-    pub fn adds(&self) -> Option<&str> {
+    pub fn adds(&self) -> Option<&SubjectDef> {
         match self {
             SequenceArmDef::Name(_) => None,
             SequenceArmDef::Adding(adding) => Some(&adding.adds),

@@ -5,6 +5,7 @@
 
 mod about;
 mod asks;
+mod assertion;
 mod audit;
 mod check;
 mod events;
@@ -34,10 +35,11 @@ use crate::catalog::{Catalog, WorkloadFolder};
 use crate::def::ExperimentDef;
 use crate::document;
 use crate::plan::{
-    Addressing, Arm, Cell, Compare, Form, NoiseFloor, Outliers, Plan, Restart, WorkloadPlan,
+    Addressing, Arm, BaselineRuns, Cell, Compare, Form, Outliers, Plan, Restart, WorkloadPlan,
 };
 use crate::problem::{Problems, hint};
 use crate::target::TargetDef;
+use crate::units::Period;
 use crate::yaml::{self, Entry, Mark, Node, Value};
 
 pub use check::check_workload;
@@ -65,8 +67,8 @@ pub struct Choices {
     pub blocks: Option<u32>,
     /// This seed, whatever the file says.
     pub seed: Option<u64>,
-    /// Noise floor, whatever the file says.
-    pub noise_floor: Option<NoiseFloor>,
+    /// How often the baseline runs in a block, whatever the file says.
+    pub baseline_runs: Option<BaselineRuns>,
     /// Addressing, whatever the file says.
     pub addressing: Option<Addressing>,
     /// Whether pods' traffic can be redirected here.
@@ -82,7 +84,7 @@ impl Choices {
             cores,
             blocks: None,
             seed: None,
-            noise_floor: None,
+            baseline_runs: None,
             addressing: None,
             redirection: Redirection::Possible,
         }
@@ -263,10 +265,10 @@ fn plan(
         compare,
         cells,
         blocks: run::blocks(scope, root, def, choices),
-        noise_floor: choices
-            .noise_floor
-            .or(def.noise_floor)
-            .unwrap_or(NoiseFloor::Measured),
+        baseline_runs: choices
+            .baseline_runs
+            .or(def.baseline_runs)
+            .unwrap_or(BaselineRuns::Twice),
         restart: def.restart.unwrap_or(Restart::Block),
         burn_in_ns: run::burn_in(scope, root, def),
         placement: run::placement(scope, root, def, &choices.cores),
@@ -275,6 +277,10 @@ fn plan(
         limits: run::limits(scope, root, def, &arms),
         primary: run::primary(scope, root, def),
         margin: def.margin.map_or(run::MARGIN, |margin| margin.0),
+        margin_absolute_ns: def
+            .margin_absolute
+            .map_or(run::MARGIN_ABSOLUTE_NS, Period::as_ns),
+        assertions: assertion::assertions(scope, root, def, &arms, &levels, compare),
         fitness: run::fitness(def),
         beyond_knee: def.beyond_knee.unwrap_or_default(),
         ceiling: None,

@@ -101,7 +101,7 @@ fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
 }
 
 /// In the metric's own unit.
-fn number(metric: Metric, value: &ValueDef) -> Result<f64, String> {
+pub(super) fn number(metric: Metric, value: &ValueDef) -> Result<f64, String> {
     let text = match value {
         ValueDef::Number(value) => return Ok(*value),
         ValueDef::WithUnit(text) => text,

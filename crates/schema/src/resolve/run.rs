@@ -10,7 +10,9 @@ use crate::problem::hint;
 use crate::yaml::Node;
 
 /// Relative difference that is too small to matter when nothing is said.
-pub(super) const MARGIN: f64 = 0.02;
+pub(super) const MARGIN: f64 = 0.05;
+/// Difference of a latency that is too small to matter when nothing is said: a share of a short one would be less than anybody notices.
+pub(super) const MARGIN_ABSOLUTE_NS: u64 = 20_000;
 /// Blocks when nothing is said: the least number that shows which of five lies apart.
 const BLOCKS: u32 = 5;
 /// Metrics with verdicts when nothing is said: what a user feels, what hurts, what it costs.

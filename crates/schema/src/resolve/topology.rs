@@ -8,7 +8,7 @@ use super::{Scope, about, asks, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
 use crate::name::{Excluded, Name};
-use crate::plan::{Arm, Edge, Exclusion, PartKind};
+use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
 use crate::problem::hint;
 use crate::topology::{InstanceRole, Settings, Topology};
 use crate::yaml::{Mark, Node};
@@ -89,6 +89,10 @@ impl Bed<'_, '_> {
                 .about
                 .clone()
                 .unwrap_or_else(|| about::arm(self.arm, &topology, &titles)),
+            subject: match &self.arm.subject {
+                Some(subject) => subject.subject(),
+                None => Subject::singular(self.arm.name.0.clone()),
+            },
             needs: self.scope.redirection.needs(self.arm),
             excluded: self.excluded(),
             topology,

@@ -45,7 +45,7 @@ pub(super) fn sequences(
             } else if known.contains(&arm.0.as_str()) {
                 if can_run(arm) {
                     kept.push(arm.0.clone());
-                    adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.to_owned())));
+                    adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.subject())));
                 }
             } else if !quick {
                 let said = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Interval;
 use crate::metric::{Metric, Unit};
+use crate::plan::GrammaticalNumber;
 
 /// One metric at one level, taken apart. Only metrics that add up: means and amounts, no quantiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +64,8 @@ pub struct WaterfallStep {
     pub against: String,
     /// What it has more, in words.
     pub what: String,
+    /// Whether that is one thing or several.
+    pub number: GrammaticalNumber,
     /// Mean of the arm before it: where the bar begins.
     pub from: Option<f64>,
     /// Mean of the arm: where the bar ends.

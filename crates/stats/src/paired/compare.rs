@@ -1,11 +1,11 @@
-//! From a table to a comparison per arm: estimate, intervals, noise floor, outcome.
+//! From a table to a comparison per arm: estimate, intervals, outcome.
 
 use super::family::Family;
 use super::model::{self, Fit};
 use super::table::{Table, mean, variance};
 use crate::distribution::{f_cdf, student_cdf, student_quantile};
 use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, NoVerdict, Outcome, larger, too_many_reruns};
+use crate::outcome::{BLOCKS_MIN, Evidence, Margin, Outcome};
 
 /// Variances that differ by more than this are shown apart.
 const VARIANCE_RATIO_MAX: f64 = 4.0;
@@ -25,21 +25,6 @@ pub enum Standing {
     Descriptive,
 }
 
-/// How an arm's trials went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Trials {
-    /// Trials planned.
-    pub planned: u32,
-    /// Of those, repeated (unfit, invalid or failed the first time) or missing for good; each once.
-    pub rerun_or_missing: u32,
-}
-
-impl Trials {
-    pub(crate) fn too_many_reruns(self) -> Option<f64> {
-        too_many_reruns(self.rerun_or_missing, self.planned)
-    }
-}
-
 /// What is to be compared.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
@@ -47,13 +32,11 @@ pub struct Question<'a> {
     pub table: &'a Table,
     /// Primary or descriptive.
     pub standing: Standing,
-    /// The relative difference below which nothing matters (0.02 is 2 %), when one was declared.
-    pub margin: Option<f64>,
+    /// The declared margin. What the machine scatters never widens it.
+    pub margin: Margin,
     /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and
     /// clocks: equal values in every block are not equal beyond it.
     pub resolution: f64,
-    /// How the trials went: the baseline's (both copies together), then each arm's; missing entries count as clean.
-    pub trials: &'a [Trials],
 }
 
 /// Which scatter an arm's intervals rest on.
@@ -108,9 +91,7 @@ pub struct Intervals {
 pub struct Comparisons {
     /// The geometric mean of the baseline.
     pub baseline: Option<f64>,
-    /// The noise floor as a relative difference, when the baseline ran twice in at least three blocks.
-    pub noise_floor: Option<f64>,
-    /// The margin used: the larger of the declared one and the noise floor.
+    /// The relative difference that counts as none beside this baseline; `None` without a baseline.
     pub margin: Option<f64>,
     /// The largest of the arms' variances to the smallest, when two arms have one.
     pub variance_ratio: Option<f64>,
@@ -118,19 +99,6 @@ pub struct Comparisons {
     pub noise: Option<f64>,
     /// One per arm.
     pub arms: Vec<Comparison>,
-}
-
-/// The noise floor of a table, see the module's documentation; `None` with fewer than three A/A blocks.
-#[must_use]
-pub fn noise_floor(table: &Table) -> Option<f64> {
-    let pairs = table.baseline_log_ratios();
-    if pairs.len() < BLOCKS_MIN {
-        return None;
-    }
-    let n = pairs.len() as f64;
-    let t = student_quantile(0.975, n - 1.0);
-    let half = t * (variance(&pairs)? / n).sqrt().max(ERROR_MIN);
-    Some((mean(&pairs)?.abs() + half).exp_m1())
 }
 
 impl Family {
@@ -144,9 +112,8 @@ impl Family {
             .collect();
         let fit = model::fit(table, &usable);
         let variance_ratio = variance_ratio(&ratios, &usable);
-        let noise_floor = noise_floor(table);
-        let margin = larger(question.margin, noise_floor);
         let baseline = table.baseline_level();
+        let margin = baseline.map(|baseline| question.margin.beside(baseline));
         let judge = Judge {
             family: self,
             question,
@@ -157,7 +124,6 @@ impl Family {
         };
         Comparisons {
             baseline,
-            noise_floor,
             margin,
             variance_ratio,
             noise: fit.as_ref().map(|fit| fit.variance.sqrt().exp_m1()),
@@ -212,12 +178,11 @@ impl Judge<'_> {
             }
             _ => None,
         };
-        let outcome = match evidence.map(|(evidence, _)| (evidence, self.too_many_reruns(arm))) {
-            None => Outcome::NoVerdict(NoVerdict::TooFewBlocks {
+        let outcome = match evidence {
+            None => Outcome::TooFewBlocks {
                 complete: ratios.len(),
-            }),
-            Some((_, Some(share))) => Outcome::NoVerdict(NoVerdict::TooManyReruns { share }),
-            Some((evidence, None)) => evidence.judge(),
+            },
+            Some((evidence, _)) => evidence.judge(),
         };
         Comparison {
             arm,
@@ -227,15 +192,6 @@ impl Judge<'_> {
             difference,
             outcome,
         }
-    }
-
-    /// The larger share of the arm and the baseline it rests on.
-    fn too_many_reruns(&self, arm: usize) -> Option<f64> {
-        let trials = |i: usize| self.question.trials.get(i).copied().unwrap_or_default();
-        larger(
-            trials(0).too_many_reruns(),
-            trials(arm + 1).too_many_reruns(),
-        )
     }
 
     fn evidence(&self, arm: usize, ratios: &[f64]) -> Option<(Evidence, Residual)> {
@@ -265,7 +221,7 @@ impl Judge<'_> {
             critical,
             tail,
             blocks: ratios.len(),
-            margin: self.margin,
+            margin: self.margin.unwrap_or_default(),
         };
         Some((evidence, residual))
     }

@@ -32,9 +32,8 @@
 //!
 //! So a noisy arm is guarded against, not wholly immune: METHODOLOGY says so. With dependent metrics all are lower.
 //!
-//! **Noise floor.** From the two copies of the baseline: the largest relative difference that a 95 % t interval on
-//! their mean within-block log-ratio does not exclude between two things known to be identical. It holds both a bias
-//! between the copies and the scatter; with few blocks it is honestly wide.
+//! **A/A.** The two copies of the baseline are compared like an arm with its baseline, as a family of their own. What differs between two
+//! things known to be identical is the instrument's or the machine's: it is reported, and changes no margin.
 
 mod compare;
 mod family;
@@ -44,9 +43,7 @@ mod table;
 mod tests;
 
 pub(crate) use compare::NOISIER_TAIL;
-pub use compare::{
-    Comparison, Comparisons, Intervals, Question, Residual, Standing, Trials, noise_floor,
-};
+pub use compare::{Comparison, Comparisons, Intervals, Question, Residual, Standing};
 pub use family::{ALPHA, Family};
 pub use table::{BaselineCopies, Table, TableError};
 pub(crate) use table::{mean, variance};

@@ -3,7 +3,7 @@
 /// How often the baseline runs in each block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaselineCopies {
-    /// Once: there is no measured noise floor.
+    /// Once.
     One,
     /// Twice: the A/A pair.
     Two,
@@ -132,14 +132,6 @@ impl Table {
         self.baseline()
             .zip(self.arm(arm))
             .filter_map(|(baseline, value)| Some(value? - mean(&baseline)?))
-            .collect()
-    }
-
-    /// The log-ratios of the baseline's second copy to its first, over the blocks that hold both.
-    pub(super) fn baseline_log_ratios(&self) -> Vec<f64> {
-        self.baseline()
-            .filter(|seen| seen.len() == 2)
-            .map(|seen| seen[1] - seen[0])
             .collect()
     }
 

@@ -3,23 +3,22 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::outcome::{Direction, Extent, MoreBlocks, NoVerdict, Outcome, too_many_reruns};
+use crate::outcome::{Direction, Extent, Margin, MoreBlocks, Outcome};
 use crate::random::Random;
 
 fn question(table: &Table) -> Question<'_> {
     Question {
         table,
         standing: Standing::Primary,
-        margin: None,
+        margin: Margin::default(),
         resolution: 0.0,
-        trials: &[],
     }
 }
 
-fn compare(table: &Table, margin: Option<f64>) -> Comparisons {
+fn compare(table: &Table, margin: f64) -> Comparisons {
     let family = Family::new(table.arms(), 1, 1);
     family.compare(&Question {
-        margin,
+        margin: Margin::relative(margin),
         ..question(table)
     })
 }
@@ -79,7 +78,7 @@ fn the_model_agrees_with_full_least_squares_also_with_missing_trials() {
             let error = (fit.variance * fit.covariance[arm][arm]).sqrt();
             close(error, want[1].unwrap(), "standard error");
         }
-        last_p = compare(&table, None).arms[0].intervals.map(|i| i.p);
+        last_p = compare(&table, 0.0).arms[0].intervals.map(|i| i.p);
         tables += 1;
     }
     let want = numbers(lines.next().unwrap())[0].unwrap();
@@ -105,9 +104,8 @@ fn welchs_test_agrees_with_scipy() {
         before: &before,
         after: &after,
         family: 1,
-        margin: None,
+        margin: Margin::default(),
         resolution: 0.0,
-        trials: Default::default(),
     })
     .unwrap();
     let interval = got.deciding.unwrap();
@@ -118,7 +116,7 @@ fn welchs_test_agrees_with_scipy() {
 
 #[test]
 fn a_clear_difference_is_called_with_its_direction_and_unit() {
-    let comparisons = compare(&table(5, &[1.3, 0.8, 1.0], 0.01), Some(0.05));
+    let comparisons = compare(&table(5, &[1.3, 0.8, 1.0], 0.01), 0.05);
     let outcome = |arm: usize| comparisons.arms[arm].outcome;
     let extent = Extent::MayExceedMargin;
     assert_eq!(
@@ -147,7 +145,7 @@ fn a_clear_difference_is_called_with_its_direction_and_unit() {
 
 #[test]
 fn a_real_but_negligible_difference_is_said_to_be_both() {
-    let comparisons = compare(&table(8, &[1.01], 0.001), Some(0.05));
+    let comparisons = compare(&table(8, &[1.01], 0.001), 0.05);
     let Outcome::Differs { direction, extent } = comparisons.arms[0].outcome else {
         panic!("{comparisons:?}");
     };
@@ -161,7 +159,7 @@ fn a_real_but_negligible_difference_is_said_to_be_both() {
 fn undecided_says_how_many_blocks_or_that_there_are_too_many() {
     let rows = [1.10, 0.98, 1.07, 1.0].map(|ratio| vec![Some(5.0), Some(5.0 * ratio)]);
     let some = Table::new(BaselineCopies::One, 1, &rows).unwrap();
-    let some = compare(&some, None).arms[0].outcome;
+    let some = compare(&some, 0.0).arms[0].outcome;
     // Log-ratio 0.036 with deviation 0.054: (1.96 + 0.84) × 0.054 / 0.036 squared is about 18 blocks, 4 are there.
     assert!(
         matches!(
@@ -176,7 +174,7 @@ fn undecided_says_how_many_blocks_or_that_there_are_too_many() {
         .map(|b| vec![Some(100.0), Some(if b % 2 == 0 { 50.0 } else { 200.0 })])
         .collect();
     let none = Table::new(BaselineCopies::One, 1, &rows).unwrap();
-    let none = compare(&none, None).arms[0].outcome;
+    let none = compare(&none, 0.0).arms[0].outcome;
     assert_eq!(
         none,
         Outcome::Undecided {
@@ -187,14 +185,10 @@ fn undecided_says_how_many_blocks_or_that_there_are_too_many() {
 
 #[test]
 fn fewer_than_three_complete_blocks_have_an_estimate_and_nothing_more() {
-    let two = compare(&table(2, &[1.5], 0.01), None);
-    assert_eq!(
-        two.arms[0].outcome,
-        Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete: 2 })
-    );
+    let two = compare(&table(2, &[1.5], 0.01), 0.0);
+    assert_eq!(two.arms[0].outcome, Outcome::TooFewBlocks { complete: 2 });
     assert!(two.arms[0].intervals.is_none() && two.arms[0].difference.is_none());
     assert!(two.arms[0].ratio.is_some_and(|r| (r - 1.5).abs() < 0.1));
-    assert_eq!(two.noise_floor, None);
     // Four blocks, but the arm shares only two with the baseline.
     let rows = [
         vec![Some(1.0), Some(1.1), Some(2.0)],
@@ -203,65 +197,33 @@ fn fewer_than_three_complete_blocks_have_an_estimate_and_nothing_more() {
         vec![Some(1.1), Some(1.1), Some(2.2)],
     ];
     let table = Table::new(BaselineCopies::One, 2, &rows).unwrap();
-    let arms = compare(&table, None).arms;
+    let arms = compare(&table, 0.0).arms;
     assert!(arms[0].intervals.is_some());
-    assert_eq!(
-        arms[1].outcome,
-        Outcome::NoVerdict(NoVerdict::TooFewBlocks { complete: 2 })
-    );
+    assert_eq!(arms[1].outcome, Outcome::TooFewBlocks { complete: 2 });
     let empty = Table::new(BaselineCopies::One, 1, &[]).unwrap();
-    assert_eq!(compare(&empty, None).arms[0].ratio, None);
+    assert_eq!(compare(&empty, 0.0).arms[0].ratio, None);
 }
 
 #[test]
-fn too_many_reruns_of_an_arm_or_of_its_baseline_take_the_verdict_away() {
-    let table = table(5, &[1.3, 1.3], 0.01);
-    let family = Family::new(2, 1, 1);
-    let trials = |of: [u32; 3]| {
-        of.map(|n| Trials {
-            planned: 10,
-            rerun_or_missing: n,
-        })
-    };
-    let outcomes = |of: [u32; 3]| -> Vec<bool> {
-        let trials = trials(of);
-        let comparisons = family.compare(&Question {
-            trials: &trials,
-            ..question(&table)
-        });
-        let refused = |o| matches!(o, Outcome::NoVerdict(NoVerdict::TooManyReruns { .. }));
-        assert!(comparisons.arms.iter().all(|c| c.intervals.is_some()));
-        comparisons
-            .arms
-            .iter()
-            .map(|c| refused(c.outcome))
-            .collect()
-    };
-    assert_eq!(outcomes([0, 2, 3]), [false, true]);
-    assert_eq!(outcomes([3, 0, 0]), [true, true]);
-}
-
-#[test]
-fn a_single_repeat_takes_no_verdict_away_however_few_the_blocks() {
-    assert_eq!(too_many_reruns(1, 3), None);
-    assert_eq!(too_many_reruns(2, 3), Some(2.0 / 3.0));
-    assert_eq!(too_many_reruns(1, 0), None);
-}
-
-#[test]
-fn the_noise_floor_is_the_widest_difference_the_two_baselines_leave_open() {
-    let logs = [0.01_f64, 0.03, -0.01];
-    let rows: Vec<_> = logs
+fn the_margin_is_the_larger_of_a_share_and_an_amount_and_no_scatter_widens_it() {
+    // The two copies of the baseline are far apart: that says nothing of what matters.
+    let rows: Vec<_> = [0.2_f64, -0.3, 0.1]
         .iter()
         .map(|x| vec![Some(100.0), Some(100.0 * x.exp()), Some(100.0)])
         .collect();
     let table = Table::new(BaselineCopies::Two, 1, &rows).unwrap();
-    // Mean 0.01, deviation 0.02, t(2) = 4.302653.
-    let want = (0.01_f64 + 4.302_652_73 * 0.02 / 3.0_f64.sqrt()).exp_m1();
-    let floor = noise_floor(&table).unwrap();
-    assert!((floor - want).abs() < 1e-8, "{floor} for {want}");
-    assert_eq!(compare(&table, Some(0.001)).margin, Some(floor));
-    assert_eq!(compare(&table, Some(0.5)).margin, Some(0.5));
+    let baseline = compare(&table, 0.05).baseline.unwrap();
+    let used = |relative, absolute| {
+        let margin = Margin { relative, absolute };
+        let asked = Question {
+            margin,
+            ..question(&table)
+        };
+        Family::new(1, 1, 1).compare(&asked).margin.unwrap()
+    };
+    assert_eq!(used(0.05, 0.0), 0.05);
+    assert_eq!(used(0.05, 1.0), 0.05);
+    assert_eq!(used(0.05, 20.0), 20.0 / baseline);
 }
 
 #[test]
@@ -277,7 +239,7 @@ fn an_arm_that_scatters_far_more_than_the_rest_is_judged_by_its_own_scatter() {
         ]);
     }
     let table = Table::new(BaselineCopies::Two, 2, &rows).unwrap();
-    let comparisons = compare(&table, None);
+    let comparisons = compare(&table, 0.0);
     let intervals = |arm: usize| comparisons.arms[arm].intervals.unwrap();
     assert!(comparisons.variance_ratio.unwrap() > 4.0);
     assert_eq!(intervals(1).residual, Residual::Own);
@@ -303,7 +265,7 @@ fn equal_values_are_the_same_only_within_the_scales_step() {
     assert!(matches!(coarse, Outcome::Undecided { .. }), "{coarse:?}");
     let equal: Vec<_> = (0..5).map(|_| vec![Some(5.0); 3]).collect();
     let equal = Table::new(BaselineCopies::Two, 1, &equal).unwrap();
-    assert_eq!(compare(&equal, None).arms[0].outcome, Outcome::Same);
+    assert_eq!(compare(&equal, 0.01).arms[0].outcome, Outcome::Same);
 }
 
 #[test]
@@ -370,10 +332,10 @@ proptest! {
     #[test]
     fn the_order_of_blocks_does_not_matter(rows in rows(), seed: u64) {
         let table = |rows: &[Vec<Option<f64>>]| Table::new(BaselineCopies::Two, 2, rows).unwrap();
-        let before = compare(&table(&rows), Some(0.05));
+        let before = compare(&table(&rows), 0.05);
         let mut shuffled = rows;
         Random::from_seed(seed).shuffle(&mut shuffled);
-        let after = compare(&table(&shuffled), Some(0.05));
+        let after = compare(&table(&shuffled), 0.05);
         prop_assert!(alike(&essence(&before), &essence(&after)), "{before:?} {after:?}");
     }
 
@@ -384,14 +346,14 @@ proptest! {
             .iter()
             .map(|row| row.iter().map(|v| v.map(|v| v * scale)).collect())
             .collect();
-        let (a, b) = (compare(&table(&rows), None), compare(&table(&scaled), None));
+        let (a, b) = (compare(&table(&rows), 0.0), compare(&table(&scaled), 0.0));
         prop_assert!(alike(&essence(&a), &essence(&b)), "{a:?} {b:?}");
     }
 
     #[test]
     fn intervals_hold_the_estimate_and_agree_with_difference_and_outcome(rows in rows()) {
         let table = Table::new(BaselineCopies::Two, 2, &rows).unwrap();
-        for c in compare(&table, None).arms {
+        for c in compare(&table, 0.0).arms {
             let (Some(i), Some(ratio)) = (c.intervals, c.ratio) else { continue };
             prop_assert!(i.deciding.contains(ratio) && i.plain.contains(ratio));
             prop_assert!(i.ninety.contains(ratio));
@@ -409,7 +371,7 @@ proptest! {
         rows in rows(), margin in 0.0_f64..0.5, more in 0.0_f64..0.5,
     ) {
         let table = Table::new(BaselineCopies::One, 3, &rows).unwrap();
-        let (before, after) = (compare(&table, Some(margin)), compare(&table, Some(margin + more)));
+        let (before, after) = (compare(&table, margin), compare(&table, margin + more));
         for (b, a) in before.arms.iter().zip(&after.arms) {
             let differs = |o| matches!(o, Outcome::Differs { .. });
             prop_assert_eq!(differs(b.outcome), differs(a.outcome));

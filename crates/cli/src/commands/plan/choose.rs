@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::ValueEnum;
 use tare_schema::find::Library;
-use tare_schema::plan::{Addressing, Form, NoiseFloor, Plan};
+use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
 use tare_schema::resolve::{Choices, Redirection, resolve};
 use tare_schema::topology::Interception;
 
@@ -20,7 +20,7 @@ pub struct ExperimentArgs {
     /// The quick form: smaller, for a first impression.
     #[arg(long)]
     pub quick: bool,
-    /// Run the baseline once per block instead of twice: saves time, measures no noise floor.
+    /// Run the baseline once per block instead of twice: saves time, and leaves out the check of the baseline against itself (A/A).
     #[arg(long)]
     pub no_aa: bool,
     /// Just so many blocks.
@@ -109,7 +109,7 @@ impl ExperimentArgs {
             cores: allowed_cores(Path::new("/proc/self/status")),
             blocks: self.blocks,
             seed: self.seed,
-            noise_floor: self.no_aa.then_some(NoiseFloor::Skipped),
+            baseline_runs: self.no_aa.then_some(BaselineRuns::Once),
             addressing: self.addressing.map(|addressing| match addressing {
                 AddressingArg::Loopback => Addressing::Loopback,
                 AddressingArg::Namespaces => Addressing::Namespaces,

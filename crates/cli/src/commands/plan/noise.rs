@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tare_schema::metric::Metric;
-use tare_schema::plan::{Compare, NoiseFloor, Plan};
+use tare_schema::plan::{BaselineRuns, Compare, Plan};
 use tare_schema::view::Noise;
 use tare_stats::paired::{BaselineCopies, Family};
 use tare_stats::power::{Design, detectable};
@@ -73,9 +73,9 @@ pub fn detectable_with(plan: &Plan, noise: &[Noise]) -> Vec<Detectable> {
     let family = Family::new(compared, tables, plan.primary.len());
     let design = Design {
         blocks: plan.blocks.max as usize,
-        copies: match plan.noise_floor {
-            NoiseFloor::Measured => BaselineCopies::Two,
-            NoiseFloor::Skipped => BaselineCopies::One,
+        copies: match plan.baseline_runs {
+            BaselineRuns::Twice => BaselineCopies::Two,
+            BaselineRuns::Once => BaselineCopies::One,
         },
     };
     noise

@@ -8,7 +8,7 @@ use tare_report::{pace, quantity};
 use tare_schema::estimate::estimate;
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{
-    Addressing, Arm, Ceiling, Compare, Form, NoiseFloor, Plan, PlannedEvent, Promise, Published,
+    Addressing, Arm, BaselineRuns, Ceiling, Compare, Form, Plan, PlannedEvent, Promise, Published,
     PublishedFigure, Restart, RoleLoad,
 };
 
@@ -209,9 +209,9 @@ fn order(plan: &Plan) -> String {
             percent(until.within)
         ),
     };
-    let twice = match plan.noise_floor {
-        NoiseFloor::Measured => "; the baseline runs twice in each (noise floor)",
-        NoiseFloor::Skipped => "; no noise floor is measured",
+    let twice = match plan.baseline_runs {
+        BaselineRuns::Twice => "; the baseline runs twice in each (A/A check)",
+        BaselineRuns::Once => "; the baseline runs once in each",
     };
     format!(
         "{blocks}, each a pass over all cells: arms in random order, levels in random order within an arm (seed {}){twice}",
@@ -259,11 +259,15 @@ fn placement(plan: &Plan) -> String {
 
 fn judged(plan: &Plan) -> String {
     let primary: Vec<&str> = plan.primary.iter().map(|metric| metric.label()).collect();
-    format!(
+    let mut text = format!(
         "{} (simultaneous intervals); differences below {} do not matter",
         primary.join(", "),
-        percent(plan.margin)
-    )
+        quantity::margin(plan)
+    );
+    for assertion in &plan.assertions {
+        text += &format!("; asserted: {}", assertion.text);
+    }
+    text
 }
 
 fn time(plan: &Plan) -> String {

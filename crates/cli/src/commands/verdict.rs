@@ -1,0 +1,58 @@
+//! What a judged run means for a script: the exit code of `tare run` and `tare report`.
+
+use tare_schema::view::{AssertionOutcome, Family, Outcome, View};
+
+use crate::exit::Exit;
+use crate::screen::say;
+
+/// What scripts ask for.
+#[derive(Debug, clap::Args)]
+pub struct VerdictArgs {
+    /// Exit with code 1 also when an assertion or a primary comparison is undecided.
+    #[arg(long)]
+    require_verdict: bool,
+}
+
+impl VerdictArgs {
+    /// The exit code, with the reason said where it is not 0.
+    pub fn exit(&self, view: &View) -> Exit {
+        let mut cells = view.levels.iter().flat_map(|level| &level.cells);
+        if cells.all(|cell| cell.trials_fit == 0) {
+            say("nothing could be measured: no trial was fit");
+            return Exit::NoVerdict;
+        }
+        let assertions = |outcome| {
+            view.assertions
+                .iter()
+                .filter(move |one| one.outcome == outcome)
+        };
+        if let Some(broken) = assertions(AssertionOutcome::Broken).next() {
+            say(format_args!("an assertion does not hold: {}", broken.text));
+            return Exit::NoVerdict;
+        }
+        if !self.require_verdict {
+            return Exit::Done;
+        }
+        let asserted = assertions(AssertionOutcome::Undecided).map(|one| one.text.clone());
+        let compared = view.overheads.iter().filter(|one| is_open(one)).map(|one| {
+            let (arm, level, metric) = (&one.arm, &one.level, one.metric.label());
+            format!("{metric} of {arm} at {level}")
+        });
+        match asserted.chain(compared).next() {
+            Some(open) => {
+                say(format_args!("undecided: {open} (--require-verdict)"));
+                Exit::NoVerdict
+            }
+            None => Exit::Done,
+        }
+    }
+}
+
+/// Whether a comparison that is to be judged was not.
+fn is_open(overhead: &tare_schema::view::Overhead) -> bool {
+    overhead.family == Family::Primary
+        && matches!(
+            overhead.outcome,
+            Outcome::Undecided { .. } | Outcome::None { .. }
+        )
+}

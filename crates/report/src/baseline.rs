@@ -1,0 +1,64 @@
+//! The baseline measured twice in every block (A/A): a difference between two things known to be identical is the machine's or ours.
+
+use tare_schema::metric::Unit;
+use tare_schema::plan::{BaselineRuns, Plan};
+use tare_schema::view::{BaselineCheck, BaselineDifference, Interval};
+use tare_stats::Latencies;
+use tare_stats::outcome::{Extent, Outcome};
+use tare_stats::paired::{BaselineCopies, Family, Question, Standing, Table};
+
+use crate::judge::{margin, value};
+use crate::quantity::{self, Sign};
+use crate::trials::Trials;
+
+/// Compares the two copies at every level in every primary metric; the intervals hold together. `None`: it ran once, or too seldom.
+pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
+    let arm = plan.arms.first()?;
+    if plan.baseline_runs == BaselineRuns::Once {
+        return None;
+    }
+    let family = Family::new(1, plan.levels.len(), plan.primary.len());
+    let mut check = BaselineCheck::default();
+    for level in &plan.levels {
+        let cell = (arm.name.clone(), level.name.clone());
+        for metric in plan.primary.iter().copied() {
+            let copy = |block, copy| value(trials, &cell, (block, copy), metric);
+            let blocks = trials.blocks.iter();
+            let rows: Vec<_> = blocks.map(|b| vec![copy(*b, 0), copy(*b, 1)]).collect();
+            // Values are positive and rows are as wide as they are made: the table cannot be refused.
+            let Ok(table) = Table::new(BaselineCopies::One, 1, &rows) else {
+                continue;
+            };
+            let found = family.compare(&Question {
+                table: &table,
+                standing: Standing::Primary,
+                margin: margin(plan, metric),
+                resolution: match metric.unit() {
+                    Unit::Nanoseconds => Latencies::RESOLUTION,
+                    _ => 0.0,
+                },
+            });
+            let Some((one, intervals)) = found.arms.first().and_then(|c| Some((c, c.intervals?)))
+            else {
+                continue;
+            };
+            check.comparisons += 1;
+            if let (Outcome::Differs { extent, .. }, Some(estimate)) = (one.outcome, one.ratio) {
+                let ratio = Interval {
+                    estimate,
+                    low: Some(intervals.deciding.low),
+                    high: Some(intervals.deciding.high),
+                };
+                check.differences.push(BaselineDifference {
+                    arm: arm.name.clone(),
+                    level: level.name.clone(),
+                    metric,
+                    ratio,
+                    ratio_text: quantity::change(&ratio, Sign::Shown),
+                    passes_margin: extent == Extent::MayExceedMargin,
+                });
+            }
+        }
+    }
+    (check.comparisons > 0).then_some(check)
+}

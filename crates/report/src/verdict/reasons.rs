@@ -1,0 +1,89 @@
+//! Why comparisons have no verdict: each reason once, with everything that it is true of.
+
+use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
+use tare_schema::view::{Family, Outcome, Overhead, View};
+
+use super::at_level;
+use super::clauses::{list, object};
+use crate::failures::is_unjudged;
+
+/// Comparisons of the same metrics without a verdict, for one reason.
+struct Group<'a> {
+    why: &'a str,
+    level: &'a str,
+    arms: Vec<String>,
+    metrics: Vec<Metric>,
+}
+
+/// A sentence per reason. What has no verdict for what failed is told with that.
+pub fn reasons(plan: &Plan, view: &View) -> Vec<String> {
+    let primary: Vec<&Overhead> = view
+        .overheads
+        .iter()
+        .filter(|one| one.family == Family::Primary && !is_unjudged(view, one))
+        .collect();
+    let mut whys: Vec<&str> = Vec::new();
+    for overhead in &primary {
+        if let Outcome::None { why } = &overhead.outcome
+            && !whys.contains(&why.as_str())
+        {
+            whys.push(why);
+        }
+    }
+    let told = |why: &&str| {
+        let is_all = primary.iter().all(|one| is(one, why));
+        match is_all {
+            true => format!("No verdict on any comparison: {why}."),
+            false => of_some(plan, &groups(view, &primary, why)),
+        }
+    };
+    whys.iter().map(told).collect()
+}
+
+fn is(overhead: &Overhead, why: &str) -> bool {
+    matches!(&overhead.outcome, Outcome::None { why: known } if known == why)
+}
+
+/// Cell by cell, those of one level with the same metrics together.
+fn groups<'a>(view: &'a View, primary: &[&Overhead], why: &'a str) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for level in &view.levels {
+        for arm in &view.arms {
+            let here = primary
+                .iter()
+                .filter(|one| one.arm == arm.name && one.level == level.name && is(one, why));
+            let metrics: Vec<Metric> = here.map(|one| one.metric).collect();
+            if metrics.is_empty() {
+                continue;
+            }
+            let alike = groups
+                .iter_mut()
+                .find(|group| group.level == level.name && group.metrics == metrics);
+            match alike {
+                Some(group) => group.arms.push(arm.name.clone()),
+                None => groups.push(Group {
+                    why,
+                    level: &level.name,
+                    arms: vec![arm.name.clone()],
+                    metrics,
+                }),
+            }
+        }
+    }
+    groups
+}
+
+/// "No verdict on p99 of client-sidecar and both-sidecars at 2000 requests/s; on CPU of direct at 400 requests/s: only …"
+fn of_some(plan: &Plan, groups: &[Group<'_>]) -> String {
+    let each: Vec<String> = groups
+        .iter()
+        .map(|group| {
+            let metrics: Vec<String> = group.metrics.iter().map(|m| object(*m).into()).collect();
+            let at = at_level(plan, group.level);
+            format!("on {} of {}{at}", list(&metrics), list(&group.arms))
+        })
+        .collect();
+    let why = groups.first().map_or("", |group| group.why);
+    format!("No verdict {}: {why}.", each.join("; "))
+}

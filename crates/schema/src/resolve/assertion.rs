@@ -1,0 +1,191 @@
+//! Assertions of an experiment: `ARM: METRIC adds < LIMIT at LEVEL`, each part checked against what there is.
+
+use serde_json::Value;
+
+use super::Scope;
+use super::published::number;
+use crate::def::{ExperimentDef, ValueDef};
+use crate::metric::{Metric, Unit};
+use crate::plan::{Arm, Asserted, Assertion, Compare, Comparison, Form, Level};
+use crate::problem::hint;
+use crate::units::Share;
+use crate::yaml::Node;
+
+/// What is compared with the baseline, besides its metrics.
+const ERRORS: &str = "errors";
+
+/// What an experiment has that assertions name.
+struct Names<'a> {
+    arms: Vec<&'a str>,
+    levels: Vec<&'a str>,
+    compare: Compare,
+}
+
+/// What is wrong with an assertion.
+enum Wrong {
+    /// It names something that there is not: in the quick form that may be left out.
+    Unknown(String),
+    /// It cannot be read, or means nothing.
+    Said(String),
+}
+
+impl From<String> for Wrong {
+    fn from(said: String) -> Wrong {
+        Wrong::Said(said)
+    }
+}
+
+/// All assertions about arms and levels of this form.
+pub(super) fn assertions(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    arms: &[Arm],
+    levels: &[Level],
+    compare: Compare,
+) -> Vec<Assertion> {
+    let names = Names {
+        arms: arms.iter().map(|arm| arm.name.as_str()).collect(),
+        levels: levels.iter().map(|level| level.name.as_str()).collect(),
+        compare,
+    };
+    let mut all = Vec::new();
+    for (index, text) in def.assert.iter().enumerate() {
+        let at = root.place(&["assert", &index.to_string()]);
+        match names.read(text) {
+            Ok(assertion) => all.push(assertion),
+            // That it exists in the full form is checked when that is resolved, which always happens.
+            Err(Wrong::Unknown(_)) if scope.form == Form::Quick => {}
+            Err(Wrong::Unknown(said) | Wrong::Said(said)) => scope.problem(at, said),
+        }
+    }
+    all
+}
+
+impl Names<'_> {
+    fn read(&self, text: &str) -> Result<Assertion, Wrong> {
+        let (claim, rest) = text
+            .find(['<', '>'])
+            .map(|at| text.split_at(at))
+            .ok_or_else(|| {
+                format!(
+                    "\"{text}\" compares nothing: write `METRIC < LIMIT`, as in `p99 < 5ms` or `server-sidecar: median adds < 1ms at 2000/s`"
+                )
+            })?;
+        let (comparison, rest) = comparison(rest);
+        let (arm, what) = match claim.split_once(':') {
+            Some((arm, what)) => (Some(arm.trim()), what.trim()),
+            None => (None, claim.trim()),
+        };
+        let (limit, level) = match rest.split_once(" at ") {
+            Some((limit, level)) => (limit.trim(), Some(level.trim())),
+            None => (rest.trim(), None),
+        };
+        let known = |word: &str, name: Option<&str>, known: &[&str]| match name {
+            Some(name) if !known.contains(&name) => {
+                let hint = hint(name, known.iter().copied());
+                Err(Wrong::Unknown(format!("unknown {word} \"{name}\"{hint}")))
+            }
+            _ => Ok(name.map(str::to_owned)),
+        };
+        let (of, limit) = asserted(what, limit)?;
+        let arm = known("arm", arm, &self.arms)?;
+        let level = known("level", level, &self.levels)?;
+        if matches!(of, Asserted::Added(_) | Asserted::AddedShare(_)) {
+            self.is_compared(arm.as_deref(), level.as_deref())?;
+        }
+        Ok(Assertion {
+            text: text.to_owned(),
+            arm,
+            level,
+            of,
+            comparison,
+            limit,
+        })
+    }
+
+    /// Nothing is added to what the others are compared with.
+    fn is_compared(&self, arm: Option<&str>, level: Option<&str>) -> Result<(), String> {
+        let (name, first) = match self.compare {
+            Compare::Arms => (arm, self.arms.first()),
+            Compare::Levels => (level, self.levels.first()),
+        };
+        match (name, first) {
+            (Some(name), Some(first)) if name == *first => Err(format!(
+                "{name} is what the others are compared with, so it adds nothing: leave `adds` out, or name another"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The sign at the beginning, and what follows it.
+fn comparison(text: &str) -> (Comparison, &str) {
+    let signs = [
+        ("<=", Comparison::AtMost),
+        (">=", Comparison::AtLeast),
+        ("<", Comparison::Below),
+        (">", Comparison::Above),
+    ];
+    let found = signs
+        .into_iter()
+        .find_map(|(sign, comparison)| Some((comparison, text.strip_prefix(sign)?)));
+    // It was split at one of the signs.
+    found.unwrap_or((Comparison::Below, text))
+}
+
+fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
+    let (name, adds) = match what.strip_suffix(" adds") {
+        Some(name) => (name.trim(), true),
+        None => (what, false),
+    };
+    let share = |text: &str| {
+        let parsed = text.parse::<Share>();
+        parsed
+            .map(|share| share.0)
+            .map_err(|error| error.to_string())
+    };
+    if name == ERRORS {
+        return match adds {
+            false => Ok((Asserted::Errors, share(limit)?)),
+            true => Err("errors are a share of all exchanges: write `errors < 0.1%`".into()),
+        };
+    }
+    let metric = metric(name)?;
+    if !adds {
+        return Ok((Asserted::Value(metric), value(metric, limit)?));
+    }
+    // What is added may be less than nothing.
+    let (sign, amount) = match limit.strip_prefix('-') {
+        Some(amount) => (-1.0, amount),
+        None => (1.0, limit),
+    };
+    Ok(match amount.ends_with('%') {
+        true => (Asserted::AddedShare(metric), sign * share(amount)?),
+        false => (Asserted::Added(metric), sign * value(metric, amount)?),
+    })
+}
+
+fn metric(name: &str) -> Result<Metric, String> {
+    serde_json::from_value(Value::String(name.to_owned())).map_err(|_| {
+        let names: Vec<String> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        let known = names.iter().map(String::as_str).chain([ERRORS]);
+        format!("unknown metric \"{name}\"{}", hint(name, known))
+    })
+}
+
+/// In the metric's own unit.
+fn value(metric: Metric, text: &str) -> Result<f64, String> {
+    let bare = match metric.unit() {
+        Unit::PerSecond => text.strip_suffix("/s").unwrap_or(text),
+        _ => text,
+    };
+    let plain = bare
+        .parse::<f64>()
+        .ok()
+        .filter(|_| metric.unit() != Unit::Nanoseconds);
+    match plain {
+        Some(value) if value.is_finite() => Ok(value),
+        _ => number(metric, &ValueDef::WithUnit(text.to_owned())),
+    }
+}
