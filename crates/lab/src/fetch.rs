@@ -20,7 +20,7 @@ use crate::catalogue::Target;
 use crate::tool;
 
 /// Limit of a version command.
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
 /// How long another run may take to get the same software.
 const LOCK_LIMIT: Duration = Duration::from_secs(10 * 60);
 /// Between two tries for the lock.
