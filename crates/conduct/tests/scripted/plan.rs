@@ -132,6 +132,8 @@ fn sample_plan() -> Plan {
         limits: BTreeMap::new(),
         primary: vec![Metric::Median],
         margin: 0.0,
+        margin_absolute_ns: 0,
+        assertions: Vec::new(),
         fitness: Fitness::default(),
         beyond_knee: Default::default(),
         ceiling: None,
@@ -148,6 +150,7 @@ fn sample_arm() -> Arm {
     Arm {
         name: String::new(),
         about: String::new(),
+        subject: Subject::singular(""),
         needs: None,
         excluded: Default::default(),
         topology: Topology {

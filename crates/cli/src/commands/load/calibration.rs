@@ -20,7 +20,6 @@ use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Cores, Endpoint, Expect, ExpectBody, ExpectStatus, LoadPlan,
     LoadSpec, Mix, Pacing, Parts, Reach, RequestSpec, Stop, ThinkSpread, Transport,
 };
-use tare_schema::plan::Fitness;
 
 /// How long it takes.
 const WARMUP: Duration = Duration::from_millis(50);
@@ -36,6 +35,8 @@ const REPLAY_PER_S: f64 = 1000.0;
 const CONNECTIONS_MAX: u32 = 64;
 const REQUEST_BYTES_MAX: u64 = 64 * 1024;
 
+/// A calibration whose starts were later than this (p99) was disturbed by other programs.
+const QUIET_NS: u64 = 100_000;
 /// Bytes of an answer's body: what a small API answers.
 const ANSWER_BYTES: u64 = 128;
 
@@ -246,10 +247,9 @@ fn figures(load: &LoadSpec, outcome: &Outcome) -> anyhow::Result<(Calibration, Q
         stamped_by_kernel: instrument.stamped_by_us == 0,
         kept: false,
     };
-    let limit_ns = Fitness::default().lateness_limit_ns(calibration.service.p50_ns);
     let latest = instrument.lateness.p99_ns.or(instrument.lateness.p50_ns);
     // One taken while others used the machine must not stand for the whole time until it is started again.
-    let quality = match latest.is_some_and(|ns| ns <= limit_ns) {
+    let quality = match latest.is_some_and(|ns| ns <= QUIET_NS) {
         true => Quality::Quiet,
         false => Quality::Disturbed,
     };
