@@ -3,13 +3,14 @@ import { render, type JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { readView } from "./data";
 import { layoutOf } from "./layout";
+import { Assertions } from "./part/Assertions";
 import { Consumption } from "./part/Consumption";
 import { Machine, Plan, Trials } from "./part/Evidence";
 import { Disturbances } from "./part/Disturbance";
 import { Factors } from "./part/Factors";
 import { Figures } from "./part/Figures";
 import { Head, Verdict } from "./part/Head";
-import { Instrument, NoiseFloor } from "./part/Instrument";
+import { Instrument, Scatter } from "./part/Instrument";
 import { Latency, OverTime } from "./part/Latency";
 import { Network, hasNetwork } from "./part/Network";
 import { Overheads } from "./part/Overheads";
@@ -23,6 +24,7 @@ import { follow, themeOf } from "./theme";
 import type { View } from "./view";
 
 const CONTENTS: readonly (readonly [string, string])[] = [
+  ["assertions", "Assertions"],
   ["disturbance", "What was done"],
   ["latency", "Latency"],
   ["overhead", "What it adds"],
@@ -38,7 +40,7 @@ const CONTENTS: readonly (readonly [string, string])[] = [
   ["instrument", "Instrument"],
   ["published", "Published"],
   ["as-published", "As published"],
-  ["noise", "Noise"],
+  ["noise", "What it could find"],
   ["trials", "Trials"],
   ["machine", "Machine"],
   ["plan", "Repeat it"],
@@ -50,6 +52,7 @@ function Report({ view }: { view: View }): JSX.Element {
     (id !== "network" || hasNetwork(view)) &&
     (id !== "throughput" || hasThroughput(view)) &&
     (id !== "requests" || hasRequests(view)) &&
+    (id !== "assertions" || (view.assertions ?? []).length > 0) &&
     (id !== "disturbance" || (view.disturbances ?? []).length > 0) &&
     (id !== "published" || view.published.length > 0) &&
     (id !== "as-published" || view.as_published != null) &&
@@ -70,6 +73,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <nav aria-label="Contents">
           <ul>{contents.map(([id, title]) => <li key={id}><a href={`#${id}`}>{title}</a></li>)}</ul>
         </nav>
+        <Assertions view={view} />
         {view.compare === "levels" && <Factors view={view} />}
         <Disturbances view={view} />
         <Latency layout={layout} />
@@ -86,7 +90,7 @@ function Report({ view }: { view: View }): JSX.Element {
         <Instrument layout={layout} />
         <Published view={view} />
         <AsPublished view={view} />
-        <NoiseFloor view={view} />
+        <Scatter view={view} />
         <Trials view={view} />
         <Machine view={view} />
         <Plan view={view} />

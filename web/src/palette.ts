@@ -1,4 +1,4 @@
-// Colours and dashes: one for each thing compared, the same in every picture; told apart by colour-blind readers and in print.
+// Colours and dashes: one for each thing compared, the same in every picture; distinct for colour-blind readers and in print.
 
 /** How a thing is drawn. */
 export interface Ink {

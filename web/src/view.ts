@@ -17,6 +17,10 @@ export type Form = "full" | "quick";
  */
 export type SentenceKind = "finding" | "warning" | "note";
 /**
+ * What an interval says of an assertion.
+ */
+export type AssertionOutcome = "holds" | "undecided" | "broken";
+/**
  * What differs between the things compared.
  */
 export type Compare = "arms" | "levels";
@@ -31,6 +35,8 @@ export type Metric =
   | "p99"
   | "p999"
   | "max"
+  | "response-median"
+  | "response-p99"
   | "service-median"
   | "service-p99"
   | "throughput"
@@ -96,6 +102,10 @@ export type Outcome =
       why: string;
     };
 /**
+ * Whether a subject takes "adds" or "add".
+ */
+export type GrammaticalNumber = "singular" | "plural";
+/**
  * Judgement of a check.
  */
 export type Grade = "good" | "limits" | "prevents";
@@ -113,6 +123,10 @@ export interface View {
    * The answer, first things first.
    */
   verdict: Sentence[];
+  /**
+   * What the experiment claims of its result, and whether it holds.
+   */
+  assertions?: AssertionView[];
   compare: Compare;
   /**
    * Metrics with their names, in the order of tables.
@@ -163,7 +177,11 @@ export interface View {
    */
   as_published?: AsPublished | null;
   /**
-   * Noise of the machine per level and metric, from the baseline against itself.
+   * The baseline's two copies compared, where it runs twice.
+   */
+  baseline_check?: BaselineCheck | null;
+  /**
+   * Scatter from block to block per level and metric, and what can be found in it.
    */
   noise: Noise[];
   /**
@@ -252,6 +270,20 @@ export interface Sentence {
    * Its text.
    */
   text: string;
+}
+/**
+ * An assertion and what the run says of it.
+ */
+export interface AssertionView {
+  /**
+   * As it was written.
+   */
+  text: string;
+  outcome: AssertionOutcome;
+  /**
+   * The cell that decided, and its figure with the interval.
+   */
+  because: string;
 }
 /**
  * A metric as people see it.
@@ -354,9 +386,9 @@ export interface CellView {
    */
   trials_saturated: number;
   /**
-   * Why this cell takes no part in a verdict, if it does not.
+   * Share of the planned trials that did not count the first time and were repeated, or are missing.
    */
-  no_verdict?: string | null;
+  repeated_share?: number | null;
   /**
    * Every outcome but right answers, all fit trials.
    */
@@ -373,6 +405,10 @@ export interface CellView {
    * Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
    */
   latency: CurvePoint[];
+  /**
+   * The same for `response`: from the intended start, as felt by this client.
+   */
+  response: CurvePoint[];
   /**
    * The same for `service`.
    */
@@ -743,9 +779,17 @@ export interface MachineView {
    */
   steal_share?: number | null;
   /**
-   * Cores that other programs used.
+   * Busy share of the parts' cores, other programs included.
    */
-  foreign_cores?: number | null;
+  part_cores_busy?: number | null;
+  /**
+   * Share of the parts' cores that other programs used; of all cores where the agents have none of their own.
+   */
+  foreign_part_share?: number | null;
+  /**
+   * Share of the agents' cores that other programs used.
+   */
+  foreign_agent_share?: number | null;
   /**
    * Busy share of the busiest core.
    */
@@ -772,6 +816,10 @@ export interface InstrumentView {
    */
   lateness_p99_ns?: number | null;
   /**
+   * Share of arrivals that were released late enough to leave in a burst, all trials.
+   */
+  bunched_share?: number | null;
+  /**
    * Lag, worst block's p99.
    */
   lag_p99_ns?: number | null;
@@ -780,7 +828,7 @@ export interface InstrumentView {
    */
   lateness: CurvePoint[];
   /**
-   * Busy share of the agents' core.
+   * Busy share of the agents' cores, spinning apart.
    */
   agent_busy?: number | null;
   /**
@@ -833,9 +881,17 @@ export interface Overhead {
    */
   pairs: number;
   /**
-   * Relative difference that counts as none: the larger of the declared margin and the noise floor.
+   * Relative difference that counts as none: the declared share, or the declared amount as a share of this baseline.
    */
   margin?: number | null;
+  /**
+   * The margin as it was declared: `5 %`, `20 µs`.
+   */
+  margin_text: string;
+  /**
+   * Where one of the two was repeated far more often than the other: that it was, in a sentence.
+   */
+  repeats?: string | null;
   /**
    * Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
    */
@@ -845,7 +901,7 @@ export interface Overhead {
    */
   ratio_text: string;
   /**
-   * Outcome in words: `differs`, `same`, `undecided: 4 more blocks would tell`.
+   * Outcome in words: `differs`, `changes by less than 5 %`, `undecided; about 4 more blocks would tell`.
    */
   outcome_text: string;
 }
@@ -1126,6 +1182,7 @@ export interface WaterfallStep {
    * What it has more, in words.
    */
   what: string;
+  number: GrammaticalNumber;
   /**
    * Mean of the arm before it: where the bar begins.
    */
@@ -1354,7 +1411,43 @@ export interface AsPublishedRow {
   ours_text: string;
 }
 /**
- * Noise of the machine for one metric.
+ * The check of the baseline's two copies, with intervals that hold together over all its comparisons.
+ */
+export interface BaselineCheck {
+  /**
+   * Comparisons that had an interval: levels × primary metrics.
+   */
+  comparisons: number;
+  /**
+   * Those in which a difference was shown.
+   */
+  differences: BaselineDifference[];
+}
+/**
+ * A difference of the baseline from itself.
+ */
+export interface BaselineDifference {
+  /**
+   * Arm.
+   */
+  arm: string;
+  /**
+   * Level.
+   */
+  level: string;
+  metric: Metric;
+  ratio: Interval;
+  /**
+   * The same as people read it: `+12 % (8–16)`.
+   */
+  ratio_text: string;
+  /**
+   * Whether it passes the margin, so that verdicts of that size are in doubt.
+   */
+  passes_margin: boolean;
+}
+/**
+ * Scatter of one metric from block to block.
  */
 export interface Noise {
   /**
@@ -1362,10 +1455,6 @@ export interface Noise {
    */
   level: string;
   metric: Metric;
-  /**
-   * Relative noise floor (0.03 = 3 %).
-   */
-  floor?: number | null;
   /**
    * Residual standard deviation of the log-ratios.
    */

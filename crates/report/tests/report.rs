@@ -1,9 +1,11 @@
 //! Runs of known truth, written as a conductor would, read back, judged and shown.
 //!
+//! - assertions: what an experiment claims of its result
 //! - truth: the sentence says what was planted
 //! - damage: killed, resumed, half-written and foreign runs
 //! - planted: text of others is shown and never obeyed
 //! - shown: golden files of every renderer
+//! - verdicts: repeats, reasons, the baseline measured twice, the margin
 //! - two: two runs compared
 //! - waterfalls: sums taken apart
 //! - closed: clients that wait for their answers
@@ -16,6 +18,8 @@
 #[path = "fixture/mod.rs"]
 mod fixture;
 
+#[path = "report/assertions.rs"]
+mod assertions;
 #[path = "report/beside.rs"]
 mod beside;
 #[path = "report/closed.rs"]
@@ -34,6 +38,8 @@ mod shown;
 mod truth;
 #[path = "report/two.rs"]
 mod two;
+#[path = "report/verdicts.rs"]
+mod verdicts;
 #[path = "report/waterfalls.rs"]
 mod waterfalls;
 

@@ -124,7 +124,7 @@ pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String
     // Jaro-Winkler is kind to shared beginnings, as typing mistakes are; 0.75 separates
     // `sidecar`/`sidecars` (0.98) and `modle`/`model` (0.95) from unrelated words (below 0.7).
     const NEAR: f64 = 0.75;
-    const LISTED_MAX: usize = 24;
+    const LISTED_MAX: usize = 32;
     let known: Vec<&str> = known.into_iter().collect();
     let nearest = known
         .iter()

@@ -1,6 +1,6 @@
 // The table of figures: each arm at each level, medians over blocks with their range.
 import type { JSX } from "preact";
-import { MISSING, count, present, range } from "../format";
+import { MISSING, count, percent, present, range } from "../format";
 import type { CellView, LevelView, View } from "../view";
 import { Section, Table } from "./Section";
 
@@ -50,12 +50,12 @@ const COUNTS: readonly CountRow[] = [
     show: (cell, copies) => (
       <>
         <span class="value">{cell.trials_fit} of {cell.trials_made}</span>
-        {copies > 0 && <span class="range">{copies} for the noise floor</span>}
+        {copies > 0 && <span class="range">{copies} for the A/A check</span>}
         {cell.trials_saturated > 0 && <span class="range">▲ {cell.trials_saturated} saturated</span>}
-        {cell.no_verdict != null && <span class="range words">no verdict: {cell.no_verdict}</span>}
       </>
     ),
   },
+  { title: "trials repeated", show: (cell) => percent(cell.repeated_share) },
 ];
 
 /** A column of a table: an arm at a level. */
@@ -63,7 +63,7 @@ interface Column {
   key: string;
   head: JSX.Element;
   cell: CellView | undefined;
-  /** Trials of it that only tell the noise. */
+  /** Trials of its second copy. */
   copies: number;
 }
 

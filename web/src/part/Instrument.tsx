@@ -1,4 +1,4 @@
-// Our own error, beside what we measured; and the noise of the machine.
+// Our own error, beside what we measured; and the scatter from block to block.
 import type { JSX } from "preact";
 import { useCallback } from "preact/hooks";
 import { MISSING, percent, present, time } from "../format";
@@ -31,7 +31,7 @@ function InstrumentTable({ layout }: { layout: Layout }): JSX.Element {
         <thead>
           <tr>
             <th scope="col">{layout.panelWord}</th><th scope="col">{layout.seriesWord}</th>
-            <th scope="col" class="n">lateness p50</th><th scope="col" class="n">lateness p99</th><th scope="col" class="n">lag p99</th>
+            <th scope="col" class="n">lateness p50</th><th scope="col" class="n">lateness p99</th><th scope="col" class="n">released in bursts</th><th scope="col" class="n">lag p99</th>
             <th scope="col" class="n">generator’s core busy</th><th scope="col" class="n">answers stamped by the kernel</th>
             <th scope="col" class="n">of these upper bounds</th>
           </tr>
@@ -43,7 +43,7 @@ function InstrumentTable({ layout }: { layout: Layout }): JSX.Element {
               return (
                 <tr key={`${panel.name}/${series.name}`}>
                   <td>{panel.name}</td><td>{series.name}</td>
-                  <td class="n">{time(own.lateness_p50_ns)}</td><td class="n">{time(own.lateness_p99_ns)}</td><td class="n">{time(own.lag_p99_ns)}</td>
+                  <td class="n">{time(own.lateness_p50_ns)}</td><td class="n">{time(own.lateness_p99_ns)}</td><td class="n">{percent(own.bunched_share)}</td><td class="n">{time(own.lag_p99_ns)}</td>
                   <td class="n">{percent(own.agent_busy)}</td><td class="n">{percent(own.stamped_share, 3)}</td><td class="n">{percent(own.upper_bound_share)}</td>
                 </tr>
               );
@@ -80,31 +80,36 @@ export function Instrument({ layout }: { layout: Layout }): JSX.Element {
 
 function NoiseCell({ noise }: { noise: Noise | undefined }): JSX.Element {
   if (noise === undefined) return <td class="figure">{MISSING}</td>;
-  const known = present(noise.residual) || present(noise.detectable);
   return (
     <td class="figure">
-      <span class="value">{percent(noise.floor)}</span>
-      {known && <span class="range">finds {percent(noise.detectable)}, residual {percent(noise.residual)}</span>}
+      <span class="value">{percent(noise.detectable)}</span>
+      {present(noise.residual) && <span class="range">residual {percent(noise.residual)}</span>}
     </td>
   );
 }
 
-/** The section about the machine's noise. */
-export function NoiseFloor({ view }: { view: View }): JSX.Element {
+/** What the comparison of the baseline with itself showed. */
+function checkWords(check: View["baseline_check"]): string {
+  if (check == null) return "The baseline ran once in each block.";
+  const found = check.differences.map((item) => `${item.metric} ${item.ratio_text} at ${item.level}`);
+  const seen = found.length === 0 ? "no difference was shown" : `it differs from itself in ${found.join(", ")}`;
+  return `The baseline measured twice, ${check.comparisons} comparisons: ${seen}.`;
+}
+
+/** The section about scatter: what this run could find, and the baseline against itself. */
+export function Scatter({ view }: { view: View }): JSX.Element {
   const levels = [...new Set(view.noise.map((item) => item.level))];
   const metrics = view.metrics.filter((head) => view.noise.some((item) => item.metric === head.metric));
   return (
     <Section
       id="noise"
-      title="Noise of the machine"
-      lead={`${view.noise.some((item) => item.floor != null)
-        ? "The baseline against itself, twice per block: a difference below the floor is noise."
-        : "The baseline was not measured against itself in this run, so that there is no floor."} Small print: the smallest difference that this run would find, and the residual from block to block.`}
+      title="What this run could find"
+      lead={`The smallest difference that would be found four times out of five; small print: the residual from block to block. ${checkWords(view.baseline_check)}`}
     >
       {view.noise.length === 0 ? (
-        <p class="none">The baseline was not measured twice in this run.</p>
+        <p class="none">Too few blocks to tell.</p>
       ) : (
-        <Table label="Noise of the machine" class="figures">
+        <Table label="What this run could find" class="figures">
           <thead>
             <tr><td />{levels.map((level) => <th scope="col" key={level}>{level}</th>)}</tr>
           </thead>

@@ -19,9 +19,12 @@ export function lineKeys(panel: Panel): Key[] {
 }
 
 const MEASURES: Record<Measure, string> = {
-  latency: "Latency: from the moment the request was due until its answer arrived, as a user feels it.",
+  latency: "Latency: from the moment a request was released until its answer arrived. Waiting for a connection is in it, the generator’s own lateness is not.",
+  response: "Response time: from the moment the request was due until its answer arrived, as felt by this client; the generator’s own lateness is in it.",
   service: "Service: from the first byte sent until the answer arrived; what the other side took.",
 };
+
+const TITLES: Record<Measure, string> = { latency: "Latency", response: "Response time", service: "Service time" };
 
 const HOW_CURVES =
   "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic.";
@@ -32,7 +35,7 @@ function Curves({ panel, notes, measure, axes }: { panel: Panel; notes: string[]
   const draw = useCallback((width: number) => percentilePicture(panel, measure, axes, width), [panel, measure, axes]);
   return (
     <Picture
-      title={`${measure === "latency" ? "Latency" : "Service time"} by percentile, ${panel.name}`}
+      title={`${TITLES[measure]} by percentile, ${panel.name}`}
       notes={notes}
       how={open ? `${HOW_CURVES} ${HOW_OPEN}` : HOW_CURVES}
       keys={lineKeys(panel)}
@@ -58,7 +61,7 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
     <Choice
       legend="Latency"
       name="measure"
-      options={[{ value: "latency", label: "latency" }, { value: "service", label: "service" }]}
+      options={[{ value: "latency", label: "latency" }, { value: "response", label: "response" }, { value: "service", label: "service" }]}
       value={measure}
       choose={setMeasure}
     />
@@ -66,7 +69,7 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
   return (
     <Section id="latency" title="Latency by percentile" lead={MEASURES[measure]} tools={tools}>
       {panels.length === 0 ? (
-        <p class="none">No {measure} latency was measured.</p>
+        <p class="none">{TITLES[measure]} was not measured.</p>
       ) : (
         <div class="grid wide">
           {panels.map((item) => <Curves key={item.panel.name} {...item} measure={measure} />)}
@@ -83,7 +86,7 @@ function OverTimePanel({ panel, notes, statistic, axes }: { panel: Panel; notes:
   const draw = useCallback((width: number) => timePicture(panel, statistic, axes, width), [panel, statistic, axes]);
   return (
     <Picture
-      title={`Latency latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
+      title={`Latency over time (${STATISTICS[statistic]} of each second), ${panel.name}`}
       notes={notes}
       how={HOW_TIME}
       keys={lineKeys(panel)}

@@ -15,8 +15,8 @@ export type Mark = "differs" | "differs-little" | "same" | "undecided" | "plain"
 /** Plot's symbol for each mark and whether it is filled. */
 export const MARKS: Record<Mark, { symbol: "diamond" | "circle" | "square" | "times"; filled: boolean; label: string }> = {
   differs: { symbol: "diamond", filled: true, label: "differs" },
-  "differs-little": { symbol: "diamond", filled: false, label: "differs, within the margin" },
-  same: { symbol: "circle", filled: false, label: "same" },
+  "differs-little": { symbol: "diamond", filled: false, label: "differs, by less than the margin" },
+  same: { symbol: "circle", filled: false, label: "changes by less than the margin" },
   undecided: { symbol: "times", filled: false, label: "undecided" },
   plain: { symbol: "square", filled: true, label: "no verdict" },
 };

@@ -7,7 +7,7 @@ import type { CurvePoint } from "../view";
 import { STYLE, axisName, axisNameBelow, charactersIn, draw, labelsX, labelsY, rulesX, rulesY, type Picture } from "./frame";
 
 /** Which latency is drawn. */
-export type Measure = "latency" | "service";
+export type Measure = "latency" | "response" | "service";
 
 interface Point {
   x: number;

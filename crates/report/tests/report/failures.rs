@@ -11,7 +11,13 @@ use crate::fixture::{Exchanges, SampleRun};
 use crate::{cell, closed, figure, levels, overhead, sentences, view_of, waterfalls};
 
 /// So many exchanges of a trial failed at once with this class; their latencies are not those of answers.
-fn fail(record: &mut TrialRecord, exchanges: &mut Exchanges, count: u64, class: &str, by: Fault) {
+pub fn fail(
+    record: &mut TrialRecord,
+    exchanges: &mut Exchanges,
+    count: u64,
+    class: &str,
+    by: Fault,
+) {
     for quantity in ["latency", "service"] {
         let answers = exchanges.tag(&format!("client.echo.{quantity}"));
         answers.truncate(answers.len() - usize::try_from(count).unwrap());

@@ -3,6 +3,7 @@
 //! | module | ring |
 //! | --- | --- |
 //! | `asks` | pure: instances that others ask
+//! | `assertions` | pure: what an experiment claims of its result |
 //! | `events` | pure: what is done to a test bed during a trial, and what is read back |
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `hostile` | pure: experiments and workloads put no lines, directives or foreign files anywhere
@@ -22,6 +23,7 @@
 )]
 
 mod asks;
+mod assertions;
 mod bench;
 mod events;
 mod golden;

@@ -52,7 +52,7 @@ fn an_unknown_key_names_its_place_and_the_nearest() {
     changed(
         "question:",
         "qestion: why?\nquestion:",
-        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, prepare, events, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, baseline_runs, fitness, waterfall, requests_at, outliers and quick",
+        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, prepare, events, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, requests_at, outliers and quick",
     );
 }
 
@@ -201,7 +201,7 @@ fn factors_are_checked_as_if_their_values_stood_in_the_file() {
     assert_eq!(
         with("load.rat: [400]"),
         [
-            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, over, steps, gaps, recording, speed, at_end, clients, think, think_spread, connections, exchanges_per_connection, open_over, exchanges, warmup, timeout, workers, spin and sample_every"
+            "case.yaml:8:11: unknown key \"rat\" in load: known are use, edge, count, model, from, to, over, steps, gaps, recording, speed, at_end, clients, think, think_spread, connections, exchanges_per_connection, open_over, exchanges, warmup, timeout, workers, spin, sched and sample_every"
         ]
     );
     assert_eq!(

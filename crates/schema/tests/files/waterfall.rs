@@ -1,6 +1,6 @@
 //! Orders of arms for a waterfall: kept as written, thinned by the quick form, refused when they make no sense.
 
-use tare_schema::plan::{Form, Plan, Sequence};
+use tare_schema::plan::{Form, Plan, Sequence, Subject};
 
 use tare_schema::resolve::{Choices, Redirection};
 use tare_schema::topology::Interception;
@@ -82,7 +82,7 @@ fn what_is_no_sequence_is_refused() {
 #[test]
 fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
     let text = GOOD
-        .replacen("[direct, client, both]", "[direct, {arm: told, adds: a proxy}, {arm: client, adds: capture}, both]", 1)
+        .replacen("[direct, client, both]", "[direct, {arm: told, adds: a proxy}, {arm: client, adds: {plural: two things}}, both]", 1)
         .replacen(
             "  - name: both\n",
             "  - {name: told, sidecars: {on: [client], proxy: envoy, interception: redirect-if-possible}}\n  - name: both\n",
@@ -96,19 +96,25 @@ fn what_an_arm_adds_is_kept_and_an_arm_that_cannot_run_here_leaves_its_order() {
         links.map(|link| link.interception).collect()
     };
     let possible = plan_with(&text, &choices).unwrap();
-    let adds = |plan: &Plan| plan.waterfall[0].adds.values().cloned().collect::<Vec<_>>();
+    let adds = |plan: &Plan| -> Vec<Subject> {
+        let adds = &plan.waterfall[0].adds;
+        adds.values().cloned().collect()
+    };
     assert_eq!(
         possible.waterfall[0].arms,
         ["direct", "told", "client", "both"]
     );
-    assert_eq!(adds(&possible), ["capture", "a proxy"]);
+    assert_eq!(
+        adds(&possible),
+        [Subject::plural("two things"), Subject::singular("a proxy")]
+    );
     for arm in ["told", "client"] {
         assert_eq!(interceptions(&possible, arm)[0], Interception::Redirect);
     }
     choices.redirection = Redirection::Impossible("no nft here".into());
     let without = plan_with(&text, &choices).unwrap();
     assert_eq!(without.waterfall[0].arms, ["direct", "told", "both"]);
-    assert_eq!(adds(&without), ["a proxy"]);
+    assert_eq!(adds(&without), [Subject::singular("a proxy")]);
     assert_eq!(interceptions(&without, "told")[0], Interception::Explicit);
     let client = without
         .arms

@@ -89,7 +89,6 @@ fn half_the_noise_shows_half_the_difference() {
         let noise = Noise {
             level: "2000/s".into(),
             metric: Metric::Median,
-            floor: None,
             residual: Some(residual),
             detectable: None,
         };
@@ -105,7 +104,6 @@ fn noise_of_levels_and_metrics_that_are_not_judged_is_left_out() {
     let noise = |level: &str, metric| Noise {
         level: level.into(),
         metric,
-        floor: None,
         residual: Some(0.01),
         detectable: None,
     };

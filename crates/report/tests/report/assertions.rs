@@ -1,0 +1,143 @@
+//! Assertions are held against intervals, not estimates.
+
+use tare_schema::agent::Fault;
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Asserted, Assertion, Comparison, Plan};
+use tare_schema::view::{AssertionOutcome, SentenceKind, View};
+
+use crate::fixture::SampleRun;
+use crate::{failures, sentences, view_of};
+
+fn asserted(arm: Option<&str>, of: Asserted, comparison: Comparison, limit: f64) -> Assertion {
+    Assertion {
+        text: format!("{of:?} {limit}"),
+        arm: arm.map(String::from),
+        level: Some("2000/s".into()),
+        of,
+        comparison,
+        limit,
+    }
+}
+
+fn outcomes(view: &View) -> Vec<AssertionOutcome> {
+    view.assertions.iter().map(|one| one.outcome).collect()
+}
+
+/// Both sidecars with mTLS add 0.31 ms to a median of 0.4 ms, with an interval of about ± 0.02 ms.
+fn claims(plan: &mut Plan) {
+    let arm = Some("both-sidecars-mtls");
+    let median = Asserted::Added(Metric::Median);
+    plan.assertions = vec![
+        asserted(arm, median, Comparison::Below, 400_000.0),
+        asserted(arm, median, Comparison::Below, 315_000.0),
+        asserted(arm, median, Comparison::Below, 200_000.0),
+        asserted(
+            arm,
+            Asserted::AddedShare(Metric::Median),
+            Comparison::AtMost,
+            0.9,
+        ),
+        asserted(
+            arm,
+            Asserted::AddedShare(Metric::Median),
+            Comparison::Above,
+            0.9,
+        ),
+        asserted(None, Asserted::Value(Metric::P99), Comparison::Below, 2e6),
+        asserted(None, Asserted::Value(Metric::P99), Comparison::Below, 0.8e6),
+        asserted(None, Asserted::Errors, Comparison::Below, 0.001),
+        asserted(None, Asserted::Errors, Comparison::Below, 0.000_01),
+    ];
+}
+
+#[test]
+fn the_whole_interval_decides_whether_an_assertion_holds() {
+    use AssertionOutcome::{Broken, Holds, Undecided};
+    let view = view_of(&SampleRun {
+        plan_edit: Some(claims),
+        ..SampleRun::sidecar()
+    });
+    assert_eq!(
+        outcomes(&view),
+        [
+            Holds, Undecided, Broken, Holds, Broken, Holds, Broken, Holds,
+            // No error in 60,000 exchanges leaves 0.006 % open.
+            Undecided
+        ],
+        "{:?}",
+        view.assertions
+    );
+    let because: Vec<&str> = view
+        .assertions
+        .iter()
+        .map(|one| one.because.as_str())
+        .collect();
+    assert!(
+        because[0].starts_with("both-sidecars-mtls at 2000/s: +0.3"),
+        "{because:?}"
+    );
+    assert_eq!(because[5], "in all 4 cells");
+    // The cell that breaks it is named.
+    assert!(
+        because[6].starts_with("client-sidecar at 2000/s: 0."),
+        "{because:?}"
+    );
+    let findings = sentences(&view, SentenceKind::Finding);
+    let broken = findings.iter().filter(|text| text.starts_with("Broken: `"));
+    assert_eq!(broken.count(), 3, "{findings:?}");
+    assert!(
+        findings[0].starts_with("Both sidecars with mTLS add"),
+        "the answer comes first"
+    );
+    let screen = tare_report::terminal::Screen {
+        width: 120,
+        colour: tare_report::terminal::Colour::Off,
+    };
+    let terminal = tare_report::terminal::terminal(&view, screen);
+    let markdown = tare_report::markdown::markdown(&view);
+    assert!(
+        terminal.contains("\nassertions\n") && terminal.contains("broken"),
+        "{terminal}"
+    );
+    assert!(
+        markdown.contains("### Assertions") && markdown.contains("| holds |"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn without_an_interval_or_with_failures_an_assertion_is_undecided_and_says_why() {
+    let two = view_of(&SampleRun {
+        blocks: 2,
+        plan_edit: Some(claims),
+        ..SampleRun::sidecar()
+    });
+    assert!(
+        outcomes(&two)
+            .iter()
+            .all(|one| *one == AssertionOutcome::Undecided),
+        "{two:?}"
+    );
+    let failed = view_of(&SampleRun {
+        plan_edit: Some(claims),
+        ..SampleRun::sidecar().edit(|record, exchanges| {
+            if record.arm == "both-sidecars-mtls" {
+                failures::fail(record, exchanges, 60, "reset", Fault::Peer);
+            }
+        })
+    });
+    let p99 = &failed.assertions[5];
+    assert_eq!(p99.outcome, AssertionOutcome::Undecided);
+    assert!(
+        p99.because.contains("0.50 % of the requests failed"),
+        "{p99:?}"
+    );
+    let errors = &failed.assertions[7];
+    assert_eq!(errors.outcome, AssertionOutcome::Broken);
+    assert!(
+        errors
+            .because
+            .starts_with("both-sidecars-mtls at 2000/s: 0.5"),
+        "{errors:?}"
+    );
+}
