@@ -8,7 +8,7 @@ import { Section, Table } from "./Section";
 const PODS = ["packets in per 1000", "packets out per 1000", "bytes in per exchange", "bytes out per exchange", "connections in a window", "retransmits in a window"];
 const WAYS = ["packets per 1000", "bytes per exchange", "lost", "queue full in a window", "dropped unasked", "late in a window"];
 const DISTANCES = ["asked for", "median", "p99", "answered"];
-const MACHINE = ["softirq", "stolen", "other programs", "busiest core", "throttled"];
+const MACHINE = ["softirq", "stolen", "parts' cores busy", "others on them", "others on the generator's", "busiest core", "throttled"];
 
 function heads(layout: Layout, names: readonly string[], figures: readonly string[]): JSX.Element {
   return (
