@@ -387,11 +387,9 @@ fn a_load_at_full_speed_says_where_the_generator_was_the_limit() {
             }
         });
         let view = view_of(&run);
-        let warnings = sentences(&view, SentenceKind::Warning);
-        let found = warnings
+        sentences(&view, SentenceKind::Warning)
             .iter()
-            .any(|w| w.starts_with("The generator was the limit"));
-        found
+            .any(|w| w.starts_with("The generator was the limit"))
     };
     assert!(said(None));
     // On a schedule it would have made the trial unfit.
