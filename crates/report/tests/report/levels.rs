@@ -195,14 +195,21 @@ fn published_growth_is_not_testable_where_the_first_level_fills_the_machine() {
 #[test]
 fn a_busy_agent_fills_the_machine_as_well_as_busy_parts_do() {
     let view = view_of(&producers().edit(|record, _| {
-        let agent = record.parts.iter_mut().find(|part| part.role == "agent");
-        agent.unwrap().cpu_ns = Some(950_000_000);
+        let ours = &mut record.load[0].instrument;
+        ours.cpu_ns = 950_000_000 + ours.worker_spun_ns.iter().sum::<u64>();
     }));
     let theirs = &view.published[0].ours;
     assert!(
         theirs.starts_with("not testable here: at producers=1 the agents' cores were full"),
         "{theirs}"
     );
+    // Spinning is no work.
+    let spun = view_of(&producers().edit(|record, _| {
+        let ours = &mut record.load[0].instrument;
+        ours.cpu_ns = 950_000_000;
+        ours.worker_spun_ns = vec![500_000_000];
+    }));
+    assert!(!spun.published[0].ours.starts_with("not testable here"));
 }
 
 #[test]

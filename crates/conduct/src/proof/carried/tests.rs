@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
+use tare_schema::plan::Subject;
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Instance, Interception, Link, Settings};
 
@@ -32,6 +33,7 @@ fn arm(stops: &[&str], mutual: Option<usize>) -> Arm {
     Arm {
         name: "a".into(),
         about: String::new(),
+        subject: Subject::singular("a"),
         needs: None,
         excluded: Vec::new(),
         topology: Topology {
