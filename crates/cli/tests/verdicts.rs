@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its assumption fails")]
 
 #[path = "../../report/tests/fixture/mod.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
 mod fixture;
 
 use std::process::Command;
