@@ -350,7 +350,7 @@ mod tests {
         assert!(wrong("p99 < soon").contains("soon"));
         assert!(wrong("p99 > 5ms").contains("from above"));
         assert!(wrong("rate >= 100").contains("--search-to"));
-        assert!(wrong("service-p99 < 5ms").contains("latencies of"));
+        assert!(wrong("service-p99 < 5ms").contains("limits latencies"));
         let good = "p99.9<=5ms , errors < 0.1%".parse::<Objective>().unwrap();
         assert_eq!(good.to_string(), "p99.9 <= 5 ms, errors < 0.1 %");
     }

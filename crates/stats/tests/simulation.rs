@@ -266,7 +266,11 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
                     margin: Margin::default(),
                     resolution: 0.0,
                 };
-                differs(unpaired::compare(&question).expect("positive").outcome)
+                differs(
+                    unpaired::compare(&question)
+                        .unwrap_or_else(|error| panic!("{error}"))
+                        .outcome,
+                )
             })
             .count()
     };
@@ -286,7 +290,7 @@ fn runs_that_warn(noise: f64, bias: f64) -> usize {
                 .map(|_| {
                     let mut copy = |shift: f64| Some((13.0 + shift + noise * random.normal()).exp());
                     let rows: Vec<_> = (0..5).map(|_| vec![copy(0.0), copy(bias)]).collect();
-                    let table = Table::new(BaselineCopies::One, 1, &rows).expect("positive");
+                    let table = Table::new(BaselineCopies::One, 1, &rows).unwrap_or_else(|error| panic!("{error}"));
                     let found = family.compare(&Question {
                         table: &table,
                         standing: Standing::Primary,
@@ -350,7 +354,8 @@ fn repeats_that_choose_the_faster_trials_of_one_arm_call_few_differences() {
                                 .collect()
                         })
                         .collect();
-                    let table = Table::new(A_A.copies, ARMS, &rows).expect("positive");
+                    let table = Table::new(A_A.copies, ARMS, &rows)
+                        .unwrap_or_else(|error| panic!("{error}"));
                     let found = compare(&family, &table);
                     found.arms.iter().any(|one| differs(one.outcome))
                 })

@@ -5,6 +5,7 @@ mod plan;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -135,6 +136,7 @@ impl Environment for Lab {
                 .flat_map(|route| route.stops.clone())
                 .collect(),
             seen: 0.0,
+            observed: Arc::default(),
             readings: 0,
             fate: Fate::Good,
         }))
@@ -147,6 +149,8 @@ struct ScriptedBed {
     seen: f64,
     readings: u32,
     fate: Fate,
+    /// Whether the trial that runs is observed.
+    observed: Arc<AtomicBool>,
 }
 
 fn topic(step: &Preparation) -> &str {
@@ -249,8 +253,10 @@ impl Bed for ScriptedBed {
             } else {
                 0.0
             };
+        self.observed.store(false, Ordering::Relaxed);
         Ok(Box::new(ScriptedAgent {
             said: RefCell::new(false),
+            observed: Arc::clone(&self.observed),
             ends: Instant::now() + until_start(plan) + Duration::from_millis(5),
             result: result(plan, self.fate, cost_ns.unwrap_or(10)),
             fate: self.fate,
@@ -280,6 +286,7 @@ impl Bed for ScriptedBed {
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
+        self.observed.store(true, Ordering::Relaxed);
         Ok(Box::new(Nothing))
     }
 
@@ -336,6 +343,7 @@ impl Observation for Nothing {
 
 struct ScriptedAgent {
     said: RefCell<bool>,
+    observed: Arc<AtomicBool>,
     ends: Instant,
     result: LoadResult,
     fate: Fate,
@@ -350,6 +358,10 @@ impl Agent for ScriptedAgent {
             return Ok(None);
         }
         std::thread::park_timeout(wait);
+        // Nor does it end before that on a machine that is too busy to look.
+        if !self.observed.load(Ordering::Relaxed) && self.fate != Fate::AgentFails {
+            return Ok(None);
+        }
         if self.said.replace(true) {
             return Ok(None);
         }
