@@ -294,7 +294,10 @@ fn short_outcome(overhead: &Overhead) -> String {
     match &overhead.outcome {
         Outcome::Undecided {
             more_blocks: Some(more),
-        } => format!("undecided (+{more} blocks)"),
+        } => format!(
+            "undecided (+{})",
+            quantity::counted(u64::from(*more), "block", "blocks")
+        ),
         Outcome::Undecided { more_blocks: None } => "undecided (over 100 blocks)".into(),
         Outcome::None { .. } => "no verdict".into(),
         _ => overhead.outcome_text.clone(),

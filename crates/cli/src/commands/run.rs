@@ -14,7 +14,7 @@ use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::record::RunProgress;
 
 use crate::commands::plan::{ExperimentArgs, ceiling, own_path};
-use crate::commands::verdict::VerdictArgs;
+use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
 use crate::screen::{print, print_raw, say, screen};
@@ -162,6 +162,10 @@ fn tell(args: &Args, outcome: &Outcome) -> anyhow::Result<ExitCode> {
         .any(|cell| !cell.rate_reached);
     if args.require_rate && rate_missed {
         say("an offered rate was not reached (--require-rate)");
+        return Ok(Exit::NoVerdict.into());
+    }
+    if verdict::is_empty(&view) {
+        say("nothing could be measured: no trial was fit");
         return Ok(Exit::NoVerdict.into());
     }
     Ok(args.verdict.exit(&view).into())

@@ -16,11 +16,6 @@ pub struct VerdictArgs {
 impl VerdictArgs {
     /// The exit code, with the reason said where it is not 0.
     pub fn exit(&self, view: &View) -> Exit {
-        let mut cells = view.levels.iter().flat_map(|level| &level.cells);
-        if cells.all(|cell| cell.trials_fit == 0) {
-            say("nothing could be measured: no trial was fit");
-            return Exit::NoVerdict;
-        }
         let assertions = |outcome| {
             view.assertions
                 .iter()
@@ -46,6 +41,12 @@ impl VerdictArgs {
             None => Exit::Done,
         }
     }
+}
+
+/// Whether no trial counts.
+pub fn is_empty(view: &View) -> bool {
+    let mut cells = view.levels.iter().flat_map(|level| &level.cells);
+    cells.all(|cell| cell.trials_fit == 0)
 }
 
 /// Whether a comparison that is to be judged was not.

@@ -253,7 +253,9 @@ impl Bed for ScriptedBed {
             } else {
                 0.0
             };
-        self.observed.store(false, Ordering::Relaxed);
+        // What prepares a trial is not observed.
+        let is_trial = plan.start_at_unix_us.is_some();
+        self.observed.store(!is_trial, Ordering::Relaxed);
         Ok(Box::new(ScriptedAgent {
             said: RefCell::new(false),
             observed: Arc::clone(&self.observed),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use tare_schema::agent::RequestCount;
 
+use super::HandOver;
 use super::choice::Choice;
 use super::counts::Counts;
 use super::sessions::SessionWindow;
@@ -494,13 +495,4 @@ impl Book {
         self.counts.out_of_range += self.tally.out_of_range();
         self.full.push(std::mem::replace(&mut self.tally, fresh));
     }
-}
-
-/// What [`Book::hand_over`] gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandOver {
-    /// Tables that are full.
-    Full,
-    /// The current one too.
-    Everything,
 }

@@ -18,7 +18,7 @@ mod tickets;
 use std::fmt;
 use std::net::SocketAddr;
 
-pub use book::{Book, HandOver};
+pub use book::Book;
 pub use choice::Choice;
 pub use counts::{Counts, Released, Stages, Waits};
 pub use records::Records;
@@ -58,6 +58,15 @@ pub trait Wire {
     fn abort(&mut self, conn: ConnId) {
         self.close(conn);
     }
+}
+
+/// What [`Book::hand_over`] gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandOver {
+    /// Tables that are full.
+    Full,
+    /// The current one too.
+    Everything,
 }
 
 /// The driver of one worker around one client.
