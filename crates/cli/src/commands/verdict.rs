@@ -28,6 +28,10 @@ impl VerdictArgs {
         if !self.require_verdict {
             return Exit::Done;
         }
+        if is_empty(view) {
+            say("undecided: no trial counts (--require-verdict)");
+            return Exit::NoVerdict;
+        }
         let asserted = assertions(AssertionOutcome::Undecided).map(|one| one.text.clone());
         let compared = view.overheads.iter().filter(|one| is_open(one)).map(|one| {
             let (arm, level, metric) = (&one.arm, &one.level, one.metric.label());
