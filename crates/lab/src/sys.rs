@@ -119,19 +119,6 @@ pub(crate) fn ignore_interrupts() {
     }
 }
 
-/// Makes the calling thread run before all that is not real-time, at the lowest of those priorities.
-pub(crate) fn go_first() -> io::Result<()> {
-    // SAFETY: all-zero bytes are valid parameters.
-    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
-    parameters.sched_priority = 1;
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the parameters outlive the call; 0 is the calling thread alone.
-    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// CPU time of a process, all its threads, the ended ones included, in nanoseconds' resolution.
 ///
 /// `None` when there is no such process. (Children that ended are not in it.)

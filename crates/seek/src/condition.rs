@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use tare_schema::plan::Comparison;
 use tare_schema::units::{Period, Share};
 
 /// What can be named, for hints.
-const METRICS: &str = "p50 … p99.99, max, mean, each also as service-p50 … and lateness-p99, rate, errors, error-rate";
+const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …, service-p50 … and lateness-p99, rate, errors, error-rate";
 
 /// A metric held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,8 +36,10 @@ pub enum Metric {
 /// Which latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// From the intended start.
+    /// From the release.
     Latency,
+    /// From the intended start.
+    Response,
     /// From sending.
     Service,
     /// Of our own start.
@@ -54,59 +57,15 @@ pub enum Point {
     Mean,
 }
 
-/// How two numbers are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<`
-    Below,
-    /// `<=`
-    AtMost,
-    /// `>`
-    Above,
-    /// `>=`
-    AtLeast,
-}
-
-impl Comparison {
-    /// Whether a value fulfils it.
-    #[must_use]
-    pub fn holds(self, value: f64, limit: f64) -> bool {
-        match self {
-            Comparison::Below => value < limit,
-            Comparison::AtMost => value <= limit,
-            Comparison::Above => value > limit,
-            Comparison::AtLeast => value >= limit,
-        }
-    }
-
-    /// Whether a larger value can only help.
-    #[must_use]
-    pub fn wants_more(self) -> bool {
-        matches!(self, Comparison::Above | Comparison::AtLeast)
-    }
-}
-
 impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let at = text.find(['<', '>', '≤', '≥', '=']).ok_or_else(|| {
-            "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000".to_owned()
-        })?;
-        let (name, rest) = text.split_at(at);
-        let comparisons = [
-            ("<=", Comparison::AtMost),
-            (">=", Comparison::AtLeast),
-            ("≤", Comparison::AtMost),
-            ("≥", Comparison::AtLeast),
-            ("<", Comparison::Below),
-            (">", Comparison::Above),
-        ];
-        let (comparison, limit) = comparisons
-            .iter()
-            .find_map(|&(sign, comparison)| Some((comparison, rest.strip_prefix(sign)?)))
-            .ok_or("a measured value never equals another: compare with <, <=, > or >=")?;
-        let (name, limit) = (name.trim(), limit.trim());
+        let (name, comparison, limit) =
+            Comparison::split(text).ok_or_else(|| match text.contains('=') {
+                true => "a measured value never equals another: compare with <, <=, > or >=",
+                false => "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000",
+            })?;
         let metric = match name.parse()? {
             // A count or a share: the sign says which.
             Metric::Errors if limit.ends_with('%') => Metric::ErrorRate,
@@ -131,6 +90,7 @@ impl FromStr for Metric {
             _ => {}
         }
         let (of, point) = match name.split_once('-') {
+            Some(("response", point)) => (Of::Response, point),
             Some(("service", point)) => (Of::Service, point),
             Some(("lateness", point)) => (Of::Lateness, point),
             Some(("latency", point)) => (Of::Latency, point),
@@ -192,6 +152,7 @@ impl fmt::Display for Metric {
         };
         f.write_str(match of {
             Of::Latency => "",
+            Of::Response => "response-",
             Of::Service => "service-",
             Of::Lateness => "lateness-",
         })?;
@@ -200,17 +161,6 @@ impl fmt::Display for Metric {
             Point::Max => f.write_str("max"),
             Point::Mean => f.write_str("mean"),
         }
-    }
-}
-
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Comparison::Below => "<",
-            Comparison::AtMost => "<=",
-            Comparison::Above => ">",
-            Comparison::AtLeast => ">=",
-        })
     }
 }
 

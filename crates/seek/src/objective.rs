@@ -247,7 +247,7 @@ fn condition(text: &str) -> Result<Condition, String> {
     let read: Condition = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     match read.metric {
         Metric::Rate => Err("the rate is what is searched for: limit it by --search-to".into()),
-        Metric::Latency(Of::Service | Of::Lateness, _) => Err(format!(
+        Metric::Latency(Of::Response | Of::Service | Of::Lateness, _) => Err(format!(
             "{text:?}: a search limits latencies, or else a queue would not count: write p99 < 5ms"
         )),
         _ if read.comparison.wants_more() => Err(format!(

@@ -17,7 +17,9 @@ const TRIAL: Duration = Duration::from_millis(300);
 const STEP: Duration = Duration::from_micros(250);
 /// Above this, exchanges start noticeably later than asked for.
 const LATENESS_P99_MAX: Duration = Duration::from_micros(100);
-/// What the workers ask for where they cannot have real-time scheduling.
+/// What the workers ask for.
+const FIFO_PRIORITY: i32 = 1;
+/// What they ask for where they cannot have real-time scheduling.
 const NICENESS: i32 = -10;
 /// A loopback round trip takes 10 to 40 µs; more comes from deep sleep states or a busy machine.
 const ROUND_TRIP_P50_MAX: Duration = Duration::from_micros(100);
@@ -59,7 +61,7 @@ pub(crate) fn scheduling() -> Check {
     // A thread of its own: what it is given ends with it.
     let tried = std::thread::spawn(|| {
         let niceness = rustix::process::setpriority_process(None, NICENESS).is_ok();
-        (sys::go_first().is_ok(), niceness)
+        (tare_net::link::go_first(FIFO_PRIORITY).is_ok(), niceness)
     });
     match tried.join() {
         Ok((fifo, niceness)) => scheduled(fifo, niceness),

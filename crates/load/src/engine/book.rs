@@ -426,7 +426,8 @@ impl Book {
         let lateness_ns = released_ns.saturating_sub(intended_ns);
         let latency_ns = ended.arrived_ns.saturating_sub(released_ns);
         let response_ns = ended.arrived_ns.saturating_sub(intended_ns);
-        if bucket_of(latency_ns) == bucket_of(response_ns) {
+        // On time, as ever where starts follow answers: they are one without a look.
+        if lateness_ns == 0 || bucket_of(latency_ns) == bucket_of(response_ns) {
             tally.record_times(times, of(Quantity::Latency, request, class), latency_ns);
         } else {
             tally.record_times(

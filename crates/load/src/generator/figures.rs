@@ -80,6 +80,12 @@ impl Outcome {
         self.sum(|tag| tag.quantity == "response" && tag.class.is_none() && self.is_exchange(tag))
     }
 
+    /// `response` of every exchange, however it ended.
+    #[must_use]
+    pub fn response_by_all(&self) -> Option<Latencies> {
+        self.sum(|tag| tag.quantity == "response" && self.is_exchange(tag))
+    }
+
     /// `service` of the right answers to all requests; `None` when there is none.
     #[must_use]
     pub fn service(&self) -> Option<Latencies> {

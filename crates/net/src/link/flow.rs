@@ -16,6 +16,8 @@ use super::shape::{Fate, Shaper};
 use super::tun::Tun;
 use super::{LinkError, Scheduled, THREADS, sys};
 
+/// In the middle of the low half: above what is not real-time, below the kernel's own threads (50).
+const PRIORITY: i32 = 10;
 /// What a thread that may not be real-time asks for.
 const NICE: i32 = -10;
 
@@ -87,7 +89,7 @@ fn schedule(wanted: Scheduling) -> Scheduled {
     if wanted == Scheduling::Usual {
         return Scheduled::Usual;
     }
-    if sys::go_first().is_ok() {
+    if sys::go_first(PRIORITY).is_ok() {
         return Scheduled::RealTime;
     }
     // On Linux this is the calling thread alone.

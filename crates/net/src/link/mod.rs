@@ -35,6 +35,7 @@ pub use measure::{
 };
 pub use plan::{LinkPlan, Scheduling, WayPlan};
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
+pub use sys::go_first;
 pub use tun::possible;
 pub use windows::widen;
 

@@ -14,8 +14,6 @@ use super::offload::Offload;
 
 /// `SIOCSIFTXQLEN` (linux/sockios.h).
 const SET_QUEUE_LENGTH: libc::c_ulong = 0x8943;
-/// In the middle of the low half: above what is not real-time, below the kernel's own threads (50).
-const PRIORITY: libc::c_int = 10;
 
 /// Makes the opened TUN control file a device of this name, which lasts as long as the file.
 pub(super) fn make_device(file: &File, name: &str, offload: Offload) -> io::Result<()> {
@@ -71,12 +69,15 @@ fn named(name: &str) -> libc::ifreq {
     request
 }
 
-/// Makes the calling thread run before all that is not real-time.
-pub(super) fn go_first() -> io::Result<()> {
+/// Makes the calling thread run under `SCHED_FIFO` with this priority: before all that is not real-time. What it starts is ordinary again.
+///
+/// # Errors
+/// As `sched_setscheduler`: without `CAP_SYS_NICE`, or in a control group without real-time budget.
+pub fn go_first(priority: i32) -> io::Result<()> {
     // SAFETY: all-zero bytes are valid parameters.
     let mut parameters: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
-    parameters.sched_priority = PRIORITY;
-    // SAFETY: the parameters outlive the call; 0 is the calling thread alone. Children begin as usual again.
+    parameters.sched_priority = priority;
+    // SAFETY: the parameters outlive the call; 0 is the calling thread alone.
     check(unsafe {
         libc::sched_setscheduler(
             0,

@@ -148,12 +148,13 @@ impl Clauses {
         at: &str,
         number: GrammaticalNumber,
     ) -> Option<String> {
-        let open = self.open.clauses();
+        let mut open = self.open.clauses().into_iter();
         let subject = format!("{before}{subject}");
         let parts = self.parts(at, number);
         let mut sentences = Vec::new();
         if parts.is_empty() {
-            sentences.extend(open.iter().map(|open| format!("{subject}{at}: {open}.")));
+            // Whose they are is said once.
+            sentences.extend(open.next().map(|open| format!("{subject}{at}: {open}.")));
         } else {
             // A comma parts what already has an "and" in it.
             let joined = match parts.split_last() {
@@ -163,11 +164,8 @@ impl Clauses {
                 _ => list(&parts),
             };
             sentences.push(format!("{subject} {joined}."));
-            let open = open
-                .iter()
-                .map(|open| format!("{}.", at_start_of_metric(open)));
-            sentences.extend(open);
         }
+        sentences.extend(open.map(|open| format!("{}.", at_start_of_metric(&open))));
         if sentences.is_empty() {
             return None;
         }

@@ -1,5 +1,7 @@
 //! What an experiment claims of its own result, `client-sidecar: p99 adds < 2ms at 2000/s`, after validation.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +57,23 @@ pub enum Comparison {
 }
 
 impl Comparison {
+    /// Takes `p99 <= 5ms` apart at its sign; `None`: it has none.
+    #[must_use]
+    pub fn split(text: &str) -> Option<(&str, Comparison, &str)> {
+        let signs = [
+            ("<=", Comparison::AtMost),
+            (">=", Comparison::AtLeast),
+            ("≤", Comparison::AtMost),
+            ("≥", Comparison::AtLeast),
+            ("<", Comparison::Below),
+            (">", Comparison::Above),
+        ];
+        let (left, rest) = text.split_at(text.find(['<', '>', '≤', '≥'])?);
+        signs.into_iter().find_map(|(sign, comparison)| {
+            Some((left.trim(), comparison, rest.strip_prefix(sign)?.trim()))
+        })
+    }
+
     /// Whether a value fulfils it.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
@@ -70,5 +89,16 @@ impl Comparison {
     #[must_use]
     pub fn wants_more(self) -> bool {
         matches!(self, Comparison::Above | Comparison::AtLeast)
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Comparison::Below => "<",
+            Comparison::AtMost => "<=",
+            Comparison::Above => ">",
+            Comparison::AtLeast => ">=",
+        })
     }
 }

@@ -64,15 +64,11 @@ pub(super) fn assertions(
 
 impl Names<'_> {
     fn read(&self, text: &str) -> Result<Assertion, Wrong> {
-        let (claim, rest) = text
-            .find(['<', '>'])
-            .map(|at| text.split_at(at))
-            .ok_or_else(|| {
+        let (claim, comparison, rest) = Comparison::split(text).ok_or_else(|| {
                 format!(
                     "\"{text}\" compares nothing: write `METRIC < LIMIT`, as in `p99 < 5ms` or `server-sidecar: median adds < 1ms at 2000/s`"
                 )
             })?;
-        let (comparison, rest) = comparison(rest);
         let (arm, what) = match claim.split_once(':') {
             Some((arm, what)) => (Some(arm.trim()), what.trim()),
             None => (None, claim.trim()),
@@ -117,21 +113,6 @@ impl Names<'_> {
             _ => Ok(()),
         }
     }
-}
-
-/// The sign at the beginning, and what follows it.
-fn comparison(text: &str) -> (Comparison, &str) {
-    let signs = [
-        ("<=", Comparison::AtMost),
-        (">=", Comparison::AtLeast),
-        ("<", Comparison::Below),
-        (">", Comparison::Above),
-    ];
-    let found = signs
-        .into_iter()
-        .find_map(|(sign, comparison)| Some((comparison, text.strip_prefix(sign)?)));
-    // It was split at one of the signs.
-    found.unwrap_or((Comparison::Below, text))
 }
 
 fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {

@@ -100,6 +100,7 @@ impl Assertion {
             // Neither may fast errors flatter a tail, nor may slow ones stay out of it: both must fulfil it.
             Metric::Latency(kind, point) if wrong > 0 => {
                 let (right, all) = match kind {
+                    Of::Response => (outcome.response(), outcome.response_by_all()),
                     Of::Service => (outcome.service(), outcome.service_of_all()),
                     Of::Latency | Of::Lateness => (outcome.latency(), outcome.latency_by_all()),
                 };
@@ -108,6 +109,7 @@ impl Assertion {
                     of(" with the errors", all, point),
                 ]
             }
+            Metric::Latency(Of::Response, point) => vec![of("", outcome.response(), point)],
             Metric::Latency(Of::Service, point) => vec![of("", outcome.service(), point)],
             Metric::Latency(Of::Latency, point) => vec![of("", outcome.latency(), point)],
         }

@@ -16,7 +16,7 @@ use tare_stats::{Latencies, Quantile, Range};
 
 use super::args::{Args, CurveRates};
 use super::plan::Wanted;
-use super::search::{busiest, latency, ours, over_all, plan_of, rest, try_once};
+use super::search::{busiest, ours, plan_of, rest, try_once};
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 
@@ -177,12 +177,14 @@ fn add(merged: &mut BTreeMap<usize, Merged>, at: usize, outcome: &Outcome) -> an
         return Ok(());
     };
     let result = &outcome.result;
-    one.latency
-        .merge(&latency(outcome)?)
-        .context("cannot merge histograms")?;
-    one.response
-        .merge(&over_all(outcome, "response")?)
-        .context("cannot merge histograms")?;
+    for (all, of_this) in [
+        (&mut one.latency, outcome.latency_by_all()),
+        (&mut one.response, outcome.response_by_all()),
+    ] {
+        if let Some(of_this) = of_this {
+            all.merge(&of_this).context("cannot merge histograms")?;
+        }
+    }
     one.answered += result.answered_in_window.right + result.answered_in_window.errors;
     one.window_ns += result.window_ns;
     one.intended += result.intended;

@@ -19,7 +19,7 @@ use super::plan::Wanted;
 use crate::exit::{Exit, bad_input};
 use crate::screen;
 use probe::{Told, backlog, judge};
-pub use probe::{busiest, latency, ours, over_all, plan_of, rest, try_once};
+pub use probe::{busiest, ours, plan_of, rest, try_once};
 
 /// Tries at most, whatever time is left.
 const PROBES_MAX: usize = 100;

@@ -99,11 +99,12 @@ pub fn judge(
     (outcome, hope): &(Outcome, Hope),
 ) -> anyhow::Result<Told> {
     let result = &outcome.result;
-    let latency = latency(outcome)?;
-    let latency_right = match outcome.latency() {
-        Some(right) => right,
-        None => Latencies::new(Range::default()).context("cannot make a histogram")?,
+    let or_empty = |latencies: Option<Latencies>| match latencies {
+        Some(latencies) => Ok(latencies),
+        None => Latencies::new(Range::default()).context("cannot make a histogram"),
     };
+    let latency = or_empty(outcome.latency_by_all())?;
+    let latency_right = or_empty(outcome.latency())?;
     let answered = result.answered_in_window;
     let per_s = |count: u64| count as f64 * 1e9 / result.window_ns.max(1) as f64;
     let tried = Tried {
@@ -138,19 +139,6 @@ pub fn judge(
         figures: objective.figures(&tried),
         because,
     })
-}
-
-/// Latencies over all outcomes.
-pub fn latency(outcome: &Outcome) -> anyhow::Result<Latencies> {
-    over_all(outcome, "latency")
-}
-
-/// `latency` or `response` over all outcomes; empty when there are none.
-pub fn over_all(outcome: &Outcome, quantity: &str) -> anyhow::Result<Latencies> {
-    match outcome.sum(|tag| tag.request == Some("request") && tag.quantity == quantity) {
-        Some(all) => Ok(all),
-        None => Latencies::new(Range::default()).context("cannot make a histogram"),
-    }
 }
 
 /// Share of a core that the busiest worker used, spinning apart.
