@@ -4,7 +4,7 @@ import { useCallback, useMemo, useState } from "preact/hooks";
 import { sharing, type Layout, type Panel } from "../layout";
 import type { Key } from "../legend";
 import { STATISTICS, timeAxes, timePicture, type Statistic, type TimeAxes } from "../plot/overtime";
-import { percentileAxes, percentilePicture, type Measure, type PercentileAxes } from "../plot/percentiles";
+import { percentileAxes, percentilePicture, TITLES, type Measure, type PercentileAxes } from "../plot/percentiles";
 import { Picture } from "./Picture";
 import { Choice, Section } from "./Section";
 
@@ -20,11 +20,9 @@ export function lineKeys(panel: Panel): Key[] {
 
 const MEASURES: Record<Measure, string> = {
   latency: "Latency: from the moment a request was released until its answer arrived. Waiting for a connection is in it, the generator’s own lateness is not.",
-  response: "Response time: from the moment the request was due until its answer arrived, as felt by this client; the generator’s own lateness is in it.",
+  response: "Response time: from the moment the request was due until its answer arrived, as this client saw it; the generator’s own lateness is in it.",
   service: "Service: from the first byte sent until the answer arrived; what the other side took.",
 };
-
-const TITLES: Record<Measure, string> = { latency: "Latency", response: "Response time", service: "Service time" };
 
 const HOW_CURVES =
   "How to read: each step to the right leaves a tenth of the answers beyond it; lower is faster. Both axes are logarithmic.";
@@ -59,9 +57,9 @@ export function Latency({ layout }: { layout: Layout }): JSX.Element {
   );
   const tools = (
     <Choice
-      legend="Latency"
+      legend="Measure"
       name="measure"
-      options={[{ value: "latency", label: "latency" }, { value: "response", label: "response" }, { value: "service", label: "service" }]}
+      options={[{ value: "latency", label: "latency" }, { value: "response", label: "response time" }, { value: "service", label: "service time" }]}
       value={measure}
       choose={setMeasure}
     />

@@ -103,7 +103,7 @@ export function Requests({ view }: { view: View }): JSX.Element | null {
     <Section
       id="requests"
       title="Requests"
-      lead={`Each kind of request by itself, latency, median over blocks. “${MISSING}”: too few of them. A whole session goes from its start to its end, with its pauses.`}
+      lead={`Latency of each kind of request by itself, median over blocks. “${MISSING}”: too few of them. A whole session goes from its start to its end, with its pauses.`}
       tools={tools}
     >
       <Table label={`Requests, ${level.name}`} class="figures">

@@ -9,6 +9,9 @@ import { STYLE, axisName, axisNameBelow, charactersIn, draw, labelsX, labelsY, r
 /** Which latency is drawn. */
 export type Measure = "latency" | "response" | "service";
 
+/** What a measure is called. */
+export const TITLES: Record<Measure, string> = { latency: "Latency", response: "Response time", service: "Service time" };
+
 interface Point {
   x: number;
   y: number;
@@ -77,7 +80,7 @@ export function percentilePicture(panel: Panel, measure: Measure, axes: Percenti
         (position) => percentileLabel(xTicks.find((item) => item.position === position)?.percentile ?? 0),
       ),
       labelsY(yTicks, tick),
-      axisName(`${measure} latency, ${axes.scale.label} (logarithmic)`, marginLeft),
+      axisName(`${TITLES[measure].toLowerCase()}, ${axes.scale.label} (logarithmic)`, marginLeft),
       axisNameBelow("percentile of answers →"),
       ...lines.flatMap(({ series, points }) => curveMarks(series, points)),
       ...(labelled ? endLabels(lines, axes, height - marginTop - marginBottom, marginRight) : []),
