@@ -406,7 +406,7 @@ export interface CellView {
    */
   latency: CurvePoint[];
   /**
-   * The same for `response`: from the intended start, as felt by this client.
+   * The same for `response`: from the intended start, as this client saw it.
    */
   response: CurvePoint[];
   /**

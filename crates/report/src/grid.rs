@@ -325,7 +325,7 @@ const TIMES: [(Metric, &str); 4] = [
 /// What [`instrument`] shows.
 pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), arrivals released in bursts, trials repeated";
 
-/// Response time (from the intended start, as felt by this client) and service time beside the instrument's own error: lateness, arrivals
+/// Response time (from the intended start, as this client saw it) and service time beside the instrument's own error: lateness, arrivals
 /// that left in bursts, trials that were repeated. A row per cell that was measured.
 pub fn instrument(level: &LevelView) -> Grid {
     let mut header = vec!["arm"];

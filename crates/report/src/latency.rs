@@ -104,7 +104,7 @@ pub struct Quantity {
 pub struct TrialLatency {
     /// `latency`: right answers, and those that never came at their age.
     pub latency: Quantity,
-    /// `response`: the same exchanges from their intended starts, as felt by this client.
+    /// `response`: the same exchanges from their intended starts, as this client saw it.
     pub response: Quantity,
     /// `service`: the same of what was sent.
     pub service: Quantity,

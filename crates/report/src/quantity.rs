@@ -223,6 +223,9 @@ pub fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
+/// Decimals beyond those that an interval warrants, for an end close to 0.
+const MORE_DECIMALS_MAX: usize = 2;
+
 /// The estimate with as many decimals as its interval warrants, the same for all three numbers.
 fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     if !interval.estimate.is_finite() {
@@ -245,7 +248,11 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     };
     let (a, b) = (flip * low / size, flip * high / size);
     let (low, high) = (a.min(b), a.max(b));
-    let half = (high - low) / 2.0;
+    // Of an interval of ratios one side may be far longer: the shorter one says how exact the estimate is.
+    let half = match (estimate - low).min(high - estimate) {
+        shorter if shorter > 0.0 => shorter,
+        _ => (high - low) / 2.0,
+    };
     // One digit of the half width, two when it starts with 1 (and is not 2 but for rounding); never finer than a histogram.
     let lead = if half > 0.0 {
         half / 10f64.powf(half.log10().floor())
@@ -253,7 +260,12 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
         1.0
     };
     let wanted = decimals(half, if lead < 1.95 { 2 } else { 1 });
-    let decimals = wanted.min(decimals(low.abs().max(high.abs()), DIGITS));
+    // What excludes 0 must not look as if it began there, unless it nearly does.
+    let nearest = if low > 0.0 { low } else { high.min(0.0) };
+    let seen = decimals(nearest, 1).min(wanted + MORE_DECIMALS_MAX);
+    let decimals = wanted
+        .min(decimals(low.abs().max(high.abs()), DIGITS))
+        .max(seen);
     let (from, to) = (number(low, decimals), number(high, decimals));
     let between = if low < 0.0 { " to " } else { "–" };
     format!(

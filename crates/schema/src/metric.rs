@@ -22,7 +22,7 @@ pub enum Metric {
     P999,
     /// Maximum of `latency`.
     Max,
-    /// 50th percentile of `response`: from the intended start, as felt by this client.
+    /// 50th percentile of `response`: from the intended start, as this client saw it.
     ResponseMedian,
     /// 99th percentile of `response`.
     ResponseP99,

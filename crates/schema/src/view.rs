@@ -258,7 +258,7 @@ pub struct CellView {
     pub figures: Vec<Figure>,
     /// Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
     pub latency: Vec<CurvePoint>,
-    /// The same for `response`: from the intended start, as felt by this client.
+    /// The same for `response`: from the intended start, as this client saw it.
     pub response: Vec<CurvePoint>,
     /// The same for `service`.
     pub service: Vec<CurvePoint>,

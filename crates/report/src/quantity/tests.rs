@@ -64,6 +64,13 @@ fn a_difference_has_the_decimals_that_its_interval_warrants() {
         "−0.31 ms (−0.34 to −0.28)"
     );
     assert_eq!(ms(10_000.0, -20_000.0, 40_000.0), "+10 µs (−20 to 40)");
+    assert_eq!(
+        ms(4.1e6, 0.2e6, 30.3e6),
+        "+4.1 ms (0.2–30.3)",
+        "it excludes 0"
+    );
+    assert_eq!(ms(0.4e6, -0.1e6, 4.8e6), "+0.4 ms (−0.1 to 4.8)");
+    assert_eq!(ms(-4.1e6, -30.3e6, -0.2e6), "−4.1 ms (−30.3 to −0.2)");
     let wide = difference(Unit::Nanoseconds, &interval(1e6, 1e6, 1e6), Sign::Shown);
     assert_eq!(wide, "+1 ms (1–1)");
 }
