@@ -248,10 +248,12 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     };
     let (a, b) = (flip * low / size, flip * high / size);
     let (low, high) = (a.min(b), a.max(b));
-    // Of an interval of ratios one side may be far longer: the shorter one says how exact the estimate is.
-    let half = match (estimate - low).min(high - estimate) {
-        shorter if shorter > 0.0 => shorter,
-        _ => (high - low) / 2.0,
+    // Of an interval of ratios one side may be far longer: then the other one says how exact the estimate is.
+    let (half, shorter) = ((high - low) / 2.0, (estimate - low).min(high - estimate));
+    let half = if 0.0 < shorter && shorter < half / 2.0 {
+        shorter
+    } else {
+        half
     };
     // One digit of the half width, two when it starts with 1 (and is not 2 but for rounding); never finer than a histogram.
     let lead = if half > 0.0 {
