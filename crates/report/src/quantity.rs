@@ -262,12 +262,14 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
         1.0
     };
     let wanted = decimals(half, if lead < 1.95 { 2 } else { 1 });
+    let warranted = wanted.min(decimals(low.abs().max(high.abs()), DIGITS));
     // What excludes 0 must not look as if it began there, unless it nearly does.
-    let nearest = if low > 0.0 { low } else { high.min(0.0) };
-    let seen = decimals(nearest, 1).min(wanted + MORE_DECIMALS_MAX);
-    let decimals = wanted
-        .min(decimals(low.abs().max(high.abs()), DIGITS))
-        .max(seen);
+    let nearest = if low > 0.0 { low } else { high.min(0.0).abs() };
+    let decimals = if nearest * 10f64.powi(warranted as i32) < 0.5 {
+        decimals(nearest, 1).clamp(warranted, wanted + MORE_DECIMALS_MAX)
+    } else {
+        warranted
+    };
     let (from, to) = (number(low, decimals), number(high, decimals));
     let between = if low < 0.0 { " to " } else { "–" };
     format!(
