@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use base::within;
+use base::{install, within};
 use beds::{COPIES, LIMIT, Rig, builtin, copies, through_relay, through_two};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::{Bed, BedPlan, Environment};
@@ -61,9 +61,7 @@ fn without_root_sidecars_that_make_their_own_traffic_known_take_redirected_traff
         programs.push((proxy, software.unwrap().bin));
     }
     for (name, program) in programs {
-        let copy = copies.path().join(name);
-        std::fs::copy(program, &copy).unwrap();
-        std::fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+        install(&program, &copies.path().join(name));
     }
     let targets = Command::new("cp")
         .args(["--recursive", "--no-preserve=mode"])

@@ -1,12 +1,20 @@
 //! Tests of getting software: alternatives, checksums, messages.
 
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 
 use tare_schema::target::{CargoDef, DebianDef, PipDef};
 
 use super::*;
+
+/// Writes a file that can be run at once. Another process makes it: what is open for writing here, a test beside this one may hand
+/// on to its children, and the kernel runs no file that somebody writes ("Text file busy").
+pub(in crate::fetch) fn write_program(path: &Path, text: &str) {
+    let source = path.with_extension("text");
+    fs::write(&source, text).unwrap();
+    let mut install = std::process::Command::new("install");
+    install.arg("--mode=755").args([&source, path]);
+    assert!(install.status().unwrap().success());
+}
 
 struct Place(tempfile::TempDir);
 
@@ -18,8 +26,7 @@ impl Place {
     /// An executable script in the place.
     fn program(&self, name: &str, script: &str) -> PathBuf {
         let path = self.0.path().join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        write_program(&path, &format!("#!/bin/sh\n{script}\n"));
         path
     }
 

@@ -4,6 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::process::Signal;
@@ -19,6 +20,8 @@ pub(crate) const INSTANCE_MARK: &str = "TARE_INSTANCE";
 
 const PREFIX: &str = "tare-";
 const LOCK: &str = ".lock";
+/// Longest that killed processes are waited for.
+const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 /// A folder that only this user can enter, locked as long as the keeper lives.
 pub(crate) struct PrivateFolder {
@@ -87,8 +90,9 @@ pub(crate) fn sweep(base: &Path) -> Vec<PathBuf> {
 /// Kills what still carries the folder's mark and removes the folder.
 pub(crate) fn clear(path: &Path) -> bool {
     let mark = format!("{KEEPER_MARK}={}", name_of(path));
-    // Killing may race with forking: look again until nothing is left.
-    for _ in 0..20 {
+    // Killing may race with forking, and on a busy machine what was killed takes its time: look again until nothing is left.
+    let until = Instant::now() + GONE_WITHIN;
+    while Instant::now() < until {
         let left: Vec<_> = process::snapshot()
             .into_iter()
             .filter(|p| p.is_alive() && process::has_environment(p.pid, &mark))
@@ -99,7 +103,7 @@ pub(crate) fn clear(path: &Path) -> bool {
         for one in &left {
             process::send_signal(one, Signal::KILL);
         }
-        process::pause(std::time::Duration::from_millis(10));
+        process::pause(Duration::from_millis(10));
     }
     fence::remove_all(path);
     remove_tree(path).is_ok()

@@ -10,10 +10,19 @@ pub mod pods;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Longest wait for anything here, on a machine that has much else to do.
 pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Copies a program, for everybody to run. Another process writes it: what is open for writing here, a test beside this one may
+/// hand on to its children, and the kernel runs no file that somebody writes ("Text file busy").
+pub fn install(program: &Path, copy: &Path) {
+    let mut install = Command::new("install");
+    install.args(["--mode=755"]).args([program, copy]);
+    assert!(install.status().unwrap().success());
+}
 
 /// A folder for private folders that goes with the test.
 pub struct Base(pub PathBuf);
@@ -31,8 +40,7 @@ impl Base {
     pub fn rig(&self) -> PathBuf {
         let copy = self.0.join("lab-rig");
         if !copy.exists() {
-            std::fs::copy(env!("CARGO_BIN_EXE_lab-rig"), &copy).unwrap();
-            std::fs::set_permissions(&copy, Permissions::from_mode(0o755)).unwrap();
+            install(Path::new(env!("CARGO_BIN_EXE_lab-rig")), &copy);
         }
         copy
     }

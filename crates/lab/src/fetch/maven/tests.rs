@@ -1,11 +1,9 @@
 //! Tests of Java archives: what is asked of Maven, what is verified, what is said.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
-
 use tare_schema::target::{StepDef, TargetDef};
 
 use super::*;
+use crate::fetch::tests::write_program;
 
 fn def() -> MavenDef {
     MavenDef {
@@ -35,8 +33,7 @@ fn client(place: &Path, files: &[(&str, &str)]) -> PathBuf {
         writeln!(script, "printf '{text}' > \"$to/{name}\"").unwrap();
     }
     let path = place.join("mvn");
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &script);
     path
 }
 
