@@ -18,7 +18,7 @@ use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::link::{Address, Cluster as Brokers, Settings};
 use tare_lab::cluster::Cluster;
 
-use crate::rig::{finish, stderr, stdout, tare};
+use crate::rig::{finish, stderr, stdout, tare, wait_for};
 
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -144,10 +144,13 @@ impl Bed {
             .split(',')
             .map(|word| word.parse().unwrap())
             .collect();
-        let views = self.json(&["topics", "describe", topic]);
-        let leader = views[0]["partitions"][usize::try_from(partition).unwrap()]["leader"]
-            .as_i64()
-            .unwrap();
+        let place = usize::try_from(partition).unwrap();
+        let leader = || -> Option<i32> {
+            let views = self.json(&["topics", "describe", topic]);
+            let leader = views[0]["partitions"][place]["leader"].as_i64()?;
+            i32::try_from(leader).ok()
+        };
+        let mut led_by = leader();
         let mut brokers = Brokers::connect(bootstrap, Settings::default()).unwrap();
         let record = Record::new(None, Some(&[7; RECORD_BYTES]), &[]);
         let mut batch = Batch::new(0, 1 << 20, record);
@@ -157,7 +160,7 @@ impl Bed {
         );
         batch.seal(Producer::NONE);
         let name = TopicName(StrBytes::from_string(topic.to_owned()));
-        for _ in 0..batches {
+        let mut send = |leader: Option<i32>| {
             let records = Bytes::copy_from_slice(batch.bytes());
             let data = PartitionProduceData::default()
                 .with_index(partition)
@@ -169,12 +172,21 @@ impl Bed {
                 .with_acks(-1)
                 .with_timeout_ms(30_000)
                 .with_topic_data(vec![topic]);
-            let leader = i32::try_from(leader).unwrap();
             let answer = brokers
-                .ask_broker(leader, &request, PRODUCE_NEWEST)
+                .ask_broker(leader?, &request, PRODUCE_NEWEST)
                 .unwrap();
-            let code = answer.responses[0].partition_responses[0].error_code;
-            assert_eq!(code, 0, "{topic:?}", topic = name.as_str());
+            Some(answer.responses[0].partition_responses[0].error_code)
+        };
+        for _ in 0..batches {
+            wait_for(LIMIT, "a batch to be taken", || match send(led_by) {
+                Some(0) => Some(()),
+                // It has no leader, another one, or too few copies: on a slow machine brokers lose each other for a while.
+                None | Some(5 | 6 | 19) => {
+                    led_by = leader();
+                    None
+                }
+                Some(code) => panic!("{topic}: error {code}"),
+            });
         }
     }
 }
