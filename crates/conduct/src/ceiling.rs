@@ -3,20 +3,19 @@
 use std::time::Duration;
 
 use tare_lab::environment::Environment;
-use tare_schema::agent::Sample;
+use tare_schema::agent::{LoadResult, Sample};
 use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
-use tare_schema::record::RoleResult;
 use tare_stats::random::Random;
 
 use crate::beds::{Beds, Stay};
 use crate::clock::now_unix_us;
 use crate::disk::make_folder;
-use crate::event::{Event, Watcher};
+use crate::event::{Event, Listener, Watcher};
 use crate::folder::RunFolder;
 use crate::order::Slot;
 use crate::orders::Worked;
-use crate::trial::{self, Listener, Trial};
+use crate::trial::{self, Task, Trial};
 use crate::{ConductError, refusal};
 
 /// Long enough for several thousand answers of the slowest chain; a figure within a tenth is all that is needed.
@@ -110,18 +109,19 @@ fn carried(
     let logs = folder.path().join("beds");
     let bed = beds.get(plan, &stay, environment, &logs)?;
     let seed = Random::for_purpose(plan.seed, &format!("ceiling of {}", arm.name)).bits();
-    let trial = trial::measure(
+    let task = Task {
         plan,
-        &cell,
-        ((stay.trial, seed), &Worked::default()),
-        bed,
-        &place,
-        &mut Ear(watcher),
-    );
+        cell: &cell,
+        trial: (stay.trial, seed),
+        worked: &Worked::default(),
+        folder: &place,
+    };
+    let mut record = trial::draft(stay.trial);
+    let trial = trial::measure(&task, bed, &mut Ear(watcher), &mut record);
     beds.stop_all(&logs);
     Ok(match trial? {
         Trial::Interrupted => None,
-        Trial::Measured(measured) => measured.load.first().and_then(per_second),
+        Trial::Recorded => record.load.first().and_then(per_second),
     })
 }
 
@@ -137,7 +137,7 @@ fn at_full_speed(cell: &Cell) -> Cell {
     cell
 }
 
-fn per_second(role: &RoleResult) -> Option<f64> {
+fn per_second(role: &LoadResult) -> Option<f64> {
     let right = role.answered_in_window.right as f64;
     (role.window_ns > 0 && right > 0.0).then(|| right * 1e9 / role.window_ns as f64)
 }

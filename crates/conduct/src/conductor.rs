@@ -14,11 +14,12 @@ use tare_stats::random::Random;
 
 use crate::beds::{Beds, Stay};
 use crate::clock::now_unix_us;
-use crate::event::{Enough, Event, Progress, Watcher};
+use crate::error::{Stopped, is_ours};
+use crate::event::{Enough, Event, Listener, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
 use crate::orders::Worked;
-use crate::trial::{self, Listener, Measured, Trial};
+use crate::trial::{self, Task, Trial};
 use crate::{ConductError, ceiling, refusal};
 
 /// Where a run goes and how it was asked for.
@@ -310,7 +311,14 @@ impl<'a> Conductor<'a> {
         let cell = self.cell(slot)?.clone();
         let number = self.records.last().map_or(1, |record| record.trial + 1);
         let path = self.folder.fresh_trial(number)?;
-        let started_unix_us = now_unix_us();
+        let mut record = TrialRecord {
+            block,
+            arm: slot.arm.clone(),
+            level: slot.level.clone(),
+            copy: slot.copy,
+            attempt,
+            ..trial::draft(number)
+        };
         let begun = Instant::now();
         let left = self.left(block, left_in_block, &cell);
         let progress = Progress {
@@ -321,36 +329,14 @@ impl<'a> Conductor<'a> {
             left,
         };
         self.watcher.hear(&Event::TrialStarted(&progress));
-        let measured = match self.measure(&cell, slot, block, number, &path, &progress)? {
+        match self.measure(&cell, slot, &path, &progress, &mut record)? {
             Trial::Interrupted => return Ok(None),
-            Trial::Measured(measured) => *measured,
-        };
+            Trial::Recorded => {}
+        }
         let took = begun.elapsed();
         self.overhead.trials += 1;
         self.overhead.total += took.saturating_sub(load_takes(&cell));
-        let record = TrialRecord {
-            version: tare_schema::FORMAT_VERSION,
-            trial: number,
-            block,
-            arm: slot.arm.clone(),
-            level: slot.level.clone(),
-            copy: slot.copy,
-            attempt,
-            started_unix_us,
-            took_ns: took.as_nanos() as u64,
-            status: measured.status,
-            saturated: measured.saturated,
-            superseded: false,
-            load: measured.load,
-            parts: measured.parts,
-            machine: measured.machine,
-            proofs: measured.proofs,
-            audits: measured.audits,
-            endpoints: measured.endpoints,
-            told: measured.told,
-            events: measured.events,
-            read_back: measured.read_back,
-        };
+        record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
         self.watcher.hear(&Event::TrialDone(&record));
         let status = record.status.clone();
@@ -379,10 +365,9 @@ impl<'a> Conductor<'a> {
         &mut self,
         cell: &Cell,
         slot: &Slot,
-        block: u32,
-        number: u32,
         path: &std::path::Path,
         progress: &Progress<'_>,
+        record: &mut TrialRecord,
     ) -> Result<Trial, ConductError> {
         if self.watcher.interrupted() {
             return Ok(Trial::Interrupted);
@@ -397,23 +382,29 @@ impl<'a> Conductor<'a> {
             arm,
             cell,
             slot,
-            block,
-            trial: number,
+            block: record.block,
+            trial: record.trial,
         };
         let logs = self.folder.path().join("beds");
         let bed = match self.beds.get(&self.plan, &stay, self.environment, &logs) {
             Ok(bed) => bed,
-            Err(error) => return start_failed(&self.proven, slot, error),
+            Err(error) => return start_failed(&self.proven, error, record),
         };
         self.proven.insert(slot.arm.clone());
-        let seed = Random::for_purpose(self.plan.seed, &format!("trial {number}")).bits();
+        let seed = format!("trial {}", record.trial);
+        let seed = Random::for_purpose(self.plan.seed, &seed).bits();
         let mut ear = Ear {
             watcher: self.watcher,
             progress,
         };
-        let worked = Worked::at(&slot.level, &self.records);
-        let of = ((number, seed), &worked);
-        trial::measure(&self.plan, cell, of, bed, path, &mut ear)
+        let task = Task {
+            plan: &self.plan,
+            cell,
+            trial: (record.trial, seed),
+            worked: &Worked::at(&slot.level, &self.records),
+            folder: path,
+        };
+        trial::measure(&task, bed, &mut ear, record)
     }
 
     /// Estimate of the time to the end of the run.
@@ -432,15 +423,14 @@ impl<'a> Conductor<'a> {
 /// A bed that did not come up: the plan's fault the first time, the trial's later.
 fn start_failed(
     proven: &BTreeSet<String>,
-    slot: &Slot,
     error: LabError,
+    record: &mut TrialRecord,
 ) -> Result<Trial, ConductError> {
-    if proven.contains(&slot.arm) && !trial::is_ours(&error) {
-        let failed = Measured::failed(error.to_string(), Vec::new());
-        Ok(Trial::Measured(Box::new(failed)))
-    } else {
-        Err(error.into())
+    if !proven.contains(&record.arm) || is_ours(&error) {
+        return Err(error.into());
     }
+    record.status = Stopped::Lab(error).into_status();
+    Ok(Trial::Recorded)
 }
 
 fn is_of(record: &TrialRecord, slot: &Slot) -> bool {

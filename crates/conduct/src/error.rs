@@ -1,8 +1,10 @@
-//! What can end a run before its plan does.
+//! What can end a run before its plan does, and a trial before its load.
 
 use std::path::{Path, PathBuf};
 
 use tare_lab::LabError;
+use tare_lab::environment::{Bed, Death};
+use tare_schema::record::TrialStatus;
 
 /// Why a run could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -46,5 +48,65 @@ impl ConductError {
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| ConductError::File { what, path, source }
+    }
+}
+
+/// Why a trial does not come to its end.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    /// The user wants to stop: nothing of it is kept.
+    Interrupted,
+    /// A part ended.
+    Died(Death),
+    /// Something else, in words.
+    Failed(String),
+    /// The laboratory says so.
+    Lab(LabError),
+    /// The run itself cannot go on.
+    Run(ConductError),
+}
+
+impl Stopped {
+    /// The status of the trial.
+    pub fn into_status(self) -> TrialStatus {
+        let (reason, log_tail) = match self {
+            Stopped::Interrupted => ("it was interrupted".to_owned(), Vec::new()),
+            Stopped::Died(death) => (
+                format!("{} ended during the trial: {}", death.instance, death.how),
+                death.log_tail,
+            ),
+            Stopped::Failed(reason) => (reason, Vec::new()),
+            Stopped::Lab(error) => (error.to_string(), Vec::new()),
+            Stopped::Run(error) => (error.to_string(), Vec::new()),
+        };
+        TrialStatus::Failed { reason, log_tail }
+    }
+}
+
+impl From<LabError> for Stopped {
+    fn from(error: LabError) -> Self {
+        Stopped::Lab(error)
+    }
+}
+
+impl From<ConductError> for Stopped {
+    fn from(error: ConductError) -> Self {
+        Stopped::Run(error)
+    }
+}
+
+/// Whether an error is the laboratory's own and not a part's: no later trial would fare better.
+pub(crate) fn is_ours(error: &LabError) -> bool {
+    matches!(
+        error,
+        LabError::KeeperDied { .. } | LabError::Keeper(_) | LabError::Io { .. }
+    )
+}
+
+/// That no part has ended.
+pub(crate) fn alive(bed: &mut dyn Bed) -> Result<(), Stopped> {
+    match bed.deaths().into_iter().next() {
+        Some(death) => Err(Stopped::Died(death)),
+        None => Ok(()),
     }
 }

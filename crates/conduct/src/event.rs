@@ -65,6 +65,12 @@ pub enum Enough {
     Yes(String),
 }
 
+/// Follows one trial.
+pub(crate) trait Listener {
+    fn sample(&mut self, role: &str, sample: &Sample);
+    fn interrupted(&self) -> bool;
+}
+
 /// Whoever watches a run.
 pub trait Watcher {
     /// Hears what happened; must not block for long.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::{Bed, InstanceCounters};
 use tare_schema::plan::{Audit, Cell, Plan};
-use tare_schema::record::{Audited, Proof};
+use tare_schema::record::{Audited, Proof, TrialRecord};
 
-use crate::traffic::Sent;
-use crate::trial::is_ours;
+use crate::error::is_ours;
+use crate::traffic::{self, Sent};
 use crate::{clock, proof};
 
 /// How long calls that nobody waits for may take to be made after the last answer.
@@ -18,31 +18,22 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// So much of an audit's answer is kept.
 const WORDS_MAX: usize = 2000;
 
-/// What was found after a trial.
-pub(crate) struct Evidence {
-    pub after: Vec<InstanceCounters>,
-    pub proofs: Vec<Proof>,
-    pub audits: Vec<Audited>,
-}
-
-/// Reads the counters again and holds them against what was sent, then asks what the workload wants asked.
+/// Reads the counters again and holds them against what was sent, then asks what the workload wants asked. The counters are
+/// given back.
 pub(crate) fn gather(
     plan: &Plan,
     cell: &Cell,
-    sent: &[Sent],
     before: &[InstanceCounters],
     bed: &mut dyn Bed,
-) -> Result<Evidence, LabError> {
-    let (after, proofs) = settled(plan, cell, sent, before, bed)?;
-    let mut audits = Vec::new();
+    record: &mut TrialRecord,
+) -> Result<Vec<InstanceCounters>, LabError> {
+    let sent = traffic::sent(cell, &record.load);
+    let (after, proofs) = settled(plan, cell, &sent, before, bed)?;
+    record.proofs = proofs;
     for audit in &cell.audit {
-        audits.push(audited(audit, bed)?);
+        record.audits.push(audited(audit, bed)?);
     }
-    Ok(Evidence {
-        after,
-        proofs,
-        audits,
-    })
+    Ok(after)
 }
 
 /// Counters and proofs. Where calls follow from requests, some may follow the answers: what does not hold at once is looked at

@@ -3,6 +3,7 @@
 //! The name of a target or a protocol never decides anything here; all that is known of the
 //! laboratory is the blocking [`tare_lab::environment::Environment`].
 
+mod agents;
 mod beds;
 mod ceiling;
 mod clock;
@@ -25,6 +26,7 @@ mod status;
 mod told;
 pub mod traffic;
 mod trial;
+mod window;
 
 pub use beds::bed_plan;
 pub use conductor::{Options, Outcome, resume, run};

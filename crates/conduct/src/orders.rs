@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tare_schema::agent::LoadResult;
 use tare_schema::load::{Cores, Deal, Endpoint, LoadPlan, LoadSpec, Reach};
 use tare_schema::plan::{Cell, Placement, RoleLoad};
-use tare_schema::record::{RoleResult, TrialRecord};
+use tare_schema::record::TrialRecord;
 
 /// What agents of a run took for an exchange so far, by role; those of a level before those of others.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +36,7 @@ fn most<'a>(records: impl Iterator<Item = &'a TrialRecord>) -> BTreeMap<String, 
 }
 
 /// CPU of the workers for an exchange, what they spun apart.
-fn cost_ns(role: &RoleResult) -> Option<u64> {
+fn cost_ns(role: &LoadResult) -> Option<u64> {
     let ours = &role.instrument;
     let cpu_ns: u64 = ours.worker_cpu_ns.iter().sum();
     let spun_ns: u64 = ours.worker_spun_ns.iter().sum();

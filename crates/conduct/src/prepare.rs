@@ -2,29 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use tare_lab::LabError;
 use tare_lab::environment::Bed;
 use tare_schema::agent::{AgentMessage, LoadResult};
 use tare_schema::def::PrepareWhen;
 use tare_schema::load::{Cores, LoadPlan, LoadSpec, Reach, Stop};
 use tare_schema::plan::{Cell, Preparation};
 
-use crate::trial::Listener;
+use crate::error::Stopped;
+use crate::event::Listener;
 
 /// Longest that a topic may take to be filled.
 const FILL_WITHIN: Duration = Duration::from_secs(600);
 /// Longest wait for one message; short, so that an interruption is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// How the steps went.
-pub(crate) enum Prepared {
-    /// All are taken.
-    Ready,
-    /// The user wants to stop.
-    Interrupted,
-    /// One could not be taken, in words.
-    Failed(String),
-}
 
 /// Takes the steps of a trial. Those that a test bed needs only once are noted in `taken`.
 pub(crate) fn steps(
@@ -32,7 +22,7 @@ pub(crate) fn steps(
     (trial, seed): (u32, u64),
     (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
     listener: &dyn Listener,
-) -> Result<Prepared, LabError> {
+) -> Result<(), Stopped> {
     for step in &cell.prepare {
         let once = step.when() == PrepareWhen::Start;
         if once && taken.contains(step) {
@@ -41,16 +31,13 @@ pub(crate) fn steps(
         let own = step.of_trial(trial);
         bed.prepare(&own)?;
         if let Some(load) = own.fill() {
-            match fill(cell, (own.step(), load), seed, bed, listener)? {
-                Prepared::Ready => {}
-                ended => return Ok(ended),
-            }
+            fill(cell, (own.step(), load), seed, bed, listener)?;
         }
         if once {
             taken.push(step.clone());
         }
     }
-    Ok(Prepared::Ready)
+    Ok(())
 }
 
 /// Takes back what was made for one trial alone.
@@ -70,9 +57,9 @@ fn fill(
     seed: u64,
     bed: &mut dyn Bed,
     listener: &dyn Listener,
-) -> Result<Prepared, LabError> {
+) -> Result<(), Stopped> {
     let Some(role) = cell.load.first() else {
-        return Ok(Prepared::Failed(format!(
+        return Err(Stopped::Failed(format!(
             "no role can take the step `{step}`"
         )));
     };
@@ -91,32 +78,32 @@ fn fill(
     let give_up = Instant::now() + FILL_WITHIN;
     let result = loop {
         if listener.interrupted() {
-            return Ok(Prepared::Interrupted);
+            return Err(Stopped::Interrupted);
         }
         if Instant::now() > give_up {
             let within = FILL_WITHIN.as_secs();
-            return Ok(Prepared::Failed(format!(
+            return Err(Stopped::Failed(format!(
                 "the step `{step}` was not done within {within} s: ask for fewer records"
             )));
         }
         match agent.next(PATIENCE)? {
             Some(AgentMessage::Result(result)) => break result,
             Some(AgentMessage::Failed { error }) => {
-                return Ok(Prepared::Failed(format!("the step `{step}`: {error}")));
+                return Err(Stopped::Failed(format!("the step `{step}`: {error}")));
             }
             _ => {}
         }
     };
-    Ok(judged(step, load, &result))
+    judged(step, load, &result)
 }
 
-fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Prepared {
+fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Result<(), Stopped> {
     let wanted = match load.stop {
         Stop::Count { exchanges } => exchanges,
         Stop::Duration { .. } | Stop::Interrupted => result.intended,
     };
     if result.right == wanted {
-        return Prepared::Ready;
+        return Ok(());
     }
     let wrong = result.outcomes.iter().filter(|one| one.class != "right");
     let worst = wrong.max_by_key(|one| one.count).map_or_else(
@@ -127,7 +114,7 @@ fn judged(step: &str, load: &LoadSpec, result: &LoadResult) -> Prepared {
         },
     );
     let right = result.right;
-    Prepared::Failed(format!(
+    Err(Stopped::Failed(format!(
         "the step `{step}` wrote {right} of {wanted} records: {worst}"
-    ))
+    )))
 }

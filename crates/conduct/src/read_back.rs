@@ -4,27 +4,35 @@ use tare_lab::LabError;
 use tare_lab::environment::Bed;
 use tare_schema::agent::Acknowledged;
 use tare_schema::plan::{Cell, Promise, ReadBackPlan};
-use tare_schema::record::{ReadBackRecord, TrialStatus};
+use tare_schema::record::{ReadBackRecord, TrialRecord};
 
-use crate::trial::{self, Measured};
+use crate::error::is_ours;
 
-/// Reads back what a cell wants read back. Without a record there are words why not.
+/// Reads back what a cell wants read back, into the record; what is wrong with it is given back in words.
 ///
 /// # Errors
 /// When the laboratory itself cannot go on.
 pub(crate) fn read(
     cell: &Cell,
     (trial, seed): (u32, u64),
-    acknowledged: &[Acknowledged],
     bed: &mut dyn Bed,
-) -> Result<Option<Result<ReadBackRecord, String>>, LabError> {
+    record: &mut TrialRecord,
+) -> Result<Vec<String>, LabError> {
     let Some(plan) = &cell.read_back else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    match bed.read_back(&plan.topic.of_trial(trial), seed, acknowledged) {
-        Ok(found) => Ok(Some(Ok(judged(plan, found)))),
-        Err(error) if trial::is_ours(&error) => Err(error),
-        Err(error) => Ok(Some(Err(error.to_string()))),
+    let acknowledged = record.load.iter().flat_map(|result| &result.acknowledged);
+    let acknowledged: Vec<Acknowledged> = acknowledged.cloned().collect();
+    match bed.read_back(&plan.topic.of_trial(trial), seed, &acknowledged) {
+        Ok(found) => {
+            let found = judged(plan, found);
+            let broken = found.broken.clone();
+            record.read_back = Some(found);
+            Ok(broken)
+        }
+        Err(error) if is_ours(&error) => Err(error),
+        // What cannot be read back is not proven.
+        Err(error) => Ok(vec![error.to_string()]),
     }
 }
 
@@ -56,29 +64,6 @@ fn judged(plan: &ReadBackPlan, mut found: ReadBackRecord) -> ReadBackRecord {
     }
     found.broken = broken;
     found
-}
-
-/// Lays what was found into what was measured: a promise that was broken makes it invalid.
-pub(crate) fn lay(measured: &mut Measured, found: Option<Result<ReadBackRecord, String>>) {
-    let wrong = match found {
-        None => return,
-        Some(Ok(found)) => {
-            let broken = found.broken.clone();
-            measured.read_back = Some(found);
-            broken
-        }
-        Some(Err(why)) => vec![why],
-    };
-    if wrong.is_empty() {
-        return;
-    }
-    match &mut measured.status {
-        TrialStatus::Failed { .. } => {}
-        TrialStatus::Invalid { reasons } => reasons.extend(wrong),
-        TrialStatus::Fit | TrialStatus::Unfit { .. } => {
-            measured.status = TrialStatus::Invalid { reasons: wrong };
-        }
-    }
 }
 
 #[cfg(test)]
@@ -127,19 +112,6 @@ mod tests {
         assert!(
             broken(&plan(&[]), 3, 2).is_empty(),
             "acks=1 promises nothing"
-        );
-
-        let mut measured = Measured::failed("x".into(), Vec::new());
-        measured.status = TrialStatus::Fit;
-        lay(&mut measured, Some(Ok(judged(&both, found(0, 0)))));
-        assert!(measured.status.is_fit() && measured.read_back.is_some());
-        lay(&mut measured, Some(Ok(judged(&both, found(1, 0)))));
-        assert!(matches!(measured.status, TrialStatus::Invalid { .. }));
-        measured.status = TrialStatus::Fit;
-        lay(&mut measured, Some(Err("it cannot be read".into())));
-        assert!(
-            !measured.status.is_fit(),
-            "what cannot be read back is not proven"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::RequestCount;
+use tare_schema::agent::{LoadResult, RequestCount};
 use tare_schema::plan::Cell;
 
 /// What the agents sent over one edge, from first to last byte.
@@ -20,6 +20,25 @@ pub struct Sent {
     pub connections: u64,
     /// Request bytes.
     pub bytes: u64,
+}
+
+/// What all agents of a cell sent.
+pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<Sent> {
+    let roles = || cell.load.iter();
+    results
+        .iter()
+        .filter_map(|result| {
+            let role = roles().find(|role| role.role == result.role)?;
+            Some(Sent {
+                edge: role.edge.clone(),
+                role: result.role.clone(),
+                requests: result.requests_sent_total,
+                by_request: result.by_request.clone(),
+                connections: result.connections.opened,
+                bytes: result.bytes_sent,
+            })
+        })
+        .collect()
 }
 
 /// What must have passed over an edge.

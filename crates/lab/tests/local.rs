@@ -18,6 +18,7 @@ use tare_lab::LabError;
 use tare_lab::environment::{Bed, Environment};
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::Local;
+use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::AgentMessage;
 use tare_schema::load::LoadPlan;
 use tare_schema::topology::Interception;
@@ -216,7 +217,10 @@ fn an_agent_reports_over_its_socket_until_it_has_ended() {
     let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
     assert!(matches!(
         messages[0],
-        AgentMessage::Hello { version: 1, .. }
+        AgentMessage::Hello {
+            version: FORMAT_VERSION,
+            ..
+        }
     ));
     assert!(matches!(
         messages[1],
@@ -369,7 +373,7 @@ fn echo(bed: &dyn Bed) -> String {
 
 fn load(role: &str) -> LoadPlan {
     serde_json::from_value(json!({
-        "version": 1, "role": role, "start_at_unix_us": null, "seed": 1,
+        "version": FORMAT_VERSION, "role": role, "start_at_unix_us": null, "seed": 1,
         "endpoint": {"addresses": ["127.0.0.1:1"], "host": "server"},
         "load": {
             "pacing": {"model": "max"}, "stop": {"stop": "interrupted"}, "warmup_ns": 0,

@@ -30,7 +30,7 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let response = merged.and_then(|m| m.response.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
     let tries = trials.tries.get(name).copied().unwrap_or_default();
-    let roles = |count: fn(&tare_schema::record::RoleResult) -> u64| -> u64 {
+    let roles = |count: fn(&tare_schema::agent::LoadResult) -> u64| -> u64 {
         records.iter().flat_map(|r| &r.load).map(count).sum()
     };
     CellView {

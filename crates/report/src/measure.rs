@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{Answered, RecordFlow, RecordWay};
+use tare_schema::agent::{LoadResult, RecordFlow, RecordWay};
 use tare_schema::metric::Metric;
-use tare_schema::record::{PartUsage, RoleResult, TrialRecord};
+use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::TimePoint;
 use tare_stats::Latencies;
 
@@ -166,23 +166,11 @@ fn observed(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     amounts.sum()
 }
 
-/// What a role's window answered, by arrival. Records from before that was counted have only the answers to what was intended
-/// in the window: the nearest there is.
-fn answered(role: &RoleResult) -> Answered {
-    if role.answered_in_window == Answered::default() && role.right > 0 {
-        return Answered {
-            right: role.right,
-            errors: role.errors,
-        };
-    }
-    role.answered_in_window
-}
-
 /// What a role's window achieved: records that were read, where an exchange brings many of them, else right answers.
-fn done(role: &RoleResult) -> u64 {
-    match &role.records {
+fn done(role: &LoadResult) -> u64 {
+    match &role.flow {
         Some(flow) => flow.count,
-        None => answered(role).right,
+        None => role.answered_in_window.right,
     }
 }
 
@@ -205,7 +193,7 @@ fn flow(
     amount: fn(&RecordFlow) -> Option<u64>,
 ) -> Option<f64> {
     let flows = record.load.iter().filter_map(|role| {
-        let flow = role.records.as_ref().filter(|flow| flow.way == way)?;
+        let flow = role.flow.as_ref().filter(|flow| flow.way == way)?;
         Some((flow, role.window_ns))
     });
     let mut flows = flows.peekable();
@@ -231,12 +219,12 @@ pub fn offered(record: &TrialRecord) -> Option<f64> {
 /// ended or ended only in the drain were not.
 pub fn carried(record: &TrialRecord) -> Option<f64> {
     per_second(record, |role| {
-        let answered = answered(role);
+        let answered = role.answered_in_window;
         answered.right + answered.errors
     })
 }
 
-fn per_second(record: &TrialRecord, count: fn(&RoleResult) -> u64) -> Option<f64> {
+fn per_second(record: &TrialRecord, count: fn(&LoadResult) -> u64) -> Option<f64> {
     record
         .load
         .iter()

@@ -46,11 +46,11 @@ pub enum ReadError {
         /// Arm, level, block and copy, in words.
         slot: String,
     },
-    /// It was written by a newer Tare.
+    /// It was written by a Tare of another format.
     #[error(
-        "{path} has format version {found}, this tare reads up to {FORMAT_VERSION}: use the tare that wrote it, or a newer one"
+        "{path} has format version {found}, this tare reads version {FORMAT_VERSION}: use the tare that wrote it, or measure again"
     )]
-    Newer {
+    Version {
         /// The file.
         path: PathBuf,
         /// Its version.
@@ -108,7 +108,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     let path = folder.join("plan.json");
     let plan = match json::<Plan>(&path) {
         Ok(plan) => plan,
-        Err(Broken::Newer(found)) => return Err(ReadError::Newer { path, found }),
+        Err(Broken::Version(found)) => return Err(ReadError::Version { path, found }),
         Err(Broken::Because(why)) => return Err(ReadError::Plan { path, why }),
     };
     if let Some(why) = too_large(&plan) {
@@ -219,9 +219,9 @@ fn trial_folders(folder: &Path, skipped: &mut Vec<String>) -> BTreeMap<String, P
 fn keep<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, Broken>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
-        Err(Broken::Newer(found)) => {
+        Err(Broken::Version(found)) => {
             skipped.push(format!(
-                "{name}: written by a newer Tare (format version {found})"
+                "{name}: written by a Tare of another format (version {found}, this one reads {FORMAT_VERSION})"
             ));
             None
         }
@@ -233,7 +233,7 @@ fn keep<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, Broken>) -> Op
 }
 
 enum Broken {
-    Newer(u64),
+    Version(u64),
     Because(String),
 }
 
@@ -251,10 +251,10 @@ fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Broken> {
 fn sized<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T, u64), Broken> {
     let because = |error: &dyn std::fmt::Display| Broken::Because(error.to_string());
     let text = read_regular(path, bytes_max).map_err(|error| because(&error))?;
-    // Before the shape, so that a newer file is called newer and not broken.
+    // Before the shape, so that a file of another format is called that and not broken.
     let said: Versioned = serde_json::from_slice(&text).map_err(|error| because(&error))?;
     match said.version {
-        Some(found) if found > u64::from(FORMAT_VERSION) => return Err(Broken::Newer(found)),
+        Some(found) if found != u64::from(FORMAT_VERSION) => return Err(Broken::Version(found)),
         _ => {}
     }
     let value = serde_json::from_slice(&text).map_err(|error| because(&error))?;

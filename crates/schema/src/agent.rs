@@ -122,6 +122,8 @@ pub struct LoadResult {
     pub window_start_unix_us: u64,
     /// Length of the window as it was.
     pub window_ns: u64,
+    /// Rate asked for; `None` where there is none: a closed loop, full speed, sessions (their rate is none of requests).
+    pub offered_per_s: Option<f64>,
     /// Exchanges intended in the window.
     pub intended: u64,
     /// Of those, released by our loop before the drain ended.
@@ -145,9 +147,12 @@ pub struct LoadResult {
     /// Sessions, if the load was one of sessions: what is counted above are then the requests within them.
     #[serde(default)]
     pub sessions: Option<SessionCounts>,
-    /// Records, if its exchanges carry many.
+    /// Records that were read, if its exchanges carry many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordCounts>,
+    /// Records that were written or read in the window, where exchanges are about records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<RecordFlow>,
     /// Counts per request and outcome.
     pub outcomes: Vec<OutcomeCount>,
     /// Faults of connections that no exchange is blamed with (bytes nobody asked for); `request` is empty.

@@ -37,4 +37,4 @@ pub mod view;
 pub mod yaml;
 
 /// Version of every file and message shape in this crate; raised when a reader must change.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;

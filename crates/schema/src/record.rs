@@ -9,10 +9,7 @@ mod event;
 
 pub use event::{EventRecord, ReadBackRecord};
 
-use crate::agent::{
-    Answered, ConnectionCounts, Ended, Instrument, OutcomeCount, RecordFlow, RequestCount,
-    SessionCounts, WaitCount,
-};
+use crate::agent::LoadResult;
 use crate::calibration::Calibration;
 use crate::load::Endpoint;
 
@@ -43,8 +40,8 @@ pub struct TrialRecord {
     pub saturated: bool,
     /// Set when a resumed run measured this trial's block again.
     pub superseded: bool,
-    /// What each agent measured; empty when it could not.
-    pub load: Vec<RoleResult>,
+    /// The whole result of each agent but its histograms, which lie in files; empty when it could not measure.
+    pub load: Vec<LoadResult>,
     /// What each instance consumed within the window.
     pub parts: Vec<PartUsage>,
     /// What the machine as a whole did within the window.
@@ -125,65 +122,6 @@ impl TrialStatus {
     pub fn is_fit(&self) -> bool {
         matches!(self, TrialStatus::Fit)
     }
-}
-
-/// [`crate::agent::LoadResult`] without its histograms, which lie in files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RoleResult {
-    /// Role.
-    pub role: String,
-    /// How the load ended.
-    pub ended: Ended,
-    /// Start of the window, µs since the epoch.
-    pub window_start_unix_us: u64,
-    /// Length of the window.
-    pub window_ns: u64,
-    /// Rate asked for, if the pacing has one.
-    pub offered_per_s: Option<f64>,
-    /// Exchanges intended in the window.
-    pub intended: u64,
-    /// Of those, released.
-    pub released: u64,
-    /// Of those, sent.
-    pub sent: u64,
-    /// Of those, answered rightly.
-    pub right: u64,
-    /// Of those, answered wrongly, refused or cut off.
-    pub errors: u64,
-    /// Of those, unanswered when the drain ended.
-    pub unfinished: u64,
-    /// Answers that arrived in the window, whenever their exchange was intended; all zero in records from before it was
-    /// counted.
-    #[serde(default)]
-    pub answered_in_window: Answered,
-    /// Records that were written or read in the window, where exchanges are about records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub records: Option<RecordFlow>,
-    /// Arrivals that found the queue full.
-    pub overflow: u64,
-    /// Counts per request and outcome.
-    pub outcomes: Vec<OutcomeCount>,
-    /// Requests written over the whole life of the load.
-    pub requests_sent_total: u64,
-    /// The same by name of the request; empty in records from before it was counted.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub by_request: BTreeMap<String, RequestCount>,
-    /// Sessions, where the load plays some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<SessionCounts>,
-    /// Connections over the whole life of the load.
-    pub connections: ConnectionCounts,
-    /// What the protocol counted of its own over the whole life of the load: batches sent again, …
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub protocol_counts: BTreeMap<String, u64>,
-    /// Request bytes written.
-    pub bytes_sent: u64,
-    /// Answer bytes read.
-    pub bytes_received: u64,
-    /// Waits by cause.
-    pub waits: Vec<WaitCount>,
-    /// Our own error and cost.
-    pub instrument: Instrument,
 }
 
 /// What one instance (with all its processes) consumed within the window. `None`: not to be had here.

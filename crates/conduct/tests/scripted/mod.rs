@@ -16,6 +16,7 @@ use tare_lab::environment::{
     Agent, Answer, Bed, BedPlan, Death, Disturbance, Environment, Inhabitant, InstanceCounters,
     Observation, Reading,
 };
+use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
     Acknowledged, AgentMessage, Answered, ConnectionCounts, Ended, Instrument, LoadResult, Spread,
 };
@@ -106,7 +107,7 @@ impl Environment for Lab {
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
         Ok(EnvironmentRecord {
-            version: 1,
+            version: FORMAT_VERSION,
             tare: "0".into(),
             environment: "scripted".into(),
             addressing: "none".into(),
@@ -393,7 +394,7 @@ fn until_start(plan: &LoadPlan) -> Duration {
 fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
     let right = if fate == Fate::AllWrong { 0 } else { REQUESTS };
     LoadResult {
-        version: 1,
+        version: FORMAT_VERSION,
         role: plan.role.clone(),
         ended: if fate == Fate::BrokeOff {
             Ended::BrokeOff
@@ -403,6 +404,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         broke_off: (fate == Fate::BrokeOff).then(|| "the group is gone".into()),
         window_start_unix_us: 1,
         window_ns: WINDOW_NS,
+        offered_per_s: None,
         intended: REQUESTS,
         released: REQUESTS,
         sent: REQUESTS,
@@ -417,6 +419,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         overflow: 0,
         sessions: None,
         records: None,
+        flow: None,
         outcomes: Vec::new(),
         connection_faults: Vec::new(),
         requests_sent_total: REQUESTS,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tare_schema::FORMAT_VERSION;
 use tare_schema::load::{
     Body, ClientSpec, ConnectionRules, Expect, ExpectBody, ExpectStatus, LoadSpec, Pacing,
     RequestSpec, Sched, Spin, Stop, Transport,
@@ -93,7 +94,7 @@ pub fn plan() -> Plan {
 /// A plan with everything but arms and cells, read from JSON so that new fields fail in one place.
 fn sample_plan() -> Plan {
     Plan {
-        version: 1,
+        version: FORMAT_VERSION,
         experiment: "test".into(),
         question: "?".into(),
         file: "test.yaml".into(),

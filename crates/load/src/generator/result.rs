@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
-    Ended, Fault, Instrument, LoadResult, OutcomeCount, RequestCount, SessionCounts, Spread,
-    TlsCount, WaitCount,
+    Ended, Fault, Instrument, LoadResult, OutcomeCount, RecordFlow, RecordWay, RequestCount,
+    SessionCounts, Spread, TlsCount, WaitCount,
 };
-use tare_schema::load::LoadPlan;
 use tare_schema::load::session::SESSION_NAME;
+use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_stats::Latencies;
 
 use super::{LoadError, Outcome, Start, figures};
@@ -49,7 +49,7 @@ pub(crate) fn assemble(
             .map_err(|error| LoadError::Histograms(error.to_string()))
     };
     let exchanges = *counts.exchanges_of_window();
-    let result = LoadResult {
+    let mut result = LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
         ended: match (&broke_off, interrupted) {
@@ -60,6 +60,7 @@ pub(crate) fn assemble(
         broke_off,
         window_start_unix_us: (start.unix_ns + (window_start_ns - start.monotonic_ns)) / 1000,
         window_ns: window_end_ns.saturating_sub(window_start_ns),
+        offered_per_s: None,
         intended: exchanges.intended,
         released: exchanges.released,
         sent: exchanges.sent,
@@ -80,6 +81,7 @@ pub(crate) fn assemble(
         records: Some(counts.records)
             .filter(|records| records.are_told)
             .map(|records| records.counts),
+        flow: None,
         connections: counts.connections,
         protocol_counts: protocol_counts(gathered),
         acknowledged: gathered
@@ -95,6 +97,11 @@ pub(crate) fn assemble(
         latency_hlog: log(Log::Latency)?,
         lateness_hlog: log(Log::Lateness)?,
     };
+    result.offered_per_s = match result.sessions {
+        Some(_) => None,
+        None => (plan.load.pacing).offered_per_s(result.intended, result.window_ns),
+    };
+    result.flow = flow(&plan.load.client, &result);
     debug_assert!(
         window_start_ns != NEVER,
         "the start is fixed before anything is gathered"
@@ -106,6 +113,32 @@ pub(crate) fn assemble(
         .map(|(series, latencies)| (gathered.names.tag(series), latencies.clone()))
         .collect();
     Ok(Outcome { result, totals })
+}
+
+/// The records of the window; `None` for a client whose exchanges are not about records.
+fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
+    if let Some(records) = result.records {
+        return Some(RecordFlow {
+            way: RecordWay::Read,
+            count: records.in_window,
+            bytes: Some(records.bytes_in_window),
+            negative_ages: Some(records.negative_ages),
+        });
+    }
+    matches!(client, ClientSpec::KafkaProduce { .. }).then(|| RecordFlow {
+        way: RecordWay::Written,
+        count: result.answered_in_window.right,
+        bytes: written_bytes(result),
+        negative_ages: None,
+    })
+}
+
+/// Bytes of what was written in the window: its share of all, which is exact where payloads are alike.
+fn written_bytes(result: &LoadResult) -> Option<u64> {
+    let all: u64 = result.by_request.values().map(|one| one.right).sum();
+    let bytes = *result.protocol_counts.get("payload-bytes")?;
+    let share = result.answered_in_window.right as f64 / all as f64;
+    (all > 0).then(|| (bytes as f64 * share).round() as u64)
 }
 
 fn has_sessions(gathered: &Gathered) -> bool {

@@ -2,11 +2,12 @@
 
 mod rule;
 
+use tare_schema::agent::LoadResult;
 use tare_schema::agent::{Fault, RecordWay};
 use tare_schema::load::Pacing;
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
-use tare_schema::record::{RoleResult, TrialRecord};
+use tare_schema::record::TrialRecord;
 use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, View};
 use tare_stats::distribution::{f_quantile, student_quantile};
 use tare_stats::outcome::BLOCKS_MIN;
@@ -40,8 +41,8 @@ pub fn of_cell(plan: &Plan, cell: &CellName, records: &[&TrialRecord]) -> Failed
     }
 }
 
-fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a RoleResult> + use<'a> {
-    let roles: Vec<&RoleResult> = records.iter().flat_map(|record| &record.load).collect();
+fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a LoadResult> + use<'a> {
+    let roles: Vec<&LoadResult> = records.iter().flat_map(|record| &record.load).collect();
     roles.into_iter()
 }
 
@@ -73,8 +74,8 @@ fn pace(plan: &Plan, (arm, level): &CellName) -> Pace {
 
 /// A producer's exchanges are records; a consumer's fetches bring many.
 fn what(records: &[&TrialRecord]) -> &'static str {
-    let written = |role: &RoleResult| {
-        let flow = role.records.as_ref();
+    let written = |role: &LoadResult| {
+        let flow = role.flow.as_ref();
         flow.is_some_and(|flow| flow.way == RecordWay::Written)
     };
     let mut roles = roles(records).peekable();

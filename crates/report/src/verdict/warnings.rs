@@ -1,6 +1,7 @@
 //! What could mislead: each thing said once, with its figure.
 
-use tare_schema::record::{RoleResult, RunProgress, TrialRecord, WayUsage};
+use tare_schema::agent::LoadResult;
+use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
 use tare_schema::view::{CellView, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{bare, list};
@@ -278,7 +279,7 @@ fn crowded(run: &Run, view: &View) -> Vec<String> {
 fn generator(run: &Run) -> Option<String> {
     let fit = fit(run);
     let limit = run.plan.fitness.worker_busy;
-    let is_limit = |role: &RoleResult| {
+    let is_limit = |role: &LoadResult| {
         let shares = role.instrument.worker_busy_shares(role.window_ns);
         role.instrument.bunched.is_none() && shares.iter().any(|share| *share > limit)
     };

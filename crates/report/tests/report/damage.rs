@@ -90,7 +90,7 @@ fn broken_files_are_named_and_left_out_and_nothing_panics() {
         "environment.json: ",
         "run.json: ",
         "trials/0003/record.json: ",
-        "trials/0004/record.json: written by a newer Tare",
+        "trials/0004/record.json: written by a Tare of another format",
         "trials/0001/latency.hlog: ",
         "trials/0002/lateness.hlog: ",
     ] {
@@ -159,7 +159,7 @@ fn a_last_block_whose_repeat_is_due_is_not_whole() {
 }
 
 #[test]
-fn a_folder_without_a_plan_is_no_run_and_a_newer_plan_is_called_newer() {
+fn a_folder_without_a_plan_is_no_run_and_a_plan_of_another_format_is_called_that() {
     let place = tempfile::tempdir().unwrap();
     let error = tare_report::read(place.path()).unwrap_err().to_string();
     assert!(error.contains("plan.json"), "{error}");

@@ -68,7 +68,7 @@ pub fn producers() -> SampleRun {
         role.offered_per_s = None;
         // A little scatter: without any there is no interval to speak of.
         let count = role.right + u64::from(record.trial % 3);
-        role.records = Some(RecordFlow {
+        role.flow = Some(RecordFlow {
             way: RecordWay::Written,
             count,
             bytes: Some(count * 100),
@@ -222,7 +222,7 @@ fn records_and_their_bytes_count_by_their_way_and_cost_is_per_record() {
     assert_eq!(value(Metric::RecordsRead), None);
     let read = view_of(&producers().edit(|record, _| {
         let role = &mut record.load[0];
-        role.records = Some(RecordFlow {
+        role.flow = Some(RecordFlow {
             way: RecordWay::Read,
             count: role.right * 1000,
             bytes: None,
