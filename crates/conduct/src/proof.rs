@@ -10,6 +10,7 @@ use crate::traffic::{self, Sent, Traffic};
 
 mod asked;
 mod carried;
+mod handshakes;
 
 /// The evidence of one trial, whether it holds or not.
 #[must_use]
@@ -32,6 +33,9 @@ pub fn prove(
         }
         let traffic = traffic::over(cell, sent, edge);
         let first = proofs.len();
+        proofs.extend(handshakes::of_agents(arm, cell, &routes, sent));
+        proofs.extend(handshakes::of_listener(arm, cell, &routes, &growth));
+        proofs.extend(handshakes::taken(&routes, sent, &growth));
         if carried::concerns(&routes, traffic.as_ref()) {
             proofs.extend(carried::prove(
                 arm,
@@ -44,6 +48,7 @@ pub fn prove(
             continue;
         }
         let Some(traffic) = traffic else {
+            name_edge(&mut proofs[first..], edge);
             continue;
         };
         proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tare_schema::agent::{LoadResult, RequestCount};
+use tare_schema::agent::{LoadResult, RequestCount, TlsCount};
 use tare_schema::plan::Cell;
 
 /// What the agents sent over one edge, from first to last byte.
@@ -20,6 +20,10 @@ pub struct Sent {
     pub connections: u64,
     /// Request bytes.
     pub bytes: u64,
+    /// TLS handshakes, by what was agreed on.
+    pub tls: Vec<TlsCount>,
+    /// Handshakes in which the server asked for a certificate and was shown one.
+    pub client_certificates: u64,
 }
 
 /// What all agents of a cell sent.
@@ -36,6 +40,8 @@ pub(crate) fn sent(cell: &Cell, results: &[LoadResult]) -> Vec<Sent> {
                 by_request: result.by_request.clone(),
                 connections: result.connections.opened,
                 bytes: result.bytes_sent,
+                tls: result.tls.clone(),
+                client_certificates: result.client_certificates,
             })
         })
         .collect()

@@ -4,6 +4,7 @@ mod context;
 mod login;
 mod templates;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -303,10 +304,17 @@ fn counters(
                 }
             }
             CounterSource::Json(from) => {
-                let mut from = asked(templates, from)?;
-                from.url = text(&from.url)?;
-                from.pointer = text(&from.pointer)?;
-                add(None, CounterSource::Json(from));
+                let mut source = asked(templates, from)?;
+                source.url = text(&source.url)?;
+                source.pointer = text(&source.pointer)?;
+                let Some(keys) = from.keys.as_ref().filter(|keys| keys.contains(PORT)) else {
+                    add(None, CounterSource::Json(source));
+                    continue;
+                };
+                for (port, edge) in listeners(context) {
+                    source.keys = Some(keys.replace(PORT, &port.to_string()));
+                    add(edge, CounterSource::Json(source.clone()));
+                }
             }
             CounterSource::Text(from) => {
                 let mut from = from.clone();
@@ -326,6 +334,24 @@ fn counters(
         }
     }
     Ok(all)
+}
+
+/// What stands in `keys` for the port of a listener.
+const PORT: &str = "{{ port }}";
+
+/// The ports at which edges come in, each with its edge; several edges at one port cannot be told apart.
+fn listeners(context: &Context) -> BTreeMap<u16, Option<&str>> {
+    let mut found: BTreeMap<u16, Option<&str>> = BTreeMap::new();
+    for route in &context.routes {
+        let Some(listen) = &route.listen else {
+            continue;
+        };
+        let edge = found.entry(listen.port).or_insert(Some(&route.edge));
+        if *edge != Some(&route.edge) {
+            *edge = None;
+        }
+    }
+    found
 }
 
 /// A source with its question in place of the file that holds it.

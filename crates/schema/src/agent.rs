@@ -175,6 +175,9 @@ pub struct LoadResult {
     /// What was agreed on over TLS, and how often; empty over plain TCP.
     #[serde(default)]
     pub tls: Vec<TlsCount>,
+    /// Handshakes in which the server asked for a certificate and was shown ours.
+    #[serde(default)]
+    pub client_certificates: u64,
     /// Request bytes written, as they went over the wire.
     pub bytes_sent: u64,
     /// Answer bytes read, as they came over the wire.
@@ -328,6 +331,9 @@ pub struct TlsSeen {
     pub group: Option<String>,
     /// Protocol chosen by the server (ALPN), if it chose one.
     pub alpn: Option<String>,
+    /// SHA-256 of the server's certificate, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
 }
 
 /// Whether a handshake resumed a session.

@@ -274,7 +274,7 @@ pub struct WayUsage {
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// Instance it was read from.
+    /// Instance it was read from, or role of the agents.
     pub instance: String,
     /// Edge whose traffic it is about; `None` in records from before it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]

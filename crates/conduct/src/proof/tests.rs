@@ -44,7 +44,7 @@ fn counters(instance: &str, readings: Vec<Reading>) -> InstanceCounters {
 }
 
 /// A vote calls both services once, a list one of them.
-fn cell() -> Cell {
+pub(in crate::proof) fn cell() -> Cell {
     let calls = |edges: &[&str]| -> BTreeMap<String, u32> {
         edges.iter().map(|edge| ((*edge).to_owned(), 1)).collect()
     };
@@ -83,6 +83,8 @@ fn sent(votes: (u64, u64), lists: (u64, u64)) -> Vec<Sent> {
             .into(),
         connections: 1,
         bytes: 1,
+        tls: Vec::new(),
+        client_certificates: 0,
     }]
 }
 

@@ -433,6 +433,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
             ranges: vec![[0, REQUESTS]],
         }],
         tls: Vec::new(),
+        client_certificates: 0,
         bytes_sent: 1,
         bytes_received: 1,
         waits: Vec::new(),

@@ -90,6 +90,9 @@ pub(crate) fn assemble(
             .flat_map(|end| end.acknowledged.clone())
             .collect(),
         tls: tls(gathered),
+        client_certificates: (gathered.ends.iter())
+            .map(|end| end.client_certificates)
+            .sum(),
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
         waits: waits(&counts),

@@ -2,13 +2,15 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustls::client::Resumption as Resuming;
+use rustls::client::{ResolvesClientCert, Resumption as Resuming};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, SupportedProtocolVersion};
+use rustls::{ClientConfig, SignatureScheme, SupportedProtocolVersion};
 use tare_schema::load::{Identity, Resumption, TlsSpec, TlsVersion};
 use thiserror::Error;
 
@@ -76,8 +78,31 @@ pub struct TlsClient {
     /// What the server must choose when it chooses.
     pub(super) needed: Option<Arc<[u8]>>,
     resumption: Resumption,
+    /// What is shown to a server that asks for a certificate.
+    shown: Arc<dyn ResolvesClientCert>,
+    /// How often that was asked for and shown.
+    times_shown: Arc<AtomicU64>,
     /// Who has to be met.
     meets: Meets,
+}
+
+/// Counts how often a server asks for our certificate and is shown one.
+#[derive(Debug)]
+struct Counting {
+    shown: Arc<dyn ResolvesClientCert>,
+    times: Arc<AtomicU64>,
+}
+
+impl ResolvesClientCert for Counting {
+    fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        let found = self.shown.resolve(issuers, schemes)?;
+        self.times.fetch_add(1, Ordering::Relaxed);
+        Some(found)
+    }
+
+    fn has_certs(&self) -> bool {
+        self.shown.has_certs()
+    }
 }
 
 /// Whose certificate is expected where a protocol connects to several servers.
@@ -121,6 +146,8 @@ impl TlsClient {
         };
         config.enable_secret_extraction = true;
         let client = Self {
+            shown: config.client_auth_cert_resolver.clone(),
+            times_shown: Arc::default(),
             config: Arc::new(config),
             server: server_name(spec.server_name.as_deref().unwrap_or(host))?,
             needed: needed.map(|needed| needed.as_bytes().into()),
@@ -141,13 +168,25 @@ impl TlsClient {
             Resumption::Off => Resuming::disabled(),
             Resumption::On => Resuming::store(Arc::new(Tickets::default())),
         };
+        let times_shown = Arc::<AtomicU64>::default();
+        config.client_auth_cert_resolver = Arc::new(Counting {
+            shown: self.shown.clone(),
+            times: times_shown.clone(),
+        });
         Self {
             config: Arc::new(config),
+            shown: self.shown.clone(),
+            times_shown,
             server: self.server.clone(),
             needed: self.needed.clone(),
             resumption: self.resumption,
             meets: self.meets,
         }
+    }
+
+    /// Handshakes in which a server asked for a certificate and was shown one.
+    pub fn certificates_shown(&self) -> u64 {
+        self.times_shown.load(Ordering::Relaxed)
     }
 
     /// Whom to meet at a server of this name, if that is not the same everywhere.

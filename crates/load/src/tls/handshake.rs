@@ -152,6 +152,7 @@ impl Handshake {
             Some(HandshakeKind::Resumed) => Handshaken::Resumed,
             _ => Handshaken::Full,
         };
+        let certificates = self.conn.peer_certificates().unwrap_or_default();
         let seen = TlsSeen {
             version: version
                 .as_str()
@@ -162,6 +163,7 @@ impl Handshake {
                 .to_owned(),
             group: group.and_then(|group| group.name().as_str().map(str::to_owned)),
             alpn: alpn.map(|alpn| String::from_utf8_lossy(&alpn).into_owned()),
+            certificate: certificates.first().map(|one| fingerprint(one)),
         };
         let (secrets, kernel) = self
             .conn
@@ -183,6 +185,13 @@ pub enum Progress {
     Waiting,
     /// Both sides are done.
     Done,
+}
+
+/// SHA-256 of a certificate, as tools print it, without colons.
+fn fingerprint(certificate: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
+    let bytes = digest.as_ref().iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn encode(

@@ -82,6 +82,8 @@ pub struct WorkerEnd {
     pub acknowledged: Vec<Acknowledged>,
     /// What its handshakes agreed on.
     pub tls: Vec<TlsCount>,
+    /// Handshakes in which our certificate was asked for and shown.
+    pub client_certificates: u64,
     /// Steps of the realtime clock.
     pub clock_steps: u64,
     /// Whether the window was ended by order.

@@ -93,6 +93,12 @@ impl Secure {
 }
 
 impl Sockets {
+    /// Handshakes in which our certificate was asked for and shown.
+    pub fn certificates_shown(&self) -> u64 {
+        let tls = self.tls.as_ref();
+        tls.map_or(0, |secure| secure.client.certificates_shown())
+    }
+
     /// What the handshakes agreed on.
     pub fn take_tls_counts(&mut self) -> Vec<TlsCount> {
         self.tls

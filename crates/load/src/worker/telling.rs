@@ -103,6 +103,7 @@ impl<C: Client> Worker<C> {
             protocol_counts,
             acknowledged,
             tls: self.io.sockets.take_tls_counts(),
+            client_certificates: self.io.sockets.certificates_shown(),
             clock_steps: self.io.offset.steps(),
             interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
             counts,

@@ -29,6 +29,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     let mut texts = Vec::new();
     texts.extend(progress(view));
     texts.extend(rate(run, view));
+    texts.extend(unproved(run));
     texts.extend(left_out(run));
     texts.extend(knees(run, view));
     texts.extend(levels::past_saturation(&run.plan, view));
@@ -90,6 +91,22 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
         }
     }
     texts
+}
+
+/// Arms of which no counter says that the traffic took their way.
+fn unproved(run: &Run) -> Option<String> {
+    let fit = fit(run);
+    let arms = run.plan.arms.iter().map(|arm| &arm.name).filter(|arm| {
+        let mut of_arm = fit.iter().filter(|record| record.arm == **arm).peekable();
+        of_arm.peek().is_some() && of_arm.all(|record| record.proofs.is_empty())
+    });
+    let arms: Vec<String> = arms.cloned().collect();
+    (!arms.is_empty()).then(|| {
+        format!(
+            "NOTHING WAS PROVED of {}: nothing on the way of the traffic counts what passes.",
+            list(&arms)
+        )
+    })
 }
 
 /// Levels that were not measured.

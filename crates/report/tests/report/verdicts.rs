@@ -167,3 +167,35 @@ fn response_time_from_the_intended_start_stands_beside_the_latency() {
     assert!(cell.response.len() > 10);
     assert_eq!(cell.instrument.bunched_share, Some(0.001));
 }
+
+#[test]
+fn an_arm_of_which_nothing_was_proved_is_called_that_at_the_top() {
+    let unproved = |run: &SampleRun| -> Vec<String> {
+        let view = view_of(run);
+        let warnings = sentences(&view, SentenceKind::Warning);
+        let about = |text: &&str| text.contains("NOTHING WAS PROVED");
+        warnings
+            .into_iter()
+            .filter(about)
+            .map(str::to_owned)
+            .collect()
+    };
+    assert!(unproved(&SampleRun::sidecar()).is_empty());
+    let one_trial = SampleRun::sidecar().edit(|record, _| {
+        if record.arm == "direct" && record.block == 1 {
+            record.proofs.clear();
+        }
+    });
+    assert!(unproved(&one_trial).is_empty());
+    let arm = SampleRun::sidecar().edit(|record, _| {
+        if record.arm == "client-sidecar" {
+            record.proofs.clear();
+        }
+    });
+    assert_eq!(
+        unproved(&arm),
+        [
+            "NOTHING WAS PROVED of client-sidecar: nothing on the way of the traffic counts what passes."
+        ]
+    );
+}

@@ -89,7 +89,7 @@ pub struct JsonSource {
     /// JSON pointer (RFC 6901) to the number; `{{ edge }}` in it is the id of each edge in turn.
     pub pointer: String,
     /// Regular expression over the keys of the map at `pointer`, with the group `label` where it applies: each that matches
-    /// is a number of its own.
+    /// is a number of its own. `{{ port }}` in it is the port of each listener in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
     /// JSON pointer from there to the number.

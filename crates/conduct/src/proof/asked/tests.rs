@@ -32,6 +32,8 @@ fn what_passed_is_known_only_when_every_edge_was_the_agents() {
         requests,
         connections: 1,
         bytes: 1,
+        tls: Vec::new(),
+        client_certificates: 0,
     };
     let asked = Asked {
         edge: "sidecar->sidecar-authorizer".into(),

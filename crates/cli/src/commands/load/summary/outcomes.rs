@@ -98,19 +98,25 @@ fn blame(page: &mut Page, seen: &Seen<'_>) {
     page.plain(&words);
 }
 
+/// The beginning of a fingerprint: enough to tell two apart.
+fn start_of(fingerprint: &str) -> &str {
+    fingerprint.get(..12).unwrap_or(fingerprint)
+}
+
 /// What was agreed on over TLS, and how long the connections took that were opened before the window.
 pub(super) fn opening(page: &mut Page, outcome: &Outcome) {
     for tls in &outcome.result.tls {
         let seen = &tls.seen;
         let part = |part: &Option<String>| shown(part.as_deref().unwrap_or(MISSING)).into_owned();
         let words = format!(
-            "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}",
+            "{} full and {} resumed handshakes: TLS {}, {}, group {}, ALPN {}, certificate {}",
             tls.full,
             tls.resumed,
             seen.version,
             seen.suite,
             part(&seen.group),
-            part(&seen.alpn)
+            part(&seen.alpn),
+            seen.certificate.as_deref().map_or(MISSING, start_of)
         );
         page.line("tls", &words);
     }

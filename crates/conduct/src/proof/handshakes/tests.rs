@@ -1,0 +1,183 @@
+//! Tests of the proof of TLS that agents speak, and of listeners.
+
+use std::collections::BTreeMap;
+
+use tare_lab::environment::{InstanceCounters, Reading};
+use tare_schema::agent::{TlsCount, TlsSeen};
+use tare_schema::plan::Subject;
+use tare_schema::target::CounterKind;
+use tare_schema::topology::{Interception, Link, Topology};
+
+use super::*;
+use crate::proof::tests::cell;
+
+fn arm() -> Arm {
+    Arm {
+        name: "a".into(),
+        about: String::new(),
+        subject: Subject::singular("a"),
+        needs: None,
+        excluded: Vec::new(),
+        topology: Topology {
+            pods: Vec::new(),
+            instances: Vec::new(),
+            routes: Vec::new(),
+            asked: Vec::new(),
+        },
+    }
+}
+
+/// The way from a producer to one of two brokers, which speak TLS themselves.
+fn routes(own: Security) -> Vec<Route> {
+    let link = Link {
+        security: Security::Plaintext,
+        interception: Interception::Explicit,
+    };
+    let to = |broker: &str| Route {
+        edge: "producer->broker".to_owned(),
+        from: "producer".to_owned(),
+        to: broker.to_owned(),
+        protocol: "kafka".to_owned(),
+        own,
+        stops: Vec::new(),
+        links: vec![link],
+    };
+    vec![to("broker-1"), to("broker-2")]
+}
+
+/// Handshakes with one broker.
+fn count(version: &str, certificate: &str, full: u64) -> TlsCount {
+    TlsCount {
+        seen: TlsSeen {
+            version: version.to_owned(),
+            suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
+            group: Some("X25519".to_owned()),
+            alpn: None,
+            certificate: Some(certificate.to_owned()),
+        },
+        full,
+        resumed: 0,
+    }
+}
+
+fn sent(tls: Vec<TlsCount>, client_certificates: u64) -> Vec<Sent> {
+    vec![Sent {
+        edge: "producer->broker".to_owned(),
+        role: "producers".to_owned(),
+        requests: 100,
+        by_request: BTreeMap::new(),
+        connections: 4,
+        bytes: 1000,
+        tls,
+        client_certificates,
+    }]
+}
+
+/// What does not hold.
+fn broken(own: Security, sent: &[Sent]) -> Vec<String> {
+    let routes = routes(own);
+    let routes: Vec<&Route> = routes.iter().collect();
+    let proofs = of_agents(&arm(), &cell(), &routes, sent);
+    let broken = proofs.into_iter().filter(|proof| !proof.holds);
+    broken.map(|proof| proof.what).collect()
+}
+
+#[test]
+fn every_connection_of_an_agent_is_a_handshake_as_the_arm_says() {
+    let two = || vec![count("1.3", "aa", 2), count("1.3", "bb", 2)];
+    assert!(broken(Security::Tls, &sent(two(), 0)).is_empty());
+    assert!(broken(Security::Mtls, &sent(two(), 4)).is_empty());
+    assert!(broken(Security::Plaintext, &sent(Vec::new(), 0)).is_empty());
+
+    assert_eq!(
+        broken(Security::Mtls, &sent(two(), 3)),
+        ["tls-client-certificates"],
+        "one did not ask for a certificate"
+    );
+    assert_eq!(
+        broken(Security::Plaintext, &sent(two(), 0)),
+        ["tls-handshakes"]
+    );
+    assert_eq!(
+        broken(Security::Tls, &sent(vec![count("1.3", "aa", 3)], 0)),
+        ["tls-handshakes"],
+        "one connection shook no hands"
+    );
+    let older = vec![count("1.3", "aa", 2), count("1.2", "bb", 2)];
+    assert_eq!(broken(Security::Tls, &sent(older, 0)), ["tls-version"]);
+    let stranger = [two(), vec![count("1.3", "cc", 0)]].concat();
+    assert_eq!(
+        broken(Security::Tls, &sent(stranger, 0)),
+        ["tls-server-certificates"]
+    );
+    let mut resumed = two();
+    (resumed[0].full, resumed[0].resumed) = (1, 1);
+    assert_eq!(broken(Security::Tls, &sent(resumed, 0)), ["tls-resumed"]);
+    let nothing = broken(Security::Tls, &sent(Vec::new(), 0));
+    assert!(
+        nothing.contains(&"tls-handshakes".to_owned())
+            && nothing.contains(&"tls-version".to_owned())
+    );
+}
+
+fn reading(name: &str, label: Option<&str>, value: f64) -> Reading {
+    Reading {
+        name: name.to_owned(),
+        edge: Some("producer->broker".to_owned()),
+        label: label.map(str::to_owned),
+        value,
+        kind: CounterKind::Counter,
+    }
+}
+
+fn of_broker(name: &str, connections: f64, version: Option<&str>) -> InstanceCounters {
+    let held = version.map(|version| reading("tls-version", Some(version), 1.0));
+    InstanceCounters {
+        instance: name.to_owned(),
+        readings: [reading("connections", None, connections)]
+            .into_iter()
+            .chain(held)
+            .collect(),
+    }
+}
+
+#[test]
+fn a_listener_took_what_agents_opened_and_holds_nothing_but_the_arms_version() {
+    let [routes_tls, routes_plain] = [Security::Tls, Security::Plaintext].map(routes);
+    let before = [
+        of_broker("broker-1", 5.0, None),
+        of_broker("broker-2", 5.0, None),
+    ];
+    let found = |routes: &[Route], second: f64, version: Option<&str>| {
+        let after = [
+            of_broker("broker-1", 7.0, version),
+            of_broker("broker-2", second, None),
+        ];
+        let growth = Growth {
+            before: &before,
+            after: &after,
+        };
+        let routes: Vec<&Route> = routes.iter().collect();
+        let sent = sent(Vec::new(), 0);
+        let taken = taken(&routes, &sent, &growth).unwrap();
+        let held = of_listener(&arm(), &cell(), &routes, &growth);
+        (
+            taken.holds,
+            held.iter().map(|proof| proof.holds).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(found(&routes_tls, 7.0, Some("TLSv1.3")), (true, vec![true]));
+    assert_eq!(
+        found(&routes_tls, 6.0, None),
+        (false, vec![]),
+        "three of four"
+    );
+    assert_eq!(
+        found(&routes_tls, 7.0, Some("TLSv1.2")),
+        (true, vec![false])
+    );
+    assert_eq!(
+        found(&routes_plain, 7.0, Some("TLSv1.3")),
+        (true, vec![false])
+    );
+}
