@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tare_schema::agent::TlsCount;
 use tare_schema::plan::{Arm, Cell};
+use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security};
 
@@ -126,10 +127,13 @@ pub(super) fn of_listener(
     proofs
 }
 
-/// Connections that the listener of an edge took while the agents opened theirs: at least as many.
+/// Connections that the called part took while the agents opened theirs: at least as many, where nothing on the way shares them.
 pub(super) fn taken(routes: &[&Route], sent: &[Sent], growth: &Growth<'_>) -> Option<Proof> {
     const WHAT: &str = "connections";
     let first = routes.first()?;
+    if counted(&first.protocol) != Counted::Connections {
+        return None;
+    }
     let over = sent.iter().filter(|sent| sent.edge == first.edge);
     let opened: u64 = over.map(|sent| sent.connections).sum();
     let called: BTreeSet<&str> = routes.iter().map(|route| route.to.as_str()).collect();

@@ -1,0 +1,84 @@
+//! Every arm of every experiment of the library has something that counts what passes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot go on says where by panicking"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tare_lab::catalogue::Catalogue;
+use tare_schema::find::Library;
+use tare_schema::plan::{Arm, Form, Plan, RoleLoad};
+use tare_schema::protocol::{Counted, counted};
+use tare_schema::resolve::{Choices, Source, resolve};
+use tare_schema::topology::Security;
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap()
+}
+
+/// The plans of all experiments, in both forms.
+fn plans() -> Vec<(String, Plan)> {
+    let catalog = Library::in_directory(&root()).catalog;
+    let mut plans = Vec::new();
+    for study in fs::read_dir(root().join("experiments")).unwrap() {
+        for file in fs::read_dir(study.unwrap().path()).unwrap() {
+            let file = file.unwrap().path();
+            let source = Source {
+                experiment: file.file_stem().unwrap().to_string_lossy().into_owned(),
+                file: file.display().to_string(),
+                text: fs::read_to_string(&file).unwrap(),
+            };
+            for form in [Form::Full, Form::Quick] {
+                let choices = Choices::new(form, vec![0, 1]);
+                let plan = resolve(&source, &catalog, &choices).unwrap();
+                plans.push((source.experiment.clone(), plan));
+            }
+        }
+    }
+    plans
+}
+
+/// Whether something says what passed over the edge of a role: a counter on its way, or the agent's own handshakes.
+fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
+    let counts = |instance: &str, name: &str| {
+        let mut instances = arm.topology.instances.iter();
+        let target = instances.find(|one| one.name == instance);
+        let target = target.and_then(|one| targets.get(&one.target).ok());
+        target.is_some_and(|target| target.def.counters.iter().any(|one| one.name == name))
+    };
+    let routes = arm.topology.routes.iter();
+    let mut routes = routes.filter(|route| route.edge == role.edge).peekable();
+    assert!(routes.peek().is_some(), "{} leads nowhere", role.edge);
+    routes.all(|route| {
+        let what = match counted(&route.protocol) {
+            Counted::Requests => "requests",
+            Counted::Connections => "connections",
+        };
+        let mut on_the_way = route.stops.iter().chain([&route.to]);
+        route.own != Security::Plaintext || on_the_way.any(|instance| counts(instance, what))
+    })
+}
+
+#[test]
+fn every_arm_of_every_experiment_has_something_that_counts_what_passes() {
+    let targets = Catalogue::load(&root().join("targets"), &[]).unwrap();
+    let plans = plans();
+    assert!(plans.len() > 30, "{} plans", plans.len());
+    for (experiment, plan) in &plans {
+        for arm in plan.arms.iter().filter(|arm| arm.needs.is_none()) {
+            let cells = plan.cells.iter().filter(|cell| cell.arm == arm.name);
+            for role in cells.flat_map(|cell| &cell.load) {
+                assert!(
+                    is_provable(arm, role, &targets),
+                    "{experiment}: nothing counts what passes over {} in the arm {}",
+                    role.edge,
+                    arm.name
+                );
+            }
+        }
+    }
+}
