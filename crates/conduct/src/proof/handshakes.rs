@@ -131,7 +131,9 @@ pub(super) fn of_listener(
 pub(super) fn taken(routes: &[&Route], sent: &[Sent], growth: &Growth<'_>) -> Option<Proof> {
     const WHAT: &str = "connections";
     let first = routes.first()?;
-    if counted(&first.protocol) != Counted::Connections {
+    // Proxies that read requests share connections. Where requests are counted, those are the better proof.
+    let is_one_to_one = first.stops.is_empty() || counted(&first.protocol) == Counted::Connections;
+    if !is_one_to_one || growth.of(&first.to, "requests", &first.edge).is_some() {
         return None;
     }
     let over = sent.iter().filter(|sent| sent.edge == first.edge);
