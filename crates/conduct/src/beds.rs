@@ -108,6 +108,28 @@ impl Beds {
         (self.starts > 0).then(|| self.starting / self.starts)
     }
 
+    /// Time that beds have taken to come up and to burn in, together.
+    pub fn have_taken(&self, burn_in: Duration) -> Duration {
+        self.starting + burn_in * self.starts
+    }
+
+    /// How many beds these trials, one after the other, will start.
+    pub fn to_start<'a>(&self, plan: &Plan, stays: impl Iterator<Item = Stay<'a>>) -> u32 {
+        let mut up: Vec<Key> = self.up.iter().map(|up| up.key.clone()).collect();
+        let mut starts = 0;
+        for key in stays.map(|stay| key_of(plan, &stay)) {
+            if up.contains(&key) {
+                continue;
+            }
+            starts += 1;
+            if plan.restart != Restart::Run {
+                up.clear();
+            }
+            up.push(key);
+        }
+        starts
+    }
+
     /// Collects logs and stops everything.
     pub fn stop_all(&mut self, logs: &Path) {
         for mut up in self.up.drain(..) {

@@ -8,7 +8,7 @@ use tare_lab::LabError;
 use tare_lab::environment::Environment;
 use tare_schema::agent::Sample;
 use tare_schema::load::Stop;
-use tare_schema::plan::{Ceiling, Cell, Plan};
+use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
 use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
 use tare_stats::random::Random;
 
@@ -286,14 +286,14 @@ impl<'a> Conductor<'a> {
         let mut again = Vec::new();
         let order = block_order(&self.plan, block);
         for (index, slot) in order.iter().enumerate() {
-            match self.trial(block, slot, 0, order.len() - index)? {
+            match self.trial(block, slot, 0, &order[index..])? {
                 None => return Ok(BlockEnd::Interrupted),
                 Some(status) if status.is_fit() => {}
                 Some(_) => again.push(slot.clone()),
             }
         }
         for (index, slot) in again.iter().enumerate() {
-            if self.trial(block, slot, 1, again.len() - index)?.is_none() {
+            if self.trial(block, slot, 1, &again[index..])?.is_none() {
                 return Ok(BlockEnd::Interrupted);
             }
         }
@@ -306,7 +306,7 @@ impl<'a> Conductor<'a> {
         block: u32,
         slot: &Slot,
         attempt: u32,
-        left_in_block: usize,
+        left_in_block: &[Slot],
     ) -> Result<Option<TrialStatus>, ConductError> {
         let cell = self.cell(slot)?.clone();
         let number = self.records.last().map_or(1, |record| record.trial + 1);
@@ -320,7 +320,7 @@ impl<'a> Conductor<'a> {
             ..trial::draft(number)
         };
         let begun = Instant::now();
-        let left = self.left(block, left_in_block, &cell);
+        let left = self.left(block, left_in_block);
         let progress = Progress {
             block,
             blocks: self.plan.blocks.max,
@@ -372,12 +372,7 @@ impl<'a> Conductor<'a> {
         if self.watcher.interrupted() {
             return Ok(Trial::Interrupted);
         }
-        let Some(arm) = self.plan.arms.iter().find(|arm| arm.name == slot.arm) else {
-            return Err(ConductError::Plan(format!(
-                "the plan has no arm {}",
-                slot.arm
-            )));
-        };
+        let arm = arm_of(&self.plan, slot)?;
         let stay = Stay {
             arm,
             cell,
@@ -407,16 +402,40 @@ impl<'a> Conductor<'a> {
         trial::measure(&task, bed, &mut ear, record)
     }
 
-    /// Estimate of the time to the end of the run.
-    fn left(&self, block: u32, left_in_block: usize, cell: &Cell) -> Duration {
-        let blocks_after = (self.plan.blocks.max - block) as usize;
-        let slots = block_order(&self.plan, block).len();
-        let trials = (left_in_block + blocks_after * slots) as u32;
-        let overhead = match self.overhead.trials {
-            0 => self.beds.start_takes().unwrap_or(FIRST_GUESS),
-            trials => self.overhead.total / trials,
+    /// Estimate of the time to the end of the run, from this slot of a block on: loads, what trials take beside them, and the
+    /// beds that are still to be started, each with its burn-in.
+    fn left(&self, block: u32, slots: &[Slot]) -> Duration {
+        let later = (block + 1..=self.plan.blocks.max).flat_map(|later| {
+            let slots = block_order(&self.plan, later);
+            slots.into_iter().map(move |slot| (later, slot))
+        });
+        let now = slots.iter().map(|slot| (block, slot.clone()));
+        let slots: Vec<(u32, Slot)> = now.chain(later).collect();
+        let stays = slots
+            .iter()
+            .enumerate()
+            .filter_map(|(index, (block, slot))| {
+                let (arm, cell) = (arm_of(&self.plan, slot).ok()?, self.cell(slot).ok()?);
+                Some(Stay {
+                    arm,
+                    cell,
+                    slot,
+                    block: *block,
+                    trial: index as u32,
+                })
+            });
+        let stays: Vec<Stay<'_>> = stays.collect();
+        let loads: Duration = stays.iter().map(|stay| load_takes(stay.cell)).sum();
+        let burn_in = Duration::from_nanos(self.plan.burn_in_ns.unwrap_or(0));
+        let of_beds = self.beds.have_taken(burn_in);
+        let beside = match self.overhead.trials {
+            0 => FIRST_GUESS,
+            trials => self.overhead.total.saturating_sub(of_beds) / trials,
         };
-        (load_takes(cell) + overhead) * trials
+        let trials = stays.len() as u32;
+        let starts = self.beds.to_start(&self.plan, stays.into_iter());
+        let start = self.beds.start_takes().unwrap_or_default() + burn_in;
+        loads + beside * trials + start * starts
     }
 }
 
@@ -431,6 +450,12 @@ fn start_failed(
     }
     record.status = Stopped::Lab(error).into_status();
     Ok(Trial::Recorded)
+}
+
+fn arm_of<'a>(plan: &'a Plan, slot: &Slot) -> Result<&'a Arm, ConductError> {
+    let mut arms = plan.arms.iter();
+    arms.find(|arm| arm.name == slot.arm)
+        .ok_or_else(|| ConductError::Plan(format!("the plan has no arm {}", slot.arm)))
 }
 
 fn is_of(record: &TrialRecord, slot: &Slot) -> bool {

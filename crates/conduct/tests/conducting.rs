@@ -10,6 +10,8 @@ mod machine;
 mod prepared;
 mod scripted;
 
+use std::time::Duration;
+
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
 use tare_schema::agent::Ended;
@@ -98,6 +100,25 @@ fn with_restart_run_each_arm_comes_up_once_and_so_does_the_baselines_copy() {
     bench.run(&plan);
     assert_eq!(bench.lab.placed.lock().unwrap().len(), 3);
     assert_eq!(*bench.lab.stopped.lock().unwrap(), 3);
+}
+
+#[test]
+fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up() {
+    const BURN_IN: Duration = Duration::from_millis(20);
+    let left = |restart| {
+        let mut bench = bench(&[]);
+        let plan = Plan {
+            restart,
+            burn_in_ns: Some(BURN_IN.as_nanos() as u64),
+            ..plan()
+        };
+        bench.run(&plan);
+        bench.watcher.left
+    };
+    let (once, always) = (left(Restart::Run), left(Restart::Block));
+    assert_eq!(once.len(), 9);
+    // Three beds, or nine: one for each arm and copy in each of three blocks.
+    assert_eq!(once[0] + 6 * BURN_IN, always[0]);
 }
 
 #[test]

@@ -460,6 +460,8 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
 /// A watcher that remembers, and interrupts after so many trials.
 #[derive(Default)]
 pub struct Memory {
+    /// Time left, as it was told when each trial began.
+    pub left: Vec<Duration>,
     pub heard: Vec<String>,
     pub interrupt_after: Option<u32>,
     pub trials: u32,
@@ -477,6 +479,7 @@ impl Watcher for Memory {
                     record.block, record.arm, record.copy, record.attempt
                 ));
             }
+            Event::TrialStarted(progress) => self.left.push(progress.left),
             Event::Told(words) => self.heard.push((*words).to_owned()),
             Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
             _ => {}

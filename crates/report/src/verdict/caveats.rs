@@ -51,7 +51,7 @@ fn note(plan: &Plan, source: &str, figures: &[&PublishedView]) -> String {
 fn name(plan: &Plan, figure: &PublishedView) -> String {
     let metric = object(figure.metric);
     match &figure.level {
-        Some(level) if plan.levels.len() > 1 => format!("{metric} at {}", level_words(level)),
+        Some(level) if plan.levels.len() > 1 => format!("{metric} at {}", level_words(plan, level)),
         _ => metric.to_owned(),
     }
 }

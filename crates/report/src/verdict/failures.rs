@@ -17,7 +17,7 @@ fn of_pair(plan: &Plan, one: &FailureView) -> String {
     let what = format!("{}{}", one.arm, at_level(plan, &one.level));
     let against = match one.against_level == one.level {
         true => format!("in {}", one.against),
-        false => format!("at {}", level_words(&one.against_level)),
+        false => format!("at {}", level_words(plan, &one.against_level)),
     };
     let difference = Some(one.difference_text.as_str()).filter(|text| *text != MISSING);
     sentence(

@@ -167,7 +167,7 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
     (!said.is_empty()).then(|| {
         format!(
             "At {}, {}: {}.",
-            level_words(level),
+            level_words(plan, level),
             bare(metric),
             said.join("; ")
         )

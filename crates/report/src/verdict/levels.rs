@@ -47,7 +47,10 @@ pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
                 })
                 .collect();
             if !said.is_empty() {
-                let (what, against) = (with(level, Place::Subject), with(base, Place::Object));
+                let (what, against) = (
+                    with(plan, level, Place::Subject),
+                    with(plan, base, Place::Object),
+                );
                 texts.push(format!(
                     "So far {what}, against {against}: {}.",
                     list(&said)
@@ -87,7 +90,7 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     (after > 0).then(|| {
         format!(
             "{why} were full {} already: what lies beyond shows how a full machine shares itself out, not what more of them carry.",
-            with(level, Place::Subject)
+            with(plan, level, Place::Subject)
         )
         .replacen("the", "The", 1)
     })
@@ -121,8 +124,8 @@ fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -
             Outcome::Described | Outcome::None { .. } => {}
         }
     }
-    let what = with(level, Place::Subject);
-    let against = with(base, Place::Object);
+    let what = with(plan, level, Place::Subject);
+    let against = with(plan, base, Place::Object);
     let mut parts = Vec::new();
     if !told.is_empty() {
         parts.push(list(&told));
@@ -171,7 +174,7 @@ enum Place {
 }
 
 /// A level as people say it; one factor with a number gives "with 3 replicas" or "at 2000 requests/s", anything else its name.
-fn with(level: &Level, place: Place) -> String {
+fn with(plan: &Plan, level: &Level, place: Place) -> String {
     let named = |name: &str| match place {
         Place::Subject => format!("with {name}"),
         Place::Object => name.to_owned(),
@@ -181,7 +184,7 @@ fn with(level: &Level, place: Place) -> String {
         return named(&level.name);
     };
     if key == "load.rate" {
-        let rate = super::level_words(&level.name);
+        let rate = super::level_words(plan, &level.name);
         return match place {
             Place::Subject => format!("at {rate}"),
             Place::Object => rate,

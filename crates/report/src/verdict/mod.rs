@@ -11,6 +11,8 @@ mod warnings;
 
 pub use clauses::list;
 pub use failures::sentence as of_failures;
+
+use tare_schema::load::ClientSpec;
 use tare_schema::plan::Plan;
 use tare_schema::view::{Sentence, SentenceKind, View};
 
@@ -38,15 +40,26 @@ pub fn at_level(plan: &Plan, level: &str) -> String {
     if plan.levels.len() < 2 && plan.levels.iter().all(|l| l.values.is_empty()) {
         return String::new();
     }
-    format!(" at {}", level_words(level))
+    format!(" at {}", level_words(plan, level))
 }
 
 /// A level's name with a bare rate spelled out.
-pub fn level_words(level: &str) -> String {
+pub fn level_words(plan: &Plan, level: &str) -> String {
     match level.strip_suffix("/s") {
         Some(rate) if rate.chars().all(|c| c.is_ascii_digit() || c == '.') => {
-            format!("{rate} requests/s")
+            format!("{rate} {}/s", what_is_offered(plan, level))
         }
         _ => level.to_string(),
+    }
+}
+
+/// What the rate of a level counts.
+fn what_is_offered(plan: &Plan, level: &str) -> &'static str {
+    let cells = plan.cells.iter().filter(|cell| cell.level == level);
+    let mut roles = cells.flat_map(|cell| &cell.load).map(|role| &role.load);
+    match roles.next() {
+        Some(load) if load.mix.session.is_some() => "sessions",
+        Some(load) if matches!(load.client, ClientSpec::KafkaProduce { .. }) => "records",
+        _ => "requests",
     }
 }

@@ -1,5 +1,6 @@
 //! What a verdict says beside the difference: repeats, reasons common to several cells, the baseline measured twice, the margin.
 
+use tare_schema::load::session::{Cookies, SessionSpec};
 use tare_schema::metric::Metric;
 use tare_schema::plan::BaselineRuns;
 use tare_schema::record::TrialStatus;
@@ -198,4 +199,21 @@ fn an_arm_of_which_nothing_was_proved_is_called_that_at_the_top() {
             "NOTHING WAS PROVED of client-sidecar: nothing on the way of the traffic counts what passes."
         ]
     );
+}
+
+#[test]
+fn a_rate_of_sessions_is_not_called_one_of_requests() {
+    let mut run = SampleRun::sidecar();
+    run.plan_edit = Some(|plan| {
+        for cell in &mut plan.cells {
+            cell.load[0].load.mix.session = Some(SessionSpec {
+                acts: Vec::new(),
+                cookies: Cookies::Kept,
+            });
+        }
+    });
+    let view = view_of(&run);
+    let findings = sentences(&view, SentenceKind::Finding).join("\n");
+    assert!(findings.contains("at 2000 sessions/s"), "{findings}");
+    assert!(!findings.contains("2000 requests/s"), "{findings}");
 }
