@@ -160,7 +160,8 @@ impl Handshake {
             suite: suite
                 .and_then(|suite| suite.suite().as_str())
                 .unwrap_or_default()
-                .to_owned(),
+                // What is registered of TLS 1.3 has no version in its name.
+                .replace("TLS13_", "TLS_"),
             group: group.and_then(|group| group.name().as_str().map(str::to_owned)),
             alpn: alpn.map(|alpn| String::from_utf8_lossy(&alpn).into_owned()),
             certificate: certificates.first().map(|one| fingerprint(one)),

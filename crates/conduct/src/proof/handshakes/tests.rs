@@ -50,7 +50,7 @@ fn count(version: &str, certificate: &str, full: u64) -> TlsCount {
     TlsCount {
         seen: TlsSeen {
             version: version.to_owned(),
-            suite: "TLS13_AES_128_GCM_SHA256".to_owned(),
+            suite: "TLS_AES_128_GCM_SHA256".to_owned(),
             group: Some("X25519".to_owned()),
             alpn: None,
             certificate: Some(certificate.to_owned()),
