@@ -229,6 +229,13 @@ fn the_committed_page_was_built_from_the_committed_sources() {
 }
 
 #[test]
+fn the_page_draws_the_version_of_the_format_that_reports_are_written_in() {
+    let source = fs::read_to_string(root().join("web/src/data.ts")).unwrap();
+    let expected = format!("export const VERSION = {};", tare_schema::FORMAT_VERSION);
+    assert!(source.contains(&expected), "web/src/data.ts: {expected}");
+}
+
+#[test]
 fn the_page_knows_the_view_as_it_is() {
     let committed = fs::read_to_string(root().join("web/src/view.schema.json")).unwrap();
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap();
