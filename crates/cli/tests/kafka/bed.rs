@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 use std::process::Output;
 use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tare_kafka::batch::{Batch, Marks, Producer, Record};
@@ -154,8 +154,11 @@ impl Bed {
         let mut brokers = Brokers::connect(bootstrap, Settings::default()).unwrap();
         let record = Record::new(None, Some(&[7; RECORD_BYTES]), &[]);
         let mut batch = Batch::new(0, 1 << 20, record);
+        // Records of long ago are deleted by the broker's next look for what is older than is kept.
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now_ms = i64::try_from(now_ms.as_millis()).unwrap();
         assert_eq!(
-            batch.repeat(BATCH_RECORDS, 1_700_000_000_000, Marks::NONE),
+            batch.repeat(BATCH_RECORDS, now_ms, Marks::NONE),
             BATCH_RECORDS
         );
         batch.seal(Producer::NONE);
