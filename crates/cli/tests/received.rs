@@ -23,6 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fixture::SampleRun;
 use rig::{finish, stderr, stdout, tare};
+use tare_schema::FORMAT_VERSION;
 use tare_schema::shown::is_obeyed;
 use tare_stats::hlog::Writer;
 use tare_stats::{Latencies, Range};
@@ -137,7 +138,10 @@ const RECORDS: [(&str, Trap); 5] = [
     ("an endless state", |run| endless(&run.join("run.json"))),
     ("deep JSON", |run| {
         fs::write(run.join("run.json"), "[".repeat(1 << 20)).unwrap();
-        let deep = format!("{{\"version\":1,\"facts\":{}", "{\"a\":".repeat(1 << 20));
+        let deep = format!(
+            "{{\"version\":{FORMAT_VERSION},\"facts\":{}",
+            "{\"a\":".repeat(1 << 20)
+        );
         fs::write(run.join("environment.json"), deep).unwrap();
     }),
     ("a file of a terabyte", |run| {
@@ -255,7 +259,7 @@ fn an_error_about_a_received_folder_does_not_steer_the_terminal() {
     let folder = run(place.path());
     fs::write(
         folder.join("plan.json"),
-        "{\"version\":1,\"\\u001b]0;owned\\u0007\\u009b2J\":1}",
+        format!("{{\"version\":{FORMAT_VERSION},\"\\u001b]0;owned\\u0007\\u009b2J\":1}}"),
     )
     .unwrap();
     let output = bounded(&["report", text(&folder)]);

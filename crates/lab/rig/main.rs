@@ -22,6 +22,7 @@ use tare_lab::environment::Environment;
 use tare_lab::fetch::Fetcher;
 use tare_lab::keeper::{Bounds, Ground, Keeper, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
+use tare_schema::FORMAT_VERSION;
 use tare_schema::plan::{Addressing, Limits};
 
 fn main() {
@@ -320,7 +321,7 @@ fn agent(plan: &str, place: &str) {
     let mut say = |line: &str| writeln!(stream, "{line}").unwrap();
     let pid = std::process::id();
     say(&format!(
-        "{{\"message\":\"hello\",\"version\":1,\"pid\":{pid}}}"
+        "{{\"message\":\"hello\",\"version\":{FORMAT_VERSION},\"pid\":{pid}}}"
     ));
     match plan["role"].as_str().unwrap() {
         "dies" => {

@@ -128,7 +128,7 @@ fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
             negative_ages: Some(records.negative_ages),
         });
     }
-    matches!(client, ClientSpec::KafkaProduce { .. }).then(|| RecordFlow {
+    client.writes_records().then(|| RecordFlow {
         way: RecordWay::Written,
         count: result.answered_in_window.right,
         bytes: written_bytes(result),

@@ -12,7 +12,6 @@ mod warnings;
 pub use clauses::list;
 pub use failures::sentence as of_failures;
 
-use tare_schema::load::ClientSpec;
 use tare_schema::plan::Plan;
 use tare_schema::view::{Sentence, SentenceKind, View};
 
@@ -59,7 +58,7 @@ fn what_is_offered(plan: &Plan, level: &str) -> &'static str {
     let mut roles = cells.flat_map(|cell| &cell.load).map(|role| &role.load);
     match roles.next() {
         Some(load) if load.mix.session.is_some() => "sessions",
-        Some(load) if matches!(load.client, ClientSpec::KafkaProduce { .. }) => "records",
+        Some(load) if load.client.writes_records() => "records",
         _ => "requests",
     }
 }

@@ -92,6 +92,12 @@ impl ClientSpec {
         }
     }
 
+    /// Whether its exchanges are records that are written.
+    #[must_use]
+    pub fn writes_records(&self) -> bool {
+        matches!(self, ClientSpec::KafkaProduce { .. })
+    }
+
     /// Has its records numbered, as those of one writer or several (one for each worker) of a run; nothing where it writes none.
     pub fn number_records(&mut self, run: u64, first_writer: u32) {
         if let ClientSpec::KafkaProduce { produce, .. } = self {
