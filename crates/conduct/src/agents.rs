@@ -129,13 +129,7 @@ impl Agents {
     /// What they measured, without the histograms.
     pub fn into_results(self) -> Vec<LoadResult> {
         let results = self.all.into_iter().filter_map(|agent| agent.result);
-        results
-            .map(|result| LoadResult {
-                latency_hlog: String::new(),
-                lateness_hlog: String::new(),
-                ..result
-            })
-            .collect()
+        results.map(LoadResult::without_logs).collect()
     }
 }
 

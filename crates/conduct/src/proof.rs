@@ -388,24 +388,15 @@ fn negotiated(end: &LinkEnd<'_>, security: Security, growth: &Growth<'_>) -> Vec
     let total = |what: &str| since_start.of(stop, &name(what), edge);
     let mut proofs = Vec::new();
     let versions = labels("tls-version");
-    proofs.push(Proof {
-        instance: stop.to_owned(),
-        edge: None,
-        what: name("tls-version"),
-        expected: end.wanted.version.clone(),
-        holds: versions.as_deref() == Some(std::slice::from_ref(&end.wanted.version)),
-        found: words(versions),
-    });
+    proofs.push(only(
+        stop,
+        &name("tls-version"),
+        &end.wanted.version,
+        versions,
+    ));
     for what in ["tls-cipher", "tls-group"] {
         if let Some(found) = labels(what) {
-            proofs.push(Proof {
-                instance: stop.to_owned(),
-                edge: None,
-                what: name(what),
-                expected: "one".into(),
-                holds: found.len() == 1,
-                found: words(Some(found)),
-            });
+            proofs.push(one_of_a_kind(stop, &name(what), found));
         }
     }
     if let (Resumption::Forbidden, Some(resumed)) = (end.wanted.resumption, total("tls-resumed")) {
@@ -452,6 +443,26 @@ fn exactly(instance: &str, what: &str, expected: u64, grown: Option<f64>) -> Pro
         ),
         // Counters are whole numbers below 2^53, so the comparison is exact.
         holds: grown == Some(expected as f64),
+    }
+}
+
+/// That this label is there and no other.
+fn only(instance: &str, what: &str, expected: &str, found: Option<Vec<String>>) -> Proof {
+    Proof {
+        instance: instance.to_owned(),
+        edge: None,
+        what: what.to_owned(),
+        expected: expected.to_owned(),
+        holds: found.as_deref().is_some_and(|found| found == [expected]),
+        found: words(found),
+    }
+}
+
+/// That there is one label, whichever.
+fn one_of_a_kind(instance: &str, what: &str, found: Vec<String>) -> Proof {
+    Proof {
+        holds: found.len() == 1,
+        ..only(instance, what, "one", Some(found))
     }
 }
 

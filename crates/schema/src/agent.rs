@@ -194,6 +194,18 @@ pub struct LoadResult {
     pub lateness_hlog: String,
 }
 
+impl LoadResult {
+    /// The same without its histograms.
+    #[must_use]
+    pub fn without_logs(self) -> Self {
+        LoadResult {
+            latency_hlog: String::new(),
+            lateness_hlog: String::new(),
+            ..self
+        }
+    }
+}
+
 /// Records that one writer had acknowledged in one partition, by the numbers in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

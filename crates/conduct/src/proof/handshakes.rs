@@ -8,7 +8,7 @@ use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
 use tare_schema::topology::{Route, Security};
 
-use super::{Growth, Resumption, Wanted, exactly, words};
+use super::{Growth, Resumption, Wanted, exactly, one_of_a_kind, only};
 use crate::traffic::Sent;
 
 /// What the agents of an edge negotiated: each connection a handshake, one version, cipher and group, no more certificates than
@@ -47,39 +47,23 @@ fn of_agent(arm: &Arm, cell: &Cell, routes: &[&Route], first: &Route, sent: &Sen
         let all: BTreeSet<String> = sent.tls.iter().filter_map(of).collect();
         all.into_iter().collect()
     };
-    let one = |what: &str, expected: &str, found: Vec<String>, holds: bool| Proof {
-        instance: who.to_owned(),
-        edge: None,
-        what: what.to_owned(),
-        expected: expected.to_owned(),
-        holds,
-        found: words(Some(found)),
-    };
     let versions = seen(|one| Some(format!("TLSv{}", one.seen.version)));
-    let is_version = versions == [wanted.version.clone()];
-    let ciphers = seen(|one| Some(one.seen.suite.clone()));
-    let groups = seen(|one| one.seen.group.clone());
-    let (is_cipher, is_group) = (ciphers.len() == 1, groups.len() == 1);
     let mut proofs = vec![
         shaken(sent.connections),
-        one("tls-version", &wanted.version, versions, is_version),
-        one("tls-cipher", "one", ciphers, is_cipher),
-        one("tls-group", "one", groups, is_group),
+        only(who, "tls-version", &wanted.version, Some(versions)),
+        one_of_a_kind(who, "tls-cipher", seen(|one| Some(one.seen.suite.clone()))),
+        one_of_a_kind(who, "tls-group", seen(|one| one.seen.group.clone())),
     ];
     // Proxies on the way pass these bytes on: the TLS ends at the called instances.
     let servers: BTreeSet<&str> = routes.iter().map(|route| route.to.as_str()).collect();
-    let certificates = seen(|one| one.seen.certificate.clone());
-    let shown = certificates.len();
+    let certificates = seen(|one| one.seen.certificate.clone()).len();
     proofs.push(Proof {
-        instance: who.to_owned(),
-        edge: None,
-        what: "tls-server-certificates".to_owned(),
         expected: match servers.len() {
             1 => "1".to_owned(),
             several => format!("1 to {several}"),
         },
-        found: shown.to_string(),
-        holds: (1..=servers.len()).contains(&shown),
+        holds: (1..=servers.len()).contains(&certificates),
+        ..exactly(who, "tls-server-certificates", 1, Some(certificates as f64))
     });
     if wanted.resumption == Resumption::Forbidden {
         proofs.push(exactly(who, "tls-resumed", 0, Some(resumed as f64)));
@@ -115,14 +99,7 @@ pub(super) fn of_listener(
             Security::Plaintext => "none".to_owned(),
             Security::Tls | Security::Mtls => Wanted::of(arm, cell, instance).version,
         };
-        proofs.push(Proof {
-            instance: instance.to_owned(),
-            edge: None,
-            what: "tls-version".to_owned(),
-            holds: found == [wanted.clone()],
-            expected: wanted,
-            found: words(Some(found)),
-        });
+        proofs.push(only(instance, "tls-version", &wanted, Some(found)));
     }
     proofs
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use tare_schema::target::CounterKind;
 
 use tare_schema::agent::RequestCount;
-use tare_schema::plan::RoleLoad;
-use tare_schema::topology::{Interception, Link};
+use tare_schema::plan::{RoleLoad, Subject};
+use tare_schema::topology::{Instance, Interception, Link};
 
 use super::*;
 
@@ -44,6 +44,22 @@ fn counters(instance: &str, readings: Vec<Reading>) -> InstanceCounters {
 }
 
 /// A vote calls both services once, a list one of them.
+pub(in crate::proof) fn arm(instances: Vec<Instance>, routes: Vec<Route>) -> Arm {
+    Arm {
+        name: "a".into(),
+        about: String::new(),
+        subject: Subject::singular("a"),
+        needs: None,
+        excluded: Vec::new(),
+        topology: Topology {
+            pods: Vec::new(),
+            instances,
+            routes,
+            asked: Vec::new(),
+        },
+    }
+}
+
 pub(in crate::proof) fn cell() -> Cell {
     let calls = |edges: &[&str]| -> BTreeMap<String, u32> {
         edges.iter().map(|edge| ((*edge).to_owned(), 1)).collect()

@@ -103,7 +103,7 @@ fn unproved(run: &Run) -> Option<String> {
     let arms: Vec<String> = arms.cloned().collect();
     (!arms.is_empty()).then(|| {
         format!(
-            "NOTHING WAS PROVED of {}: nothing on the way of the traffic counts what passes.",
+            "PATH NOT PROVED in {}: no counter there says what passed. The figures stand.",
             list(&arms)
         )
     })

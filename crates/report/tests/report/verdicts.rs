@@ -170,11 +170,11 @@ fn response_time_from_the_intended_start_stands_beside_the_latency() {
 }
 
 #[test]
-fn an_arm_of_which_nothing_was_proved_is_called_that_at_the_top() {
+fn an_arm_without_a_path_proof_is_named_at_the_top() {
     let unproved = |run: &SampleRun| -> Vec<String> {
         let view = view_of(run);
         let warnings = sentences(&view, SentenceKind::Warning);
-        let about = |text: &&str| text.contains("NOTHING WAS PROVED");
+        let about = |text: &&str| text.contains("PATH NOT PROVED");
         warnings
             .into_iter()
             .filter(about)
@@ -196,7 +196,7 @@ fn an_arm_of_which_nothing_was_proved_is_called_that_at_the_top() {
     assert_eq!(
         unproved(&arm),
         [
-            "NOTHING WAS PROVED of client-sidecar: nothing on the way of the traffic counts what passes."
+            "PATH NOT PROVED in client-sidecar: no counter there says what passed. The figures stand."
         ]
     );
 }

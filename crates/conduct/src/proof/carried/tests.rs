@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
-use tare_schema::plan::Subject;
 use tare_schema::target::CounterKind;
 use tare_schema::topology::{Instance, Interception, Link, Settings};
 
@@ -30,33 +29,24 @@ fn arm(stops: &[&str], mutual: Option<usize>) -> Arm {
         },
         interception: Interception::Explicit,
     };
-    Arm {
-        name: "a".into(),
-        about: String::new(),
-        subject: Subject::singular("a"),
-        needs: None,
-        excluded: Vec::new(),
-        topology: Topology {
-            pods: Vec::new(),
-            instances: vec![
-                instance("database", "database", InstanceRole::App),
-                instance("sni", "gateway", InstanceRole::Sni),
-                instance("gateway", "gateway", InstanceRole::Gateway),
-                instance("flight-sidecar", "flight", InstanceRole::Sidecar),
-                instance("flight", "flight", InstanceRole::App),
-            ],
-            routes: vec![Route {
-                edge: EDGE.into(),
-                from: "flight".into(),
-                to: "database".into(),
-                protocol: "tcp".into(),
-                own: Security::Tls,
-                stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
-                links: (0..=stops.len()).map(link).collect(),
-            }],
-            asked: Vec::new(),
-        },
-    }
+    crate::proof::tests::arm(
+        vec![
+            instance("database", "database", InstanceRole::App),
+            instance("sni", "gateway", InstanceRole::Sni),
+            instance("gateway", "gateway", InstanceRole::Gateway),
+            instance("flight-sidecar", "flight", InstanceRole::Sidecar),
+            instance("flight", "flight", InstanceRole::App),
+        ],
+        vec![Route {
+            edge: EDGE.into(),
+            from: "flight".into(),
+            to: "database".into(),
+            protocol: "tcp".into(),
+            own: Security::Tls,
+            stops: stops.iter().map(|stop| (*stop).to_owned()).collect(),
+            links: (0..=stops.len()).map(link).collect(),
+        }],
+    )
 }
 
 fn cell() -> Cell {

@@ -4,27 +4,14 @@ use std::collections::BTreeMap;
 
 use tare_lab::environment::{InstanceCounters, Reading};
 use tare_schema::agent::{TlsCount, TlsSeen};
-use tare_schema::plan::Subject;
 use tare_schema::target::CounterKind;
-use tare_schema::topology::{Interception, Link, Topology};
+use tare_schema::topology::{Interception, Link};
 
 use super::*;
-use crate::proof::tests::cell;
+use crate::proof::tests::{self, cell};
 
 fn arm() -> Arm {
-    Arm {
-        name: "a".into(),
-        about: String::new(),
-        subject: Subject::singular("a"),
-        needs: None,
-        excluded: Vec::new(),
-        topology: Topology {
-            pods: Vec::new(),
-            instances: Vec::new(),
-            routes: Vec::new(),
-            asked: Vec::new(),
-        },
-    }
+    tests::arm(Vec::new(), Vec::new())
 }
 
 /// The way from a producer to one of two brokers, which speak TLS themselves.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tare_load::Outcome;
 use tare_schema::FORMAT_VERSION;
-use tare_schema::agent::{LoadResult, Sample};
+use tare_schema::agent::Sample;
 use tare_schema::load::LoadPlan;
 use tare_schema::load_report::{Figure, LatencyReport, LoadReport, RateReport};
 use tare_stats::{Latencies, Quantile};
@@ -50,11 +50,7 @@ pub fn report(
         ours: summary.judgement.ours.clone(),
         warnings: summary.judgement.warnings.clone(),
         assertions: summary.assertions.to_vec(),
-        result: LoadResult {
-            latency_hlog: String::new(),
-            lateness_hlog: String::new(),
-            ..outcome.result.clone()
-        },
+        result: outcome.result.clone().without_logs(),
         samples,
     }
 }
