@@ -1,5 +1,7 @@
 //! The handshake of one connection, by rustls.
 
+use std::fmt::Write as _;
+
 use rustls::HandshakeKind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
@@ -191,8 +193,12 @@ pub enum Progress {
 /// SHA-256 of a certificate, as tools print it, without colons.
 fn fingerprint(certificate: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
-    let bytes = digest.as_ref().iter();
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * digest.as_ref().len());
+    for byte in digest.as_ref() {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 fn encode(
