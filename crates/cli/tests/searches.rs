@@ -29,6 +29,24 @@ fn load(url: &str, more: &[&str]) -> (Value, Option<i32>) {
     (report, output.status.code())
 }
 
+/// As [`load`], again where other programs made the generator the limit, which a search then says.
+fn search_that_is_not_ours(url: &str, more: &[&str]) -> (Value, Option<i32>) {
+    let limited = |found: &Value| {
+        let tries = found["probes"].as_array().into_iter().flatten();
+        tries
+            .filter(|one| one["verdict"] == "generator-limited")
+            .count()
+    };
+    let mut last = load(url, more);
+    for _ in 0..2 {
+        if limited(&last.0) == 0 {
+            break;
+        }
+        last = load(url, more);
+    }
+    last
+}
+
 /// That what was printed has the shape of its schema, no key more and none less.
 fn assert_shape<T: Serialize + DeserializeOwned>(found: &Value) {
     let read: T = serde_json::from_value(found.clone()).unwrap();
@@ -52,13 +70,13 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
         "--confirm",
         "3",
     ];
-    let (found, code) = load(
+    let (found, code) = search_that_is_not_ours(
         &format!("http://{address}/"),
         &[&search[..], &rest, &QUICK].concat(),
     );
-    let (kept, missed) = (&found["kept_per_s"], &found["missed_per_s"]);
-    let (kept, missed) = (kept.as_f64().unwrap(), missed.as_f64().unwrap());
     assert_eq!(code, Some(0), "{found:#}");
+    let bound = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{found:#}"));
+    let (kept, missed) = (bound("kept_per_s"), bound("missed_per_s"));
     assert_shape::<SearchReport>(&found);
     assert!(kept < missed, "{found:#}");
     // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
