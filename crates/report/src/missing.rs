@@ -45,7 +45,7 @@ pub fn why(trials: &Trials<'_>, cells: [&CellName; 2], metric: Metric) -> String
         .min();
     match (fewest, measure::quantile(metric)) {
         (Some(fewest), Some((_, needed))) if fewest < needed => format!(
-            "too few exchanges in a trial: {} needs {}, there were {}",
+            "too few exchanges in a trial: {} needs {}, one had {}",
             metric.label(),
             quantity::count(needed as f64),
             quantity::count(fewest as f64)

@@ -177,12 +177,6 @@ fn relative(ratio: &Interval) -> Interval {
     }
 }
 
-/// How much of something there is more or less, as a percentage of it: `6 % CPU (4–9)`.
-#[must_use]
-pub fn change_of(ratio: &Interval, what: &str) -> String {
-    spread(&relative(ratio), 0.01, &format!(" % {what}"), Sign::Spoken)
-}
-
 /// What an experiment takes for too small to matter: a share, and of latencies an amount.
 #[must_use]
 pub fn margin(plan: &Plan) -> String {
@@ -263,13 +257,12 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     };
     let wanted = decimals(half, if lead < 1.95 { 2 } else { 1 });
     let warranted = wanted.min(decimals(low.abs().max(high.abs()), DIGITS));
-    // What excludes 0 must not look as if it began there, unless it nearly does.
-    let nearest = if low > 0.0 { low } else { high.min(0.0).abs() };
-    let decimals = if nearest * 10f64.powi(warranted as i32) < 0.5 {
-        decimals(nearest, 1).clamp(warranted, wanted + MORE_DECIMALS_MAX)
-    } else {
-        warranted
-    };
+    // An end that is not 0 must not look like 0, unless it nearly is: it says whether the interval holds 0.
+    let nearest = low.abs().min(high.abs());
+    let shows = |decimals: &usize| nearest * 10f64.powi(*decimals as i32) >= 0.5;
+    let decimals = (warranted..=wanted + MORE_DECIMALS_MAX)
+        .find(shows)
+        .unwrap_or(warranted);
     let (from, to) = (number(low, decimals), number(high, decimals));
     let between = if low < 0.0 { " to " } else { "–" };
     format!(

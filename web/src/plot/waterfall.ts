@@ -13,7 +13,7 @@ export const BARS: Record<Bar, { color: string; label: string; opacity: number }
   whole: { color: "var(--baseline)", label: "an arm as it is", opacity: 1 },
   adds: { color: "var(--hue-0)", label: "added by a step", opacity: 1 },
   takes: { color: "var(--hue-1)", label: "taken away by a step", opacity: 0.25 },
-  unsure: { color: "var(--quiet)", label: "no difference shown", opacity: 0.15 },
+  unsure: { color: "var(--quiet)", label: "undecided", opacity: 0.15 },
 };
 
 export interface BarRow extends Row {

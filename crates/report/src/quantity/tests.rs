@@ -70,6 +70,12 @@ fn a_difference_has_the_decimals_that_its_interval_warrants() {
         "it excludes 0"
     );
     assert_eq!(ms(0.4e6, -0.1e6, 4.8e6), "+0.4 ms (−0.1 to 4.8)");
+    assert_eq!(
+        ms(1.48e6, -0.49e6, 11.2e6),
+        "+1.5 ms (−0.5 to 11.2)",
+        "it holds 0"
+    );
+    assert_eq!(ms(3.61e6, -0.09e6, 113.4e6), "+3.6 ms (−0.1 to 113.4)");
     assert_eq!(ms(-4.1e6, -30.3e6, -0.2e6), "−4.1 ms (−30.3 to −0.2)");
     let wide = difference(Unit::Nanoseconds, &interval(1e6, 1e6, 1e6), Sign::Shown);
     assert_eq!(wide, "+1 ms (1–1)");

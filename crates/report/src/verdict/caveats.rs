@@ -14,16 +14,29 @@ pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
             sources.push(&figure.source);
         }
     }
-    let of = |source: &&str| {
+    // Sources that differ from ours in the same are named together.
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for source in sources {
         let mut figures: Vec<&PublishedView> = published.iter().collect();
-        figures.retain(|figure| figure.source == *source);
-        note(plan, source, &figures)
+        figures.retain(|figure| figure.source == source);
+        let caveat = said_of(plan, &figures);
+        match notes.iter_mut().find(|(known, _)| *known == caveat) {
+            Some((_, alike)) => alike.push(source.to_owned()),
+            None => notes.push((caveat, vec![source.to_owned()])),
+        }
+    }
+    let told = |(caveat, sources): &(String, Vec<String>)| match sources.as_slice() {
+        [one] => format!("{one} is not quite the same question: {caveat}"),
+        _ => format!(
+            "{} are not quite the same question: {caveat}",
+            list(sources)
+        ),
     };
-    sources.iter().map(of).collect()
+    notes.iter().map(told).collect()
 }
 
 /// What is said of most figures of a source is said of the source; the rest is said of the figures it belongs to.
-fn note(plan: &Plan, source: &str, figures: &[&PublishedView]) -> String {
+fn said_of(plan: &Plan, figures: &[&PublishedView]) -> String {
     let mut said: Vec<(&str, Vec<&PublishedView>)> = Vec::new();
     for figure in figures {
         let Some(caveat) = figure.caveat.as_deref() else {
@@ -39,7 +52,7 @@ fn note(plan: &Plan, source: &str, figures: &[&PublishedView]) -> String {
     let mut text = String::new();
     for (place, (caveat, of)) in said.iter().enumerate() {
         if place == 0 {
-            text = format!("{source} is not quite the same question: {caveat}.");
+            text = format!("{caveat}.");
         } else {
             let names: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
             text.push_str(&format!(" Of {}: {caveat}.", list(&names)));

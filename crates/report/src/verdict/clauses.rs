@@ -2,7 +2,7 @@
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{GrammaticalNumber, Subject};
-use tare_schema::view::{Family, Outcome, Overhead};
+use tare_schema::view::{Interval, Outcome, Overhead};
 
 use crate::judge::more_text;
 use crate::quantity::{self, Sign};
@@ -129,8 +129,9 @@ impl Clauses {
                 .same
                 .push((object(overhead.metric).into(), overhead.margin_text.clone())),
             Outcome::Undecided { more_blocks } => {
-                let figure = format!("{} {}", bare(overhead.metric), overhead.added_text);
-                self.open.take(figure, *more_blocks);
+                let added = added_text(overhead, exchanges);
+                self.open
+                    .take(format!("{} {added}", bare(overhead.metric)), *more_blocks);
             }
             // Why there is no verdict is said once for all that it is true of.
             Outcome::Described | Outcome::None { .. } => return,
@@ -204,6 +205,18 @@ fn is_cost(metric: Metric) -> bool {
     )
 }
 
+/// What was added, with CPU as cores at a rate: "+0.42 cores (0.41–0.43) per 1000 requests/s".
+pub fn added_text(overhead: &Overhead, exchanges: &str) -> String {
+    match (overhead.metric, &overhead.added) {
+        (Metric::Cpu | Metric::CpuTotal, Some(added)) => cores(added, exchanges, Sign::Shown),
+        _ => overhead.added_text.clone(),
+    }
+}
+
+fn cores(added: &Interval, exchanges: &str, sign: Sign) -> String {
+    format!("{} per 1000 {exchanges}/s", quantity::cores(added, sign))
+}
+
 /// "changes the median and p99 by less than 5 %": metrics with one margin together.
 fn same(same: &[(String, String)], number: GrammaticalNumber) -> Vec<String> {
     let mut by_margin: Vec<(&str, Vec<String>)> = Vec::new();
@@ -232,24 +245,14 @@ fn difference(overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) -
             let change = quantity::change(&ratio, Sign::Spoken);
             format!("{} {name} by {change}", verb(number, way))
         }
-        // On top of an arm that has its price already, the share tells more than the cores.
-        Metric::Cpu | Metric::CpuTotal if overhead.family == Family::Step => {
-            let way = if grows { "add" } else { "save" };
-            format!(
-                "{} {}",
-                verb(number, way),
-                quantity::change_of(&ratio, name)
-            )
-        }
         Metric::Cpu | Metric::CpuTotal => {
-            let cores = quantity::cores(&added, Sign::Spoken);
             let whose = if overhead.metric == Metric::Cpu {
                 ""
             } else {
                 " over all parts"
             };
             let cost = verb(number, if grows { "cost" } else { "save" });
-            format!("{cost} {cores} per 1000 {exchanges}/s{whose}")
+            format!("{cost} {}{whose}", cores(&added, exchanges, Sign::Spoken))
         }
         Metric::Memory if grows => format!("{} {amount} of memory", verb(number, "take")),
         Metric::Memory => format!("{} {amount} of memory", verb(number, "save")),

@@ -1,12 +1,11 @@
 //! What was found: the arm that answers the question first, then the others, the steps and the other levels.
 
-use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan, Subject};
 use tare_schema::view::{
     AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
 };
 
-use super::clauses::{Clauses, at_start, bare, list, object, subject};
+use super::clauses::{Clauses, added_text, at_start, bare, list, object, subject};
 use super::{at_level, caveats, failures, level_words, levels, parts, reasons, sentence};
 use crate::closed;
 use crate::failures::is_unjudged;
@@ -131,7 +130,7 @@ fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
-/// What each step adds to the arm it extends: "On top of both-sidecars, mTLS adds 6 % CPU (4–9)".
+/// What each step adds to the arm it extends: "On top of both-sidecars, mTLS costs 0.06 cores (0.05–0.07) per 1000 requests/s".
 fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     let mut texts = Vec::new();
     // What a step of a sum adds is told there.
@@ -174,20 +173,6 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
     })
 }
 
-/// What was added, with CPU as cores at a rate.
-fn added(view: &View, overhead: &Overhead) -> String {
-    match (overhead.metric, &overhead.added) {
-        (Metric::Cpu | Metric::CpuTotal, Some(added)) => {
-            format!(
-                "{} per 1000 {}/s",
-                quantity::cores(added, quantity::Sign::Shown),
-                exchanges(view)
-            )
-        }
-        _ => overhead.added_text.clone(),
-    }
-}
-
 /// Before three blocks: estimates only, said to be so.
 fn provisional(plan: &Plan, view: &View) -> Vec<String> {
     let blocks = quantity::counted(u64::from(view.run.blocks_complete), "block", "blocks");
@@ -208,7 +193,7 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
         let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
             .iter()
             .filter(|o| o.added.is_some())
-            .map(|o| format!("{} {}", bare(o.metric), added(view, o)))
+            .map(|o| format!("{} {}", bare(o.metric), added_text(o, exchanges(view))))
             .collect();
         if !said.is_empty() {
             texts.push(format!(
@@ -222,9 +207,33 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
+/// What the sentences before compare, and what their figures mean; nothing where no interval was given.
+fn how_to_read(plan: &Plan, view: &View, said: &[Sentence]) -> Option<String> {
+    let mut outcomes = view.overheads.iter().map(|one| &one.outcome);
+    outcomes.find(|outcome| !matches!(outcome, Outcome::None { .. } | Outcome::Described))?;
+    let compared = match plan.compare {
+        Compare::Levels => String::from("Each level is compared with the first"),
+        Compare::Arms => {
+            let baseline = view.arms.iter().find(|arm| arm.baseline)?;
+            let other = match view.overheads.iter().any(|one| one.family == Family::Step) {
+                true => " unless another arm is named",
+                false => "",
+            };
+            format!("Differences are from {}{other}", baseline.name)
+        }
+    };
+    let undecided = match said.iter().any(|one| one.text.contains("undecided")) {
+        true => " Undecided means that the interval allows both a difference and none.",
+        false => "",
+    };
+    Some(format!(
+        "{compared}; in brackets are 95 % confidence intervals.{undecided}"
+    ))
+}
+
 /// Good to know: what noise allows, what was not run, published figures' caveats.
-pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
-    let mut texts = Vec::new();
+pub fn notes(plan: &Plan, view: &View, said: &[Sentence]) -> Vec<Sentence> {
+    let mut texts: Vec<String> = how_to_read(plan, view, said).into_iter().collect();
     for arm in &view.arms {
         if let Some(why) = &arm.not_run {
             texts.push(format!("{} was not run: {why}.", arm.name));
@@ -237,11 +246,11 @@ pub fn notes(plan: &Plan, view: &View) -> Vec<Sentence> {
             .find(|n| n.metric == *metric && n.level == level);
         if let Some(detectable) = noise.and_then(|noise| noise.detectable) {
             texts.push(format!(
-                "With {} and this noise, a difference of {} in {}{} would be found four times out of five.",
+                "With {} and this noise, a change of {}{} by {} (up or down) would be found four times out of five.",
                 quantity::counted(view.run.blocks_complete.into(), "block", "blocks"),
-                quantity::percent(detectable),
                 object(*metric),
-                at_level(plan, level)
+                at_level(plan, level),
+                quantity::percent(detectable)
             ));
         }
     }

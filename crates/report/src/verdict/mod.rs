@@ -26,7 +26,8 @@ pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
     let noticed = view.disturbances.iter().flat_map(|one| &one.sentences);
     sentences.extend(noticed.map(|text| sentence(SentenceKind::Finding, text.clone())));
     sentences.extend(warnings::warnings(run, view));
-    sentences.extend(findings::notes(&run.plan, view));
+    let notes = findings::notes(&run.plan, view, &sentences);
+    sentences.extend(notes);
     sentences
 }
 

@@ -106,7 +106,7 @@ struct Said {
     /// "adds 0.08 ms (0.06–0.10) to the mean".
     told: Vec<String>,
     /// "the mean +0.01 ms (−0.01 to 0.02)": zero lies within the interval.
-    not_shown: Vec<String>,
+    undecided: Vec<String>,
 }
 
 impl Said {
@@ -127,20 +127,20 @@ impl Said {
                     Metric::Cpu => quantity::cores(&added, Sign::Shown),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
-                said.not_shown.push(format!("{} {amount}", object(metric)));
+                said.undecided.push(format!("{} {amount}", object(metric)));
             }
         }
         said
     }
 
     fn sentence(&self, who: &str, at: &str) -> Option<String> {
-        let open = list(&self.not_shown);
-        match (self.told.is_empty(), self.not_shown.is_empty()) {
+        let open = list(&self.undecided);
+        match (self.told.is_empty(), self.undecided.is_empty()) {
             (true, true) => None,
-            (true, false) => Some(format!("{who}{at}: {open}: no difference shown.")),
+            (true, false) => Some(format!("{who}{at}: {open}: undecided.")),
             (false, true) => Some(format!("{who} {}{at}.", list(&self.told))),
             (false, false) => Some(format!(
-                "{who} {}{at}; {open}: no difference shown.",
+                "{who} {}{at}; {open}: undecided.",
                 list(&self.told)
             )),
         }

@@ -214,7 +214,7 @@ fn a_quantile_that_needs_more_exchanges_says_how_many() {
     let p99 = overhead(&view, "client-sidecar", "direct", "400/s", Metric::P99);
     assert!(
         p99.outcome_text
-            .contains("too few exchanges in a trial: p99 needs 1000, there were 400"),
+            .contains("too few exchanges in a trial: p99 needs 1000, one had 400"),
         "{}",
         p99.outcome_text
     );
@@ -264,7 +264,7 @@ fn every_source_has_a_column_of_its_own_beside_ours() {
 }
 
 #[test]
-fn what_is_not_alike_is_said_once_for_each_source() {
+fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
     let mut run = small();
     run.rates_per_s = vec![200, 400];
     let figure = |metric, level: &str, source: &str, caveat: &str| Published {
@@ -283,6 +283,7 @@ fn what_is_not_alike_is_said_once_for_each_source() {
         figure(Metric::Median, "200/s", "a mesh", "another machine"),
         figure(Metric::Median, "400/s", "Another 2.11.1", "another machine"),
         figure(Metric::Median, "400/s", "a mesh", "another machine"),
+        figure(Metric::Median, "400/s", "a gateway", "another machine"),
     ];
     let view = view_of(&run);
     let mut notes = sentences(&view, SentenceKind::Note);
@@ -291,7 +292,7 @@ fn what_is_not_alike_is_said_once_for_each_source() {
         notes,
         [
             "Another 2.11.1 is not quite the same question: another machine. Of the maximum at 200 requests/s: a disturbance.",
-            "a mesh is not quite the same question: another machine.",
+            "a mesh and a gateway are not quite the same question: another machine.",
         ]
     );
 }

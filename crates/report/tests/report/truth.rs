@@ -76,12 +76,11 @@ fn an_arm_that_extends_another_is_compared_with_it_too() {
         ratio.low.unwrap() < 450.0 / 390.0 && 450.0 / 390.0 < ratio.high.unwrap(),
         "{ratio:?}"
     );
-    assert!(
-        sentences(&view, SentenceKind::Finding)
-            .iter()
-            .any(|s| s.starts_with("On top of both-sidecars, mTLS adds ")
-                && s.contains(" % CPU ("))
-    );
+    assert!(sentences(&view, SentenceKind::Finding).iter().any(|s| {
+        s.starts_with("On top of both-sidecars, mTLS adds ")
+            && s.contains(" cores (")
+            && s.contains(") per 1000 requests/s")
+    }));
 }
 
 fn twins(added_us: f64) -> SampleRun {
