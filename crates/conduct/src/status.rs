@@ -30,9 +30,13 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
     // the other arm, from what failed of both.
     let answered: u64 = record.load.iter().map(|result| result.right).sum();
     let released: u64 = record.load.iter().map(|result| result.released).sum();
-    // Where nothing was even released, the instrument was the limit and not the target.
-    let is_failed = answered == 0 && (released > 0 || unfit.is_empty());
-    record.status = if is_failed {
+    if released == 0 && unfit.is_empty() {
+        unfit.push(
+            "nothing was sent in the window: the generator got no CPU in it, or no connection came up".into(),
+        );
+    }
+    // Where nothing was even released, the target has not failed.
+    record.status = if answered == 0 && released > 0 {
         TrialStatus::Failed {
             reason: nothing_right(&record.load),
             log_tail: Vec::new(),
