@@ -114,6 +114,15 @@ impl Live {
         )
     }
 
+    fn starting(&self, at: &Progress<'_>, instance: &str, waited: Duration) {
+        if self.audience == Audience::Terminal {
+            let (place, instance) = (self.place(at), shown(instance));
+            let seconds = waited.as_secs();
+            self.bar
+                .set_message(format!("{place} · starting {instance}, {seconds} s"));
+        }
+    }
+
     fn sampled(&self, at: &Progress<'_>, sample: &Sample) {
         if self.audience != Audience::Terminal {
             return;
@@ -201,6 +210,7 @@ impl Watcher for Live {
                 ));
             }
             Event::TrialStarted(at) => self.passing(self.place(at)),
+            Event::Starting(at, instance, waited) => self.starting(at, instance, *waited),
             Event::Sampled(at, _, sample) => self.sampled(at, sample),
             Event::TrialDone(record) => self.trial_done(record),
             Event::BlockDone { folder, block, of } => self.block_done(folder, *block, *of),

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use tare_lab::LabError;
 use tare_lab::environment::{Bed, BedPlan, Environment};
+use tare_schema::estimate::{Times, burn_in};
 use tare_schema::plan::{Arm, Cell, Plan, Preparation, Restart};
 use tare_schema::topology::Settings;
 
 use crate::order::Slot;
+use crate::took::Took;
 
 /// What a bed was made for: as long as the key of the next trial is the same, it stays up.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +27,8 @@ struct Key {
 #[derive(Default)]
 pub(crate) struct Beds {
     up: Vec<Up>,
-    starts: u32,
-    starting: Duration,
+    /// What starting takes here.
+    pub took: Took,
 }
 
 /// A bed that is up.
@@ -59,12 +61,21 @@ pub(crate) struct Stay<'a> {
 }
 
 impl Beds {
+    /// None is up yet.
+    pub fn new(times: Times) -> Self {
+        Beds {
+            up: Vec::new(),
+            took: Took::new(times),
+        }
+    }
+
     /// The bed for a trial: one that is up, or a fresh one.
     pub fn get(
         &mut self,
         plan: &Plan,
         stay: &Stay<'_>,
         environment: &mut dyn Environment,
+        waiting: &mut dyn FnMut(&str, Duration),
         logs: &Path,
     ) -> Result<Ground<'_>, LabError> {
         let key = key_of(plan, stay);
@@ -77,13 +88,16 @@ impl Beds {
                 let name = format!("b{}-{}-{}", stay.block, stay.slot.arm, stay.trial);
                 let begun = Instant::now();
                 let mut bed = environment.place(&bed_plan(plan, stay.arm, stay.cell, &name))?;
-                if let Err(error) = bed.start() {
-                    // What it wrote before it gave up is the best explanation there is.
-                    let _ = bed.collect(&logs.join(&name));
-                    return Err(error);
+                match bed.start(waiting) {
+                    Ok(parts) => self
+                        .took
+                        .bed(&parts, begun.elapsed() + burn_in(plan, stay.cell)),
+                    Err(error) => {
+                        // What it wrote before it gave up is the best explanation there is.
+                        let _ = bed.collect(&logs.join(&name));
+                        return Err(error);
+                    }
                 }
-                self.starts += 1;
-                self.starting += begun.elapsed();
                 self.up.push(Up {
                     key,
                     name,
@@ -103,31 +117,22 @@ impl Beds {
         })
     }
 
-    /// Mean time that a bed took to come up, as far as known.
-    pub fn start_takes(&self) -> Option<Duration> {
-        (self.starts > 0).then(|| self.starting / self.starts)
-    }
-
-    /// Time that beds have taken to come up and to burn in, together.
-    pub fn have_taken(&self, burn_in: Duration) -> Duration {
-        self.starting + burn_in * self.starts
-    }
-
-    /// How many beds these trials, one after the other, will start.
-    pub fn to_start<'a>(&self, plan: &Plan, stays: impl Iterator<Item = Stay<'a>>) -> u32 {
+    /// Time that beds will take that these trials, one after the other, start.
+    pub fn will_take<'a>(&self, plan: &Plan, stays: impl Iterator<Item = Stay<'a>>) -> Duration {
         let mut up: Vec<Key> = self.up.iter().map(|up| up.key.clone()).collect();
-        let mut starts = 0;
-        for key in stays.map(|stay| key_of(plan, &stay)) {
+        let mut sum = Duration::ZERO;
+        for stay in stays {
+            let key = key_of(plan, &stay);
             if up.contains(&key) {
                 continue;
             }
-            starts += 1;
+            sum += self.took.times.bed(&stay.arm.topology) + burn_in(plan, stay.cell);
             if plan.restart != Restart::Run {
                 up.clear();
             }
             up.push(key);
         }
-        starts
+        sum
     }
 
     /// Collects logs and stops everything.

@@ -107,7 +107,7 @@ fn carried(
     make_folder(&place)?;
     let mut beds = Beds::default();
     let logs = folder.path().join("beds");
-    let bed = beds.get(plan, &stay, environment, &logs)?;
+    let bed = beds.get(plan, &stay, environment, &mut |_, _| (), &logs)?;
     let seed = Random::for_purpose(plan.seed, &format!("ceiling of {}", arm.name)).bits();
     let task = Task {
         plan,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tare_lab::LabError;
 use tare_lab::environment::Environment;
 use tare_schema::agent::Sample;
+use tare_schema::estimate::Times;
 use tare_schema::load::Stop;
 use tare_schema::plan::{Arm, Ceiling, Cell, Plan};
 use tare_schema::record::{RunProgress, RunState, TrialRecord, TrialStatus};
@@ -33,6 +34,8 @@ pub struct Options {
     pub command: Vec<String>,
     /// What is known already of what this machine carries.
     pub ceiling: Option<Ceiling>,
+    /// What starting and measuring took in earlier runs.
+    pub times: Times,
 }
 
 /// How a run ended.
@@ -42,6 +45,8 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// Its state.
     pub progress: RunProgress,
+    /// What starting and measuring took, and what was known before of the rest.
+    pub times: Times,
 }
 
 /// Runs a plan from its first block.
@@ -79,7 +84,8 @@ pub fn run(
     )?;
     // Last: a folder with a plan is a run that can be resumed.
     folder.write_plan(&plan)?;
-    Conductor::new(plan, folder, environment, watcher).conduct(state)
+    let beds = Beds::new(options.times.clone());
+    Conductor::new(plan, folder, beds, (environment, watcher)).conduct(state)
 }
 
 /// Goes on with a run that was cut off: complete blocks stay, the interrupted one is measured again.
@@ -88,6 +94,7 @@ pub fn run(
 /// As [`run`], and when the folder is no run, is in use, or belongs to another machine.
 pub fn resume(
     path: &std::path::Path,
+    times: Times,
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<Outcome, ConductError> {
@@ -120,7 +127,7 @@ pub fn resume(
     state.resumed += 1;
     state.state = RunProgress::Running;
     state.ended_unix_us = None;
-    Conductor::new(plan, folder, environment, watcher).conduct(state)
+    Conductor::new(plan, folder, Beds::new(times), (environment, watcher)).conduct(state)
 }
 
 fn provide(
@@ -152,19 +159,7 @@ struct Conductor<'a> {
     records: Vec<TrialRecord>,
     /// Arms of which a bed has come up at least once: a later failure to start is that trial's, not the plan's.
     proven: BTreeSet<String>,
-    /// Time that trials of this session took beyond their windows and warm-ups.
-    overhead: Overhead,
 }
-
-/// Running mean of what a trial takes beyond its load.
-#[derive(Debug, Default)]
-struct Overhead {
-    trials: u32,
-    total: Duration,
-}
-
-/// Guess for the first trial's overhead, before one was measured.
-const FIRST_GUESS: Duration = Duration::from_millis(600);
 
 /// How a block ended.
 enum BlockEnd {
@@ -176,18 +171,17 @@ impl<'a> Conductor<'a> {
     fn new(
         plan: Plan,
         folder: RunFolder,
-        environment: &'a mut dyn Environment,
-        watcher: &'a mut dyn Watcher,
+        beds: Beds,
+        (environment, watcher): (&'a mut dyn Environment, &'a mut dyn Watcher),
     ) -> Self {
         Conductor {
             plan,
             folder,
             environment,
             watcher,
-            beds: Beds::default(),
+            beds,
             records: Vec::new(),
             proven: BTreeSet::new(),
-            overhead: Overhead::default(),
         }
     }
 
@@ -218,6 +212,7 @@ impl<'a> Conductor<'a> {
         Ok(Outcome {
             folder: self.folder.path().to_owned(),
             progress: state.state,
+            times: self.beds.took.times,
         })
     }
 
@@ -320,6 +315,7 @@ impl<'a> Conductor<'a> {
             ..trial::draft(number)
         };
         let begun = Instant::now();
+        let beds_before = self.beds.took.beds;
         let left = self.left(block, left_in_block);
         let progress = Progress {
             block,
@@ -334,8 +330,9 @@ impl<'a> Conductor<'a> {
             Trial::Recorded => {}
         }
         let took = begun.elapsed();
-        self.overhead.trials += 1;
-        self.overhead.total += took.saturating_sub(load_takes(&cell));
+        let of_bed = self.beds.took.beds - beds_before;
+        let beside = took.saturating_sub(load_takes(&cell) + of_bed);
+        self.beds.took.trial(&self.plan.workload.name, beside);
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
         self.watcher.hear(&Event::TrialDone(&record));
@@ -381,7 +378,14 @@ impl<'a> Conductor<'a> {
             trial: record.trial,
         };
         let logs = self.folder.path().join("beds");
-        let bed = match self.beds.get(&self.plan, &stay, self.environment, &logs) {
+        let watcher = &mut *self.watcher;
+        let mut waiting = |instance: &str, waited| {
+            watcher.hear(&Event::Starting(progress, instance, waited));
+        };
+        let started = self
+            .beds
+            .get(&self.plan, &stay, self.environment, &mut waiting, &logs);
+        let bed = match started {
             Ok(bed) => bed,
             Err(error) => return start_failed(&self.proven, error, record),
         };
@@ -426,16 +430,9 @@ impl<'a> Conductor<'a> {
             });
         let stays: Vec<Stay<'_>> = stays.collect();
         let loads: Duration = stays.iter().map(|stay| load_takes(stay.cell)).sum();
-        let burn_in = Duration::from_nanos(self.plan.burn_in_ns.unwrap_or(0));
-        let of_beds = self.beds.have_taken(burn_in);
-        let beside = match self.overhead.trials {
-            0 => FIRST_GUESS,
-            trials => self.overhead.total.saturating_sub(of_beds) / trials,
-        };
+        let beside = self.beds.took.times.beside(&self.plan.workload.name);
         let trials = stays.len() as u32;
-        let starts = self.beds.to_start(&self.plan, stays.into_iter());
-        let start = self.beds.start_takes().unwrap_or_default() + burn_in;
-        loads + beside * trials + start * starts
+        loads + beside * trials + self.beds.will_take(&self.plan, stays.into_iter())
     }
 }
 

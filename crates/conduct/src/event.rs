@@ -26,6 +26,8 @@ pub enum Event<'a> {
     },
     /// A trial begins.
     TrialStarted(&'a Progress<'a>),
+    /// An instance is being started for it, and has been waited for so long.
+    Starting(&'a Progress<'a>, &'a str, Duration),
     /// One sample of the trial under way.
     Sampled(&'a Progress<'a>, &'a str, &'a Sample),
     /// A trial was measured and its record is on disk.

@@ -24,6 +24,7 @@ mod refusal;
 pub mod samples;
 mod status;
 mod told;
+mod took;
 pub mod traffic;
 mod trial;
 mod window;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
 use tare_schema::agent::Ended;
+use tare_schema::estimate::Times;
 use tare_schema::load::Pacing;
 use tare_schema::plan::{
     Act, Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, PlannedEvent, Preparation, Promise,
@@ -43,6 +44,7 @@ impl Bench {
             name: "test".into(),
             command: vec!["tare".into()],
             ceiling: None,
+            times: Times::default(),
         };
         run(plan, &mut self.lab, &options, &mut self.watcher).unwrap()
     }
@@ -118,7 +120,18 @@ fn the_time_left_has_the_burn_in_of_a_bed_once_for_each_that_is_still_to_come_up
     let (once, always) = (left(Restart::Run), left(Restart::Block));
     assert_eq!(once.len(), 9);
     // Three beds, or nine: one for each arm and copy in each of three blocks.
-    assert_eq!(once[0] + 6 * BURN_IN, always[0]);
+    let bed = Times::default().bed(&plan().arms[0].topology);
+    assert_eq!(once[0] + 6 * (bed + BURN_IN), always[0]);
+}
+
+#[test]
+fn what_starting_takes_is_told_while_it_lasts_and_kept_for_the_next_run() {
+    let mut bench = bench(&[]);
+    bench.lab.start_takes = Some(Duration::from_secs(14));
+    let outcome = bench.run(&plan());
+    assert_eq!(bench.watcher.heard[0], "server after 14s");
+    assert_eq!(outcome.times.starts["origin"], Duration::from_secs(14));
+    assert!(outcome.times.trials.contains_key("echo"));
 }
 
 #[test]
@@ -238,6 +251,18 @@ fn an_agent_that_cannot_work_fails_the_trial_with_its_reason() {
 }
 
 #[test]
+fn a_trial_whose_generator_got_no_turn_is_unfit_and_no_failure_of_the_target() {
+    let mut bench = bench(&[Fate::Starved]);
+    let outcome = bench.run(&plan());
+    let records = bench.records(&outcome);
+    let TrialStatus::Unfit { reasons } = &records[0].status else {
+        panic!("{:?}", records[0].status)
+    };
+    assert!(reasons[0].starts_with("nothing was sent"), "{reasons:?}");
+    assert_eq!(records.len(), 10, "it is repeated");
+}
+
+#[test]
 fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it() {
     let mut bench = bench(&[Fate::NoStart]);
     let options = Options {
@@ -245,6 +270,7 @@ fn an_arm_that_never_comes_up_ends_the_run_before_anything_is_measured_with_it()
         name: "test".into(),
         command: Vec::new(),
         ceiling: None,
+        times: Times::default(),
     };
     let error = run(&plan(), &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
     assert!(error.to_string().contains("does not come up"));
@@ -263,7 +289,13 @@ fn an_interrupted_run_keeps_what_it_measured_and_resumes_with_the_interrupted_bl
     assert_eq!(bench.records(&outcome).len(), 4);
 
     let mut second = Memory::default();
-    let outcome = resume(&outcome.folder, &mut bench.lab, &mut second).unwrap();
+    let outcome = resume(
+        &outcome.folder,
+        Times::default(),
+        &mut bench.lab,
+        &mut second,
+    )
+    .unwrap();
     assert_eq!(outcome.progress, RunProgress::Complete);
     let records = bench.records(&outcome);
     assert_eq!(records.len(), 10);
@@ -299,7 +331,13 @@ fn a_run_is_not_resumed_on_another_machine() {
     bench.watcher.interrupt_after = Some(1);
     let outcome = bench.run(&plan());
     bench.lab.fingerprint = "another".into();
-    let error = resume(&outcome.folder, &mut bench.lab, &mut Memory::default()).unwrap_err();
+    let error = resume(
+        &outcome.folder,
+        Times::default(),
+        &mut bench.lab,
+        &mut Memory::default(),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("not the one that began the run"));
 }
 
@@ -308,7 +346,13 @@ fn a_run_folder_that_is_in_use_is_refused() {
     let mut bench = bench(&[]);
     let outcome = bench.run(&plan());
     let _held = RunFolder::open(&outcome.folder).unwrap();
-    let error = resume(&outcome.folder, &mut bench.lab, &mut Memory::default()).unwrap_err();
+    let error = resume(
+        &outcome.folder,
+        Times::default(),
+        &mut bench.lab,
+        &mut Memory::default(),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("being measured by another tare"));
 }
 
@@ -395,6 +439,7 @@ fn a_level_beyond_what_is_carried_is_left_out_before_the_first_block() {
             carried_per_s: 2e6,
             ..ceiling
         }),
+        times: Times::default(),
     };
     let outcome = run(
         &two_levels(),
@@ -419,6 +464,7 @@ fn without_the_baseline_or_with_nothing_but_it_there_is_nothing_to_compare() {
             name: "test".into(),
             command: Vec::new(),
             ceiling: None,
+            times: Times::default(),
         };
         let error = run(&plan, &mut bench.lab, &options, &mut bench.watcher).unwrap_err();
         let said = error.to_string();

@@ -62,13 +62,27 @@ pub trait Environment: Send {
     fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError>;
 }
 
+/// What instances of a target added to the start of a test bed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartTook {
+    /// The target.
+    pub target: String,
+    /// Time from when what was waited for before was ready, until all of these were; those that started
+    /// beside others may have added little.
+    pub took: Duration,
+}
+
 /// One arm, set up. Dropping it stops everything it started.
 pub trait Bed: Send {
-    /// Starts all instances but agents and waits until each is ready.
+    /// Starts all instances but agents and waits until each is ready, telling now and then for which one, and how long
+    /// already.
     ///
     /// # Errors
     /// The instance that did not become ready, its probe, how long, its log tail.
-    fn start(&mut self) -> Result<(), LabError>;
+    fn start(
+        &mut self,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<Vec<StartTook>, LabError>;
 
     /// Takes a step before a trial.
     ///

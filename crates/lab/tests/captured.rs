@@ -94,7 +94,7 @@ fn pass_through(proxy: &str, fetcher: &Fetcher) {
     options.addressing = Addressing::Namespaces;
     let mut local = Local::new(options).unwrap();
     let mut bed = local.place(&captured(proxy)).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let pods = bed.inhabitants().unwrap();
     let client = pods.iter().find(|one| one.instance == "client").unwrap();
     let server = pods.iter().find(|one| one.instance == "server").unwrap();
@@ -129,7 +129,7 @@ fn beds_that_are_up_at_once_have_addresses_of_their_own() {
         let mut plan = through_relay();
         plan.name = name.into();
         let mut bed = local.place(&plan).unwrap();
-        bed.start().unwrap();
+        bed.start(&mut |_, _| ()).unwrap();
         bed
     };
     let server = |bed: &mut dyn Bed| {

@@ -222,7 +222,7 @@ fn a_bed_gives_its_parts_their_limits_and_tells_who_lost_a_process_to_one() {
     let mut local = Local::new(options).unwrap();
     let name = name_of(local.folder());
     let mut bed = local.place(&plan).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let observation = bed.observe().unwrap();
     let mut deaths = Vec::new();
     assert!(within(LIMIT, || {

@@ -28,7 +28,7 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     let rig = Rig::new();
     let mut local = rig.local();
     let mut bed = local.place(&through_relay()).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     assert_eq!(echo(bed.as_ref()), "hello");
 
     let mut observation = bed.observe().unwrap();
@@ -85,7 +85,7 @@ fn an_instance_has_a_folder_in_memory_that_nobody_else_can_enter() {
     let name = local.folder().file_name().unwrap().to_owned();
     let memory = std::path::Path::new("/dev/shm").join(name);
     let mut bed = local.place(&server("keeping")).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let of_bed = memory.join("1-b1-arm");
     for folder in [&memory, &of_bed, &of_bed.join("server")] {
         let mode = std::fs::metadata(folder).unwrap().permissions().mode();
@@ -104,7 +104,7 @@ fn dropping_a_bed_stops_it() {
     let rig = Rig::new();
     let mut local = rig.local();
     let mut bed = local.place(&through_relay()).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     assert!(TcpStream::connect(at).is_ok());
     drop(bed);
@@ -122,7 +122,7 @@ fn a_part_that_dies_is_told_with_its_last_words() {
     let rig = Rig::new();
     let mut local = rig.local();
     let mut bed = local.place(&server("mortal")).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let log = bed.inhabitants().unwrap()[0].log.clone().unwrap();
     std::fs::write(Path::new(&log).with_file_name("go"), "").unwrap();
     let mut deaths = Vec::new();
@@ -144,7 +144,7 @@ fn a_part_that_dies_before_it_serves_is_not_waited_for() {
         .local()
         .place(&server("stillborn"))
         .unwrap()
-        .start()
+        .start(&mut |_, _| ())
         .unwrap_err();
     match error {
         LabError::Died {
@@ -166,7 +166,7 @@ fn a_part_that_never_serves_is_told_with_its_probe_and_its_log() {
         .local()
         .place(&server("mute"))
         .unwrap()
-        .start()
+        .start(&mut |_, _| ())
         .unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, LabError::NotReady { .. }), "{text}");
@@ -183,7 +183,7 @@ fn a_step_before_the_start_that_fails_is_named() {
         .local()
         .place(&server("unprepared"))
         .unwrap()
-        .start()
+        .start(&mut |_, _| ())
         .unwrap_err();
     let text = error.to_string();
     assert!(
@@ -199,7 +199,7 @@ fn whoever_took_a_port_meanwhile_is_named() {
     let mut bed = local.place(&server("echo")).unwrap();
     let at = bed.endpoint("client->server", "client").unwrap().addresses[0];
     let _thief = TcpListener::bind(at).unwrap();
-    let text = bed.start().unwrap_err().to_string();
+    let text = bed.start(&mut |_, _| ()).unwrap_err().to_string();
     let me = format!("(pid {})", std::process::id());
     assert!(
         text.contains(&at.to_string()) && text.contains(&me),
@@ -212,7 +212,7 @@ fn an_agent_reports_over_its_socket_until_it_has_ended() {
     let rig = Rig::new();
     let mut local = rig.local();
     let mut bed = local.place(&server("echo")).unwrap();
-    bed.start().unwrap();
+    bed.start(&mut |_, _| ()).unwrap();
     let mut agent = bed.start_agent("client", &load("reports")).unwrap();
     let messages: Vec<AgentMessage> = std::iter::from_fn(|| agent.next(LIMIT).unwrap()).collect();
     assert!(matches!(
@@ -320,7 +320,7 @@ fn two_real_proxies_with_mutual_tls_between_them_serve_and_count() {
         let fetcher = Fetcher::from_env().unwrap();
         let mut local = Local::new(rig.with_builtin(&fetcher)).unwrap();
         let mut bed = local.place(&through_two(proxy)).unwrap();
-        bed.start().unwrap();
+        bed.start(&mut |_, _| ()).unwrap();
         let before = handshakes(bed.as_mut());
         assert_eq!(echo(bed.as_ref()), "hello", "{proxy}");
         let mut after = before;

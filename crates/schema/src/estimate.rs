@@ -1,10 +1,13 @@
 //! How long a plan takes, from its windows and what starting and stopping costs.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::load::LoadSpec;
-use crate::plan::{BaselineRuns, Cell, Plan, Restart};
-use crate::topology::InstanceRole;
+use crate::plan::{Arm, BaselineRuns, Cell, Plan, Restart};
+use crate::topology::{InstanceRole, Topology};
 
 /// Around every window: agent start, idle counters, drain, writing the record.
 const PER_TRIAL: Duration = Duration::from_millis(250);
@@ -12,6 +15,59 @@ const PER_TRIAL: Duration = Duration::from_millis(250);
 const PER_BED: Duration = Duration::from_millis(200);
 /// Starting one process until it is ready.
 const PER_INSTANCE: Duration = Duration::from_millis(200);
+
+/// What starting and measuring took in earlier runs on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Times {
+    /// By target: what an instance of it added to the start of a test bed.
+    pub starts: BTreeMap<String, Duration>,
+    /// By workload: what a trial took beside its load.
+    pub trials: BTreeMap<String, Duration>,
+}
+
+impl Times {
+    /// What starting a test bed takes. Where a target is not known, a guess stands for it.
+    #[must_use]
+    pub fn bed(&self, topology: &Topology) -> Duration {
+        let parts = topology.instances.iter();
+        let parts = parts.filter(|instance| instance.role != InstanceRole::Agent);
+        let start = |target| self.starts.get(target).copied().unwrap_or(PER_INSTANCE);
+        PER_BED + parts.map(|part| start(&part.target)).sum::<Duration>()
+    }
+
+    /// What a trial of this workload takes beside its load, or a guess.
+    #[must_use]
+    pub fn beside(&self, workload: &str) -> Duration {
+        self.trials.get(workload).copied().unwrap_or(PER_TRIAL)
+    }
+
+    /// Targets of a plan whose start has not been timed.
+    #[must_use]
+    pub fn unknown<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
+        let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
+        let parts = arms.flat_map(|arm| &arm.topology.instances);
+        let mut targets: Vec<&str> = parts
+            .filter(|part| part.role != InstanceRole::Agent)
+            .map(|part| part.target.as_str())
+            .filter(|target| !self.starts.contains_key(*target))
+            .collect();
+        targets.sort_unstable();
+        targets.dedup();
+        targets
+    }
+}
+
+/// How much longer than usual the first load on a fresh test bed warms up.
+#[must_use]
+pub fn burn_in(plan: &Plan, cell: &Cell) -> Duration {
+    let warmup_ns = cell.load.iter().map(|role| role.load.warmup_ns).max();
+    let more_ns = plan
+        .burn_in_ns
+        .unwrap_or(0)
+        .saturating_sub(warmup_ns.unwrap_or(0));
+    Duration::from_nanos(more_ns)
+}
 
 /// What a run of a plan takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,9 +84,9 @@ pub struct Estimate {
     pub total: Option<(Duration, Duration)>,
 }
 
-/// Estimates a plan.
+/// Estimates a plan from what earlier runs took.
 #[must_use]
-pub fn estimate(plan: &Plan) -> Estimate {
+pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     let runs = |arm: usize| match (arm, plan.baseline_runs) {
         (0, BaselineRuns::Twice) => 2,
         _ => 1,
@@ -50,14 +106,7 @@ pub fn estimate(plan: &Plan) -> Estimate {
             .iter()
             .filter(|cell| cell.arm == arm.name)
             .collect();
-        let processes = arm
-            .topology
-            .instances
-            .iter()
-            .filter(|instance| instance.role != InstanceRole::Agent)
-            .count();
-        let burn_in = Duration::from_nanos(plan.burn_in_ns.unwrap_or(0));
-        let bed = PER_BED + PER_INSTANCE * u32::try_from(processes).unwrap_or(u32::MAX) + burn_in;
+        let bed = bed(plan, arm, &cells, times);
         let repeats: u32 = runs(index);
         trials += u64::from(repeats) * cells.len() as u64;
         for cell in &cells {
@@ -67,10 +116,10 @@ pub fn estimate(plan: &Plan) -> Estimate {
                 continue;
             };
             measuring = measuring.map(|sum| sum + window * repeats);
-            block = block.map(|sum| sum + (whole + PER_TRIAL) * repeats);
+            block = block.map(|sum| sum + (whole + times.beside(&plan.workload.name)) * repeats);
         }
         match plan.restart {
-            Restart::Run => once += bed,
+            Restart::Run => once += bed * repeats,
             Restart::Block => block = block.map(|sum| sum + bed * repeats),
             Restart::Trial => {
                 let beds = repeats * u32::try_from(cells.len()).unwrap_or(u32::MAX);
@@ -93,6 +142,12 @@ pub fn estimate(plan: &Plan) -> Estimate {
             )
         }),
     }
+}
+
+/// What a fresh test bed of an arm takes until loads on it take what they always take.
+fn bed(plan: &Plan, arm: &Arm, cells: &[&Cell], times: &Times) -> Duration {
+    let burn_in = cells.first().map(|cell| burn_in(plan, cell));
+    times.bed(&arm.topology) + burn_in.unwrap_or_default()
 }
 
 /// Warm-up with window, and window alone, of the longest role.

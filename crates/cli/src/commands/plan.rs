@@ -7,6 +7,7 @@ mod noise;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod times;
 mod way;
 
 use std::process::ExitCode;
@@ -30,13 +31,14 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.experiment.plan()?;
     let earlier = noise::earlier(&args.experiment.out, &plan);
+    let times = times::known();
     if args.json {
-        print_json(&json::value(&plan, &earlier))?;
+        print_json(&json::value(&plan, &earlier, &times))?;
     } else {
         let known = ceiling::known(&args.experiment.out, &plan);
         print(&text::text(
             &plan,
-            &earlier,
+            (&earlier, &times),
             &args.experiment.out,
             known.as_ref(),
         ))?;

@@ -10,10 +10,11 @@ use tare_lab::catalogue::Catalogue;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
+use tare_schema::estimate::Times;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::record::RunProgress;
 
-use crate::commands::plan::{ExperimentArgs, ceiling, own_path};
+use crate::commands::plan::{ExperimentArgs, ceiling, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
@@ -72,15 +73,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut environment = environment(&args.experiment, &plan, addressing)?;
     let mut live = Live::new(&plan, audience, interrupted);
     live.others(&others);
+    let known = times::known();
     let outcome = match &resumed {
-        Some(folder) => tare_conduct::resume(folder, &mut environment, &mut live),
-        None => tare_conduct::run(&plan, &mut environment, &options(&args, &plan), &mut live),
+        Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut live),
+        None => {
+            let options = options(&args, &plan, known);
+            tare_conduct::run(&plan, &mut environment, &options, &mut live)
+        }
     };
     live.clear();
     // Everything that was started is stopped before the figures are read.
     drop(environment);
     match outcome {
-        Ok(outcome) => tell(&args, &outcome),
+        Ok(outcome) => {
+            times::remember(&outcome.times);
+            tell(&args, &outcome)
+        }
         Err(error) => {
             if let Some(folder) = live.folder() {
                 say_how_to_go_on(&args, folder, "broken off");
@@ -114,7 +122,7 @@ pub(super) fn environment(
 }
 
 /// Where the run goes: `<out>/<time>-<experiment>`.
-fn options(args: &Args, plan: &Plan) -> Options {
+fn options(args: &Args, plan: &Plan, times: Times) -> Options {
     let stem = plan.experiment.rsplit('/').next().unwrap_or("run");
     let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H-%M-%S").to_string();
     Options {
@@ -124,6 +132,7 @@ fn options(args: &Args, plan: &Plan) -> Options {
             .chain(std::env::args().skip(1))
             .collect(),
         ceiling: ceiling::known(&args.experiment.out, plan),
+        times,
     }
 }
 

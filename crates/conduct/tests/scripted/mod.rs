@@ -14,7 +14,7 @@ use tare_lab::LabError;
 use tare_lab::deed::Deed;
 use tare_lab::environment::{
     Agent, Answer, Bed, BedPlan, Death, Disturbance, Environment, Inhabitant, InstanceCounters,
-    Observation, Reading,
+    Observation, Reading, StartTook,
 };
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
@@ -44,6 +44,8 @@ pub enum Fate {
     AgentFails,
     /// Nothing is answered rightly.
     AllWrong,
+    /// The agent gets no turn within the window.
+    Starved,
     /// Every request of the proxy is counted a while after its answer.
     CountsLater,
     /// The audit finds that something does not add up.
@@ -71,6 +73,8 @@ pub struct Lab {
     /// What their workers then took for an exchange, in turn; none: 10 ns.
     pub costs_ns: Arc<Mutex<VecDeque<u64>>>,
     pub fingerprint: String,
+    /// What the server of every bed says to have taken to come up.
+    pub start_takes: Option<Duration>,
 }
 
 impl Lab {
@@ -169,12 +173,20 @@ const WINDOW_NS: u64 = 1_000_000;
 const SPUN_NS: u64 = 400_000;
 
 impl Bed for ScriptedBed {
-    fn start(&mut self) -> Result<(), LabError> {
+    fn start(
+        &mut self,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<Vec<StartTook>, LabError> {
         if self.lab.peek_fate() == Fate::NoStart {
             self.lab.next_fate();
             return Err(LabError::Plan("it does not come up".into()));
         }
-        Ok(())
+        let Some(took) = self.lab.start_takes else {
+            return Ok(Vec::new());
+        };
+        waiting("server", took);
+        let target = String::from("origin");
+        Ok(vec![StartTook { target, took }])
     }
 
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
@@ -392,7 +404,8 @@ fn until_start(plan: &LoadPlan) -> Duration {
 }
 
 fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
-    let right = if fate == Fate::AllWrong { 0 } else { REQUESTS };
+    let sent = if fate == Fate::Starved { 0 } else { REQUESTS };
+    let right = if fate == Fate::AllWrong { 0 } else { sent };
     LoadResult {
         version: FORMAT_VERSION,
         role: plan.role.clone(),
@@ -405,15 +418,15 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         window_start_unix_us: 1,
         window_ns: WINDOW_NS,
         offered_per_s: None,
-        intended: REQUESTS,
-        released: REQUESTS,
-        sent: REQUESTS,
+        intended: sent,
+        released: sent,
+        sent,
         right,
-        errors: REQUESTS - right,
+        errors: sent - right,
         unfinished: 0,
         answered_in_window: Answered {
             right,
-            errors: REQUESTS - right,
+            errors: sent - right,
         },
         right_by_status: Default::default(),
         overflow: 0,
@@ -480,6 +493,9 @@ impl Watcher for Memory {
                 ));
             }
             Event::TrialStarted(progress) => self.left.push(progress.left),
+            Event::Starting(_, instance, waited) => {
+                self.heard.push(format!("{instance} after {waited:?}"));
+            }
             Event::Told(words) => self.heard.push((*words).to_owned()),
             Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
             _ => {}

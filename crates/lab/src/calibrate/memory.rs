@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use tare_schema::calibration::Calibration;
 
+use crate::cached;
 use crate::doctor::nearest_folder;
 
 /// Other neighbours on the host, another temperature: a day is long enough.
 const REMEMBERED_S: u64 = 24 * 3600;
-/// A calibration is half a kilobyte.
-const BYTES_MAX: u64 = 1 << 16;
 
 /// Identity of this boot.
 pub(super) fn boot_id() -> String {
@@ -22,26 +21,14 @@ pub(super) fn boot_id() -> String {
 /// What was measured here in the last 24 hours of this boot, for runs in `out`.
 #[must_use]
 pub fn remembered(cache: &Path, out: &Path) -> Option<Calibration> {
-    let path = place(cache, out);
-    if fs::metadata(&path).ok()?.len() > BYTES_MAX {
-        return None;
-    }
-    let known: Calibration = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let known: Calibration = cached::read(&place(cache, out))?;
     let age_s = super::now_unix_s().checked_sub(known.measured_unix_s)?;
     (known.boot_id == boot_id() && age_s < REMEMBERED_S).then_some(known)
 }
 
 /// Remembers it; whatever prevents that, the next run measures again.
 pub(super) fn remember(cache: &Path, out: &Path, measured: &Calibration) {
-    let path = place(cache, out);
-    // A name of its own first: two runs may do this at once.
-    let whole = path.with_extension(format!("{}.new", std::process::id()));
-    let written = fs::create_dir_all(cache)
-        .and_then(|()| fs::write(&whole, serde_json::to_vec(measured)?))
-        .and_then(|()| fs::rename(&whole, &path));
-    if written.is_err() {
-        let _ = fs::remove_file(&whole);
-    }
+    let _ = cached::write(&place(cache, out), measured);
 }
 
 /// One for each folder of runs: they may be on different disks.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::agent::Acknowledged;
@@ -14,7 +14,7 @@ use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
-use super::layout::Layout;
+use super::layout::{self, Layout};
 use super::pods::Pods;
 use super::watched::role_word;
 use super::{AGENT, LOG, SharedKeeper, admin, ask, collect, lock, orders, prepare};
@@ -24,6 +24,7 @@ use crate::deed::Deed;
 use crate::door::Door;
 use crate::environment::{
     Agent, Answer, Bed, BedPlan, Death, Disturbance, Inhabitant, InstanceCounters, Observation,
+    StartTook,
 };
 use crate::keeper::{Bounds, Spawn};
 use crate::observe::LocalObservation;
@@ -219,9 +220,47 @@ impl LocalBed {
     }
 }
 
+/// Tells the time of a start apart, by what was waited for.
+struct StartClock {
+    since: Instant,
+    took: Vec<StartTook>,
+}
+
+impl StartClock {
+    fn begin() -> Self {
+        StartClock {
+            since: Instant::now(),
+            took: Vec::new(),
+        }
+    }
+
+    fn wait_ready(
+        &mut self,
+        bed: &LocalBed,
+        index: usize,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<(), LabError> {
+        bed.wait_ready(index, waiting)?;
+        let name = &bed.placed.rendered[index].instance;
+        let found = layout::parts(&bed.placed.plan.topology).find(|part| part.name == *name);
+        let target = found.map(|part| part.target.clone()).unwrap_or_default();
+        let now = Instant::now();
+        self.took.push(StartTook {
+            target,
+            took: now - self.since,
+        });
+        self.since = now;
+        Ok(())
+    }
+}
+
 impl Bed for LocalBed {
-    fn start(&mut self) -> Result<(), LabError> {
+    fn start(
+        &mut self,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<Vec<StartTook>, LabError> {
         let mut unready: Vec<usize> = Vec::new();
+        let mut clock = StartClock::begin();
         for index in 0..self.placed.rendered.len() {
             // An app may call as soon as it starts: all that stands between must serve. Proxies do not
             // wait for each other.
@@ -238,21 +277,21 @@ impl Bed for LocalBed {
                     .into_iter()
                     .partition(|other| mates.contains(&self.placed.rendered[*other].instance));
                 for index in before {
-                    self.wait_ready(index)?;
+                    clock.wait_ready(self, index, waiting)?;
                 }
                 unready = together;
             }
             self.start_instance(index)?;
             if is_app && !clustered {
-                self.wait_ready(index)?;
+                clock.wait_ready(self, index, waiting)?;
             } else {
                 unready.push(index);
             }
         }
         for index in unready {
-            self.wait_ready(index)?;
+            clock.wait_ready(self, index, waiting)?;
         }
-        Ok(())
+        Ok(clock.took)
     }
 
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {

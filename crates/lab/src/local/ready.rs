@@ -13,6 +13,8 @@ use crate::render::Step;
 
 /// Between looks at a step that runs.
 const PAUSE: Duration = Duration::from_millis(5);
+/// Between words about what is waited for.
+const TELLING: Duration = Duration::from_secs(1);
 
 impl LocalBed {
     /// Runs a command before the start to its good end.
@@ -51,16 +53,26 @@ impl LocalBed {
         }
     }
 
-    pub(super) fn wait_ready(&self, index: usize) -> Result<(), LabError> {
+    /// Waits until an instance serves, telling each second that it is waited for.
+    pub(super) fn wait_ready(
+        &self,
+        index: usize,
+        waiting: &mut dyn FnMut(&str, Duration),
+    ) -> Result<(), LabError> {
         let rendered = &self.placed.rendered[index];
+        let begun = Instant::now();
+        let mut told = Duration::ZERO;
         let kept = self.kept_name(&rendered.instance);
         let mut failure: Option<LabError> = None;
         let mut exit: Option<Exit> = None;
-        let waited =
-            rendered.probe.wait(
-                &self.door(index),
-                rendered.ready_within,
-                &mut || match lock(&self.placed.keeper).exit_of(&kept) {
+        let waited = rendered
+            .probe
+            .wait(&self.door(index), rendered.ready_within, &mut || {
+                if begun.elapsed() >= told + TELLING {
+                    told = begun.elapsed();
+                    waiting(&rendered.instance, told);
+                }
+                match lock(&self.placed.keeper).exit_of(&kept) {
                     Ok(None) => Life::Running,
                     Ok(found) => {
                         exit = found;
@@ -70,8 +82,8 @@ impl LocalBed {
                         failure = Some(error);
                         Life::Ended
                     }
-                },
-            );
+                }
+            });
         if let Some(error) = failure {
             return Err(error);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tare_schema::estimate::estimate;
+use tare_schema::estimate::{Times, estimate};
 use tare_schema::find::Library;
 use tare_schema::load::Stop;
 use tare_schema::plan::{Form, Plan};
@@ -43,7 +43,7 @@ fn a_plan_reads_back_as_it_was_written() {
 
 #[test]
 fn the_sidecar_experiment_keeps_its_time_budget() {
-    let full = estimate(&sidecar(Form::Full));
+    let full = estimate(&sidecar(Form::Full), &Times::default());
     assert_eq!(full.trials, (50, 50));
     assert!(full.block.unwrap() <= Duration::from_secs(50), "{full:?}");
     let total = full.total.unwrap().1;
@@ -53,7 +53,7 @@ fn the_sidecar_experiment_keeps_its_time_budget() {
         windows * 2 >= total,
         "half of the time must be measuring: {full:?}"
     );
-    let quick = estimate(&sidecar(Form::Quick));
+    let quick = estimate(&sidecar(Form::Quick), &Times::default());
     assert!(
         quick.total.unwrap().1 <= Duration::from_secs(30),
         "{quick:?}"
@@ -123,7 +123,7 @@ fn an_app_that_calls_through_its_sidecar_starts_after_it() {
 
 #[test]
 fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
-    let quick = estimate(&rates(Form::Quick));
+    let quick = estimate(&rates(Form::Quick), &Times::default());
     let total = quick.total.unwrap().1;
     assert!(total <= Duration::from_secs(360), "{quick:?}");
 }

@@ -20,6 +20,9 @@ use crate::signals;
 /// Between looks at what may have ended.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Between words about what is waited for.
+const TELLING_S: u64 = 5;
+
 /// Arguments of `tare lab up`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -64,7 +67,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let targets: Vec<String> = instances.map(|instance| instance.target.clone()).collect();
     local.provide(&targets, &mut |words| say(format_args!("{words}")))?;
     let mut bed = local.place(&tare_conduct::bed_plan(&plan, arm, cell, "lab"))?;
-    bed.start()?;
+    bed.start(&mut |instance, waited| {
+        if waited.as_secs().is_multiple_of(TELLING_S) {
+            say(format_args!("starting {instance}, {} s", waited.as_secs()));
+        }
+    })?;
     let standing = Standing {
         experiment: plan.experiment.clone(),
         arm: arm.name.clone(),

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, bail};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
+use tare_lab::cached;
 use tare_load::{Outcome, StopHandle};
 use tare_origin::{Limits, OriginOptions};
 use tare_schema::agent::Calibration;
@@ -266,7 +267,7 @@ struct Kept {
 impl Kept {
     /// What is kept and still true; `None`: nothing.
     fn read(path: &Path) -> Option<Self> {
-        let kept: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        let kept: Self = cached::read(path)?;
         (kept.of == circumstances()?).then_some(kept)
     }
 
@@ -275,14 +276,7 @@ impl Kept {
             of: circumstances().context("the boot of this machine has no name")?,
             calibrations: self.calibrations.clone(),
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        // Another tare may read or write it now: it sees the old file or the new one.
-        let fresh = path.with_extension(format!("{}.tmp", std::process::id()));
-        std::fs::write(&fresh, serde_json::to_vec_pretty(&kept)?)?;
-        std::fs::rename(&fresh, path)?;
-        Ok(())
+        Ok(cached::write(path, &kept)?)
     }
 }
 

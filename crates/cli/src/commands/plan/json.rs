@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tare_schema::estimate::estimate;
+use tare_schema::estimate::{Times, estimate};
 use tare_schema::plan::Plan;
 
 use super::noise::Earlier;
 use super::text::not_run;
 
 /// The plan as `plan.json` would hold it, and what is expected of it.
-pub fn value(plan: &Plan, earlier: &Earlier) -> Value {
-    let estimate = estimate(plan);
+pub fn value(plan: &Plan, earlier: &Earlier, times: &Times) -> Value {
+    let estimate = estimate(plan, times);
     let ns = |time: Option<Duration>| {
         time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     };
@@ -36,6 +36,7 @@ pub fn value(plan: &Plan, earlier: &Earlier) -> Value {
             "block_ns": ns(estimate.block),
             "total_min_ns": ns(estimate.total.map(|total| total.0)),
             "total_max_ns": ns(estimate.total.map(|total| total.1)),
+            "starts_not_yet_timed": times.unknown(plan),
         },
         "detectable": detectable,
         "not_run": not_run(plan).iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>(),

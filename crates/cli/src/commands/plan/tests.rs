@@ -1,7 +1,9 @@
 //! What `tare plan` says of the first experiment.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use tare_schema::estimate::Times;
 use tare_schema::find::Library;
 use tare_schema::metric::Metric;
 use tare_schema::plan::{BeyondKnee, Ceiling, Form, Plan};
@@ -19,7 +21,7 @@ fn plan(form: Form) -> Plan {
 }
 
 fn said(plan: &Plan, earlier: &Earlier) -> String {
-    text::text(plan, earlier, Path::new("runs"), None)
+    text::text(plan, (earlier, &Times::default()), Path::new("runs"), None)
 }
 
 #[test]
@@ -50,6 +52,28 @@ fn size_time_and_published_figures_are_told() {
     ] {
         assert!(said.contains(words), "{words} in\n{said}");
     }
+}
+
+#[test]
+fn time_is_told_from_what_starting_took_here() {
+    let plan = plan(Form::Quick);
+    let of = |times: &Times| text::text(&plan, (&Earlier::None, times), Path::new("runs"), None);
+    let guessed = of(&Times::default());
+    assert!(
+        guessed.contains("(how long envoy, origin takes to start here is a guess"),
+        "{guessed}"
+    );
+    let mut times = Times::default();
+    for target in ["envoy", "origin"] {
+        times.starts.insert(target.into(), Duration::from_secs(60));
+    }
+    let known = of(&times);
+    assert!(!known.contains("guess"), "{known}");
+    // Five beds a block, of one to three parts each: 10 minutes and more a block.
+    assert!(
+        known.contains("about 3") && guessed.contains("about 0:"),
+        "{known}\n{guessed}"
+    );
 }
 
 #[test]
@@ -134,7 +158,7 @@ fn a_folder_without_runs_is_no_earlier_run() {
 #[test]
 fn json_holds_the_whole_plan_and_the_estimate() {
     let plan = plan(Form::Full);
-    let value = json::value(&plan, &Earlier::None);
+    let value = json::value(&plan, &Earlier::None, &Times::default());
     let read: Plan = serde_json::from_value(value["plan"].clone()).unwrap();
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);
@@ -147,7 +171,12 @@ fn json_holds_the_whole_plan_and_the_estimate() {
 fn levels_beyond_what_is_carried_are_told_before_anything_runs() {
     let mut plan = plan(Form::Full);
     let told = |plan: &Plan, known: Option<&Ceiling>| {
-        text::text(plan, &Earlier::None, Path::new("runs"), known)
+        text::text(
+            plan,
+            (&Earlier::None, &Times::default()),
+            Path::new("runs"),
+            known,
+        )
     };
     assert!(!told(&plan, None).contains("full speed"));
     plan.beyond_knee = BeyondKnee::LeaveOut;

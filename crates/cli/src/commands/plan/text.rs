@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tare_report::{pace, quantity};
-use tare_schema::estimate::estimate;
+use tare_schema::estimate::{Times, estimate};
 use tare_schema::load::{ClientSpec, LoadSpec, Pacing, Stop};
 use tare_schema::plan::{
     Addressing, Arm, BaselineRuns, Ceiling, Compare, Form, Plan, PlannedEvent, Promise, Published,
@@ -19,7 +19,12 @@ use super::{ceiling, way};
 const HEAD: usize = 11;
 
 /// Everything that `tare plan` says.
-pub fn text(plan: &Plan, earlier: &Earlier, out: &Path, known: Option<&Ceiling>) -> String {
+pub fn text(
+    plan: &Plan,
+    (earlier, times): (&Earlier, &Times),
+    out: &Path,
+    known: Option<&Ceiling>,
+) -> String {
     let mut page = Page::default();
     let form = match plan.form {
         Form::Full => "",
@@ -45,7 +50,7 @@ pub fn text(plan: &Plan, earlier: &Earlier, out: &Path, known: Option<&Ceiling>)
     page.entry("restart", &restart(plan));
     page.entry("placement", &placement(plan));
     page.entry("judged", &judged(plan));
-    page.entry("time", &time(plan));
+    page.entry("time", &time(plan, times));
     page.entry("detects", &detects(plan, earlier, out));
     for figure in &plan.published {
         page.entry("published", &published(figure));
@@ -270,8 +275,8 @@ fn judged(plan: &Plan) -> String {
     text
 }
 
-fn time(plan: &Plan) -> String {
-    let estimate = estimate(plan);
+fn time(plan: &Plan, times: &Times) -> String {
+    let estimate = estimate(plan, times);
     let (Some(block), Some(total), Some(measuring)) =
         (estimate.block, estimate.total, estimate.measuring)
     else {
@@ -290,8 +295,15 @@ fn time(plan: &Plan) -> String {
     // What is started once is started in the first.
     let first = total.0.saturating_sub(block * (plan.blocks.min - 1));
     let share = measuring.as_secs_f64() / block.as_secs_f64().max(f64::MIN_POSITIVE);
+    let guessed = match times.unknown(plan).as_slice() {
+        [] => String::new(),
+        targets => format!(
+            " (how long {} takes to start here is a guess until the first run)",
+            targets.join(", ")
+        ),
+    };
     format!(
-        "about {whole} for {trials}; the first block is there after {}; {:.0} % of it inside measuring windows",
+        "about {whole} for {trials}{guessed}; the first block is there after {}; {:.0} % of it inside measuring windows",
         clock(first),
         share * 100.0
     )

@@ -1,0 +1,25 @@
+//! What starting and measuring took on this machine, kept in the user's cache.
+
+use std::path::PathBuf;
+
+use tare_lab::cached;
+use tare_lab::fetch::Fetcher;
+use tare_schema::estimate::Times;
+
+/// What earlier runs took; nothing where none is known.
+pub fn known() -> Times {
+    path()
+        .and_then(|path| cached::read(&path))
+        .unwrap_or_default()
+}
+
+/// Keeps it. A cache that cannot be written is no error: estimates are rougher then.
+pub fn remember(times: &Times) {
+    if let Some(path) = path() {
+        let _ = cached::write(&path, times);
+    }
+}
+
+fn path() -> Option<PathBuf> {
+    Some(Fetcher::from_env().ok()?.cache.join("times.json"))
+}
