@@ -54,9 +54,7 @@ pub fn prove(
         proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));
         // Over a link that nothing passed nothing need have been negotiated.
         if traffic.requests_max > 0 {
-            for route in routes {
-                proofs.extend(prove_links(arm, cell, route, &growth));
-            }
+            proofs.extend(prove_links(arm, cell, &routes, &growth));
         }
         name_edge(&mut proofs[first..], edge);
     }
@@ -290,35 +288,49 @@ impl<'a> Group<'a> {
     }
 }
 
-/// What was negotiated on every stretch that a proxy can tell of.
-fn prove_links(arm: &Arm, cell: &Cell, route: &Route, growth: &Growth<'_>) -> Vec<Proof> {
+/// What was negotiated on every stretch of an edge that a proxy can tell of.
+fn prove_links(arm: &Arm, cell: &Cell, routes: &[&Route], growth: &Growth<'_>) -> Vec<Proof> {
     let mut proofs = Vec::new();
-    for (index, link) in route.links.iter().enumerate() {
-        // The accepting end knows most; where that is the app, the proxy before it is asked.
-        let (stop, side) = match (route.stops.get(index), index.checked_sub(1)) {
-            (Some(stop), _) => (stop, ""),
-            (None, Some(before)) => (&route.stops[before], "upstream-"),
-            (None, None) => continue,
-        };
+    for (stop, side, security, route) in routes.iter().flat_map(|route| ends(route)) {
         let end = LinkEnd {
             stop,
             side,
             route,
             wanted: Wanted::of(arm, cell, stop),
         };
-        match link.security {
-            Security::Plaintext => {
-                let grown = growth.of(stop, &format!("{side}tls-handshakes"), &route.edge);
-                if grown.is_some() {
-                    proofs.push(exactly(stop, &format!("{side}tls-handshakes"), 0, grown));
-                }
-            }
-            Security::Tls | Security::Mtls => {
-                proofs.extend(negotiated(&end, link.security, growth));
-            }
+        if security != Security::Plaintext {
+            proofs.extend(negotiated(&end, security, growth));
+            continue;
+        }
+        // Among peers a sidecar stands at both ends of one edge, and counts the handshakes of both together.
+        let counts_others = routes.iter().any(|route| {
+            let place = route.stops.iter().position(|other| other == stop);
+            // The links before and behind a stop are those of its place and of the next one.
+            let link =
+                place.and_then(|place| route.links.get(place + usize::from(!side.is_empty())));
+            link.is_some_and(|link| link.security != Security::Plaintext)
+        });
+        let what = format!("{side}tls-handshakes");
+        let grown = growth.of(stop, &what, &route.edge);
+        if grown.is_some() && !counts_others {
+            proofs.push(exactly(stop, &what, 0, grown));
         }
     }
     proofs
+}
+
+/// For each link of a route the proxy that is asked, the prefix of its counters, and the link's security.
+fn ends(route: &Route) -> impl Iterator<Item = (&str, &'static str, Security, &Route)> {
+    let links = route.links.iter().enumerate();
+    links.filter_map(move |(index, link)| {
+        // The accepting end knows most; where that is the app, the proxy before it is asked.
+        let (stop, side) = match (route.stops.get(index), index.checked_sub(1)) {
+            (Some(stop), _) => (stop, ""),
+            (None, Some(before)) => (&route.stops[before], "upstream-"),
+            (None, None) => return None,
+        };
+        Some((stop.as_str(), side, link.security, route))
+    })
 }
 
 /// The end of a link that is asked what was negotiated.

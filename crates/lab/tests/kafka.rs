@@ -26,6 +26,7 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         ("all_listeners".to_owned(), json!(true)),
         ("min_insync_replicas".to_owned(), json!(2)),
         ("log_dir".to_owned(), json!("memory")),
+        ("jit".to_owned(), json!("C1")),
     ]);
     let started = std::time::Instant::now();
     let mut cluster = Cluster::start("kafka", 3, &settings).unwrap();

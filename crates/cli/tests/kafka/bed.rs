@@ -42,6 +42,7 @@ pub fn bed() -> MutexGuard<'static, Bed> {
         let settings = BTreeMap::from([
             ("all_listeners".to_owned(), json!(true)),
             ("log_dir".to_owned(), json!("memory")),
+            ("jit".to_owned(), json!("C1")),
             ("min_insync_replicas".to_owned(), json!(2)),
         ]);
         Mutex::new(Bed {

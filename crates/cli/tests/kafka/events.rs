@@ -11,7 +11,7 @@ use crate::rig::{finish, only_run, records, stderr, stdout, tare};
 const EXPERIMENT: &str = "\
 question: What does a producer notice of all this?
 workload: {use: kafka, brokers: 3, partitions: 3, replicas: 3, acks: all, idempotence: true}
-targets: {kafka: {min_insync_replicas: 2, session_timeout_ms: 2000, log_dir: memory}}
+targets: {kafka: {min_insync_replicas: 2, session_timeout_ms: 2000, log_dir: memory, jit: C1}}
 arms: [{name: disturbed}]
 baseline_runs: once
 prepare: [topic]

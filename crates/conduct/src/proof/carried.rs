@@ -2,6 +2,8 @@
 //!
 //! Connections are older than a trial, so they are counted since the start of the instances; bytes are those of the trial.
 
+use std::collections::BTreeSet;
+
 use tare_schema::plan::{Arm, Cell};
 use tare_schema::protocol::{Counted, counted};
 use tare_schema::record::Proof;
@@ -62,10 +64,9 @@ pub(super) fn prove(
         before = Some(stops);
     }
     proofs.extend(called(routes, before.as_deref(), exchanges, &edge));
+    proofs.extend(copies(routes, &edge));
     if before.is_some_and(|stops| edge.connections(&stops).is_some_and(|count| count > 0.0)) {
-        for route in routes {
-            proofs.extend(prove_links(arm, cell, route, growth));
-        }
+        proofs.extend(prove_links(arm, cell, routes, growth));
     }
     proofs
 }
@@ -198,6 +199,32 @@ fn called(routes: &[&Route], last: Option<&[&str]>, exchanges: u64, edge: &Edge<
         proofs.push(at_least(&name, "bytes-received", exchanges, Some(found)));
     }
     proofs
+}
+
+/// Peers that copy from each other: the first stops of a caller have handed it at least as many bytes as it has copied, and where
+/// they are the last ones of its own callers, too, as many more as it has given them.
+fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
+    const WHAT: &str = "bytes-sent";
+    let callers: BTreeSet<&str> = routes.iter().map(|route| route.from.as_str()).collect();
+    let of_caller = |caller| {
+        let counted = |name| edge.growth.of(caller, name, edge.name);
+        let mut copied = counted("replication-bytes-in")?;
+        let own = routes.iter().filter(|route| route.from == caller);
+        let stops = own.map(|route| route.stops.first().map(String::as_str));
+        let stops = stops.collect::<Option<Vec<&str>>>()?;
+        let mut called = routes.iter().filter(|route| route.to == caller);
+        let is_stop = |stop: &String| stops.contains(&stop.as_str());
+        if called.any(|route| route.stops.last().is_some_and(is_stop)) {
+            copied += counted("replication-bytes-out").unwrap_or(0.0);
+        }
+        let stops = edge.now(&stops);
+        let handed = stops.grown(WHAT)?;
+        // A last copy may have come between the two readings.
+        let least = copied - HEARTBEAT_BYTES.max(copied * SLACK);
+        let least = least.max(0.0) as u64;
+        Some(at_least(&stops.name(), WHAT, least, Some(handed)))
+    };
+    callers.into_iter().filter_map(of_caller).collect()
 }
 
 fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {

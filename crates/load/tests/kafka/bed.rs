@@ -51,6 +51,7 @@ fn cluster() -> &'static RwLock<Cluster> {
             ("acls".to_owned(), json!(true)),
             ("min_insync_replicas".to_owned(), json!(2)),
             ("log_dir".to_owned(), json!("memory")),
+            ("jit".to_owned(), json!("C1")),
         ]);
         let started = Cluster::start("kafka", 3, &settings);
         started.map(RwLock::new).map_err(|error| error.to_string())

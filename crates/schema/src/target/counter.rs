@@ -172,6 +172,8 @@ pub const COUNTERS: &[(&str, &str)] = &[
     ("upstream-connections", "connections opened"),
     ("bytes-received", "bytes from callers"),
     ("bytes-sent", "bytes to callers"),
+    ("replication-bytes-in", "bytes copied from its peers"),
+    ("replication-bytes-out", "bytes that its peers copied"),
     ("upstream-bytes-received", "bytes from called parts"),
     ("upstream-bytes-sent", "bytes to called parts"),
     (

@@ -122,6 +122,29 @@ fn stops_that_carried_the_same_since_their_start_prove_the_way() {
 }
 
 #[test]
+fn copies_that_did_not_come_through_the_sidecar_are_found() {
+    let arm = arm(&["flight-sidecar"], None);
+    let sidecar = |received, sent| {
+        let all = [
+            ("connections", 9.0),
+            ("bytes-received", received),
+            ("bytes-sent", sent),
+        ];
+        counted_by("flight-sidecar", &all)
+    };
+    let copied = |bytes| counted_by("flight", &[("replication-bytes-in", bytes)]);
+    let broken = |sent| {
+        let before = [sidecar(0.0, 1_000.0), copied(500_000.0)];
+        broken(&arm, &before, &[sidecar(9_000.0, sent), copied(600_000.0)])
+    };
+    assert_eq!(broken(101_000.0), Vec::<String>::new());
+    assert_eq!(
+        broken(51_000.0),
+        ["flight-sidecar bytes-sent: 50000 for at least 95904"]
+    );
+}
+
+#[test]
 fn a_gateway_that_is_not_on_the_way_is_found() {
     let arm = arm(&["flight-sidecar", "gateway"], None);
     let sidecar = || {
@@ -238,5 +261,92 @@ fn nothing_is_claimed_of_an_edge_that_need_not_have_been_called() {
     assert!(
         proofs.iter().all(|proof| proof.instance == "gateway"),
         "{proofs:?}"
+    );
+}
+
+/// Two peers that call each other through their sidecars, with mTLS between those.
+fn peers() -> Vec<Route> {
+    let link = |security| Link {
+        security,
+        interception: Interception::Redirect,
+    };
+    let route = |from: &str, to: &str| Route {
+        edge: EDGE.into(),
+        from: from.into(),
+        to: to.into(),
+        protocol: "kafka".into(),
+        own: Security::Plaintext,
+        stops: vec![format!("{from}-sidecar"), format!("{to}-sidecar")],
+        links: vec![
+            link(Security::Plaintext),
+            link(Security::Mtls),
+            link(Security::Plaintext),
+        ],
+    };
+    vec![route("one", "two"), route("two", "one")]
+}
+
+#[test]
+fn peers_have_copied_no_more_than_their_sidecars_handed_to_both_sides() {
+    let routes = peers();
+    let routes: Vec<&Route> = routes.iter().collect();
+    let broken = |sent| {
+        let copied = [
+            ("replication-bytes-in", 100_000.0),
+            ("replication-bytes-out", 50_000.0),
+        ];
+        let after = [
+            counted_by("one", &copied),
+            counted_by("one-sidecar", &[("bytes-sent", sent)]),
+        ];
+        let growth = Growth {
+            before: &[],
+            after: &after,
+        };
+        let edge = Edge {
+            name: EDGE,
+            growth: &growth,
+            since_start: &growth,
+        };
+        let proofs = copies(&routes, &edge);
+        assert_eq!(proofs.len(), 1, "two has no counters");
+        !proofs[0].holds
+    };
+    assert!(!broken(151_000.0));
+    // What it was handed would do alone, but it has given some, too.
+    assert!(broken(120_000.0));
+}
+
+#[test]
+fn handshakes_between_peers_are_none_of_the_plaintext_before_their_sidecars() {
+    let routes = peers();
+    let routes: Vec<&Route> = routes.iter().collect();
+    // Each sidecar has taken a connection of the other in this trial, and counts it for the edge.
+    let after = ["one-sidecar", "two-sidecar"].map(|name| {
+        let handshakes = [("tls-handshakes", 1.0), ("upstream-tls-handshakes", 1.0)];
+        counted_by(name, &handshakes)
+    });
+    let growth = Growth {
+        before: &[],
+        after: &after,
+    };
+    let arm = arm(&[], None);
+    let claims_none = |proofs: Vec<Proof>| -> Vec<String> {
+        let none = |proof: &Proof| proof.what.ends_with("tls-handshakes") && proof.expected == "0";
+        let claims = proofs.into_iter().filter(none);
+        claims
+            .map(|proof| format!("{} {}", proof.instance, proof.what))
+            .collect()
+    };
+    let both_ways = prove_links(&arm, &cell(), &routes, &growth);
+    assert_eq!(claims_none(both_ways), Vec::<String>::new());
+    // Of one direction alone it is known.
+    let one_way = prove_links(&arm, &cell(), &routes[..1], &growth);
+    assert_eq!(
+        claims_none(one_way),
+        [
+            "one-sidecar tls-handshakes",
+            "two-sidecar upstream-tls-handshakes"
+        ]
     );
 }
