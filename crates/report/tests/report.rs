@@ -48,11 +48,18 @@ use std::sync::LazyLock;
 use tare_schema::metric::Metric;
 use tare_schema::view::{CellView, Figure, Overhead, SentenceKind, View};
 
+/// A folder in memory, where there is one: runs have hundreds of small files.
+fn in_memory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
 /// The view of a synthetic run.
 fn view_of(run: &fixture::SampleRun) -> View {
-    let place = tempfile::tempdir().unwrap();
-    let folder = run.write(place.path()).unwrap();
-    tare_report::view(&tare_report::read(&folder).unwrap())
+    let place = in_memory();
+    let written = run.write(place.path()).unwrap();
+    tare_report::view(&tare_report::read(&written).unwrap())
 }
 
 /// The view of the sidecar question as it was planted.

@@ -1,9 +1,9 @@
 //! What is remembered of the last calibration: for 24 hours of the same boot.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use tare_schema::calibration::Calibration;
 
 use crate::cached;
@@ -31,14 +31,8 @@ pub(super) fn remember(cache: &Path, out: &Path, measured: &Calibration) {
     let _ = cached::write(&place(cache, out), measured);
 }
 
-/// One for each folder of runs: they may be on different disks.
+/// One for each file system: they may be on different disks.
 fn place(cache: &Path, out: &Path) -> PathBuf {
-    let folder = nearest_folder(out);
-    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
-    let short: String = digest
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    cache.join(format!("calibration-{short}.json"))
+    let device = fs::metadata(nearest_folder(out)).map_or(0, |folder| folder.dev());
+    cache.join(format!("calibration-{device:x}.json"))
 }

@@ -22,9 +22,10 @@ fn every_way_and_the_disk_are_measured() {
 }
 
 #[test]
-fn it_is_remembered_for_a_day_of_the_same_boot_and_folder() {
+fn it_is_remembered_for_a_day_of_the_same_boot_and_file_system() {
     let (cache, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let other = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir_in("/dev/shm").unwrap();
+    let beside = tempfile::tempdir().unwrap();
     let known = Calibration {
         measured_unix_s: now_unix_s() - 3600,
         boot_id: memory::boot_id(),
@@ -35,6 +36,7 @@ fn it_is_remembered_for_a_day_of_the_same_boot_and_folder() {
     assert_eq!(remembered(cache.path(), out.path()), None);
     remember(&known);
     assert_eq!(remembered(cache.path(), out.path()), Some(known.clone()));
+    assert_eq!(remembered(cache.path(), beside.path()), Some(known.clone()));
     assert_eq!(remembered(cache.path(), other.path()), None);
     // It is taken as it is: nothing is measured.
     let taken = remembered_or_measured(cache.path(), out.path()).unwrap();

@@ -7,11 +7,11 @@ use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::{SentenceKind, ViewState};
 
 use crate::fixture::SampleRun;
-use crate::{overhead, sentences, view_of};
+use crate::{in_memory, overhead, sentences, view_of};
 
 #[test]
 fn a_killed_run_reports_its_whole_blocks_as_if_it_had_never_been_killed() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let killed = SampleRun {
         progress: RunProgress::Running,
         ..SampleRun::sidecar()
@@ -53,7 +53,7 @@ fn a_killed_run_reports_its_whole_blocks_as_if_it_had_never_been_killed() {
 
 #[test]
 fn trials_of_a_block_that_was_measured_again_do_not_count() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let folder = SampleRun::sidecar().write(place.path()).unwrap();
     let before = tare_report::view(&tare_report::read(&folder).unwrap());
     // An absurd first attempt at block 3, superseded when the run was resumed.
@@ -76,7 +76,7 @@ fn trials_of_a_block_that_was_measured_again_do_not_count() {
 
 #[test]
 fn broken_files_are_named_and_left_out_and_nothing_panics() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let folder = SampleRun::sidecar().write(place.path()).unwrap();
     fs::write(folder.join("trials/0001/latency.hlog"), b"\xff\x00 no log").unwrap();
     fs::remove_file(folder.join("trials/0002/lateness.hlog")).unwrap();
@@ -110,7 +110,7 @@ fn broken_files_are_named_and_left_out_and_nothing_panics() {
 
 #[test]
 fn every_prefix_of_a_run_has_a_view() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let run = SampleRun {
         blocks: 3,
         window_s: 3,
@@ -160,7 +160,7 @@ fn a_last_block_whose_repeat_is_due_is_not_whole() {
 
 #[test]
 fn a_folder_without_a_plan_is_no_run_and_a_plan_of_another_format_is_called_that() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let error = tare_report::read(place.path()).unwrap_err().to_string();
     assert!(error.contains("plan.json"), "{error}");
     fs::write(place.path().join("plan.json"), "{\"version\": 7}").unwrap();
@@ -198,7 +198,7 @@ fn an_arm_that_was_not_run_is_listed_as_such_and_harms_no_other() {
 
 #[test]
 fn a_slot_with_two_trials_that_count_is_refused_with_both_names() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let run = SampleRun {
         rates_per_s: vec![400],
         window_s: 1,

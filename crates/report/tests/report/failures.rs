@@ -8,7 +8,7 @@ use tare_schema::record::TrialRecord;
 use tare_schema::view::{Outcome, SentenceKind, View};
 
 use crate::fixture::{Exchanges, SampleRun};
-use crate::{cell, closed, figure, levels, overhead, sentences, view_of, waterfalls};
+use crate::{cell, closed, figure, in_memory, levels, overhead, sentences, view_of, waterfalls};
 
 /// So many exchanges of a trial failed at once with this class; their latencies are not those of answers.
 pub fn fail(
@@ -434,7 +434,7 @@ fn clients_that_are_refused_have_no_knee_and_no_verdict_on_throughput() {
 
 #[test]
 fn two_runs_of_which_one_failed_are_not_compared_in_what_is_left() {
-    let places = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let places = (in_memory(), in_memory());
     let failing = small("none").edit(|record, exchanges| match record.arm.as_str() {
         "client-sidecar" => fail(record, exchanges, 40, "status-503", Fault::Target),
         "both-sidecars" => fail(record, exchanges, 1, "reset", Fault::Peer),

@@ -12,6 +12,7 @@ use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord, TrialStatus}
 use tare_schema::shown::is_obeyed;
 
 use crate::fixture::SampleRun;
+use crate::in_memory;
 
 /// A formula for spreadsheets; a title, a cleared screen and a turned direction for terminals; a line of its own.
 fn nasty(text: &str) -> String {
@@ -133,13 +134,13 @@ fn without_colours(text: &str) -> String {
 
 #[test]
 fn nothing_in_a_received_folder_steers_the_terminal_or_is_a_formula() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let folder = small().write(place.path()).unwrap();
     let count = plant(&folder);
     assert!(count > 40, "only {count} strings could be planted in");
     let run = tare_report::read(&folder).unwrap();
     let view = tare_report::view(&run);
-    let other = tempfile::tempdir().unwrap();
+    let other = in_memory();
     let other = tare_report::read(&small().write(other.path()).unwrap()).unwrap();
     let compared = compare(&run, &other, Unlike::Compare);
     let itself = compare(&run, &run, Unlike::Compare).unwrap();

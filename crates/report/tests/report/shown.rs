@@ -8,7 +8,7 @@ use tare_schema::record::TrialStatus;
 use tare_schema::view::View;
 
 use crate::fixture::SampleRun;
-use crate::view_of;
+use crate::{in_memory, view_of};
 
 /// A run with something of everything, and the same figures on every machine.
 fn sample() -> View {
@@ -173,7 +173,7 @@ fn the_page_holds_the_whole_view_and_no_address_to_load_from() {
 
 #[test]
 fn the_plan_is_shown_whole_as_yaml() {
-    let place = tempfile::tempdir().unwrap();
+    let place = in_memory();
     let folder = SampleRun::sidecar().write(place.path()).unwrap();
     let run = tare_report::read(&folder).unwrap();
     let view = tare_report::view(&run);

@@ -7,6 +7,7 @@ use tare_schema::metric::Metric;
 use tare_schema::view::{Outcome, SentenceKind};
 
 use crate::fixture::SampleRun;
+use crate::in_memory;
 
 fn read(run: &SampleRun, place: &tempfile::TempDir) -> Run {
     tare_report::read(&run.write(place.path()).unwrap()).unwrap()
@@ -17,7 +18,7 @@ fn two(
     after: &SampleRun,
     unlike: Unlike,
 ) -> Result<RunComparison, CompareError> {
-    let places = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let places = (in_memory(), in_memory());
     compare(&read(before, &places.0), &read(after, &places.1), unlike)
 }
 
