@@ -4,9 +4,10 @@ use tare_schema::load::Pacing;
 use tare_schema::plan::Plan;
 use tare_schema::view::LevelView;
 
-/// Whether every load of an experiment goes as fast as it can: full cores are then what is asked for.
-pub fn at_full_speed(plan: &Plan) -> bool {
-    let mut roles = plan.cells.iter().flat_map(|cell| &cell.load).peekable();
+/// Whether every load of a level goes as fast as it can: full cores are then what is asked for.
+pub fn at_full_speed(plan: &Plan, level: &str) -> bool {
+    let cells = plan.cells.iter().filter(|cell| cell.level == level);
+    let mut roles = cells.flat_map(|cell| &cell.load).peekable();
     roles.peek().is_some() && roles.all(|role| role.load.pacing == Pacing::Max)
 }
 

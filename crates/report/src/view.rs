@@ -190,13 +190,14 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
         .map(|name| cells::cell(plan, trials, name))
         .collect();
     // A load that goes as fast as it can, or whose clients wait, is meant to fill what carries it.
-    let beyond = match full::at_full_speed(plan) || closed::is_closed(plan, &level.name) {
-        true => None,
-        false => plan
-            .arms
-            .iter()
-            .find_map(|arm| beyond_knee(trials, &name(&arm.name))),
-    };
+    let beyond =
+        match full::at_full_speed(plan, &level.name) || closed::is_closed(plan, &level.name) {
+            true => None,
+            false => plan
+                .arms
+                .iter()
+                .find_map(|arm| beyond_knee(trials, &name(&arm.name))),
+        };
     LevelView {
         name: level.name.clone(),
         values: level

@@ -85,7 +85,16 @@ impl<'a> Checker<'a> {
                 faults
             })
             .min_by_key(|faults| faults.iter().map(|fault| fault.weight).sum::<u32>());
-        found.extend(best.unwrap_or_default());
+        let mut best = best.unwrap_or_default();
+        let is_number =
+            |branch| self.resolved(branch).get("type").and_then(Json::as_str) == Some("number");
+        if let [only] = best.as_mut_slice()
+            && only.text.contains(": known are ")
+            && branches.iter().any(is_number)
+        {
+            only.text.push_str(", or a number");
+        }
+        found.extend(best);
     }
 
     /// The words to choose from, when all branches are constants (an enum whose words are documented).

@@ -2,7 +2,7 @@
 
 use tare_schema::agent::LoadResult;
 use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
-use tare_schema::view::{CellView, Sentence, SentenceKind, View, ViewState};
+use tare_schema::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
 
 use super::clauses::{bare, list};
 use super::{at_level, levels, sentence};
@@ -117,11 +117,10 @@ fn left_out(run: &Run) -> Vec<String> {
 }
 
 fn knees(run: &Run, view: &View) -> Vec<String> {
-    if full::at_full_speed(&run.plan) {
-        return full_speed(view).into_iter().collect();
-    }
-    let mut texts = Vec::new();
-    for level in &view.levels {
+    let is_full_speed = |level: &&LevelView| full::at_full_speed(&run.plan, &level.name);
+    let (fast, others): (Vec<_>, Vec<_>) = view.levels.iter().partition(is_full_speed);
+    let mut texts: Vec<String> = full_speed(&fast).into_iter().collect();
+    for level in others {
         // It is for clients that wait to saturate what they call.
         if closed::is_closed(&run.plan, &level.name) {
             continue;
@@ -143,9 +142,9 @@ fn knees(run: &Run, view: &View) -> Vec<String> {
     texts
 }
 
-/// Of a load that goes as fast as it can, once for all levels.
-fn full_speed(view: &View) -> Option<String> {
-    let cells = || view.levels.iter().flat_map(|level| &level.cells);
+/// Of a load that goes as fast as it can, once for all its levels.
+fn full_speed(levels: &[&LevelView]) -> Option<String> {
+    let cells = || levels.iter().flat_map(|level| &level.cells);
     let fit: u32 = cells().map(|cell| cell.trials_fit).sum();
     let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
     (full > 0).then(|| {

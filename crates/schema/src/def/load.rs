@@ -1,8 +1,9 @@
 //! The load as it is written: one, or one per role.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::load::{AtEnd, Gaps, Sched, Spin, ThinkSpread};
@@ -32,12 +33,11 @@ pub struct LoadDef {
     /// Agents that generate it together, each with its connections; 0: the role is left out. Default: 1.
     #[schemars(range(min = 0, max = 64))]
     pub count: Option<u32>,
-    /// When exchanges start. Default: constant if there is a rate, ramp if there is a `to`, steps if there are steps, replay
-    /// if there is a recording, closed if there are clients.
+    /// When exchanges start. Default: constant if there is a rate, max if it is `max`, ramp if there is a `to`, steps if there
+    /// are steps, replay if there is a recording, closed if there are clients.
     pub model: Option<LoadModel>,
-    /// Exchanges per second, all agents together (models constant and poisson).
-    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 10_000_000))]
-    pub rate: Option<f64>,
+    /// Exchanges per second, all agents together (models constant and poisson), or `max` (model max).
+    pub rate: Option<RateDef>,
     /// Exchanges per second at the start of the ramp, and in the warm-up (model ramp).
     #[schemars(extend("minimum" = 0, "maximum" = 10_000_000))]
     pub from: Option<f64>,
@@ -92,6 +92,39 @@ pub struct LoadDef {
     pub sched: Option<Sched>,
     /// Distance between two samples of the live view. Default: 1s.
     pub sample_every: Option<Period>,
+}
+
+/// Exchanges per second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RateDef {
+    /// So many.
+    PerSecond(f64),
+    /// As many as the connections carry.
+    Word(RateWord),
+}
+
+/// A rate that is no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateWord {
+    /// As many as the connections carry.
+    Max,
+}
+
+impl JsonSchema for RateDef {
+    fn schema_name() -> Cow<'static, str> {
+        "Rate".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": 10_000_000},
+                {"type": "string", "enum": ["max"]},
+            ],
+        })
+    }
 }
 
 /// A rate for a time.

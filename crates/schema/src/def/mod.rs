@@ -20,7 +20,7 @@ pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
     PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,
 };
-pub use load::{LoadDef, LoadModel, LoadSection, StepDef};
+pub use load::{LoadDef, LoadModel, LoadSection, RateDef, RateWord, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};
 pub use workload::{

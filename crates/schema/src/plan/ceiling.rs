@@ -77,6 +77,8 @@ impl Plan {
             .levels
             .iter()
             .map(|level| rate(self, &level.name))
+            // A level at full speed offers none.
+            .filter(|rate| *rate > 0.0)
             .fold(f64::INFINITY, f64::min);
         let beyond: Vec<String> = self
             .levels

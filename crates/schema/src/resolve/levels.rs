@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Scope, audit, load, prepare, workload};
 use crate::catalog::WorkloadFolder;
-use crate::def::{ExperimentDef, LoadSection};
+use crate::def::{ExperimentDef, LoadSection, RateDef, RateWord};
 use crate::document;
 use crate::plan::{Cell, Form, Level};
 use crate::problem::hint;
@@ -270,6 +270,9 @@ pub(super) fn settings(
     settings
 }
 
+/// Name of a level without a rate.
+const FULL_SPEED: &str = "full speed";
+
 /// `2000/s`, `20 clients`, `replicas=3, acks=all`.
 fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) -> String {
     if values.is_empty() {
@@ -283,6 +286,7 @@ fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) ->
                 other => other.to_string(),
             };
             match key.as_str() {
+                "load.rate" if value == "max" => String::from(FULL_SPEED),
                 "load.rate" => format!("{value}/s"),
                 "load.clients" if value == "1" => String::from("1 client"),
                 "load.clients" => format!("{value} clients"),
@@ -315,10 +319,10 @@ fn short_key<'k>(key: &'k str, keys: &[&str]) -> &'k str {
 fn name_of_fixed(def: &ExperimentDef) -> String {
     match &def.load {
         LoadSection::One(load) => match (load.rate, load.clients) {
-            (Some(rate), _) => format!("{rate}/s"),
+            (Some(RateDef::PerSecond(rate)), _) => format!("{rate}/s"),
             (None, Some(1)) => String::from("1 client"),
             (None, Some(clients)) => format!("{clients} clients"),
-            (None, None) => String::from("full speed"),
+            (Some(RateDef::Word(RateWord::Max)), _) | (None, None) => String::from(FULL_SPEED),
         },
         LoadSection::Roles(_) => String::from("as written"),
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Scope;
 use super::load::{Role, at};
-use crate::def::{LoadDef, LoadModel};
+use crate::def::{LoadDef, LoadModel, RateDef, RateWord};
 use crate::load::{AtEnd, Deal, Pacing, RateStep, Stop, ThinkSpread};
 use crate::named;
 use crate::units::Period;
@@ -19,7 +19,7 @@ type Belongs = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
 const KEYS: [Belongs; 12] = [
     (
         "rate",
-        |def| def.rate.is_some(),
+        |def| per_second(def).is_some(),
         &[LoadModel::Constant, LoadModel::Poisson],
     ),
     ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
@@ -59,13 +59,21 @@ fn word(model: LoadModel) -> &'static str {
     }
 }
 
+fn per_second(def: &LoadDef) -> Option<f64> {
+    match def.rate? {
+        RateDef::PerSecond(rate) => Some(rate),
+        RateDef::Word(RateWord::Max) => None,
+    }
+}
+
 /// The model as written, or the one whose keys are.
 fn model(def: &LoadDef) -> Option<LoadModel> {
-    let by_key = [
+    let by_key: [(bool, LoadModel); 6] = [
         (def.to.is_some(), LoadModel::Ramp),
         (def.steps.is_some(), LoadModel::Steps),
         (def.recording.is_some(), LoadModel::Replay),
-        (def.rate.is_some(), LoadModel::Constant),
+        (per_second(def).is_some(), LoadModel::Constant),
+        (def.rate.is_some(), LoadModel::Max),
         (def.clients.is_some(), LoadModel::Closed),
     ];
     let written = by_key.into_iter().find(|(is_written, _)| *is_written);
@@ -106,7 +114,7 @@ pub(super) fn pacing(
 
 fn of_model(file: &str, model: LoadModel, def: &LoadDef, stop: Stop) -> Result<Pacing, String> {
     let missing = |what: &str| format!("model {} needs {what}", word(model));
-    let rate = || def.rate.ok_or_else(|| missing("a rate"));
+    let rate = || per_second(def).ok_or_else(|| missing("a rate in numbers"));
     let gaps = def.gaps.unwrap_or_default();
     Ok(match model {
         LoadModel::Constant => Pacing::Constant {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tare_schema::estimate::{Times, estimate};
 use tare_schema::find::Library;
-use tare_schema::load::Stop;
+use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 
@@ -126,4 +126,23 @@ fn the_quick_form_of_the_mesh_comparison_ends_within_six_minutes() {
     let quick = estimate(&rates(Form::Quick), &Times::default());
     let total = quick.total.unwrap().1;
     assert!(total <= Duration::from_secs(360), "{quick:?}");
+}
+
+#[test]
+fn a_factor_of_rates_may_have_full_speed_among_them() {
+    let library = Library::in_directory(&repository());
+    let source = library.find("istio-performance/grid").unwrap();
+    let choices = Choices::new(Form::Full, vec![0, 1]);
+    let plan = resolve(&source, &library.catalog, &choices).unwrap();
+    let levels: Vec<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(levels, ["full speed", "400/s"]);
+    let pacing = |level: &str| {
+        let mut cells = plan.cells.iter().filter(|cell| cell.level == level);
+        cells.next().map(|cell| cell.load[0].load.pacing.clone())
+    };
+    assert_eq!(pacing("full speed"), Some(Pacing::Max));
+    assert_eq!(
+        pacing("400/s"),
+        Some(Pacing::Constant { rate_per_s: 400.0 })
+    );
 }

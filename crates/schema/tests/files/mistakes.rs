@@ -38,6 +38,20 @@ fn the_file_that_is_changed_here_is_good() {
 }
 
 #[test]
+fn a_rate_is_a_number_or_max() {
+    changed(
+        "rate: 400",
+        "rate: mox",
+        "case.yaml:7:14: unknown word \"mox\": did you mean \"max\"?",
+    );
+    changed(
+        "rate: 400",
+        "model: poisson, rate: max",
+        "case.yaml:7:15: model poisson needs a rate in numbers",
+    );
+}
+
+#[test]
 fn an_unknown_key_names_its_place_and_the_nearest() {
     changed(
         "    sidecars:",
@@ -87,7 +101,7 @@ fn a_rate_of_zero_and_a_negative_time_are_mistakes() {
     changed(
         "rate: 400",
         "rate: .nan",
-        "case.yaml:7:14: \".nan\" stands here, not a number",
+        "case.yaml:7:14: unknown word \".nan\": known are max, or a number",
     );
     changed(
         "duration: 3s",
