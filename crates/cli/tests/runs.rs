@@ -281,6 +281,22 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
 }
 
 #[test]
+fn what_an_arm_needs_and_is_not_there_is_said_before_anything_is_measured() {
+    let _turn = turn();
+    let folder = tempfile::tempdir().unwrap();
+    let arms = "  - {name: far, needs: a cluster}\n";
+    let file = experiment(folder.path(), arms, 1);
+    let out = folder.path().join("runs");
+    let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
+    let said = stderr(&output);
+    let left_out = said.find("arm far is left out: needs a cluster, which is not there");
+    let begun = said
+        .find("trials · records in")
+        .unwrap_or_else(|| panic!("{said}"));
+    assert!(left_out.is_some_and(|at| at < begun), "{said}");
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();

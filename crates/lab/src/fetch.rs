@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use tare_schema::record::TargetVersion;
-use tare_schema::target::{CargoDef, Get, GoDef};
+use tare_schema::target::{CargoDef, DebianDef, Get, GoDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
@@ -248,6 +248,32 @@ fn failed(target: &Target, tried: Vec<String>) -> LabError {
         target: target.def.target.clone(),
         tried,
     }
+}
+
+/// What redirects traffic to sidecars.
+fn nftables() -> DebianDef {
+    DebianDef {
+        packages: vec!["nftables".to_owned()],
+        program: "nft".to_owned(),
+        needs: Vec::new(),
+    }
+}
+
+/// Installs what redirects traffic to sidecars, where it is missing.
+///
+/// # Errors
+/// Why it cannot be installed, and the command that does it.
+pub fn provide_nftables(say: &mut dyn FnMut(&str)) -> Result<(), String> {
+    match debian::present(&nftables()) {
+        Some(_) => Ok(()),
+        None => debian::install(&nftables(), say).map(drop),
+    }
+}
+
+/// Whether [`provide_nftables`] would install something.
+#[must_use]
+pub fn would_install_nftables() -> bool {
+    debian::present(&nftables()).is_none() && debian::can_install()
 }
 
 /// A program by path, or by name in `PATH` and in the folders where Debian puts servers.

@@ -13,6 +13,7 @@ mod way;
 use std::process::ExitCode;
 
 pub use choose::{AddressingArg, ExperimentArgs, own_path};
+pub use text::not_run;
 
 use crate::exit::Exit;
 use crate::screen::{print, print_json};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use tare_conduct::{Options, Outcome};
+use tare_conduct::{Event, Options, Outcome, Watcher};
 use tare_lab::catalogue::Catalogue;
 use tare_lab::doctor::OtherPrograms;
 use tare_lab::fetch::Fetcher;
@@ -14,7 +14,7 @@ use tare_schema::estimate::Times;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
 use tare_schema::record::RunProgress;
 
-use crate::commands::plan::{ExperimentArgs, ceiling, own_path, times};
+use crate::commands::plan::{ExperimentArgs, ceiling, not_run, own_path, times};
 use crate::commands::verdict::{self, VerdictArgs};
 use crate::exit::{Exit, bad_input};
 use crate::live::{Audience, Live};
@@ -59,7 +59,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (run.plan, addressing)
         }
         None => {
-            let mut plan = args.experiment.plan()?;
+            let mut plan = args
+                .experiment
+                .plan_to_run(&mut |words| say(format_args!("{words}")))?;
             if args.require_rate {
                 // Who insists on the rates wants to see every level.
                 plan.beyond_knee = BeyondKnee::Measure;
@@ -73,6 +75,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut environment = environment(&args.experiment, &plan, addressing)?;
     let mut live = Live::new(&plan, audience, interrupted);
     live.others(&others);
+    for (what, why) in not_run(&plan) {
+        live.hear(&Event::Told(&format!("{what} is left out: {why}")));
+    }
     let known = times::known();
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut live),

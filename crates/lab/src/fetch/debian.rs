@@ -50,6 +50,11 @@ fn owner(bin: &Path) -> Option<String> {
     Some(format!("debian {name} {}", version.trim()))
 }
 
+/// Whether this user may install packages here.
+pub(super) fn can_install() -> bool {
+    locate("apt-get").is_some() && rustix::process::geteuid().is_root()
+}
+
 /// Installs the packages without letting their services start.
 pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<Found, String> {
     let packages = package.packages.join(" ");

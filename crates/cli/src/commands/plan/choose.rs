@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::ValueEnum;
+use tare_lab::fetch;
 use tare_schema::find::Library;
 use tare_schema::plan::{Addressing, BaselineRuns, Form, Plan};
 use tare_schema::resolve::{Choices, Redirection, resolve};
@@ -75,8 +76,20 @@ impl ExperimentArgs {
         Ok(Library::in_directory(&home).with(&self.workloads, &self.targets))
     }
 
-    /// The resolved plan.
+    /// The resolved plan. What a run would install counts as there.
     pub fn plan(&self) -> anyhow::Result<Plan> {
+        self.resolved(|| match fetch::would_install_nftables() {
+            true => Installed::Later,
+            false => Installed::Now(Ok(())),
+        })
+    }
+
+    /// The resolved plan, after what its arms need was installed where it was missing.
+    pub fn plan_to_run(&self, say: &mut dyn FnMut(&str)) -> anyhow::Result<Plan> {
+        self.resolved(|| Installed::Now(fetch::provide_nftables(say)))
+    }
+
+    fn resolved(&self, install: impl FnOnce() -> Installed) -> anyhow::Result<Plan> {
         let library = self.library()?;
         let Some(name) = &self.name else {
             return Err(bad_input(format!(
@@ -96,7 +109,17 @@ impl ExperimentArgs {
             return Ok(plan);
         }
         // Only now is it worth a look at the machine.
-        choices.redirection = match tare_lab::local::can_redirect(&own_path()?, plan.addressing) {
+        // Loopback addresses have no redirection, whatever is installed.
+        let installed = match plan.addressing {
+            Addressing::Loopback => Installed::Now(Ok(())),
+            _ => install(),
+        };
+        let Installed::Now(installed) = installed else {
+            return Ok(plan);
+        };
+        let own = own_path()?;
+        let can = installed.and_then(|()| tare_lab::local::can_redirect(&own, plan.addressing));
+        choices.redirection = match can {
             Ok(()) => return Ok(plan),
             Err(why) => Redirection::Impossible(why),
         };
@@ -118,6 +141,14 @@ impl ExperimentArgs {
             redirection: Redirection::Possible,
         }
     }
+}
+
+/// Whether what redirects traffic is there.
+enum Installed {
+    /// It is, or cannot be had.
+    Now(Result<(), String>),
+    /// A run would install it.
+    Later,
 }
 
 /// Path of this very program.
