@@ -284,8 +284,8 @@ fn a_proxy_that_is_killed_mid_trial_fails_that_trial_and_the_run_goes_on() {
 fn what_an_arm_needs_and_is_not_there_is_said_before_anything_is_measured() {
     let _turn = turn();
     let folder = tempfile::tempdir().unwrap();
-    let arms = "  - {name: far, needs: a cluster}\n";
-    let file = experiment(folder.path(), arms, 1);
+    let arms = format!("{NGINX}  - {{name: far, needs: a cluster}}\n");
+    let file = experiment(folder.path(), &arms, 1);
     let out = folder.path().join("runs");
     let output = finish(&mut tare(&["run", text(&file), "--out", text(&out)]), LIMIT);
     let said = stderr(&output);
