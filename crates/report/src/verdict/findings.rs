@@ -1,5 +1,6 @@
 //! What was found: the arm that answers the question first, then the others, the steps and the other levels.
 
+use tare_schema::metric::Unit;
 use tare_schema::plan::{Compare, Plan, Subject};
 use tare_schema::view::{
     AssertionOutcome, Family, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
@@ -223,11 +224,22 @@ fn how_to_read(plan: &Plan, view: &View, said: &[Sentence]) -> Option<String> {
         }
     };
     let undecided = match said.iter().any(|one| one.text.contains("undecided")) {
-        true => " Undecided means that the interval allows both a difference and none.",
+        true => {
+            " Undecided is not \"no difference\": whatever lies within the interval is possible. The number of blocks that would tell \
+             holds if the estimate stays as it is."
+        }
+        false => "",
+    };
+    let latency = match plan
+        .primary
+        .iter()
+        .any(|one| one.unit() == Unit::Nanoseconds)
+    {
+        true => " Mean, median and p99 are those of latency.",
         false => "",
     };
     Some(format!(
-        "{compared}; in brackets are 95 % confidence intervals.{undecided}"
+        "{compared}; in brackets are 95 % confidence intervals.{latency}{undecided}"
     ))
 }
 

@@ -86,7 +86,7 @@ fn total(plan: &Plan, apart: &[&WaterfallView], level: &str) -> Option<String> {
     said.sentence(&who, &at_level(plan, level))
 }
 
-/// "mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
+/// "On top of sidecars, mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
 fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
     let of = |one: &&WaterfallView| -> Option<(Metric, WaterfallStep)> {
         let step = one.sequences.first()?.steps.get(place)?;
@@ -97,7 +97,15 @@ fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
     let added = steps
         .iter()
         .filter_map(|(metric, step)| Some((*metric, step.added?)));
-    Said::of(added, first.number).sentence(&at_start(&first.what), "")
+    let sequence = apart.first()?.sequences.first()?;
+    let before = place
+        .checked_sub(1)
+        .and_then(|place| sequence.steps.get(place));
+    let who = match before {
+        None => at_start(&first.what),
+        Some(before) => format!("On top of {}, {}", before.arm, first.what),
+    };
+    Said::of(added, first.number).sentence(&who, "")
 }
 
 /// What is said of a difference in several metrics.
@@ -124,7 +132,10 @@ impl Said {
                 said.told.push(clause(metric, &added, number));
             } else {
                 let amount = match metric {
-                    Metric::Cpu => quantity::cores(&added, Sign::Shown),
+                    Metric::Cpu => format!(
+                        "{} per 1000 requests/s",
+                        quantity::cores(&added, Sign::Shown)
+                    ),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
                 said.undecided.push(format!("{} {amount}", object(metric)));

@@ -149,8 +149,8 @@ fn full_speed(levels: &[&LevelView]) -> Option<String> {
     let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
     (full > 0).then(|| {
         format!(
-            "The parts' cores were full in {full} of {fit} trials, as a load at full speed is meant to fill them: throughput is what this \
-             machine carries, and latency is mostly waiting."
+            "The parts' cores were full in {full} of {fit} trials at full speed, as such a load is meant to fill them: throughput is what \
+             this machine carries, and latency is mostly waiting."
         )
     })
 }

@@ -143,7 +143,10 @@ fn the_verdict_tells_the_sum_and_then_each_step_by_its_name() {
             && found[1].contains(" to the mean and costs 0.1"),
         "{found:?}"
     );
-    assert!(found[3].starts_with("mTLS "), "{found:?}");
+    assert!(
+        found[3].starts_with("On top of both-sidecars, mTLS "),
+        "{found:?}"
+    );
     assert!(found[4].contains("at 400 requests/s"), "{found:?}");
     assert_eq!(found.len(), 5, "{found:?}");
     run.plan_edit = Some(edit);
