@@ -12,6 +12,8 @@ mod asked;
 mod carried;
 mod handshakes;
 
+pub(crate) use carried::COPIES;
+
 /// The evidence of one trial, whether it holds or not.
 #[must_use]
 pub fn prove(

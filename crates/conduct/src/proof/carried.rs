@@ -19,6 +19,9 @@ const HEARTBEAT_BYTES: f64 = 4096.0;
 /// The same, as a share.
 const SLACK: f64 = 0.01;
 
+/// The counter that proves copies among peers.
+pub(crate) const COPIES: &str = "bytes-sent";
+
 /// Whether it is such an edge: proxies see bytes, and no agent knows how many there must be.
 pub(super) fn concerns(routes: &[&Route], traffic: Option<&Traffic>) -> bool {
     let bytes = |route: &&Route| counted(&route.protocol) == Counted::Connections;
@@ -204,7 +207,6 @@ fn called(routes: &[&Route], last: Option<&[&str]>, exchanges: u64, edge: &Edge<
 /// Peers that copy from each other: the first stops of a caller have handed it at least as many bytes as it has copied, and where
 /// they are the last ones of its own callers, too, as many more as it has given them.
 fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
-    const WHAT: &str = "bytes-sent";
     let callers: BTreeSet<&str> = routes.iter().map(|route| route.from.as_str()).collect();
     let of_caller = |caller| {
         let counted = |name| edge.growth.of(caller, name, edge.name);
@@ -218,11 +220,11 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
             copied += counted("replication-bytes-out").unwrap_or(0.0);
         }
         let stops = edge.now(&stops);
-        let handed = stops.grown(WHAT)?;
+        let handed = stops.grown(COPIES)?;
         // A last copy may have come between the two readings.
         let least = copied - HEARTBEAT_BYTES.max(copied * SLACK);
         let least = least.max(0.0) as u64;
-        Some(at_least(&stops.name(), WHAT, least, Some(handed)))
+        Some(at_least(&stops.name(), COPIES, least, Some(handed)))
     };
     callers.into_iter().filter_map(of_caller).collect()
 }
