@@ -20,6 +20,7 @@ use crate::event::{Enough, Event, Listener, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
 use crate::orders::Worked;
+use crate::took::Usual;
 use crate::trial::{self, Task, Trial};
 use crate::{ConductError, ceiling, refusal};
 
@@ -45,7 +46,7 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// Its state.
     pub progress: RunProgress,
-    /// What starting and measuring took, and what was known before of the rest.
+    /// What starting and measuring took.
     pub times: Times,
 }
 
@@ -212,7 +213,7 @@ impl<'a> Conductor<'a> {
         Ok(Outcome {
             folder: self.folder.path().to_owned(),
             progress: state.state,
-            times: self.beds.took.times,
+            times: self.beds.took.learned,
         })
     }
 
@@ -332,9 +333,14 @@ impl<'a> Conductor<'a> {
         let took = begun.elapsed();
         let of_bed = self.beds.took.beds - beds_before;
         let beside = took.saturating_sub(load_takes(&cell) + of_bed);
-        // Mending what an event broke is no part of what trials of this workload take.
-        if cell.events.is_empty() {
-            self.beds.took.trial(&self.plan.workload.name, beside);
+        if record.status.is_fit() {
+            let usual = match cell.events.is_empty() {
+                true => Usual::Yes,
+                false => Usual::No,
+            };
+            self.beds
+                .took
+                .trial(&self.plan.workload.name, beside, usual);
         }
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;

@@ -30,13 +30,15 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
     // the other arm, from what failed of both.
     let answered: u64 = record.load.iter().map(|result| result.right).sum();
     let released: u64 = record.load.iter().map(|result| result.released).sum();
-    if released == 0 && unfit.is_empty() {
+    // Where nothing was even released, the target has not failed, unless it has never answered.
+    let is_hung = never_answered(&record.load);
+    if released == 0 && !is_hung && unfit.is_empty() {
         unfit.push(
-            "nothing was sent in the window: the generator got no CPU in it, or no connection came up".into(),
+            "nothing was sent in the window: the generator got no CPU in it, or no connection came up"
+                .into(),
         );
     }
-    // Where nothing was even released, the target has not failed.
-    record.status = if answered == 0 && released > 0 {
+    record.status = if answered == 0 && (released > 0 || is_hung) {
         TrialStatus::Failed {
             reason: nothing_right(&record.load),
             log_tail: Vec::new(),
@@ -96,6 +98,13 @@ fn by_their_own_account(cell: &Cell, record: &mut TrialRecord) {
             part.rss_peak_bytes.get_or_insert(own.peak_rss_bytes);
         }
     }
+}
+
+/// Whether requests were sent, in the warm-up at least, and none was answered rightly.
+fn never_answered(load: &[LoadResult]) -> bool {
+    let sent = load.iter().any(|result| result.requests_sent_total > 0);
+    let mut requests = load.iter().flat_map(|result| result.by_request.values());
+    sent && requests.all(|request| request.right == 0)
 }
 
 fn nothing_right(load: &[LoadResult]) -> String {

@@ -21,6 +21,14 @@ impl Mean {
     }
 }
 
+/// Whether other experiments with the same workload take as long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Usual {
+    Yes,
+    /// What events broke was mended.
+    No,
+}
+
 /// Times of this run in place of those that were known before it.
 #[derive(Debug, Default)]
 pub(crate) struct Took {
@@ -30,6 +38,8 @@ pub(crate) struct Took {
     pub beds: Duration,
     starts: BTreeMap<String, Mean>,
     trials: Mean,
+    /// What this run has found, for the next one.
+    pub learned: Times,
 }
 
 impl Took {
@@ -47,13 +57,17 @@ impl Took {
             let mean = self.starts.entry(part.target.clone()).or_default();
             let mean = mean.with(part.took);
             self.times.starts.insert(part.target.clone(), mean);
+            self.learned.starts.insert(part.target.clone(), mean);
         }
     }
 
     /// A trial of a workload has taken so long beside its load and the start of its bed.
-    pub fn trial(&mut self, workload: &str, beside: Duration) {
+    pub fn trial(&mut self, workload: &str, beside: Duration, usual: Usual) {
         let mean = self.trials.with(beside);
         self.times.trials.insert(workload.to_owned(), mean);
+        if usual == Usual::Yes {
+            self.learned.trials.insert(workload.to_owned(), mean);
+        }
     }
 }
 
@@ -80,11 +94,13 @@ mod tests {
             Duration::from_secs(10),
         );
         took.bed(&[part("kafka", 6_000)], Duration::from_secs(7));
-        took.trial("kafka", Duration::from_secs(1));
-        took.trial("kafka", Duration::from_secs(3));
+        took.trial("kafka", Duration::from_secs(1), Usual::Yes);
+        took.trial("kafka", Duration::from_secs(3), Usual::Yes);
+        took.trial("kafka", Duration::from_secs(5), Usual::No);
         assert_eq!(took.times.starts["kafka"], Duration::from_secs(5));
         assert_eq!(took.times.starts["envoy"], Duration::from_millis(100));
-        assert_eq!(took.times.trials["kafka"], Duration::from_secs(2));
+        assert_eq!(took.times.trials["kafka"], Duration::from_secs(3));
+        assert_eq!(took.learned.trials["kafka"], Duration::from_secs(2));
         assert_eq!(took.beds, Duration::from_secs(17));
     }
 }

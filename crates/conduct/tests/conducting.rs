@@ -235,7 +235,7 @@ fn a_part_that_dies_fails_its_trial_with_its_last_words_and_the_run_goes_on() {
 
 #[test]
 fn an_agent_that_cannot_work_fails_the_trial_with_its_reason() {
-    let mut bench = bench(&[Fate::AgentFails, Fate::AllWrong]);
+    let mut bench = bench(&[Fate::AgentFails, Fate::AllWrong, Fate::Hangs]);
     let outcome = bench.run(&plan());
     let records = bench.records(&outcome);
     let reasons: Vec<String> = records
@@ -245,9 +245,10 @@ fn an_agent_that_cannot_work_fails_the_trial_with_its_reason() {
             _ => None,
         })
         .collect();
-    assert_eq!(reasons.len(), 2);
+    assert_eq!(reasons.len(), 3);
     assert!(reasons[0].contains("no descriptors left"));
     assert!(reasons[1].contains("no exchange was answered"));
+    assert!(reasons[2].contains("no exchange was answered"));
 }
 
 #[test]

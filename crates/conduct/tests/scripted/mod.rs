@@ -44,8 +44,10 @@ pub enum Fate {
     AgentFails,
     /// Nothing is answered rightly.
     AllWrong,
-    /// The agent gets no turn within the window.
+    /// The agent gets no turn at all.
     Starved,
+    /// What is sent in the warm-up is never answered, so nothing follows.
+    Hangs,
     /// Every request of the proxy is counted a while after its answer.
     CountsLater,
     /// The audit finds that something does not add up.
@@ -260,12 +262,11 @@ impl Bed for ScriptedBed {
         self.lab.orders.lock().unwrap().push(plan.clone());
         let cost_ns = self.lab.costs_ns.lock().unwrap().pop_front();
         self.fate = self.lab.next_fate();
-        self.seen += REQUESTS as f64
-            - if self.fate == Fate::Bypassed {
-                1.0
-            } else {
-                0.0
-            };
+        self.seen += match self.fate {
+            Fate::Bypassed => REQUESTS as f64 - 1.0,
+            Fate::Starved => 0.0,
+            _ => REQUESTS as f64,
+        };
         // What prepares a trial is not observed.
         let is_trial = plan.start_at_unix_us.is_some();
         self.observed.store(!is_trial, Ordering::Relaxed);
@@ -404,7 +405,10 @@ fn until_start(plan: &LoadPlan) -> Duration {
 }
 
 fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
-    let sent = if fate == Fate::Starved { 0 } else { REQUESTS };
+    let sent = match fate {
+        Fate::Starved | Fate::Hangs => 0,
+        _ => REQUESTS,
+    };
     let right = if fate == Fate::AllWrong { 0 } else { sent };
     LoadResult {
         version: FORMAT_VERSION,
@@ -435,7 +439,7 @@ fn result(plan: &LoadPlan, fate: Fate, cost_ns: u64) -> LoadResult {
         flow: None,
         outcomes: Vec::new(),
         connection_faults: Vec::new(),
-        requests_sent_total: REQUESTS,
+        requests_sent_total: if fate == Fate::Starved { 0 } else { REQUESTS },
         by_request: Default::default(),
         connections: ConnectionCounts::default(),
         protocol_counts: Default::default(),
