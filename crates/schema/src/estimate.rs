@@ -108,6 +108,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             .collect();
         let bed = bed(plan, arm, &cells, times);
         let repeats: u32 = runs(index);
+        let beds = repeats * beds_of(plan, &cells);
         trials += u64::from(repeats) * cells.len() as u64;
         for cell in &cells {
             let Some((whole, window)) = length(cell) else {
@@ -119,8 +120,8 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             block = block.map(|sum| sum + (whole + times.beside(&plan.workload.name)) * repeats);
         }
         match plan.restart {
-            Restart::Run => once += bed * repeats,
-            Restart::Block => block = block.map(|sum| sum + bed * repeats),
+            Restart::Run => once += bed * beds,
+            Restart::Block => block = block.map(|sum| sum + bed * beds),
             Restart::Trial => {
                 let beds = repeats * u32::try_from(cells.len()).unwrap_or(u32::MAX);
                 block = block.map(|sum| sum + bed * beds);
@@ -142,6 +143,20 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             )
         }),
     }
+}
+
+/// Test beds that the cells of an arm need: levels share one but where they vary what is started.
+fn beds_of(plan: &Plan, cells: &[&Cell]) -> u32 {
+    let mut kinds = Vec::new();
+    for cell in cells {
+        let mut workload = cell.workload.clone();
+        workload.retain(|name, _| !plan.workload.of_load.contains(name));
+        let kind = (workload, &cell.targets);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    u32::try_from(kinds.len()).unwrap_or(u32::MAX)
 }
 
 /// What a fresh test bed of an arm takes until loads on it take what they always take.

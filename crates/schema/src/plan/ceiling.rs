@@ -1,5 +1,7 @@
 //! What a machine carries, and which levels of a plan lie beyond it.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,13 +46,17 @@ pub struct LeftOut {
 }
 
 impl Plan {
-    /// Whether anything is to be found out about what this machine carries: levels may be left out, there are several, and
-    /// each has a fixed rate.
+    /// Whether anything is to be found out about what this machine carries: levels may be left out, several have a fixed rate,
+    /// and the others go at full speed.
     #[must_use]
     pub fn asks_for_ceiling(&self) -> bool {
+        let is_fast = |cell: &Cell| cell.load.iter().all(|role| role.load.pacing == Pacing::Max);
+        let (fast, others): (Vec<&Cell>, Vec<&Cell>) =
+            self.cells.iter().partition(|cell| is_fast(cell));
+        let fast: BTreeSet<&str> = fast.iter().map(|cell| cell.level.as_str()).collect();
         self.beyond_knee == BeyondKnee::LeaveOut
-            && self.levels.len() > 1
-            && self.cells.iter().all(|cell| offered_per_s(cell).is_some())
+            && self.levels.len() > 1 + fast.len()
+            && others.iter().all(|cell| offered_per_s(cell).is_some())
     }
 
     /// Arms whose ways have the most proxies in them: what they carry, every other arm does.

@@ -16,11 +16,17 @@ const WINDOW_NS: u64 = 10_000_000_000;
 /// Which models a key belongs to.
 type Belongs = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
 
-const KEYS: [Belongs; 12] = [
+const KEYS: [Belongs; 13] = [
     (
         "rate",
         |def| per_second(def).is_some(),
         &[LoadModel::Constant, LoadModel::Poisson],
+    ),
+    (
+        "rate",
+        |def| per_second(def).is_none() && def.rate.is_some(),
+        // The first two say themselves that they need a number.
+        &[LoadModel::Constant, LoadModel::Poisson, LoadModel::Max],
     ),
     ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
     ("to", |def| def.to.is_some(), &[LoadModel::Ramp]),

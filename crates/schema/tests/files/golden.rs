@@ -5,10 +5,10 @@ use std::time::Duration;
 use tare_schema::estimate::{Times, estimate};
 use tare_schema::find::Library;
 use tare_schema::load::{Pacing, Stop};
-use tare_schema::plan::{Form, Plan};
+use tare_schema::plan::{Ceiling, Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 
-use crate::bench::{check_golden, here, repository};
+use crate::bench::{check_golden, here, plan, repository};
 
 fn sidecar(form: Form) -> Plan {
     let library = Library::in_directory(&repository());
@@ -145,4 +145,19 @@ fn a_factor_of_rates_may_have_full_speed_among_them() {
         pacing("400/s"),
         Some(Pacing::Constant { rate_per_s: 400.0 })
     );
+}
+
+#[test]
+fn full_speed_among_rates_leaves_none_in_that_is_too_high() {
+    let text = "question: q?\nworkload: echo\narms: [{name: direct}]\ncompare: levels\nbeyond_knee: leave-out\nload: {duration: 1s}\n\
+                factors: {load.rate: [max, 400, 50000]}\n";
+    let mut plan = plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(plan.asks_for_ceiling());
+    plan.keep_below(Ceiling {
+        arm: "direct".into(),
+        carried_per_s: 1000.0,
+        measured_unix_us: 1,
+    });
+    let left: Vec<&str> = plan.levels.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(left, ["full speed", "400/s"]);
 }

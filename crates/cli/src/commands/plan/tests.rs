@@ -60,7 +60,7 @@ fn time_is_told_from_what_starting_took_here() {
     let of = |times: &Times| text::text(&plan, (&Earlier::None, times), Path::new("runs"), None);
     let guessed = of(&Times::default());
     assert!(
-        guessed.contains("(how long envoy, origin takes to start here is a guess"),
+        guessed.contains("(the time that envoy and origin take to start here is a guess"),
         "{guessed}"
     );
     let mut times = Times::default();

@@ -131,13 +131,20 @@ fn levels(plan: &Plan) -> String {
     }
 }
 
-/// What every cell's load has in common, one line per role.
+/// The loads of one arm, each kind once: what levels vary stands in their names.
 fn loads(plan: &Plan) -> Vec<String> {
-    let Some(cell) = plan.cells.first() else {
-        return Vec::new();
-    };
-    let several = cell.load.len() > 1;
-    cell.load.iter().map(|role| load(role, several)).collect()
+    let mut lines: Vec<String> = Vec::new();
+    let first = plan.cells.first().map(|cell| &cell.arm);
+    for cell in plan.cells.iter().filter(|cell| Some(&cell.arm) == first) {
+        let several = cell.load.len() > 1;
+        let of_cell = cell.load.iter().map(|role| load(role, several));
+        for line in of_cell {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
 }
 
 fn load(role: &RoleLoad, several: bool) -> String {
@@ -298,8 +305,9 @@ fn time(plan: &Plan, times: &Times) -> String {
     let guessed = match times.unknown(plan).as_slice() {
         [] => String::new(),
         targets => format!(
-            " (how long {} takes to start here is a guess until the first run)",
-            targets.join(", ")
+            " (the time that {} {} to start here is a guess until the first run)",
+            targets.join(" and "),
+            if targets.len() == 1 { "takes" } else { "take" }
         ),
     };
     format!(

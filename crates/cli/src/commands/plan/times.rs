@@ -13,11 +13,14 @@ pub fn known() -> Times {
         .unwrap_or_default()
 }
 
-/// Keeps it. A cache that cannot be written is no error: estimates are rougher then.
-pub fn remember(times: &Times) {
-    if let Some(path) = path() {
-        let _ = cached::write(&path, times);
-    }
+/// Keeps what a run took, beside what others have kept meanwhile. A cache that cannot be written is no error: estimates are
+/// rougher then.
+pub fn remember(took: Times) {
+    let Some(path) = path() else { return };
+    let mut all = known();
+    all.starts.extend(took.starts);
+    all.trials.extend(took.trials);
+    let _ = cached::write(&path, &all);
 }
 
 fn path() -> Option<PathBuf> {
