@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tare_schema::regular::read_regular;
 
 /// What is kept is far smaller.
 const BYTES_MAX: u64 = 1 << 20;
@@ -13,10 +14,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// What was written; `None` when there is nothing, or nothing that can be read.
 #[must_use]
 pub fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    if fs::metadata(path).ok()?.len() > BYTES_MAX {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&read_regular(path, BYTES_MAX).ok()?).ok()
 }
 
 /// Writes it, for readers that see the old file or the whole new one.

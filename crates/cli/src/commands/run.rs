@@ -91,7 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     drop(environment);
     match outcome {
         Ok(outcome) => {
-            times::remember(&outcome.times);
+            times::remember(outcome.times.clone());
             tell(&args, &outcome)
         }
         Err(error) => {

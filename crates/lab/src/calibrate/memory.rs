@@ -21,7 +21,10 @@ pub(super) fn boot_id() -> String {
 /// What was measured here in the last 24 hours of this boot, for runs in `out`.
 #[must_use]
 pub fn remembered(cache: &Path, out: &Path) -> Option<Calibration> {
-    let known: Calibration = cached::read(&place(cache, out))?;
+    let mut known: Calibration = cached::read(&place(cache, out))?;
+    if let Some(disk) = &mut known.disk {
+        disk.folder = nearest_folder(out).display().to_string();
+    }
     let age_s = super::now_unix_s().checked_sub(known.measured_unix_s)?;
     (known.boot_id == boot_id() && age_s < REMEMBERED_S).then_some(known)
 }

@@ -76,7 +76,15 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
     say(&format!("installing the Debian packages {packages}"));
     let _policy = NoServices::decree()?;
     let install = [
-        &["apt-get", "install", "-y", "--no-install-recommends"],
+        // Another program may be installing, another run of Tare among them: its end is waited for.
+        &[
+            "apt-get",
+            "-o",
+            "DPkg::Lock::Timeout=120",
+            "install",
+            "-y",
+            "--no-install-recommends",
+        ],
         package
             .packages
             .iter()

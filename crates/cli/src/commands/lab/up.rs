@@ -60,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         workloads: args.workloads.clone(),
         out: std::env::temp_dir(),
     };
-    let plan = experiment.plan()?;
+    let plan = experiment.plan_to_run(&mut |words| say(format_args!("{words}")))?;
     let (arm, cell) = choose(&plan, &args)?;
     let mut local = environment(&experiment, &plan, plan.addressing)?;
     let instances = arm.topology.instances.iter();
