@@ -10,6 +10,7 @@ use super::clauses::{Clauses, added_text, at_start, bare, list, object, subject}
 use super::{at_level, caveats, failures, level_words, levels, parts, reasons, sentence};
 use crate::closed;
 use crate::failures::is_unjudged;
+use crate::full;
 use crate::grid::exchanges;
 use crate::quantity;
 use crate::steps::steps;
@@ -149,9 +150,11 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     texts
 }
 
-/// One sentence for a level that is not the main one: the first primary metric of every arm.
+/// One sentence for a level that is not the main one: of every arm the first primary metric, at full speed throughput.
 fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
-    let metric = *plan.primary.first()?;
+    let mut primary = plan.primary.iter();
+    let carried = primary.find(|metric| metric.is_rate() && full::at_full_speed(plan, level));
+    let metric = *carried.or(plan.primary.first())?;
     let said: Vec<String> = view
         .overheads
         .iter()
