@@ -30,7 +30,7 @@ fn load(url: &str, more: &[&str]) -> (Value, Option<i32>) {
 }
 
 /// As [`load`], again where other programs made the generator the limit, which a search then says.
-fn search_that_is_not_ours(url: &str, more: &[&str]) -> (Value, Option<i32>) {
+fn load_again_if_the_generator_was_the_limit(url: &str, more: &[&str]) -> (Value, Option<i32>) {
     let limited = |found: &Value| {
         let tries = found["probes"].as_array().into_iter().flatten();
         tries
@@ -70,7 +70,7 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
         "--confirm",
         "3",
     ];
-    let (found, code) = search_that_is_not_ours(
+    let (found, code) = load_again_if_the_generator_was_the_limit(
         &format!("http://{address}/"),
         &[&search[..], &rest, &QUICK].concat(),
     );

@@ -10,8 +10,8 @@ use tare_schema::estimate::{Times, burn_in};
 use tare_schema::plan::{Arm, Cell, Plan, Preparation, Restart};
 use tare_schema::topology::Settings;
 
+use crate::durations::Durations;
 use crate::order::Slot;
-use crate::took::Took;
 
 /// What a bed was made for: as long as the key of the next trial is the same, it stays up.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ struct Key {
 pub(crate) struct Beds {
     up: Vec<Up>,
     /// What starting takes here.
-    pub took: Took,
+    pub durations: Durations,
 }
 
 /// A bed that is up.
@@ -65,7 +65,7 @@ impl Beds {
     pub fn new(times: Times) -> Self {
         Beds {
             up: Vec::new(),
-            took: Took::new(times),
+            durations: Durations::new(times),
         }
     }
 
@@ -90,7 +90,7 @@ impl Beds {
                 let mut bed = environment.place(&bed_plan(plan, stay.arm, stay.cell, &name))?;
                 match bed.start(waiting) {
                     Ok(parts) => self
-                        .took
+                        .durations
                         .bed(&parts, begun.elapsed() + burn_in(plan, stay.cell)),
                     Err(error) => {
                         // What it wrote before it gave up is the best explanation there is.
@@ -126,7 +126,7 @@ impl Beds {
             if up.contains(&key) {
                 continue;
             }
-            sum += self.took.times.bed(&stay.arm.topology) + burn_in(plan, stay.cell);
+            sum += self.durations.times.bed(&stay.arm.topology) + burn_in(plan, stay.cell);
             if plan.restart != Restart::Run {
                 up.clear();
             }
@@ -161,8 +161,6 @@ pub fn bed_plan(plan: &Plan, arm: &Arm, cell: &Cell, name: &str) -> BedPlan {
 }
 
 fn key_of(plan: &Plan, stay: &Stay<'_>) -> Key {
-    let mut workload = stay.cell.workload.clone();
-    workload.retain(|name, _| !plan.workload.of_load.contains(name));
     Key {
         arm: stay.slot.arm.clone(),
         round: match plan.restart {
@@ -171,7 +169,7 @@ fn key_of(plan: &Plan, stay: &Stay<'_>) -> Key {
             // Its copy has processes of its own: the A/A check sees what differs between processes.
             Restart::Run => (0, stay.slot.copy, 0),
         },
-        workload,
+        workload: stay.cell.settings_of_bed(plan),
         targets: stay.cell.targets.clone(),
     }
 }

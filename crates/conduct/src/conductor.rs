@@ -20,7 +20,6 @@ use crate::event::{Enough, Event, Listener, Progress, Watcher};
 use crate::folder::RunFolder;
 use crate::order::{Slot, block_order};
 use crate::orders::Worked;
-use crate::took::Usual;
 use crate::trial::{self, Task, Trial};
 use crate::{ConductError, ceiling, refusal};
 
@@ -210,10 +209,15 @@ impl<'a> Conductor<'a> {
         let written = self.folder.write_state(&state);
         ended?;
         written?;
+        let mut learned = self.beds.durations.learned;
+        // Mending what events broke is no usual time of a trial.
+        if self.plan.cells.iter().any(|cell| !cell.events.is_empty()) {
+            learned.trials.clear();
+        }
         Ok(Outcome {
             folder: self.folder.path().to_owned(),
             progress: state.state,
-            times: self.beds.took.learned,
+            times: learned,
         })
     }
 
@@ -316,7 +320,7 @@ impl<'a> Conductor<'a> {
             ..trial::draft(number)
         };
         let begun = Instant::now();
-        let beds_before = self.beds.took.beds;
+        let beds_before = self.beds.durations.beds;
         let left = self.left(block, left_in_block);
         let progress = Progress {
             block,
@@ -331,16 +335,10 @@ impl<'a> Conductor<'a> {
             Trial::Recorded => {}
         }
         let took = begun.elapsed();
-        let of_bed = self.beds.took.beds - beds_before;
+        let of_bed = self.beds.durations.beds - beds_before;
         let beside = took.saturating_sub(load_takes(&cell) + of_bed);
         if record.status.is_fit() {
-            let usual = match cell.events.is_empty() {
-                true => Usual::Yes,
-                false => Usual::No,
-            };
-            self.beds
-                .took
-                .trial(&self.plan.workload.name, beside, usual);
+            self.beds.durations.trial(&self.plan.workload.name, beside);
         }
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
@@ -439,7 +437,7 @@ impl<'a> Conductor<'a> {
             });
         let stays: Vec<Stay<'_>> = stays.collect();
         let loads: Duration = stays.iter().map(|stay| load_takes(stay.cell)).sum();
-        let beside = self.beds.took.times.beside(&self.plan.workload.name);
+        let beside = self.beds.durations.times.beside(&self.plan.workload.name);
         let trials = stays.len() as u32;
         loads + beside * trials + self.beds.will_take(&self.plan, stays.into_iter())
     }

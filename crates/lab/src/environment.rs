@@ -64,7 +64,7 @@ pub trait Environment: Send {
 
 /// What instances of a target added to the start of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartTook {
+pub struct StartDuration {
     /// The target.
     pub target: String,
     /// Time from when what was waited for before was ready, until all of these were; those that started
@@ -82,7 +82,7 @@ pub trait Bed: Send {
     fn start(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),
-    ) -> Result<Vec<StartTook>, LabError>;
+    ) -> Result<Vec<StartDuration>, LabError>;
 
     /// Takes a step before a trial.
     ///

@@ -131,7 +131,9 @@ impl Local {
 
     /// The programs of all targets of a plan.
     fn programs(&mut self, plan: &BedPlan) -> Result<BTreeMap<String, PathBuf>, LabError> {
-        let wanted: Vec<String> = layout::parts(&plan.topology)
+        let wanted: Vec<String> = plan
+            .topology
+            .parts()
             .map(|instance| instance.target.clone())
             .collect();
         self.provide(&wanted, &mut |_| {})?;
@@ -146,7 +148,7 @@ impl Local {
     /// What the targets of a plan need of their places.
     fn needs(&self, plan: &BedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
         let mut needs = BTreeMap::new();
-        for instance in layout::parts(&plan.topology) {
+        for instance in plan.topology.parts() {
             let target = self.options.catalogue.get(&instance.target)?;
             let of_target = layout::Needs {
                 ports: target.def.ports.clone(),
@@ -286,7 +288,7 @@ impl Environment for Local {
             }
             context.identity = identities.remove(&context.name);
         }
-        for (context, instance) in layout.contexts.iter().zip(layout::parts(&plan.topology)) {
+        for (context, instance) in layout.contexts.iter().zip(plan.topology.parts()) {
             let target = self.options.catalogue.get(&instance.target)?;
             let one = render::render(target, context)?;
             one.write()?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::load::LoadSpec;
 use crate::plan::{Arm, BaselineRuns, Cell, Plan, Restart};
-use crate::topology::{InstanceRole, Topology};
+use crate::topology::Topology;
 
 /// Around every window: agent start, idle counters, drain, writing the record.
 const PER_TRIAL: Duration = Duration::from_millis(250);
@@ -30,10 +30,12 @@ impl Times {
     /// What starting a test bed takes. Where a target is not known, a guess stands for it.
     #[must_use]
     pub fn bed(&self, topology: &Topology) -> Duration {
-        let parts = topology.instances.iter();
-        let parts = parts.filter(|instance| instance.role != InstanceRole::Agent);
         let start = |target| self.starts.get(target).copied().unwrap_or(PER_INSTANCE);
-        PER_BED + parts.map(|part| start(&part.target)).sum::<Duration>()
+        PER_BED
+            + topology
+                .parts()
+                .map(|part| start(&part.target))
+                .sum::<Duration>()
     }
 
     /// What a trial of this workload takes beside its load, or a guess.
@@ -46,9 +48,8 @@ impl Times {
     #[must_use]
     pub fn unknown<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
         let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
-        let parts = arms.flat_map(|arm| &arm.topology.instances);
+        let parts = arms.flat_map(|arm| arm.topology.parts());
         let mut targets: Vec<&str> = parts
-            .filter(|part| part.role != InstanceRole::Agent)
             .map(|part| part.target.as_str())
             .filter(|target| !self.starts.contains_key(*target))
             .collect();
@@ -149,9 +150,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
 fn beds_of(plan: &Plan, cells: &[&Cell]) -> u32 {
     let mut kinds = Vec::new();
     for cell in cells {
-        let mut workload = cell.workload.clone();
-        workload.retain(|name, _| !plan.workload.of_load.contains(name));
-        let kind = (workload, &cell.targets);
+        let kind = (cell.settings_of_bed(plan), &cell.targets);
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }

@@ -281,6 +281,16 @@ pub struct Cell {
     pub read_back: Option<ReadBackPlan>,
 }
 
+impl Cell {
+    /// Settings of the workload that a test bed is made from: those that only concern the load share one.
+    #[must_use]
+    pub fn settings_of_bed(&self, plan: &Plan) -> Settings {
+        let mut settings = self.workload.clone();
+        settings.retain(|name, _| !plan.workload.of_load.contains(name));
+        settings
+    }
+}
+
 /// The load of one role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -77,6 +77,13 @@ impl<'a> Checker<'a> {
             self.word(&words, node, found);
             return;
         }
+        if let (Some(text), Some(mut words)) = (node.text(), self.words_beside_numbers(branches)) {
+            if !words.contains(&text) {
+                words.push("a number");
+                self.word(&words, node, found);
+            }
+            return;
+        }
         let best = branches
             .iter()
             .map(|branch| {
@@ -85,20 +92,20 @@ impl<'a> Checker<'a> {
                 faults
             })
             .min_by_key(|faults| faults.iter().map(|fault| fault.weight).sum::<u32>());
-        let mut best = best.unwrap_or_default();
-        let is_number =
-            |branch| self.resolved(branch).get("type").and_then(Json::as_str) == Some("number");
-        if let [only] = best.as_mut_slice()
-            && only.text.contains(": known are ")
-            && branches.iter().any(is_number)
-        {
-            only.text.push_str(", or a number");
-        }
-        found.extend(best);
+        found.extend(best.unwrap_or_default());
+    }
+
+    /// The words to choose from, when the other branches are numbers.
+    fn words_beside_numbers(&self, branches: &'a [Json]) -> Option<Vec<&'a str>> {
+        let is_number = |branch: &&Json| {
+            self.resolved(branch).get("type").and_then(Json::as_str) == Some("number")
+        };
+        let others = branches.iter().filter(|branch| !is_number(branch));
+        self.words(others)
     }
 
     /// The words to choose from, when all branches are constants (an enum whose words are documented).
-    fn words(&self, branches: &'a [Json]) -> Option<Vec<&'a str>> {
+    fn words(&self, branches: impl IntoIterator<Item = &'a Json>) -> Option<Vec<&'a str>> {
         let mut words = Vec::new();
         for branch in branches {
             let branch = self.resolved(branch);

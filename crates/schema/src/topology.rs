@@ -23,6 +23,14 @@ pub struct Topology {
     pub asked: Vec<Asked>,
 }
 
+impl Topology {
+    /// All instances but agents.
+    pub fn parts(&self) -> impl Iterator<Item = &Instance> {
+        let instances = self.instances.iter();
+        instances.filter(|instance| instance.role != InstanceRole::Agent)
+    }
+}
+
 /// A route that begins at an instance on the way of other edges: to an authorisation server, say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

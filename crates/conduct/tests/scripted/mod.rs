@@ -14,7 +14,7 @@ use tare_lab::LabError;
 use tare_lab::deed::Deed;
 use tare_lab::environment::{
     Agent, Answer, Bed, BedPlan, Death, Disturbance, Environment, Inhabitant, InstanceCounters,
-    Observation, Reading, StartTook,
+    Observation, Reading, StartDuration,
 };
 use tare_schema::FORMAT_VERSION;
 use tare_schema::agent::{
@@ -178,7 +178,7 @@ impl Bed for ScriptedBed {
     fn start(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),
-    ) -> Result<Vec<StartTook>, LabError> {
+    ) -> Result<Vec<StartDuration>, LabError> {
         if self.lab.peek_fate() == Fate::NoStart {
             self.lab.next_fate();
             return Err(LabError::Plan("it does not come up".into()));
@@ -188,7 +188,7 @@ impl Bed for ScriptedBed {
         };
         waiting("server", took);
         let target = String::from("origin");
-        Ok(vec![StartTook { target, took }])
+        Ok(vec![StartDuration { target, took }])
     }
 
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {

@@ -14,7 +14,7 @@ use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
-use super::layout::{self, Layout};
+use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
 use super::{AGENT, LOG, SharedKeeper, admin, ask, collect, lock, orders, prepare};
@@ -24,7 +24,7 @@ use crate::deed::Deed;
 use crate::door::Door;
 use crate::environment::{
     Agent, Answer, Bed, BedPlan, Death, Disturbance, Inhabitant, InstanceCounters, Observation,
-    StartTook,
+    StartDuration,
 };
 use crate::keeper::{Bounds, Spawn};
 use crate::observe::LocalObservation;
@@ -223,7 +223,7 @@ impl LocalBed {
 /// Tells the time of a start apart, by what was waited for.
 struct StartClock {
     since: Instant,
-    took: Vec<StartTook>,
+    took: Vec<StartDuration>,
 }
 
 impl StartClock {
@@ -242,10 +242,15 @@ impl StartClock {
     ) -> Result<(), LabError> {
         bed.wait_ready(index, waiting)?;
         let name = &bed.placed.rendered[index].instance;
-        let found = layout::parts(&bed.placed.plan.topology).find(|part| part.name == *name);
+        let found = bed
+            .placed
+            .plan
+            .topology
+            .parts()
+            .find(|part| part.name == *name);
         let target = found.map(|part| part.target.clone()).unwrap_or_default();
         let now = Instant::now();
-        self.took.push(StartTook {
+        self.took.push(StartDuration {
             target,
             took: now - self.since,
         });
@@ -258,7 +263,7 @@ impl Bed for LocalBed {
     fn start(
         &mut self,
         waiting: &mut dyn FnMut(&str, Duration),
-    ) -> Result<Vec<StartTook>, LabError> {
+    ) -> Result<Vec<StartDuration>, LabError> {
         let mut unready: Vec<usize> = Vec::new();
         let mut clock = StartClock::begin();
         for index in 0..self.placed.rendered.len() {

@@ -97,7 +97,7 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
         listens.add(topology, route, ground)?;
     }
     let mut contexts = Vec::new();
-    for instance in parts(topology) {
+    for instance in topology.parts() {
         contexts.push(context(plan, instance, &listens, ground)?);
     }
     let names = names::names(topology, &listens, &mut contexts, ground.redirect)?;
@@ -115,7 +115,8 @@ pub(crate) fn lay_out(plan: &BedPlan, ground: &mut Ground<'_>) -> Result<Layout,
         })
         .map(|instance| instance.name.clone())
         .collect();
-    let clustered = parts(topology)
+    let clustered = topology
+        .parts()
         .filter(|instance| ground.is_cluster(&instance.target))
         .map(|instance| instance.name.clone())
         .collect();
@@ -177,12 +178,6 @@ fn endpoints(topology: &Topology, listens: &Listens) -> BTreeMap<(String, String
             });
     }
     endpoints
-}
-
-/// Everything that is started as a target.
-pub(crate) fn parts(topology: &Topology) -> impl Iterator<Item = &Instance> {
-    let is_part = |instance: &&Instance| instance.role != InstanceRole::Agent;
-    topology.instances.iter().filter(is_part)
 }
 
 /// The instances of a route from caller to called.

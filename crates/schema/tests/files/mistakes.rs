@@ -101,7 +101,7 @@ fn a_rate_of_zero_and_a_negative_time_are_mistakes() {
     changed(
         "rate: 400",
         "rate: .nan",
-        "case.yaml:7:14: unknown word \".nan\": known are max, or a number",
+        "case.yaml:7:14: unknown word \".nan\": known are max and a number",
     );
     changed(
         "duration: 3s",

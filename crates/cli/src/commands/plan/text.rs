@@ -11,6 +11,7 @@ use tare_schema::plan::{
     Addressing, Arm, BaselineRuns, Ceiling, Compare, Form, Plan, PlannedEvent, Promise, Published,
     PublishedFigure, Restart, RoleLoad,
 };
+use tare_schema::problem::list;
 
 use super::noise::Earlier;
 use super::{ceiling, way};
@@ -306,7 +307,7 @@ fn time(plan: &Plan, times: &Times) -> String {
         [] => String::new(),
         targets => format!(
             " (the time that {} {} to start here is a guess until the first run)",
-            targets.join(" and "),
+            list(targets),
             if targets.len() == 1 { "takes" } else { "take" }
         ),
     };

@@ -112,7 +112,7 @@ pub fn judge(
         latency_right: &latency_right,
         exchanges: result.intended,
         wrong: result.intended.saturating_sub(result.right),
-        asked_per_s: rate_per_s,
+        asked_per_s: whole_per_s(rate_per_s, result.window_ns),
         right_per_s: per_s(answered.right),
         wrong_per_s: per_s(answered.errors),
     };
@@ -141,6 +141,13 @@ pub fn judge(
     })
 }
 
+/// A rate in whole exchanges of a window: 56 of 56.57/s within a second.
+fn whole_per_s(rate_per_s: f64, window_ns: u64) -> f64 {
+    let window_s = window_ns.max(1) as f64 / 1e9;
+    // A rate that is whole already must not lose an exchange to rounding.
+    (rate_per_s * window_s + 1e-9).floor() / window_s
+}
+
 /// Share of a core that the busiest worker used, spinning apart.
 pub fn busiest(outcome: &Outcome) -> f64 {
     let shares = outcome.result.worker_busy_shares();
@@ -151,4 +158,17 @@ pub fn busiest(outcome: &Outcome) -> f64 {
 pub fn ours(outcome: &Outcome) -> Option<String> {
     let unfit = Fitness::default().unfit(&outcome.result);
     unfit.first().map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_per_s;
+
+    #[test]
+    fn a_window_holds_whole_exchanges() {
+        let second = 1_000_000_000;
+        assert_eq!(whole_per_s(56.57, second), 56.0);
+        assert_eq!(whole_per_s(0.3, 10 * second), 0.3);
+        assert_eq!(whole_per_s(2000.0, 3 * second), 2000.0);
+    }
 }

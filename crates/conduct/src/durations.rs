@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tare_lab::environment::StartTook;
+use tare_lab::environment::StartDuration;
 use tare_schema::estimate::Times;
 
 /// A running mean.
@@ -21,17 +21,9 @@ impl Mean {
     }
 }
 
-/// Whether other experiments with the same workload take as long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usual {
-    Yes,
-    /// What events broke was mended.
-    No,
-}
-
 /// Times of this run in place of those that were known before it.
 #[derive(Debug, Default)]
-pub(crate) struct Took {
+pub(crate) struct Durations {
     /// What is known now.
     pub times: Times,
     /// Time that test beds have taken so far, burn-in included.
@@ -42,16 +34,16 @@ pub(crate) struct Took {
     pub learned: Times,
 }
 
-impl Took {
+impl Durations {
     pub fn new(times: Times) -> Self {
-        Took {
+        Durations {
             times,
-            ..Took::default()
+            ..Durations::default()
         }
     }
 
     /// A bed has come up: its parts took so long, and all of it, with its burn-in, so long.
-    pub fn bed(&mut self, parts: &[StartTook], whole: Duration) {
+    pub fn bed(&mut self, parts: &[StartDuration], whole: Duration) {
         self.beds += whole;
         for part in parts {
             let mean = self.starts.entry(part.target.clone()).or_default();
@@ -62,12 +54,10 @@ impl Took {
     }
 
     /// A trial of a workload has taken so long beside its load and the start of its bed.
-    pub fn trial(&mut self, workload: &str, beside: Duration, usual: Usual) {
+    pub fn trial(&mut self, workload: &str, beside: Duration) {
         let mean = self.trials.with(beside);
         self.times.trials.insert(workload.to_owned(), mean);
-        if usual == Usual::Yes {
-            self.learned.trials.insert(workload.to_owned(), mean);
-        }
+        self.learned.trials.insert(workload.to_owned(), mean);
     }
 }
 
@@ -75,8 +65,8 @@ impl Took {
 mod tests {
     use super::*;
 
-    fn part(target: &str, ms: u64) -> StartTook {
-        StartTook {
+    fn part(target: &str, ms: u64) -> StartDuration {
+        StartDuration {
             target: target.to_owned(),
             took: Duration::from_millis(ms),
         }
@@ -85,7 +75,7 @@ mod tests {
     #[test]
     fn what_this_run_takes_replaces_what_earlier_ones_took() {
         let before = |ms| [(String::from("kafka"), Duration::from_millis(ms))].into();
-        let mut took = Took::new(Times {
+        let mut took = Durations::new(Times {
             starts: before(9_000),
             trials: before(4_000),
         });
@@ -94,12 +84,11 @@ mod tests {
             Duration::from_secs(10),
         );
         took.bed(&[part("kafka", 6_000)], Duration::from_secs(7));
-        took.trial("kafka", Duration::from_secs(1), Usual::Yes);
-        took.trial("kafka", Duration::from_secs(3), Usual::Yes);
-        took.trial("kafka", Duration::from_secs(5), Usual::No);
+        took.trial("kafka", Duration::from_secs(1));
+        took.trial("kafka", Duration::from_secs(3));
         assert_eq!(took.times.starts["kafka"], Duration::from_secs(5));
         assert_eq!(took.times.starts["envoy"], Duration::from_millis(100));
-        assert_eq!(took.times.trials["kafka"], Duration::from_secs(3));
+        assert_eq!(took.times.trials["kafka"], Duration::from_secs(2));
         assert_eq!(took.learned.trials["kafka"], Duration::from_secs(2));
         assert_eq!(took.beds, Duration::from_secs(17));
     }
