@@ -92,10 +92,20 @@ fn a_search_that_can_only_miss_says_so_and_ends_with_1() {
     let url = format!("http://{address}/");
     let search = ["--search", "p50 < 10ms", "--search-from", "50"];
     let short = ["--search-time", "5s"];
-    let (found, code) = load(&url, &[&search[..], &short, &QUICK].concat());
+    let (found, code) =
+        load_again_if_the_generator_was_the_limit(&url, &[&search[..], &short, &QUICK].concat());
     assert_eq!(code, Some(1));
     assert_eq!(found["kept_per_s"], Value::Null, "{found:#}");
-    assert_eq!(found["probes"][0]["verdict"], "missed", "{found:#}");
+    // Beside other programs a single try may still say that the generator was the limit.
+    let tries = found["probes"].as_array().unwrap();
+    assert!(
+        tries.iter().any(|one| one["verdict"] == "missed"),
+        "{found:#}"
+    );
+    assert!(
+        tries.iter().all(|one| one["verdict"] != "kept"),
+        "{found:#}"
+    );
     assert_shape::<SearchReport>(&found);
 
     let (_origin, address) = origin(&["--answer", "status=503"]);
