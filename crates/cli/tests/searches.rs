@@ -74,13 +74,19 @@ fn a_search_finds_the_rate_that_one_connection_carries() {
         &format!("http://{address}/"),
         &[&search[..], &rest, &QUICK].concat(),
     );
-    assert_eq!(code, Some(0), "{found:#}");
-    let bound = |name: &str| found[name].as_f64().unwrap_or_else(|| panic!("{found:#}"));
-    let (kept, missed) = (bound("kept_per_s"), bound("missed_per_s"));
     assert_shape::<SearchReport>(&found);
-    assert!(kept < missed, "{found:#}");
+    let bound = |name: &str| found[name].as_f64();
     // What the machine itself adds to 20 ms only lowers the border; nothing can raise it beyond rounding.
-    assert!((80.0..=204.0).contains(&kept), "{found:#}");
+    let in_bounds = |kept: f64| (80.0..=204.0).contains(&kept);
+    assert!(bound("kept_per_s").is_none_or(in_bounds), "{found:#}");
+    let (Some(kept), Some(missed)) = (bound("kept_per_s"), bound("missed_per_s")) else {
+        // Where other programs held the generator up all the time no more is known, and that is said.
+        let sentence = found["sentence"].as_str().unwrap();
+        assert!(sentence.contains("the generator"), "{found:#}");
+        return;
+    };
+    assert_eq!(code, Some(0), "{found:#}");
+    assert!(kept < missed, "{found:#}");
     assert!(missed / kept < 1.06, "{found:#}");
     assert_eq!(found["settled"], true);
 }

@@ -65,6 +65,8 @@ pub enum Why {
     Shrink,
     /// It lies between the two sides of the border.
     Halve,
+    /// The generator was the limit: is it again?
+    Again,
     /// Is the lower side really kept?
     ConfirmKept,
     /// Is the upper side really missed?
@@ -133,6 +135,9 @@ pub enum Limit {
     Effort,
 }
 
+/// Tries in a row with the generator at its limit until it is believed.
+const INSTRUMENT_TRIES: u32 = 2;
+
 /// All tries of one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Level {
@@ -143,8 +148,18 @@ struct Level {
 }
 
 impl Level {
+    /// Tries that did not keep the objective. One in which the generator was the limit says nothing where another says something:
+    /// other programs may have held it up for a moment.
     fn not_kept(&self) -> u32 {
-        self.missed + self.instrument
+        match self.kept + self.missed {
+            0 => self.instrument,
+            _ => self.missed,
+        }
+    }
+
+    /// Whether nothing but the generator was seen at its limit.
+    fn is_instrument(&self) -> bool {
+        self.kept + self.missed == 0
     }
 
     /// Whether this side is settled by so many tries.
@@ -196,6 +211,12 @@ impl Picture {
         Self { levels, below }
     }
 
+    /// A level of which one try only says that the generator was the limit.
+    fn unheard(&self) -> Option<&Level> {
+        let mut levels = self.levels.iter();
+        levels.find(|level| level.is_instrument() && level.instrument < INSTRUMENT_TRIES)
+    }
+
     fn kept(&self) -> Option<&Level> {
         self.levels[..self.below].last()
     }
@@ -212,6 +233,12 @@ pub fn next(rules: &Rules, probes: &[Probe]) -> Step {
         return Step::Done(conclude(rules, probes));
     }
     let picture = Picture::of(probes);
+    if let Some(level) = picture.unheard() {
+        return Step::Probe {
+            rate_per_s: level.rate_per_s,
+            why: Why::Again,
+        };
+    }
     match (picture.kept(), picture.missed()) {
         (None, None) => Step::Probe {
             rate_per_s: within(rules, rules.first_per_s),
@@ -306,7 +333,7 @@ pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
     let picture = Picture::of(probes);
     match (picture.kept(), picture.missed()) {
         (None, None) => Answer::Unknown,
-        (None, Some(missed)) if missed.instrument >= missed.missed => Answer::Unknown,
+        (None, Some(missed)) if missed.is_instrument() => Answer::Unknown,
         (None, Some(missed)) => Answer::Below {
             missed_per_s: missed.rate_per_s,
         },
@@ -317,7 +344,7 @@ pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
                 false => Limit::Effort,
             },
         },
-        (Some(kept), Some(missed)) if missed.instrument >= missed.missed => Answer::AtLeast {
+        (Some(kept), Some(missed)) if missed.is_instrument() => Answer::AtLeast {
             kept_per_s: kept.rate_per_s,
             limit: Limit::Instrument(missed.rate_per_s),
         },

@@ -169,6 +169,29 @@ fn a_generator_at_its_limit_is_not_blamed_on_the_server() {
 }
 
 #[test]
+fn a_generator_that_was_held_up_now_and_then_does_not_end_the_search() {
+    let mut tries = 0;
+    let (answer, _) = search(&rules(), |rate| {
+        tries += 1;
+        match (tries % 3, rate <= 3000.0) {
+            (0, _) => Verdict::Instrument,
+            (_, true) => Verdict::Kept,
+            (_, false) => Verdict::Missed,
+        }
+    });
+    let Answer::Found {
+        kept_per_s,
+        missed_per_s,
+        sure: Sure::Confirmed,
+    } = answer
+    else {
+        panic!("{answer:?}")
+    };
+    assert!(kept_per_s <= 3000.0 && missed_per_s > 3000.0);
+    assert!(missed_per_s / kept_per_s < 1.06);
+}
+
+#[test]
 fn a_server_that_keeps_or_misses_everything_has_a_bound_on_one_side() {
     let rules = Rules {
         most_per_s: 3000.0,

@@ -181,7 +181,7 @@ fn line(number: usize, told: &Told, why: Why) -> String {
         Why::Grow => "up",
         Why::Shrink => "down",
         Why::Halve => "between",
-        Why::ConfirmKept | Why::ConfirmMissed => "again",
+        Why::Again | Why::ConfirmKept | Why::ConfirmMissed => "again",
     };
     let because = match told.because.as_str() {
         "" => &told.figures,
