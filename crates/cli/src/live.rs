@@ -114,12 +114,11 @@ impl Live {
         )
     }
 
-    fn starting(&self, at: &Progress<'_>, instance: &str, waited: Duration) {
+    /// What a trial waits for; a log is spared that.
+    fn waiting(&self, at: &Progress<'_>, what: &str) {
         if self.audience == Audience::Terminal {
-            let (place, instance) = (self.place(at), shown(instance));
-            let seconds = waited.as_secs();
-            self.bar
-                .set_message(format!("{place} · starting {instance}, {seconds} s"));
+            let message = format!("{} · {}", self.place(at), shown(what));
+            self.bar.set_message(message);
         }
     }
 
@@ -210,7 +209,11 @@ impl Watcher for Live {
                 ));
             }
             Event::TrialStarted(at) => self.passing(self.place(at)),
-            Event::Starting(at, instance, waited) => self.starting(at, instance, *waited),
+            Event::Starting(at, instance, waited) => {
+                let seconds = waited.as_secs();
+                self.waiting(at, &format!("starting {instance}, {seconds} s"));
+            }
+            Event::Step(at, name) => self.waiting(at, &format!("step {name}")),
             Event::Sampled(at, _, sample) => self.sampled(at, sample),
             Event::TrialDone(record) => self.trial_done(record),
             Event::BlockDone { folder, block, of } => self.block_done(folder, *block, *of),

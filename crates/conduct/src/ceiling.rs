@@ -1,7 +1,5 @@
 //! What this machine carries, found before the first block: the arms with the most proxies, at full speed for a moment.
 
-use std::time::Duration;
-
 use tare_lab::environment::Environment;
 use tare_schema::agent::{LoadResult, Sample};
 use tare_schema::load::{Pacing, Stop};
@@ -17,11 +15,6 @@ use crate::order::Slot;
 use crate::orders::Worked;
 use crate::trial::{self, Task, Trial};
 use crate::{ConductError, refusal};
-
-/// Long enough for several thousand answers of the slowest chain; a figure within a tenth is all that is needed.
-const WINDOW: Duration = Duration::from_secs(2);
-/// Connections open and buffers grow.
-const WARMUP: Duration = Duration::from_millis(500);
 
 /// The plan without the levels that this machine does not carry, where it asks for that; `known` spares the measurement.
 pub(crate) fn below(
@@ -129,9 +122,9 @@ fn at_full_speed(cell: &Cell) -> Cell {
     let mut cell = cell.clone();
     for role in &mut cell.load {
         role.load.pacing = Pacing::Max;
-        role.load.warmup_ns = WARMUP.as_nanos() as u64;
+        role.load.warmup_ns = Ceiling::WARMUP.as_nanos() as u64;
         role.load.stop = Stop::Duration {
-            window_ns: WINDOW.as_nanos() as u64,
+            window_ns: Ceiling::WINDOW.as_nanos() as u64,
         };
     }
     cell
@@ -146,6 +139,8 @@ fn per_second(role: &LoadResult) -> Option<f64> {
 struct Ear<'a>(&'a mut dyn Watcher);
 
 impl Listener for Ear<'_> {
+    fn step(&mut self, _: &str) {}
+
     fn sample(&mut self, _: &str, _: &Sample) {}
 
     fn interrupted(&self) -> bool {

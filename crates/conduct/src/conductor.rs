@@ -338,7 +338,7 @@ impl<'a> Conductor<'a> {
         let of_bed = self.beds.durations.beds - beds_before;
         let beside = took.saturating_sub(load_takes(&cell) + of_bed);
         if record.status.is_fit() {
-            self.beds.durations.trial(&self.plan.workload.name, beside);
+            self.beds.durations.trial(&self.plan.experiment, beside);
         }
         record.took_ns = took.as_nanos() as u64;
         self.folder.write_record(&record)?;
@@ -437,7 +437,7 @@ impl<'a> Conductor<'a> {
             });
         let stays: Vec<Stay<'_>> = stays.collect();
         let loads: Duration = stays.iter().map(|stay| load_takes(stay.cell)).sum();
-        let beside = self.beds.durations.times.beside(&self.plan.workload.name);
+        let beside = self.beds.durations.times.beside(&self.plan);
         let trials = stays.len() as u32;
         loads + beside * trials + self.beds.will_take(&self.plan, stays.into_iter())
     }
@@ -485,6 +485,10 @@ struct Ear<'a, 'p> {
 }
 
 impl Listener for Ear<'_, '_> {
+    fn step(&mut self, name: &str) {
+        self.watcher.hear(&Event::Step(self.progress, name));
+    }
+
     fn sample(&mut self, role: &str, sample: &Sample) {
         self.watcher
             .hear(&Event::Sampled(self.progress, role, sample));

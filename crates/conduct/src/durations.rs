@@ -53,11 +53,11 @@ impl Durations {
         }
     }
 
-    /// A trial of a workload has taken so long beside its load and the start of its bed.
-    pub fn trial(&mut self, workload: &str, beside: Duration) {
+    /// A trial of an experiment has taken so long beside its load and the start of its bed.
+    pub fn trial(&mut self, experiment: &str, beside: Duration) {
         let mean = self.trials.with(beside);
-        self.times.trials.insert(workload.to_owned(), mean);
-        self.learned.trials.insert(workload.to_owned(), mean);
+        self.times.trials.insert(experiment.to_owned(), mean);
+        self.learned.trials.insert(experiment.to_owned(), mean);
     }
 }
 
@@ -78,6 +78,7 @@ mod tests {
         let mut took = Durations::new(Times {
             starts: before(9_000),
             trials: before(4_000),
+            ..Times::default()
         });
         took.bed(
             &[part("envoy", 100), part("kafka", 8_900), part("kafka", 100)],

@@ -28,7 +28,9 @@ pub enum Event<'a> {
     TrialStarted(&'a Progress<'a>),
     /// An instance is being started for it, and has been waited for so long.
     Starting(&'a Progress<'a>, &'a str, Duration),
-    /// One sample of the trial under way.
+    /// A step before the trial is being taken, by its name.
+    Step(&'a Progress<'a>, &'a str),
+    /// One sample of the trial under way, or of what a step writes.
     Sampled(&'a Progress<'a>, &'a str, &'a Sample),
     /// A trial was measured and its record is on disk.
     TrialDone(&'a TrialRecord),
@@ -69,6 +71,7 @@ pub enum Enough {
 
 /// Follows one trial.
 pub(crate) trait Listener {
+    fn step(&mut self, name: &str);
     fn sample(&mut self, role: &str, sample: &Sample);
     fn interrupted(&self) -> bool;
 }

@@ -21,7 +21,7 @@ pub(crate) fn steps(
     cell: &Cell,
     (trial, seed): (u32, u64),
     (bed, taken): (&mut dyn Bed, &mut Vec<Preparation>),
-    listener: &dyn Listener,
+    listener: &mut dyn Listener,
 ) -> Result<(), Stopped> {
     for step in &cell.prepare {
         let once = step.when() == PrepareWhen::Start;
@@ -29,6 +29,7 @@ pub(crate) fn steps(
             continue;
         }
         let own = step.of_trial(trial);
+        listener.step(own.step());
         bed.prepare(&own)?;
         if let Some(load) = own.fill() {
             fill(cell, (own.step(), load), seed, bed, listener)?;
@@ -56,7 +57,7 @@ fn fill(
     (step, load): (&str, &LoadSpec),
     seed: u64,
     bed: &mut dyn Bed,
-    listener: &dyn Listener,
+    listener: &mut dyn Listener,
 ) -> Result<(), Stopped> {
     let Some(role) = cell.load.first() else {
         return Err(Stopped::Failed(format!(
@@ -91,6 +92,7 @@ fn fill(
             Some(AgentMessage::Failed { error }) => {
                 return Err(Stopped::Failed(format!("the step `{step}`: {error}")));
             }
+            Some(AgentMessage::Sample(sample)) => listener.sample(step, &sample),
             _ => {}
         }
     };

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::def::PrepareWhen;
 use crate::load::LoadSpec;
-use crate::plan::{Arm, BaselineRuns, Cell, Plan, Restart};
+use crate::plan::{Arm, BaselineRuns, Ceiling, Cell, Plan, Preparation, Restart};
 use crate::topology::Topology;
 
 /// Around every window: agent start, idle counters, drain, writing the record.
@@ -15,6 +16,8 @@ const PER_TRIAL: Duration = Duration::from_millis(250);
 const PER_BED: Duration = Duration::from_millis(200);
 /// Starting one process until it is ready.
 const PER_INSTANCE: Duration = Duration::from_millis(200);
+/// Making a topic before a trial and deleting it afterwards, each until every broker knows.
+const PER_TOPIC: Duration = Duration::from_secs(1);
 
 /// What starting and measuring took in earlier runs on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,15 +25,21 @@ const PER_INSTANCE: Duration = Duration::from_millis(200);
 pub struct Times {
     /// By target: what an instance of it added to the start of a test bed.
     pub starts: BTreeMap<String, Duration>,
-    /// By workload: what a trial took beside its load.
+    /// By experiment: what a trial took beside its load.
     pub trials: BTreeMap<String, Duration>,
+    /// By target: the start that its folder calls usual, for targets that were not timed yet.
+    #[serde(skip)]
+    pub usual: BTreeMap<String, Duration>,
 }
 
 impl Times {
     /// What starting a test bed takes. Where a target is not known, a guess stands for it.
     #[must_use]
     pub fn bed(&self, topology: &Topology) -> Duration {
-        let start = |target| self.starts.get(target).copied().unwrap_or(PER_INSTANCE);
+        let start = |target: &str| {
+            let known = self.starts.get(target).or_else(|| self.usual.get(target));
+            known.copied().unwrap_or(PER_INSTANCE)
+        };
         PER_BED
             + topology
                 .parts()
@@ -38,10 +47,21 @@ impl Times {
                 .sum::<Duration>()
     }
 
-    /// What a trial of this workload takes beside its load, or a guess.
+    /// What a trial of a plan takes beside its load, or a guess from the steps before it.
     #[must_use]
-    pub fn beside(&self, workload: &str) -> Duration {
-        self.trials.get(workload).copied().unwrap_or(PER_TRIAL)
+    pub fn beside(&self, plan: &Plan) -> Duration {
+        let topics = |cell: &Cell| {
+            let steps = cell.prepare.iter();
+            let steps = steps.filter(|step| step.when() == PrepareWhen::Trial);
+            steps
+                .filter(|step| matches!(step, Preparation::Topic { .. }))
+                .count()
+        };
+        let known = self.trials.get(&plan.experiment).copied();
+        known.unwrap_or_else(|| {
+            let topics = plan.cells.iter().map(topics).max().unwrap_or(0);
+            PER_TRIAL + PER_TOPIC * u32::try_from(topics).unwrap_or(u32::MAX)
+        })
     }
 
     /// Targets of a plan whose start has not been timed.
@@ -95,7 +115,8 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     let mut trials = 0;
     let mut measuring = Some(Duration::ZERO);
     let mut block = Some(Duration::ZERO);
-    let mut once = Duration::ZERO;
+    let mut once = ceiling(plan, times);
+    let beside = times.beside(plan);
     for (index, arm) in plan
         .arms
         .iter()
@@ -118,7 +139,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
                 continue;
             };
             measuring = measuring.map(|sum| sum + window * repeats);
-            block = block.map(|sum| sum + (whole + times.beside(&plan.workload.name)) * repeats);
+            block = block.map(|sum| sum + (whole + beside) * repeats);
         }
         match plan.restart {
             Restart::Run => once += bed * beds,
@@ -144,6 +165,22 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             )
         }),
     }
+}
+
+/// What it takes to find out what this machine carries.
+fn ceiling(plan: &Plan, times: &Times) -> Duration {
+    if !plan.asks_for_ceiling() || plan.ceiling.is_some() {
+        return Duration::ZERO;
+    }
+    let heaviest = plan.heaviest_arms();
+    let arms = plan.arms.iter();
+    arms.filter(|arm| heaviest.contains(&arm.name.as_str()))
+        .map(|arm| {
+            let cell = plan.cells.iter().find(|cell| cell.arm == arm.name);
+            let burn_in = cell.map(|cell| burn_in(plan, cell)).unwrap_or_default();
+            times.bed(&arm.topology) + burn_in + Ceiling::WARMUP + Ceiling::WINDOW
+        })
+        .sum()
 }
 
 /// Test beds that the cells of an arm need: levels share one but where they vary what is started.

@@ -23,7 +23,7 @@ pub use assertion::{Asserted, Assertion, Comparison};
 pub use ceiling::{BeyondKnee, Ceiling, LeftOut};
 pub use event::{Act, PlannedEvent, Promise, ReadBackPlan, TopicOf};
 pub use fitness::Fitness;
-use preparation::TRIAL;
+pub(crate) use preparation::TRIAL;
 pub use preparation::{Ask, Audit, Preparation};
 pub use published::{Need, Published, PublishedFigure};
 pub use subject::{GrammaticalNumber, Subject};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::topology::{InstanceRole, Interception, Security, Settings};
+use crate::units::Period;
 
 mod asks;
 mod check;
@@ -314,6 +315,10 @@ pub struct ReadyDef {
     #[serde(with = "limit")]
     #[schemars(with = "String")]
     pub within: Duration,
+    /// What one more instance usually adds to the start of a test bed: plans take it for the time until the first run on a machine
+    /// has measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usually: Option<Period>,
 }
 
 /// How to end an instance.

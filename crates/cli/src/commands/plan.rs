@@ -32,11 +32,11 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let plan = args.experiment.plan()?;
     let earlier = noise::earlier(&args.experiment.out, &plan);
-    let times = times::known();
+    let times = times::known(&args.experiment.library()?.catalog, &plan);
+    let known = ceiling::known(&args.experiment.out, &plan);
     if args.json {
-        print_json(&json::value(&plan, &earlier, &times))?;
+        print_json(&json::value(&plan, &earlier, &times, known.as_ref()))?;
     } else {
-        let known = ceiling::known(&args.experiment.out, &plan);
         print(&text::text(
             &plan,
             (&earlier, &times),

@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (what, why) in not_run(&plan) {
         live.hear(&Event::Told(&format!("{what} is left out: {why}")));
     }
-    let known = times::known();
+    let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut live),
         None => {

@@ -92,6 +92,8 @@ fn what_is_made_for_a_trial_is_taken_back_and_what_is_made_for_a_bed_is_made_and
             "undo own-2",
         ]
     );
+    let told = bench.watcher.heard.iter();
+    assert_eq!(told.filter(|words| *words == "step topic").count(), 3);
 }
 
 #[test]

@@ -500,6 +500,7 @@ impl Watcher for Memory {
             Event::Starting(_, instance, waited) => {
                 self.heard.push(format!("{instance} after {waited:?}"));
             }
+            Event::Step(_, step) => self.heard.push(format!("step {step}")),
             Event::Told(words) => self.heard.push((*words).to_owned()),
             Event::BlockDone { block, .. } => self.heard.push(format!("block {block}")),
             _ => {}

@@ -98,6 +98,15 @@ impl ClientSpec {
         matches!(self, ClientSpec::KafkaProduce { .. })
     }
 
+    /// Whether the paths of its requests are topics.
+    #[must_use]
+    pub fn uses_topics(&self) -> bool {
+        matches!(
+            self,
+            ClientSpec::KafkaProduce { .. } | ClientSpec::KafkaFetch { .. }
+        )
+    }
+
     /// Has its records numbered, as those of one writer or several (one for each worker) of a run; nothing where it writes none.
     pub fn number_records(&mut self, run: u64, first_writer: u32) {
         if let ClientSpec::KafkaProduce { produce, .. } = self {

@@ -1,6 +1,7 @@
 //! What a machine carries, and which levels of a plan lie beyond it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,12 @@ impl Plan {
 }
 
 impl Ceiling {
+    /// How long it is measured: long enough for several thousand answers of the slowest chain; a figure within a tenth is all that
+    /// is needed.
+    pub const WINDOW: Duration = Duration::from_secs(2);
+    /// Connections open and buffers grow.
+    pub const WARMUP: Duration = Duration::from_millis(500);
+
     /// "envoy carries 1450/s at full speed here, and above 80 % of that queues are measured, not arms".
     #[must_use]
     pub fn in_words(&self) -> String {

@@ -42,7 +42,7 @@ pub enum Preparation {
 }
 
 /// What stands for the number of a trial, where a cell is prepared for each of them.
-pub(super) const TRIAL: &str = "{trial}";
+pub(crate) const TRIAL: &str = "{trial}";
 
 impl Preparation {
     /// Name of the step.
@@ -50,6 +50,15 @@ impl Preparation {
     pub fn step(&self) -> &str {
         match self {
             Preparation::Topic { step, .. } | Preparation::Request { step, .. } => step,
+        }
+    }
+
+    /// The topic that it makes.
+    #[must_use]
+    pub fn topic(&self) -> Option<&str> {
+        match self {
+            Preparation::Topic { topic, .. } => Some(topic),
+            Preparation::Request { .. } => None,
         }
     }
 

@@ -178,6 +178,7 @@ pub(super) fn cells(
         let targets = targets(scope, &variant.root);
         let load = load::roles(scope, &variant.root, &filled, folder, &used);
         let prepare = prepare::steps(scope, &variant.root, &filled, folder, &used, &load);
+        prepare::check_topics(scope, &variant.root, folder, &used, (&load, &prepare));
         let audit = audit::audits(scope, &variant.root, &filled, folder, &used, &load);
         levels.push(variant.level.clone());
         cells.push(Cell {

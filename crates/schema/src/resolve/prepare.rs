@@ -10,7 +10,7 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
 use crate::name::Name;
-use crate::plan::{Preparation, RoleLoad};
+use crate::plan::{Preparation, RoleLoad, TRIAL};
 use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::Node;
@@ -70,6 +70,42 @@ pub(super) fn steps(
         }
     }
     all
+}
+
+/// Topics of a single trial that are written to or read, while no step makes them.
+pub(super) fn check_topics(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    folder: &WorkloadFolder,
+    used: &Used,
+    (loads, steps): (&[RoleLoad], &[Preparation]),
+) {
+    let is_made = |wanted: &str| {
+        let mut topics = steps.iter().filter_map(Preparation::topic);
+        topics.any(|topic| topic == wanted)
+    };
+    let loads = loads.iter().filter(|role| role.load.client.uses_topics());
+    let paths = loads.flat_map(|role| &role.load.requests);
+    let mut paths: Vec<&str> = paths.map(|request| request.path.as_str()).collect();
+    paths.dedup();
+    for path in paths {
+        if !path.contains(TRIAL) || is_made(path) {
+            continue;
+        }
+        let makes = |step: &PrepareDef| {
+            let topic = step.topic.as_ref();
+            topic.is_some_and(|topic| {
+                template::fill(&topic.name, &used.settings).is_ok_and(|name| name == path)
+            })
+        };
+        let mut known = folder.def.prepare.iter().filter(|(_, step)| makes(step));
+        let next = match known.next() {
+            Some((name, _)) => format!("add \"{name}\" to prepare"),
+            None => "the workload has no step for it: write another topic".to_owned(),
+        };
+        let said = format!("no step makes the topic \"{path}\" before a trial: {next}");
+        scope.problem(root.key_place(&["load"]), said);
+    }
 }
 
 /// The step with what is written once the topic is there.

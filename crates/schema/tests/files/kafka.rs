@@ -170,3 +170,24 @@ fn agents_of_a_role_share_a_count_without_losing_any() {
     let time = Stop::Duration { window_ns: 5 };
     assert_eq!(time.share(Deal { parts: 3, part: 2 }), time);
 }
+
+#[test]
+fn a_topic_of_each_trial_that_no_step_makes_is_refused_with_the_step_that_would() {
+    let library = Library::in_directory(&repository());
+    let of = |more: &str| {
+        let text = format!(
+            "question: q\nworkload: {{use: kafka}}\narms: [{{name: a}}]\ncompare: levels\nfactors: {{workload.replicas: [1, 2]}}\nload: {{use: produce, model: max, duration: 1s}}\n{more}"
+        );
+        let choices = Choices::new(Form::Full, vec![0, 1]);
+        resolve(&source("case.yaml", &text), &library.catalog, &choices)
+    };
+    let said = of("").unwrap_err().to_string();
+    assert!(
+        said.contains(
+            "no step makes the topic \"tare-{trial}\" before a trial: add \"topic\" to prepare"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("case.yaml:6"), "{said}");
+    of("prepare: [topic]\n").unwrap();
+}

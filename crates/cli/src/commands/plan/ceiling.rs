@@ -47,6 +47,15 @@ fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&read_regular(path, JSON_BYTES_MAX).ok()?).ok()
 }
 
+/// The plan that will be run, as far as it is known before.
+pub fn kept(plan: &Plan, known: Option<&Ceiling>) -> Plan {
+    let mut kept = plan.clone();
+    if let Some(ceiling) = known {
+        kept.keep_below(ceiling.clone());
+    }
+    kept
+}
+
 /// What becomes of the levels, in words; `None` where none is left out whatever the machine carries.
 pub fn words(plan: &Plan, known: Option<&Ceiling>) -> Option<String> {
     if !plan.asks_for_ceiling() {
@@ -58,19 +67,13 @@ pub fn words(plan: &Plan, known: Option<&Ceiling>) -> Option<String> {
             plan.heaviest_arms().join(" and ")
         ));
     };
-    let mut kept = plan.clone();
-    kept.keep_below(ceiling.clone());
-    Some(match kept.left_out.as_slice() {
+    Some(match kept(plan, known).left_out.as_slice() {
         [] => format!(
             "{} carried {:.0}/s at full speed: no level lies above 80 % of it",
             ceiling.arm, ceiling.carried_per_s
         ),
-        [first, ..] => {
-            let levels: Vec<&str> = kept
-                .left_out
-                .iter()
-                .map(|left| left.level.as_str())
-                .collect();
+        left_out @ [first, ..] => {
+            let levels: Vec<&str> = left_out.iter().map(|left| left.level.as_str()).collect();
             format!("{} will be left out: {}", levels.join(", "), first.why)
         }
     })

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tare_schema::estimate::{Times, estimate};
-use tare_schema::plan::Plan;
+use tare_schema::plan::{Ceiling, Plan};
 
+use super::ceiling;
 use super::noise::Earlier;
 use super::text::not_run;
 
 /// The plan as `plan.json` would hold it, and what is expected of it.
-pub fn value(plan: &Plan, earlier: &Earlier, times: &Times) -> Value {
-    let estimate = estimate(plan, times);
+pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceiling>) -> Value {
+    let kept = ceiling::kept(plan, known);
+    let estimate = estimate(&kept, times);
     let ns = |time: Option<Duration>| {
         time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     };
@@ -36,6 +38,7 @@ pub fn value(plan: &Plan, earlier: &Earlier, times: &Times) -> Value {
             "block_ns": ns(estimate.block),
             "total_min_ns": ns(estimate.total.map(|total| total.0)),
             "total_max_ns": ns(estimate.total.map(|total| total.1)),
+            "levels_may_be_left_out": kept.asks_for_ceiling() && kept.ceiling.is_none(),
             "starts_not_yet_timed": times.unknown(plan),
         },
         "detectable": detectable,

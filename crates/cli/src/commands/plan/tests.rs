@@ -63,6 +63,13 @@ fn time_is_told_from_what_starting_took_here() {
         guessed.contains("(the time that envoy and origin take to start here is a guess"),
         "{guessed}"
     );
+    let mut usual = Times::default();
+    usual.usual.insert("envoy".into(), Duration::from_secs(60));
+    let usual = of(&usual);
+    assert!(
+        usual.contains("about 1") && usual.contains("guess"),
+        "{usual}"
+    );
     let mut times = Times::default();
     for target in ["envoy", "origin"] {
         times.starts.insert(target.into(), Duration::from_secs(60));
@@ -158,7 +165,7 @@ fn a_folder_without_runs_is_no_earlier_run() {
 #[test]
 fn json_holds_the_whole_plan_and_the_estimate() {
     let plan = plan(Form::Full);
-    let value = json::value(&plan, &Earlier::None, &Times::default());
+    let value = json::value(&plan, &Earlier::None, &Times::default(), None);
     let read: Plan = serde_json::from_value(value["plan"].clone()).unwrap();
     assert_eq!(read, plan);
     assert_eq!(value["estimate"]["trials_max"], 50);

@@ -51,7 +51,7 @@ pub fn text(
     page.entry("restart", &restart(plan));
     page.entry("placement", &placement(plan));
     page.entry("judged", &judged(plan));
-    page.entry("time", &time(plan, times));
+    page.entry("time", &time(&ceiling::kept(plan, known), times));
     page.entry("detects", &detects(plan, earlier, out));
     for figure in &plan.published {
         page.entry("published", &published(figure));
@@ -311,8 +311,13 @@ fn time(plan: &Plan, times: &Times) -> String {
             if targets.len() == 1 { "takes" } else { "take" }
         ),
     };
+    let about = match plan.asks_for_ceiling() && plan.ceiling.is_none() {
+        // Levels may be left out.
+        true => "at most",
+        false => "about",
+    };
     format!(
-        "about {whole} for {trials}{guessed}; the first block is there after {}; {:.0} % of it inside measuring windows",
+        "{about} {whole} for {trials}{guessed}; the first block is there after {}; {:.0} % of it inside measuring windows",
         clock(first),
         share * 100.0
     )

@@ -4,10 +4,24 @@ use std::path::PathBuf;
 
 use tare_lab::cached;
 use tare_lab::fetch::Fetcher;
+use tare_schema::catalog::Catalog;
 use tare_schema::estimate::Times;
+use tare_schema::plan::Plan;
 
-/// What earlier runs took; nothing where none is known.
-pub fn known() -> Times {
+/// What earlier runs took, and what the folders of a plan's targets call usual.
+pub fn known(catalog: &Catalog, plan: &Plan) -> Times {
+    let mut times = measured();
+    // A folder that cannot be read is the run's to complain about.
+    let usual = |target: &str| catalog.target(target).ok()??.ready.usually;
+    for target in times.unknown(plan) {
+        if let Some(usually) = usual(target) {
+            times.usual.insert(target.to_owned(), usually.0);
+        }
+    }
+    times
+}
+
+fn measured() -> Times {
     path()
         .and_then(|path| cached::read(&path))
         .unwrap_or_default()
@@ -17,7 +31,7 @@ pub fn known() -> Times {
 /// rougher then.
 pub fn remember(took: Times) {
     let Some(path) = path() else { return };
-    let mut all = known();
+    let mut all = measured();
     all.starts.extend(took.starts);
     all.trials.extend(took.trials);
     let _ = cached::write(&path, &all);
