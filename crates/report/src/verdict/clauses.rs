@@ -213,7 +213,8 @@ pub fn added_text(overhead: &Overhead, exchanges: &str) -> String {
     }
 }
 
-fn cores(added: &Interval, exchanges: &str, sign: Sign) -> String {
+/// CPU as cores at a rate: "0.42 cores (0.41–0.43) per 1000 requests/s".
+pub fn cores(added: &Interval, exchanges: &str, sign: Sign) -> String {
     format!("{} per 1000 {exchanges}/s", quantity::cores(added, sign))
 }
 
