@@ -69,8 +69,8 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
     }
     if !rustix::process::geteuid().is_root() {
         return Err(format!(
-            "installing {packages} needs root; run: {by_hand} (and stop the service it starts: sudo systemctl disable --now {})",
-            package.program
+            "installing {packages} needs root; run: {by_hand} (if that starts a service, stop it: sudo systemctl disable --now {})",
+            package.packages.first().unwrap_or(&package.program)
         ));
     }
     say(&format!("installing the Debian packages {packages}"));
@@ -103,9 +103,21 @@ pub(super) fn install(package: &DebianDef, say: &mut dyn FnMut(&str)) -> Result<
             })?;
     }
     present(package).ok_or_else(|| {
+        let files = package
+            .needs
+            .iter()
+            .filter(|file| !Path::new(file).exists());
+        let program = locate(&package.program)
+            .is_none()
+            .then_some(&package.program);
+        let missing: Vec<&str> = program
+            .into_iter()
+            .chain(files)
+            .map(String::as_str)
+            .collect();
         format!(
-            "{packages} installed, but `{}` or one of {:?} is not there",
-            package.program, package.needs
+            "{packages} installed, but not there: {}",
+            missing.join(", ")
         )
     })
 }
