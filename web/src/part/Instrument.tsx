@@ -11,7 +11,7 @@ import { Section, Table } from "./Section";
 
 const KEYS: readonly Key[] = [
   { label: "generator’s lateness, p50 and worst block’s p99", color: "var(--ink)", shape: "square-open" },
-  { label: "service latency measured, p50 and p99", color: "var(--ink)", shape: "circle" },
+  { label: "service time measured, p50 and p99", color: "var(--ink)", shape: "circle" },
 ];
 
 const HOW =
@@ -20,7 +20,7 @@ const HOW =
 function Lateness({ panel, domain }: { panel: Panel; domain: [number, number] }): JSX.Element {
   const [low, high] = domain;
   const draw = useCallback((width: number) => instrumentPicture(panel, [low, high], width), [panel, low, high]);
-  return <Picture title={`Lateness of the generator beside the latency it measured, ${panel.name}`} how={HOW} keys={KEYS} file={`lateness-${panel.name}`} draw={draw} />;
+  return <Picture title={`Lateness of the generator beside the service time it measured, ${panel.name}`} how={HOW} keys={KEYS} file={`lateness-${panel.name}`} draw={draw} />;
 }
 
 function InstrumentTable({ layout }: { layout: Layout }): JSX.Element {
