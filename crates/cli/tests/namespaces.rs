@@ -166,6 +166,12 @@ fn a_run_at_two_sites_feels_the_distance_and_records_it_with_what_crossed_it() {
         assert_eq!(links.threads, Some(4), "{arm}");
         assert!(links.cpu_ns.unwrap() > 0, "{arm}");
         assert!(conductor.cpu_ns.is_some() && conductor.threads.unwrap() > 0);
+        // With what is under way on the links; not every kernel lets a peak be set back.
+        assert!(
+            conductor
+                .rss_peak_bytes
+                .is_none_or(|peak| peak < 200_000_000)
+        );
         let least = least_latency_ns(&run, record.trial);
         // Three digits of it are kept.
         assert!(

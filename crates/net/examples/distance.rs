@@ -1,6 +1,7 @@
 //! What a link does to round trips and to one TCP stream, as JSON on standard output: the way `bench/link` measures it.
 //!
-//! `distance WAY_JSON SECONDS [usual]`: a way as in a link's plan (`{"delay_ns": 12000000, …}`), the seconds of the stream.
+//! `distance WAY_JSON SECONDS [usual] [LINKS]`: a way as in a link's plan (`{"delay_ns": 12000000, …}`), the seconds of the stream. With
+//! several links (at most 16) there is one stream over each, all at once.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,16 +14,21 @@ mod rig;
 
 use std::fs;
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use rig::{Pair, permitted};
 use serde_json::{Value, json};
-use tare_net::link::{Scheduling, WayPlan, connected, round_trips, throughput, widen};
+use tare_net::link::{
+    Counts, Pool, Scheduling, WayPlan, connected, round_trips, throughput, widen,
+};
 
 /// 2 Gbit/s over 250 ms.
 const WINDOW_BYTES: u64 = 64 << 20;
 /// As many as a 99th percentile needs.
 const ECHOES: u64 = 1050;
+const LINKS_MAX: usize = 16;
 
 fn main() {
     let mut words = std::env::args().skip(1);
@@ -39,29 +45,60 @@ fn main() {
         loss: way.get("loss").and_then(Value::as_f64).unwrap_or_default(),
     };
     let seconds: f64 = words.next().expect("seconds").parse().expect("seconds");
-    let scheduling = match words.next().as_deref() {
-        Some("usual") => Scheduling::Usual,
-        _ => Scheduling::First,
-    };
+    let (mut scheduling, mut links) = (Scheduling::First, 1);
+    for word in words {
+        match word.as_str() {
+            "usual" => scheduling = Scheduling::Usual,
+            number => links = number.parse().expect("usual, or a number of links"),
+        }
+    }
+    assert!((1..=LINKS_MAX).contains(&links), "1 to {LINKS_MAX} links");
     assert!(permitted(), "this needs root");
-    let pair = Pair::scheduled(&way, scheduling);
-    for namespace in [&pair.a, &pair.b] {
+    let pool = Arc::<Pool>::default();
+    let pairs: Vec<Pair> = (0..links)
+        .map(|_| Pair::in_pool(&way, scheduling, &pool))
+        .collect();
+    for namespace in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
         widen(namespace.as_fd(), WINDOW_BYTES).unwrap();
     }
-    let trips = round_trips(pair.path(), ECHOES).unwrap();
-    let after_trips = (pair.link.counts(), link_cpu_ns());
-    let (near, far) = connected(pair.path()).unwrap();
-    let carried = throughput(near, far, Duration::from_secs_f64(seconds)).unwrap();
+    let trips = round_trips(pairs[0].path(), ECHOES).unwrap();
+    let counts = || -> Vec<Counts> { pairs.iter().map(|pair| pair.link.counts()).collect() };
+    let after_trips = (counts(), link_cpu_ns());
+    let bits_per_s = streams(&pairs, Duration::from_secs_f64(seconds));
     let stream_cpu_ns = link_cpu_ns() - after_trips.1;
     let found = json!({
-        "scheduled": pair.link.scheduled(),
+        "scheduled": pairs[0].link.scheduled(),
         "round_trips": trips,
-        "bits_per_s": carried.bits_per_s(),
+        "bits_per_s": bits_per_s,
         "stream_link_cores": stream_cpu_ns as f64 / 1e9 / seconds,
         "counts_after_trips": after_trips.0,
-        "counts": pair.link.counts(),
+        "counts": counts(),
+        "peak_bytes": peak_bytes(),
     });
     println!("{found}");
+}
+
+/// One stream over each link, all at once; bits per second of all together.
+fn streams(pairs: &[Pair], length: Duration) -> f64 {
+    thread::scope(|scope| {
+        let streams: Vec<_> = pairs
+            .iter()
+            .map(|pair| {
+                let (near, far) = connected(pair.path()).unwrap();
+                scope.spawn(move || throughput(near, far, length).unwrap().bits_per_s())
+            })
+            .collect();
+        let ended = streams.into_iter().map(|stream| stream.join().unwrap());
+        ended.sum()
+    })
+}
+
+/// The most memory that this process had so far: what it holds for streams beside the links is a megabyte each.
+fn peak_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.unwrap().trim_end_matches("kB").trim();
+    kib.parse::<u64>().unwrap() * 1024
 }
 
 /// CPU time of the link's own threads so far.

@@ -3,9 +3,10 @@
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use crate::NetError;
-use crate::link::{Link, LinkError, LinkPlan, Path, widen};
+use crate::link::{Link, LinkError, LinkPlan, Path, Pool, widen};
 use crate::namespace::Namespace;
 use crate::switch::{SITES_MAX, Switch};
 
@@ -109,13 +110,18 @@ impl Site {
 ///
 /// # Errors
 /// What the kernel refused.
-pub fn join(one: &Site, other: &Site, plan: &LinkPlan) -> Result<Link, SiteError> {
+pub fn join(
+    one: &Site,
+    other: &Site,
+    plan: &LinkPlan,
+    pool: &Arc<Pool>,
+) -> Result<Link, SiteError> {
     let devices = Site::devices(one, other);
     let plan = LinkPlan {
         devices: devices.clone(),
         ..plan.clone()
     };
-    let link = Link::start(one.router.as_fd(), other.router.as_fd(), &plan)?;
+    let link = Link::start(one.router.as_fd(), other.router.as_fd(), &plan, pool)?;
     one.lead_to(other, &devices[0])?;
     other.lead_to(one, &devices[1])?;
     Ok(link)

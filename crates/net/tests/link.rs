@@ -7,69 +7,14 @@
 
 mod rig;
 
-use std::net::UdpSocket;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rig::{B, Pair, carried, ip, permitted, within};
-use tare_net::link::{Counts, WayCounts, WayPlan, connected, round_trips, throughput};
+use rig::{PATIENCE, Pair, carried, datagrams, entered, ip, permitted, send, settled};
+use tare_net::link::{WayPlan, connected, round_trips, throughput};
 
 const MS: u64 = 1_000_000;
-/// Nothing here takes longer, however busy the machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Datagrams that no device's queue and no socket's buffer is too small for.
-const AT_ONCE: u64 = 100;
-
-/// A socket in a that sends to the returned one in b.
-fn datagrams(pair: &Pair) -> (UdpSocket, UdpSocket) {
-    let far = within(&pair.b, || UdpSocket::bind((B, 0)).unwrap());
-    let near = within(&pair.a, || UdpSocket::bind("0.0.0.0:0").unwrap());
-    near.connect(far.local_addr().unwrap()).unwrap();
-    far.set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
-    (near, far)
-}
-
-/// Sends so many numbered datagrams of a size, and returns when all are taken: never more at once than there is room for.
-fn send(near: &UdpSocket, datagrams: u32, bytes: usize, taken: impl Fn() -> u64) {
-    let deadline = Instant::now() + PATIENCE;
-    let before = taken();
-    let wait = |sent: u64, room: u64| {
-        while taken() - before + room < sent {
-            assert!(Instant::now() < deadline, "{} of {sent}", taken() - before);
-            std::thread::yield_now();
-        }
-    };
-    let mut datagram = vec![0; bytes];
-    for number in 0..datagrams {
-        wait(number.into(), AT_ONCE);
-        datagram[..4].copy_from_slice(&number.to_ne_bytes());
-        near.send(&datagram).unwrap();
-    }
-    wait(datagrams.into(), 0);
-}
-
-/// Packets that have entered the way there since.
-fn entered(pair: &Pair, before: WayCounts) -> u64 {
-    pair.link.counts().there.entered_packets - before.entered_packets
-}
-
-/// The counts once nothing is under way any more.
-fn settled(pair: &Pair) -> Counts {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let counts = pair.link.counts();
-        let arrived = |way: WayCounts| way.passed_packets + way.dropped_packets();
-        if [counts.there, counts.back]
-            .iter()
-            .all(|way| way.entered_packets == arrived(*way))
-        {
-            return counts;
-        }
-        assert!(Instant::now() < deadline, "still under way: {counts:?}");
-        std::thread::yield_now();
-    }
-}
 
 #[test]
 fn no_round_trip_is_shorter_than_the_delay_asked_for() {
@@ -284,7 +229,7 @@ fn thirty_links_one_after_the_other_leave_the_process_as_it_was() {
         let names = [names[0].as_str(), names[1].as_str()];
         let plan = tare_net::link::LinkPlan::symmetric(names, &WayPlan::default(), 1);
         // Both ends in one namespace: that is allowed too.
-        drop(tare_net::link::Link::start(a.as_fd(), a.as_fd(), &plan).unwrap());
+        drop(tare_net::link::Link::start(a.as_fd(), a.as_fd(), &plan, &Arc::default()).unwrap());
     };
     join(0);
     // Other tests open and close files meanwhile: fewer than a leak of the ten of each link.
@@ -304,7 +249,7 @@ fn plans_that_make_no_sense_are_refused_with_the_reason() {
         use std::os::fd::AsFd;
         let a = tare_net::namespace::Namespace::new().unwrap();
         let plan = tare_net::link::LinkPlan::symmetric([device, "two"], &way, 1);
-        tare_net::link::Link::start(a.as_fd(), a.as_fd(), &plan)
+        tare_net::link::Link::start(a.as_fd(), a.as_fd(), &plan, &Arc::default())
             .unwrap_err()
             .to_string()
     };

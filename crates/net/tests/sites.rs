@@ -7,6 +7,7 @@
 mod rig;
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use rig::{carried, permitted};
 use tare_net::link::{Link, LinkPlan, Path, WayPlan, connected, round_trips};
@@ -24,7 +25,8 @@ fn joined(one: &Site, other: &Site, round_trip_ms: u64) -> Link {
         delay_ns: round_trip_ms * MS / 2,
         ..WayPlan::default()
     };
-    join(one, other, &LinkPlan::symmetric(["", ""], &way, 1)).unwrap()
+    let plan = LinkPlan::symmetric(["", ""], &way, 1);
+    join(one, other, &plan, &Arc::default()).unwrap()
 }
 
 /// The first pod of a site.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
@@ -11,7 +12,7 @@ use rustix::time::Timespec;
 use tare_net::Switch;
 use tare_net::capture::{self, Capture};
 use tare_net::enclosure;
-use tare_net::link::{Link, LinkPlan, round_trips_while};
+use tare_net::link::{Link, LinkPlan, Pool, round_trips_while};
 use tare_net::namespace::Namespace;
 use tare_net::site::{self, Site};
 
@@ -28,6 +29,8 @@ pub(crate) struct Pods {
     switch: Switch,
     /// Where an experiment has sites these have the pods, and the links are what lies between.
     links: Vec<([u8; 2], Link)>,
+    /// Memory for what is under way on all of them.
+    pool: Arc<Pool>,
     sites: BTreeMap<u8, Site>,
     by_name: BTreeMap<String, Namespace>,
     /// The `/proc` of the host.
@@ -41,6 +44,7 @@ impl Pods {
         Ok(Pods {
             switch: Switch::new()?,
             links: Vec::new(),
+            pool: Arc::default(),
             sites: BTreeMap::new(),
             by_name: BTreeMap::new(),
             outer_proc,
@@ -92,7 +96,7 @@ impl Pods {
         let (Some(one), Some(other)) = (one, other) else {
             return Err(wrong(&"a site is missing"));
         };
-        let link = site::join(one, other, plan).map_err(|error| wrong(&error))?;
+        let link = site::join(one, other, plan, &self.pool).map_err(|error| wrong(&error))?;
         // Seconds, where some get lost: all must be gone before, should the owner be.
         let trips = round_trips_while(site::way(one, other), ECHOES, &|| !has_left(owner));
         self.links.push((pair, link));

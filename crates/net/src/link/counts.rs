@@ -32,7 +32,7 @@ pub struct WayCounts {
     pub lost_packets: u64,
     /// Packets that found the queue before the rate limit full.
     pub queue_full_packets: u64,
-    /// Packets that found no buffer: more was under way than the link holds.
+    /// Packets that found no buffer: more was under way than the pool of the links holds.
     pub no_buffer_packets: u64,
     /// Packets that the device at the other end refused (it is down, or they are malformed).
     pub refused_packets: u64,

@@ -2,17 +2,19 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
 
 use super::counts::Tally;
 use super::offload::OnWire;
 use super::pause::{Bell, Pause, Woken, exact_timers, now_ns};
 use super::plan::{Scheduling, WayPlan};
-use super::pool::{Buffer, PIECES_MAX, Pool, Return};
+use super::pool::{Buffer, LOOK_NS, Pool};
 use super::shape::{Fate, Shaper};
+use super::sys::memory::Part;
 use super::tun::Tun;
 use super::{LinkError, Scheduled, THREADS, sys};
 
@@ -20,6 +22,12 @@ use super::{LinkError, Scheduled, THREADS, sys};
 const PRIORITY: i32 = 10;
 /// What a thread that may not be real-time asks for.
 const NICE: i32 = -10;
+
+/// So often a reader without packets looks whether links have memory that they need no more.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: LOOK_NS as _,
+};
 
 /// What one way is made of.
 pub(super) struct Flow {
@@ -31,6 +39,7 @@ pub(super) struct Flow {
     pub(super) seed: u64,
     pub(super) purpose: &'static str,
     pub(super) scheduling: Scheduling,
+    pub(super) pool: Arc<Pool>,
 }
 
 /// A piece under way.
@@ -38,14 +47,14 @@ struct Piece {
     due_ns: u64,
     length: usize,
     on_wire: OnWire,
-    buffer: Buffer,
+    memory: Part,
 }
 
 impl Flow {
     /// Starts both threads, and says how they are scheduled.
     pub(super) fn start(self, threads: &mut Vec<JoinHandle<()>>) -> Result<Scheduled, LinkError> {
-        let (pool, back) = Pool::new();
-        let (pass, arriving) = sync_channel(PIECES_MAX);
+        // Its limit is the memory that there is for pieces.
+        let (pass, arriving) = channel();
         let (say, scheduled) = sync_channel(1);
         let scheduling = self.scheduling;
         let writer = Writer {
@@ -53,14 +62,13 @@ impl Flow {
             bell: Arc::clone(&self.bell),
             tally: Arc::clone(&self.tally),
             arriving,
-            back,
         };
         let reader = Reader {
             from: self.from,
             bell: self.bell,
             tally: self.tally,
             shaper: Shaper::new(self.plan, self.seed, self.purpose),
-            pool,
+            buffer: Buffer::new(self.pool),
             pass,
         };
         threads.push(spawn(THREADS[0], move || {
@@ -104,18 +112,15 @@ struct Reader {
     bell: Arc<Bell>,
     tally: Arc<Tally>,
     shaper: Shaper,
-    pool: Pool,
-    pass: SyncSender<Piece>,
+    buffer: Buffer,
+    pass: Sender<Piece>,
 }
 
 impl Reader {
     fn run(mut self) {
-        let Some(mut buffer) = self.pool.large() else {
-            return;
-        };
         while !self.bell.is_rung() {
-            match self.from.read(&mut buffer) {
-                Ok(length) => self.take(&mut buffer, length),
+            match self.from.read(self.buffer.room()) {
+                Ok(length) => self.take(length),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // The device was removed: nothing will come any more.
@@ -124,18 +129,21 @@ impl Reader {
         }
     }
 
-    fn wait(&self) {
+    fn wait(&mut self) {
         let mut either = [
             PollFd::new(&*self.from, PollFlags::IN),
             PollFd::new(&*self.bell, PollFlags::IN),
         ];
+        let limit = self.buffer.is_shared().then_some(&LOOK);
         // Interrupted or not, the loop looks again.
-        let _ = poll(&mut either, None);
+        if poll(&mut either, limit) == Ok(0) {
+            self.buffer.trim(now_ns());
+        }
     }
 
-    fn take(&mut self, buffer: &mut Buffer, length: usize) {
+    fn take(&mut self, length: usize) {
         let now = now_ns();
-        let Some(on_wire) = OnWire::of(&buffer[..length]) else {
+        let Some(on_wire) = OnWire::of(self.buffer.filled(length)) else {
             return;
         };
         let tally = &self.tally.reader;
@@ -150,14 +158,14 @@ impl Reader {
                 return tally.entered(on_wire);
             }
         };
-        match self.pool.keep(buffer, length) {
-            Some(buffer) => {
-                // There are as many places as buffers; a writer that has ended needs nothing.
-                let _ = self.pass.try_send(Piece {
+        match self.buffer.keep(length) {
+            Some(memory) => {
+                // A writer that has ended needs nothing.
+                let _ = self.pass.send(Piece {
                     due_ns,
                     length,
                     on_wire,
-                    buffer,
+                    memory,
                 });
             }
             None => tally.no_buffer.add(on_wire.packets),
@@ -171,7 +179,6 @@ struct Writer {
     bell: Arc<Bell>,
     tally: Arc<Tally>,
     arriving: Receiver<Piece>,
-    back: Return,
 }
 
 impl Writer {
@@ -185,7 +192,7 @@ impl Writer {
             };
             let tally = &self.tally.writer;
             tally.late_by(now - piece.due_ns);
-            match self.to.write(&piece.buffer[..piece.length]) {
+            match self.to.write(&piece.memory[..piece.length]) {
                 Ok(_) => {
                     tally.packets.add(piece.on_wire.packets);
                     tally.bytes.add(piece.on_wire.bytes);
@@ -193,7 +200,6 @@ impl Writer {
                 }
                 Err(_) => tally.refused.add(piece.on_wire.packets),
             }
-            self.back.give(piece.buffer);
         }
     }
 }

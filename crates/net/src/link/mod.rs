@@ -34,6 +34,7 @@ pub use measure::{
     Path, RoundTrips, Throughput, connected, round_trips, round_trips_while, throughput,
 };
 pub use plan::{LinkPlan, Scheduling, WayPlan};
+pub use pool::Pool;
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
 pub use sys::go_first;
 pub use tun::possible;
@@ -67,11 +68,17 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes a device in each of the two namespaces and joins them. The devices are down and have no address yet.
+    /// Makes a device in each of the two namespaces and joins them. The devices are down and have no address yet. What is under way
+    /// is in memory of the pool, which links of one run share.
     ///
     /// # Errors
     /// When the kernel gives no TUN device or no thread, or the plan makes no sense.
-    pub fn start(a: BorrowedFd<'_>, b: BorrowedFd<'_>, plan: &LinkPlan) -> Result<Self, LinkError> {
+    pub fn start(
+        a: BorrowedFd<'_>,
+        b: BorrowedFd<'_>,
+        plan: &LinkPlan,
+        pool: &Arc<Pool>,
+    ) -> Result<Self, LinkError> {
         plan.check()?;
         let offload = plan.offload();
         let ends = [
@@ -95,6 +102,7 @@ impl Link {
                 seed: plan.seed,
                 purpose: ["there", "back"][way],
                 scheduling: plan.scheduling,
+                pool: Arc::clone(pool),
             };
             // What has started by then ends with the link, when this fails.
             link.scheduled = flow.start(&mut link.threads)?;

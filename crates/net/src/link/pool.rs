@@ -1,107 +1,165 @@
-//! Buffers of packets, kept once they were made.
+//! Memory for the packets under way: blocks that all links of a run share.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::offload::HEADER_BYTES;
+use super::sys::memory::{BLOCK_BYTES, Block, Home, Part};
 
-/// The largest piece: 64 KiB of IP, the header in front, and some to spare.
-const LARGE_BYTES: usize = 65_536 + HEADER_BYTES + 1014;
-/// A packet of a usual wire (1500 bytes) with room to spare.
-const SMALL_BYTES: usize = 2048;
-/// 128 MiB under way: 10 Gbit/s for 100 ms. Memory is used only as far as it was ever needed at once.
-const LARGE_COUNT: usize = 2048;
-/// 64 MiB of small ones: 300,000/s for 100 ms.
-const SMALL_COUNT: usize = 32_768;
+/// The largest piece: 64 KiB of IP, the largest fixed header of IP, and the virtio header in front.
+const PIECE_BYTES_MAX: usize = 65_536 + 40 + HEADER_BYTES;
+/// A piece takes at least so much of a block: a limit of bytes is a limit of pieces, too.
+const PIECE_BYTES_MIN: usize = 512;
+/// 128 MiB: 10 Gbit/s for 100 ms.
+const SHARED_BLOCKS_MAX: usize = 512;
+/// What a way has for itself: no link has to wait until others need less.
+const OWN_BLOCKS_MAX: usize = 2;
+/// How often blocks that nobody uses are looked for.
+pub(super) const LOOK_NS: u64 = 250_000_000;
+/// As many are given back at a time, which takes less than a millisecond: 8 MiB.
+const GIVEN_BACK_MAX: usize = 32;
 
-/// Room for a piece.
-pub(super) type Buffer = Box<[u8]>;
-
-/// The reader's side: buffers to fill. The one given back last is taken first, so that it is still in the cache.
-pub(super) struct Pool {
-    large: Shelf,
-    small: Shelf,
+/// Blocks of memory that several links share: 128 MiB at most, and no more than they have under way.
+#[derive(Debug)]
+pub struct Pool {
+    blocks_max: usize,
+    shelf: Mutex<Shelf>,
 }
 
-/// The writer's side: where emptied buffers go.
-pub(super) struct Return {
-    large: SyncSender<Buffer>,
-    small: SyncSender<Buffer>,
-}
-
+#[derive(Debug, Default)]
 struct Shelf {
-    here: Vec<Buffer>,
-    coming: Receiver<Buffer>,
-    /// How many may still be made, and how large.
-    more: usize,
-    bytes: usize,
+    /// The one that came back last is lent first: it may still be in the cache.
+    free: Vec<Block>,
+    /// The fewest that were free at a time since the last look.
+    free_min: usize,
+    looked_ns: u64,
+    /// Free and lent.
+    blocks: usize,
 }
 
-/// Pieces under way at most.
-pub(super) const PIECES_MAX: usize = LARGE_COUNT + SMALL_COUNT;
+impl Default for Pool {
+    fn default() -> Self {
+        Self::of(SHARED_BLOCKS_MAX)
+    }
+}
 
 impl Pool {
-    pub(super) fn new() -> (Self, Return) {
-        let (large, large_back) = Shelf::new(LARGE_COUNT, LARGE_BYTES);
-        let (small, small_back) = Shelf::new(SMALL_COUNT, SMALL_BYTES);
-        let back = Return {
-            large: large_back,
-            small: small_back,
-        };
-        (Self { large, small }, back)
-    }
-
-    /// An empty large one.
-    pub(super) fn large(&mut self) -> Option<Buffer> {
-        self.large.take()
-    }
-
-    /// The piece in a buffer of its size, and a large buffer for the next one; `None` when there is no room: `filled` stays.
-    pub(super) fn keep(&mut self, filled: &mut Buffer, length: usize) -> Option<Buffer> {
-        if length <= SMALL_BYTES {
-            let mut small = self.small.take()?;
-            small[..length].copy_from_slice(&filled[..length]);
-            return Some(small);
+    fn of(blocks_max: usize) -> Self {
+        Self {
+            blocks_max,
+            shelf: Mutex::default(),
         }
-        let next = self.large.take()?;
-        Some(std::mem::replace(filled, next))
+    }
+
+    /// Bytes that it has of the kernel, in use or not.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.shelf().blocks * BLOCK_BYTES
+    }
+
+    /// A block of which nobody has a part.
+    fn lend(self: &Arc<Self>) -> Option<Part> {
+        let block = self.shelf().take(self.blocks_max)?;
+        Some(Part::whole(block, Arc::clone(self) as Arc<dyn Home>))
+    }
+
+    /// Gives blocks back to the kernel that nobody has needed for a while.
+    fn trim(&self, now_ns: u64) {
+        // Unmapped without the lock.
+        let unused: Vec<Block> = {
+            let mut shelf = self.shelf();
+            if now_ns < shelf.looked_ns + LOOK_NS {
+                return;
+            }
+            let unused = shelf.free_min.min(GIVEN_BACK_MAX);
+            shelf.blocks -= unused;
+            shelf.free_min = shelf.free.len() - unused;
+            shelf.looked_ns = now_ns;
+            shelf.free.drain(..unused).collect()
+        };
+        drop(unused);
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        // Nothing panics with it, and its numbers are right between any two statements.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Return {
-    /// Gives a buffer back.
-    pub(super) fn give(&self, buffer: Buffer) {
-        let shelf = if buffer.len() == SMALL_BYTES {
-            &self.small
-        } else {
-            &self.large
-        };
-        // There is room for all of them; a reader that has ended needs none.
-        let _ = shelf.try_send(buffer);
+impl Home for Pool {
+    fn take_back(&self, block: Block) {
+        self.shelf().free.push(block);
     }
 }
 
 impl Shelf {
-    fn new(count: usize, bytes: usize) -> (Self, SyncSender<Buffer>) {
-        let (give, coming) = sync_channel(count);
-        let shelf = Self {
-            here: Vec::with_capacity(count),
-            coming,
-            more: count,
-            bytes,
-        };
-        (shelf, give)
+    fn take(&mut self, blocks_max: usize) -> Option<Block> {
+        if let Some(block) = self.free.pop() {
+            self.free_min = self.free_min.min(self.free.len());
+            return Some(block);
+        }
+        if self.blocks >= blocks_max {
+            return None;
+        }
+        let block = Block::new()?;
+        self.blocks += 1;
+        Some(block)
+    }
+}
+
+/// Where the reader of a way puts what it reads.
+pub(super) struct Buffer {
+    own: Arc<Pool>,
+    shared: Arc<Pool>,
+    /// What is left of the block in use; `None` when there was no other.
+    rest: Option<Part>,
+    /// For what is read then, and dropped.
+    overflow: Box<[u8]>,
+}
+
+impl Buffer {
+    pub(super) fn new(shared: Arc<Pool>) -> Self {
+        Self {
+            own: Arc::new(Pool::of(OWN_BLOCKS_MAX)),
+            shared,
+            rest: None,
+            overflow: vec![0; PIECE_BYTES_MAX].into_boxed_slice(),
+        }
     }
 
-    fn take(&mut self) -> Option<Buffer> {
-        self.here.extend(self.coming.try_iter());
-        self.here.pop().or_else(|| self.make())
+    /// Room for the next piece, however large.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        let left = self.rest.as_deref().map_or(0, <[u8]>::len);
+        if left < PIECE_BYTES_MAX {
+            // First: its block may be free with it.
+            self.rest = None;
+            self.rest = self.own.lend().or_else(|| self.shared.lend());
+        }
+        match &mut self.rest {
+            Some(rest) => rest,
+            None => &mut self.overflow,
+        }
     }
 
-    /// Rare: only where more are under way than ever before.
-    #[cold]
-    fn make(&mut self) -> Option<Buffer> {
-        self.more = self.more.checked_sub(1)?;
-        Some(vec![0; self.bytes].into_boxed_slice())
+    /// The piece that was read into the room.
+    pub(super) fn filled(&self, length: usize) -> &[u8] {
+        let room = self.rest.as_deref().unwrap_or(&self.overflow);
+        &room[..length]
+    }
+
+    /// The memory of that piece, at its end maybe more; `None` when there was no block for it.
+    pub(super) fn keep(&mut self, length: usize) -> Option<Part> {
+        Some(self.rest.as_mut()?.cut(length.max(PIECE_BYTES_MIN)))
+    }
+
+    /// Whether links have memory that they share.
+    pub(super) fn is_shared(&self) -> bool {
+        self.shared.bytes() > 0
+    }
+
+    /// Gives back what is left of the block in use, and what no link needs any more.
+    pub(super) fn trim(&mut self, now_ns: u64) {
+        self.rest = None;
+        self.shared.trim(now_ns);
     }
 }
 
@@ -109,25 +167,125 @@ impl Shelf {
 mod tests {
     use super::*;
 
+    /// Reads and keeps pieces of this length, each filled with its number, until there is no room.
+    fn fill(buffer: &mut Buffer, length: usize) -> Vec<Part> {
+        let mut kept: Vec<Part> = Vec::new();
+        loop {
+            buffer.room()[..length].fill(kept.len() as u8);
+            assert_eq!(buffer.filled(length), vec![kept.len() as u8; length]);
+            match buffer.keep(length) {
+                Some(part) => kept.push(part),
+                None => return kept,
+            }
+        }
+    }
+
     #[test]
-    fn the_pool_gives_what_it_has_and_no_more_and_takes_it_back() {
-        let (mut pool, back) = Pool::new();
-        let mut filled = pool.large().unwrap();
-        filled[0] = 7;
-        let mut kept = Vec::new();
-        while let Some(small) = pool.keep(&mut filled, SMALL_BYTES) {
-            assert_eq!(small[0], 7);
-            kept.push(small);
+    fn pieces_take_their_own_length_of_memory_and_never_more_than_the_limit() {
+        let shared = Arc::new(Pool::of(6));
+        let mut buffer = Buffer::new(Arc::clone(&shared));
+        assert_eq!(shared.bytes(), 0);
+        for (length, pieces) in [
+            // Own blocks and shared ones, but for the room that the largest piece needs at the end of each.
+            (1500, 8 * ((BLOCK_BYTES - PIECE_BYTES_MAX) / 1500 + 1)),
+            // As TCP hands them down: 45 segments of 1448 bytes and both headers.
+            (45 * 1448 + 62, 8 * 4),
+            (62, 8 * ((BLOCK_BYTES - PIECE_BYTES_MAX) / 512 + 1)),
+        ] {
+            let kept = fill(&mut buffer, length);
+            assert_eq!(kept.len(), pieces, "{length}");
+            assert_eq!(shared.bytes(), 6 * BLOCK_BYTES);
+            for (number, part) in kept.iter().enumerate() {
+                assert!(part[..length].iter().all(|byte| *byte == number as u8));
+                assert_eq!(part.len(), length.max(PIECE_BYTES_MIN));
+            }
         }
-        assert_eq!(kept.len(), SMALL_COUNT);
-        let mut large = 0;
-        while let Some(piece) = pool.keep(&mut filled, SMALL_BYTES + 1) {
-            assert_eq!(piece.len(), LARGE_BYTES);
-            large += 1;
+    }
+
+    #[test]
+    fn memory_is_lent_again_as_soon_as_the_last_part_of_a_block_is_gone() {
+        let mut buffer = Buffer::new(Arc::new(Pool::of(0)));
+        let mut kept = fill(&mut buffer, 60_000);
+        assert_eq!(kept.len(), 2 * 4);
+        // The first block still has a part.
+        kept.drain(1..4);
+        buffer.room();
+        assert!(buffer.keep(100).is_none());
+        // Without it all of it is there.
+        kept.remove(0);
+        assert_eq!(fill(&mut buffer, 60_000).len(), 4);
+    }
+
+    #[test]
+    fn a_way_has_room_of_its_own_when_others_have_taken_all_that_is_shared() {
+        let shared = Arc::new(Pool::of(3));
+        let mut greedy = Buffer::new(Arc::clone(&shared));
+        let _kept = fill(&mut greedy, 60_000);
+        let mut other = Buffer::new(shared);
+        assert_eq!(fill(&mut other, 60_000).len(), OWN_BLOCKS_MAX * 4);
+    }
+
+    #[test]
+    fn what_nobody_needs_from_one_look_to_the_next_goes_back_to_the_kernel() {
+        let shared = Arc::new(Pool::of(50));
+        let mut buffer = Buffer::new(Arc::clone(&shared));
+        let mut kept = fill(&mut buffer, 60_000);
+        let blocks = || shared.bytes() / BLOCK_BYTES;
+        assert_eq!(blocks(), 50);
+        // Nothing is free, so nothing goes, …
+        let mut now_ns = LOOK_NS;
+        buffer.trim(now_ns);
+        assert_eq!(blocks(), 50);
+        // … nor what was in use since.
+        kept.truncate(10 * 4);
+        now_ns += LOOK_NS;
+        buffer.trim(now_ns);
+        assert_eq!(blocks(), 50);
+        // Not too often, and so many at a time.
+        buffer.trim(now_ns + LOOK_NS - 1);
+        assert_eq!(blocks(), 50);
+        now_ns += LOOK_NS;
+        buffer.trim(now_ns);
+        assert_eq!(blocks(), 50 - GIVEN_BACK_MAX);
+        now_ns += LOOK_NS;
+        buffer.trim(now_ns);
+        // Two of the ten that are in use are the way's own.
+        assert_eq!(blocks(), 8);
+        now_ns += LOOK_NS;
+        buffer.trim(now_ns);
+        assert_eq!(blocks(), 8);
+        // What is in use is intact.
+        assert!(kept.iter().enumerate().all(|(n, part)| part[0] == n as u8));
+        drop(kept);
+        for _ in 0..2 {
+            now_ns += LOOK_NS;
+            buffer.trim(now_ns);
         }
-        assert_eq!(large, LARGE_COUNT - 1);
-        back.give(kept.pop().unwrap());
-        assert!(pool.keep(&mut filled, 100).is_some());
-        assert!(pool.keep(&mut filled, 100).is_none());
+        assert!(!buffer.is_shared());
+    }
+
+    #[test]
+    fn parts_are_written_and_read_by_different_threads() {
+        let mut buffer = Buffer::new(Arc::new(Pool::of(1)));
+        let (pass, arriving) = std::sync::mpsc::sync_channel::<(u32, Part)>(100);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for (number, part) in arriving {
+                    let sent = number.to_ne_bytes();
+                    assert!(part[..1000].chunks(4).all(|chunk| chunk == sent));
+                }
+            });
+            let mut kept = 0;
+            while kept < 50_000_u32 {
+                for chunk in buffer.room()[..1000].chunks_mut(4) {
+                    chunk.copy_from_slice(&kept.to_ne_bytes());
+                }
+                if let Some(part) = buffer.keep(1000) {
+                    pass.send((kept, part)).unwrap();
+                    kept += 1;
+                }
+            }
+            drop(pass);
+        });
     }
 }

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Link, LinkError, LinkPlan, Scheduled};
+use super::{Counts, Link, LinkError, LinkPlan, Pool, Scheduled};
 
 /// Longest line that is read.
 const LINE_BYTES_MAX: u64 = 4096;
@@ -122,12 +123,13 @@ fn converse(
 
 fn start(orders: &LinkOrders) -> Result<Vec<Link>, LinkError> {
     let open = |path: &PathBuf| File::open(path).map_err(LinkError::NoEntry);
+    let pool = Arc::<Pool>::default();
     orders
         .links
         .iter()
         .map(|order| {
             let [a, b] = &order.namespaces;
-            Link::start(open(a)?.as_fd(), open(b)?.as_fd(), &order.plan)
+            Link::start(open(a)?.as_fd(), open(b)?.as_fd(), &order.plan, &pool)
         })
         .collect()
 }

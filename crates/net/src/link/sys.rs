@@ -5,6 +5,8 @@
     reason = "device requests and scheduling classes have no safe interface"
 )]
 
+pub(super) mod memory;
+
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;

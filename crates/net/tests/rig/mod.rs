@@ -3,15 +3,21 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tare_net::link::{Link, LinkPlan, Path, Scheduling, WayPlan};
+use tare_net::link::{Counts, Link, LinkPlan, Path, Pool, Scheduling, WayCounts, WayPlan};
 use tare_net::namespace::Namespace;
 
 pub const A: &str = "10.99.0.1";
 pub const B: &str = "10.99.0.2";
+/// Nothing here takes longer, however busy the machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Datagrams that no device's queue and no socket's buffer is too small for.
+pub const AT_ONCE: u64 = 100;
 
 /// Two joined namespaces; the link goes first.
 pub struct Pair {
@@ -35,16 +41,16 @@ pub fn permitted() -> bool {
 
 impl Pair {
     pub fn joined(way: &WayPlan) -> Self {
-        Self::scheduled(way, Scheduling::First)
+        Self::in_pool(way, Scheduling::First, &Arc::default())
     }
 
-    pub fn scheduled(way: &WayPlan, scheduling: Scheduling) -> Self {
+    pub fn in_pool(way: &WayPlan, scheduling: Scheduling, pool: &Arc<Pool>) -> Self {
         let (a, b) = (Namespace::new().unwrap(), Namespace::new().unwrap());
         let plan = LinkPlan {
             scheduling,
             ..LinkPlan::symmetric(["wan0", "wan0"], way, 7)
         };
-        let link = Link::start(a.as_fd(), b.as_fd(), &plan).unwrap();
+        let link = Link::start(a.as_fd(), b.as_fd(), &plan, pool).unwrap();
         for (namespace, own, other) in [(&a, A, B), (&b, B, A)] {
             // Else IPv6 says hello at moments of its own, and the counts are not the test's alone.
             ip(namespace, "link set wan0 addrgenmode none");
@@ -61,6 +67,57 @@ impl Pair {
             to: Some(self.b.as_fd()),
             address: B.parse::<IpAddr>().unwrap(),
         }
+    }
+}
+
+/// A socket in a that sends to the returned one in b.
+pub fn datagrams(pair: &Pair) -> (UdpSocket, UdpSocket) {
+    let far = within(&pair.b, || UdpSocket::bind((B, 0)).unwrap());
+    let near = within(&pair.a, || UdpSocket::bind("0.0.0.0:0").unwrap());
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    (near, far)
+}
+
+/// Sends so many numbered datagrams of a size, and returns when all are taken: never more at once than there is room for.
+pub fn send(near: &UdpSocket, datagrams: u32, bytes: usize, taken: impl Fn() -> u64) {
+    let deadline = Instant::now() + PATIENCE;
+    let before = taken();
+    let wait = |sent: u64, room: u64| {
+        while taken() - before + room < sent {
+            assert!(Instant::now() < deadline, "{} of {sent}", taken() - before);
+            std::thread::yield_now();
+        }
+    };
+    let mut datagram = vec![0; bytes];
+    for number in 0..datagrams {
+        wait(number.into(), AT_ONCE);
+        datagram[..4].copy_from_slice(&number.to_ne_bytes());
+        near.send(&datagram).unwrap();
+    }
+    wait(datagrams.into(), 0);
+}
+
+/// Packets that have entered the way there since.
+pub fn entered(pair: &Pair, before: WayCounts) -> u64 {
+    pair.link.counts().there.entered_packets - before.entered_packets
+}
+
+/// The counts once nothing is under way any more.
+pub fn settled(pair: &Pair) -> Counts {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let counts = pair.link.counts();
+        let arrived = |way: WayCounts| way.passed_packets + way.dropped_packets();
+        if [counts.there, counts.back]
+            .iter()
+            .all(|way| way.entered_packets == arrived(*way))
+        {
+            return counts;
+        }
+        assert!(Instant::now() < deadline, "still under way: {counts:?}");
+        std::thread::yield_now();
     }
 }
 

@@ -1,0 +1,121 @@
+//! Memory of the kernel in blocks of one size, each divided among the owners of its parts.
+
+#![expect(
+    unsafe_code,
+    reason = "parts of one block are written and read by different threads at a time"
+)]
+
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+use std::sync::Arc;
+
+/// Bytes of a block.
+pub(in crate::link) const BLOCK_BYTES: usize = 1 << 18;
+
+/// Zeroed memory that nobody else has. The kernel provides a page when it is first used.
+#[derive(Debug)]
+pub(in crate::link) struct Block(NonNull<u8>);
+
+// SAFETY: a block owns its memory, as a box does, and nothing of it belongs to a thread.
+unsafe impl Send for Block {}
+// SAFETY: a shared block gives no access to its memory.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// `None` when the kernel has no more memory for this process.
+    pub(in crate::link) fn new() -> Option<Self> {
+        let (access, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        // SAFETY: a new mapping at a place that the kernel chooses changes no memory that is in use.
+        let start = unsafe { libc::mmap(ptr::null_mut(), BLOCK_BYTES, access, kind, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        NonNull::new(start.cast()).map(Self)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and no part of it is left: a part keeps its block.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), BLOCK_BYTES) };
+    }
+}
+
+/// Where a block goes when the last of its parts is gone.
+pub(in crate::link) trait Home: Send + Sync {
+    /// Takes it.
+    fn take_back(&self, block: Block);
+}
+
+/// The only owner of some bytes of a block.
+pub(in crate::link) struct Part {
+    start: NonNull<u8>,
+    bytes: usize,
+    lent: Arc<Lent>,
+}
+
+// SAFETY: no two parts have a byte in common, and the block that they share is `Send` and `Sync`.
+unsafe impl Send for Part {}
+
+/// A block that has parts.
+struct Lent {
+    /// Until it goes home.
+    block: Option<Block>,
+    home: Arc<dyn Home>,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            self.home.take_back(block);
+        }
+    }
+}
+
+impl Part {
+    /// All of a block, in one part.
+    pub(in crate::link) fn whole(block: Block, home: Arc<dyn Home>) -> Self {
+        Self {
+            start: block.0,
+            bytes: BLOCK_BYTES,
+            lent: Arc::new(Lent {
+                block: Some(block),
+                home,
+            }),
+        }
+    }
+
+    /// Cuts off the first bytes, all of them where there are fewer.
+    pub(in crate::link) fn cut(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        let first = Self {
+            start: self.start,
+            bytes,
+            lent: Arc::clone(&self.lent),
+        };
+        // SAFETY: the part has so many bytes, so this is its end at most.
+        self.start = unsafe { self.start.add(bytes) };
+        self.bytes -= bytes;
+        first
+    }
+}
+
+impl Deref for Part {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the block is mapped as long as `lent` is there, it was zeroed, and these bytes are this part's alone.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl DerefMut for Part {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the part is borrowed by one.
+        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
