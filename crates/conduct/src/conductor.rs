@@ -135,10 +135,8 @@ fn provide(
     environment: &mut dyn Environment,
     watcher: &mut dyn Watcher,
 ) -> Result<(), ConductError> {
-    let targets: BTreeSet<String> = plan
-        .arms
-        .iter()
-        .filter(|arm| arm.needs.is_none())
+    let arms = || plan.arms.iter().filter(|arm| arm.needs.is_none());
+    let targets: BTreeSet<String> = arms()
         .flat_map(|arm| &arm.topology.instances)
         .map(|instance| instance.target.clone())
         .collect();
@@ -146,6 +144,9 @@ fn provide(
     environment.provide(&targets, &mut |words| {
         watcher.hear(&Event::Preparing(words));
     })?;
+    for arm in arms() {
+        environment.find(&arm.topology)?;
+    }
     Ok(())
 }
 

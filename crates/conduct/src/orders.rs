@@ -76,8 +76,9 @@ impl Orders<'_> {
             start_at_unix_us: Some(self.start_at_unix_us),
             seed: seed ^ u64::from(deal.part),
             endpoint: endpoint.clone(),
-            // What the lab makes is on this machine.
+            // What the lab makes is on this machine; of what is external the lab knows more.
             reach: Reach::Private,
+            ways: Vec::new(),
             cores: cores(self.placement, self.cell),
             cpu_per_exchange_ns: self.worked.of(&role.role),
             load: LoadSpec {

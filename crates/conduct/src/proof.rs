@@ -46,17 +46,12 @@ pub fn prove(
                 traffic.as_ref(),
                 &growth,
             ));
-            name_edge(&mut proofs[first..], edge);
-            continue;
-        }
-        let Some(traffic) = traffic else {
-            name_edge(&mut proofs[first..], edge);
-            continue;
-        };
-        proofs.extend(prove_traffic(&arm.topology, &routes, &traffic, &growth));
-        // Over a link that nothing passed nothing need have been negotiated.
-        if traffic.requests_max > 0 {
-            proofs.extend(prove_links(arm, cell, &routes, &growth));
+        } else if let Some(traffic) = &traffic {
+            proofs.extend(prove_traffic(&arm.topology, &routes, traffic, &growth));
+            // Over a link that nothing passed nothing need have been negotiated.
+            if traffic.requests_max > 0 {
+                proofs.extend(prove_links(arm, cell, &routes, &growth));
+            }
         }
         name_edge(&mut proofs[first..], edge);
     }
@@ -228,7 +223,13 @@ fn prove_ends(
             .count()
             == 0;
         if group.grown(what).is_some() && (alone || group.tells_edges(what)) {
-            proofs.push(group.between(what, traffic.requests()));
+            // Others may call what is external.
+            let mut called = routes.iter().filter(|_| what == "requests");
+            let shared = called.any(|route| topology.external(&route.to).is_some());
+            proofs.push(match shared {
+                true => group.at_least(what, traffic.requests_min),
+                false => group.between(what, traffic.requests()),
+            });
         }
     }
     proofs
@@ -274,6 +275,10 @@ impl<'a> Group<'a> {
             .flat_map(|counters| &counters.readings)
             .filter(|reading| reading.name == what);
         readings.all(|reading| reading.edge.is_some())
+    }
+
+    fn at_least(&self, what: &str, least: u64) -> Proof {
+        carried::at_least(&self.name(), what, least, self.grown(what))
     }
 
     /// That a counter has grown by at least `least` and at most `most`, mostly the same.

@@ -18,7 +18,11 @@ pub(crate) fn judge(plan: &Plan, cell: &Cell, unread: Vec<String>, record: &mut 
     }
     match &mut record.machine {
         Some(machine) => {
-            machine.foreign = fitness::foreign_load(&plan.placement, machine, &record.parts);
+            // Whether an external part ran on these cores is not known.
+            machine.foreign = match record.not_proved.is_empty() {
+                true => fitness::foreign_load(&plan.placement, machine, &record.parts),
+                false => None,
+            };
             record.saturated = fitness::is_saturated(&plan.fitness, &plan.placement, machine);
         }
         None => {

@@ -58,6 +58,7 @@ pub(crate) fn draft(number: u32) -> TrialRecord {
         parts: Vec::new(),
         machine: None,
         proofs: Vec::new(),
+        not_proved: Vec::new(),
         audits: Vec::new(),
         endpoints: Vec::new(),
         told: Vec::new(),
@@ -120,6 +121,10 @@ fn steps(
             "the cell has no load: give the experiment a load section".into(),
         ));
     };
+    let mut arms = plan.arms.iter();
+    let arm = arms.find(|arm| arm.name == cell.arm);
+    record.not_proved = arm.map_or_else(Vec::new, |arm| arm.topology.not_proved());
+    bed.look_outside()?;
     prepare::steps(cell, trial, (&mut *bed, taken), listener)?;
     let before = bed.counters()?;
 
@@ -149,6 +154,7 @@ fn steps(
     alive(bed)?;
     agents.write_files(task.folder)?;
     record.load = agents.into_results();
+    bed.look_outside()?;
 
     let mut after = evidence::gather(plan, cell, &before, bed, record)?;
     // What was started again counts from nothing.

@@ -16,6 +16,7 @@ use scripted::{Fate, Lab, Memory, plan};
 use tare_conduct::{Options, Outcome, RunFolder, block_order, resume, run};
 use tare_schema::agent::Ended;
 use tare_schema::estimate::Times;
+use tare_schema::external::External;
 use tare_schema::load::Pacing;
 use tare_schema::plan::{
     Act, Ask, Audit, BeyondKnee, Blocks, Ceiling, Plan, PlannedEvent, Preparation, Promise,
@@ -73,6 +74,96 @@ fn every_block_measures_every_cell_and_the_baseline_twice() {
         assert_eq!(slots, expected);
     }
     assert!(records.iter().all(|record| record.status.is_fit()));
+}
+
+/// The scripted plan with a server that runs already.
+fn with_external() -> Plan {
+    let mut plan = plan();
+    for arm in &mut plan.arms {
+        arm.topology.external = vec![External {
+            name: "server".into(),
+            part: "server".into(),
+            protocol: "http1".into(),
+            at: "127.0.0.1:9".into(),
+            host: "server".into(),
+            tls: None,
+            login: None,
+            counters: Vec::new(),
+        }];
+    }
+    plan
+}
+
+#[test]
+fn what_cannot_be_proved_of_an_external_part_stands_in_every_record() {
+    let mut bench = bench(&[]);
+    let outcome = bench.run(&with_external());
+    let records = bench.records(&outcome);
+    assert_eq!(records.len(), 9);
+    for record in &records {
+        assert!(record.status.is_fit(), "{:?}", record.status);
+        let [one] = record.not_proved.as_slice() else {
+            panic!("{:?}", record.not_proved);
+        };
+        assert_eq!(
+            (one.edge.as_str(), one.part.as_str()),
+            ("client->server", "server")
+        );
+        assert!(one.why.starts_with("external: "), "{}", one.why);
+        // What a proxy of ours has counted is proved as ever.
+        assert_eq!(record.proofs.len(), usize::from(record.arm == "sidecar"));
+        assert_eq!(record.machine.as_ref().unwrap().foreign, None);
+    }
+}
+
+#[test]
+fn an_external_part_that_is_not_there_ends_a_run_before_it_begins() {
+    let mut bench = bench(&[]);
+    bench.lab.nowhere = true;
+    let options = Options {
+        out: bench.out.path().join("runs"),
+        name: "test".into(),
+        command: vec!["tare".into()],
+        ceiling: None,
+        times: Times::default(),
+    };
+    let ended = run(
+        &with_external(),
+        &mut bench.lab,
+        &options,
+        &mut bench.watcher,
+    );
+    let said = ended.unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "server (external, 127.0.0.1:9): no connection; start it"
+    );
+    assert!(!options.out.exists());
+    assert!(bench.lab.placed.lock().unwrap().is_empty());
+}
+
+#[test]
+fn an_external_part_that_goes_away_fails_the_trial_with_the_reason() {
+    let mut bench = bench(&[Fate::Good, Fate::Gone]);
+    let outcome = bench.run(&with_external());
+    let records = bench.records(&outcome);
+    let failed: Vec<_> = records
+        .iter()
+        .filter_map(|record| match &record.status {
+            TrialStatus::Failed { reason, .. } => Some((record, reason)),
+            _ => None,
+        })
+        .collect();
+    let [(record, reason)] = failed.as_slice() else {
+        panic!("{records:?}");
+    };
+    assert!(reason.contains("takes no connection any more"), "{reason}");
+    assert_eq!(record.attempt, 0);
+    assert!(
+        !record.load.is_empty(),
+        "what was measured until then is kept"
+    );
+    assert_eq!(records.len(), 10, "it is repeated, and the run goes on");
 }
 
 #[test]

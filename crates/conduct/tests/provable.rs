@@ -1,4 +1,4 @@
-//! Every arm of every experiment of the library has something that counts what passes.
+//! Every arm of every experiment of the library has something that counts what passes, or says that its server is not Tare's.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -43,7 +43,8 @@ fn plans() -> Vec<(String, Plan)> {
     plans
 }
 
-/// Whether something says what passed over the edge of a role: a counter on its way, or the agent's own handshakes.
+/// Whether something says what passed over the edge of a role: a counter on its way, or the agent's own handshakes; or the plan
+/// says that nothing can, since the server is external.
 fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
     let counts = |instance: &str, name: &str| {
         let mut instances = arm.topology.instances.iter();
@@ -62,7 +63,11 @@ fn is_provable(arm: &Arm, role: &RoleLoad, targets: &Catalogue) -> bool {
         };
         let mut on_the_way = route.stops.iter().chain([&route.to]);
         let is_counted = |instance| what.iter().any(|name| counts(instance, name));
-        route.own != Security::Plaintext || on_the_way.any(|instance| is_counted(instance))
+        let not_proved = arm.topology.not_proved();
+        let is_told = not_proved.iter().any(|one| one.edge == route.edge);
+        route.own != Security::Plaintext
+            || on_the_way.any(|instance| is_counted(instance))
+            || (arm.topology.external(&route.to).is_some() && is_told)
     })
 }
 

@@ -23,6 +23,7 @@ use tare_lab::fetch::Fetcher;
 use tare_lab::keeper::{Bounds, Ground, Keeper, Spawn, keeper_main};
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::FORMAT_VERSION;
+use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Limits};
 
 fn main() {
@@ -139,6 +140,7 @@ fn options(base: &str, limits: BTreeMap<String, Limits>) -> LocalOptions {
         site_links: Vec::new(),
         limits,
         seed: 1,
+        reach: Reach::Private,
         base: Some(base),
     }
 }

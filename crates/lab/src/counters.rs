@@ -29,7 +29,7 @@ pub struct CounterReader {
     counters: Vec<Counter>,
     own_readings: BTreeMap<String, u32>,
     door: Door,
-    login: Login,
+    login: Option<Login>,
 }
 
 /// A value found at a source, before names are put on it.
@@ -50,7 +50,23 @@ impl CounterReader {
             counters: rendered.counters.clone(),
             own_readings: BTreeMap::new(),
             door,
-            login: rendered.login.clone(),
+            login: Some(rendered.login.clone()),
+        }
+    }
+
+    /// A reader of pages that this host reaches, of something that Tare has not started: edges by their ids.
+    pub(crate) fn of_pages(
+        instance: &str,
+        edges: BTreeMap<String, String>,
+        counters: Vec<Counter>,
+    ) -> CounterReader {
+        CounterReader {
+            instance: instance.to_owned(),
+            edges,
+            counters,
+            own_readings: BTreeMap::new(),
+            door: Door::Host,
+            login: None,
         }
     }
 
@@ -67,7 +83,7 @@ impl CounterReader {
                     let page = (url.to_owned(), question.map(str::to_owned));
                     let text = pages.entry(page).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
-                        let login = Some(&self.login);
+                        let login = self.login.as_ref();
                         fetch(&self.door, url, Ask { question, login })
                     });
                     let own = match cost {

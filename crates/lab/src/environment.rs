@@ -49,6 +49,12 @@ pub trait Environment: Send {
         progress: &mut dyn FnMut(&str),
     ) -> Result<(), LabError>;
 
+    /// Finds what runs already and is external in a topology: resolves its names, once for the whole run, and connects to it.
+    ///
+    /// # Errors
+    /// What cannot be found or does not answer, and the next step.
+    fn find(&mut self, topology: &Topology) -> Result<(), LabError>;
+
     /// The machine, the versions and the limits of a measurement here.
     ///
     /// # Errors
@@ -154,6 +160,12 @@ pub trait Bed: Send {
     /// # Errors
     /// When such a process cannot be started.
     fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError>;
+
+    /// Connects to everything external, to see whether it is still there.
+    ///
+    /// # Errors
+    /// What takes no connection.
+    fn look_outside(&mut self) -> Result<(), LabError>;
 
     /// Instances that have died since the start.
     fn deaths(&mut self) -> Vec<Death>;

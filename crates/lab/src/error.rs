@@ -89,6 +89,16 @@ pub enum LabError {
         /// What to do.
         next: String,
     },
+    /// What runs already cannot be had.
+    #[error("{instance} (external, {at}): {reason}")]
+    External {
+        /// Its name in routes.
+        instance: String,
+        /// Its address, as it was written.
+        at: String,
+        /// What is wrong, with the next step.
+        reason: String,
+    },
     /// The plan contradicts itself.
     #[error("{0}")]
     Plan(String),

@@ -10,6 +10,7 @@ mod collect;
 mod deaths;
 mod distances;
 mod disturb;
+mod external;
 mod layout;
 mod orders;
 mod pods;
@@ -23,9 +24,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Limits};
 use tare_schema::record::EnvironmentRecord;
 use tare_schema::sites::SiteLink;
+use tare_schema::topology::Topology;
 
 use crate::LabError;
 use crate::calibrate;
@@ -65,6 +68,8 @@ pub struct LocalOptions {
     pub limits: BTreeMap<String, Limits>,
     /// Seed of what is random on the links between sites.
     pub seed: u64,
+    /// Which addresses external parts may have.
+    pub reach: Reach,
     /// Folder for the keeper's private folder; `None`: `$XDG_RUNTIME_DIR` or `/tmp`.
     pub base: Option<PathBuf>,
 }
@@ -84,6 +89,8 @@ pub struct Local {
     authority: Authority,
     network: Network,
     software: BTreeMap<String, Software>,
+    /// Addresses of what is external.
+    found: external::Names,
     beds: u32,
 }
 
@@ -106,6 +113,7 @@ impl Local {
             folder,
             run,
             software: BTreeMap::new(),
+            found: external::Names::default(),
             beds: 0,
             options,
         })
@@ -145,6 +153,21 @@ impl Local {
 }
 
 impl Local {
+    /// What is external in a topology: it is on the host's own network, and so must pods be.
+    fn outside(
+        &mut self,
+        topology: &Topology,
+    ) -> Result<BTreeMap<String, external::Found>, LabError> {
+        if !topology.external.is_empty() && self.network.word() == "namespaces" {
+            return Err(LabError::Unsupported {
+                what: String::from("external parts"),
+                environment: String::from("local with namespaces, whose pods have no way there"),
+                next: String::from("use `addressing: loopback`"),
+            });
+        }
+        self.found.find(topology, self.options.reach)
+    }
+
     /// What the targets of a plan need of their places.
     fn needs(&self, plan: &BedPlan) -> Result<BTreeMap<String, layout::Needs>, LabError> {
         let mut needs = BTreeMap::new();
@@ -208,6 +231,11 @@ impl Environment for Local {
         Ok(())
     }
 
+    fn find(&mut self, topology: &Topology) -> Result<(), LabError> {
+        let found = self.outside(topology)?;
+        external::ask_brokers(topology, &found, self.options.reach)
+    }
+
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
         let checks = doctor::examine(&self.options.out, &[]);
         let targets = self.software.iter();
@@ -233,12 +261,17 @@ impl Environment for Local {
         if let Some(how) = self.network.exemption_in_words() {
             record.facts.insert(String::from("redirected traffic"), how);
         }
+        for (at, address) in self.found.known() {
+            let found = format!("{address}, not started by Tare");
+            record.facts.insert(format!("external {at}"), found);
+        }
         record.distances.clone_from(&self.network.distances);
         Ok(record)
     }
 
     fn place(&mut self, plan: &BedPlan) -> Result<Box<dyn Bed>, LabError> {
         let programs = self.programs(plan)?;
+        let external = self.outside(&plan.topology)?;
         lock(&self.keeper).pin(&plan.placement.part_cpus)?;
         process::pin_own_threads(&plan.placement.part_cpus).map_err(LabError::io(format!(
             "run on the cores {:?} (see `placement:`)",
@@ -266,6 +299,7 @@ impl Environment for Local {
             exemption: network.exemption,
             needs: &needs,
             memory: memory.as_deref(),
+            external: &external,
         };
         let mut layout = layout::lay_out(plan, &mut ground)?;
         for (pod, capture) in &layout.captures {
@@ -309,6 +343,8 @@ impl Environment for Local {
                 .map(|(name, s)| (name.clone(), format!("{name} {}", s.version.version)))
                 .collect(),
             tare: self.options.tare.clone(),
+            external,
+            reach: self.options.reach,
         })))
     }
 }

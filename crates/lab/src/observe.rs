@@ -7,6 +7,7 @@
 //! shared by several processes of one part counts for each of them; a process that starts and ends within
 //! the window without being waited for by a process of its part is not seen.
 
+mod external;
 mod links;
 mod machine;
 mod pods;
@@ -22,6 +23,7 @@ use crate::LabError;
 use crate::cgroup::{Controller, Group, Mounts, Throttling};
 use crate::environment::Observation;
 use crate::process::{self, ProcessStat};
+pub(crate) use external::{WatchedExternal, WithExternal};
 use links::LinkObservation;
 pub use links::WatchedLinks;
 pub(crate) use machine::MachineReading;

@@ -32,6 +32,7 @@ fn measure(
             host: "localhost".into(),
         },
         reach: Reach::Private,
+        ways: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

@@ -122,6 +122,11 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
         fact("cores of the agents", cpus(&plan.placement.agent_cpus)),
         fact("cores of everything else", cpus(&plan.placement.part_cpus)),
     ];
+    let external = plan.external().into_iter();
+    facts.extend(external.map(|one| {
+        let words = format!("{}: {}", one.name, one.in_words());
+        fact("external part", words)
+    }));
     let links = plan.site_links.iter();
     facts.extend(links.map(|link| fact("round trip between sites", link.in_words())));
     facts.extend(plan.ceiling.as_ref().map(|ceiling| {

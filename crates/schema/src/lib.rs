@@ -11,6 +11,7 @@ pub mod clusters;
 pub mod def;
 pub mod document;
 pub mod estimate;
+pub mod external;
 pub mod find;
 pub mod load;
 pub mod load_report;

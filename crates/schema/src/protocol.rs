@@ -72,6 +72,13 @@ pub fn exists(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
+/// Whether its servers are brokers: they tell clients each other's addresses, and may ask who clients are.
+#[must_use]
+pub fn is_of_brokers(name: &str) -> bool {
+    let ours = ["kafka", "kafka-produce", "kafka-fetch", "kafka-end-to-end"];
+    ours.contains(&name)
+}
+
 /// What a proxy that speaks a protocol counts one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {

@@ -11,6 +11,7 @@ pub use event::{EventRecord, ReadBackRecord};
 
 use crate::agent::LoadResult;
 use crate::calibration::Calibration;
+use crate::external::NotProved;
 use crate::load::Endpoint;
 
 /// `record.json` of one trial. The histograms lie beside it.
@@ -48,6 +49,9 @@ pub struct TrialRecord {
     pub machine: Option<MachineUsage>,
     /// Evidence that the traffic took the way the arm says.
     pub proofs: Vec<Proof>,
+    /// What cannot be proved of that, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_proved: Vec<NotProved>,
     /// Answers to the questions that the workload asks after a trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audits: Vec<Audited>,

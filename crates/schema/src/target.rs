@@ -21,6 +21,7 @@ mod nearest;
 
 pub use asks::AskDef;
 pub use check::TargetError;
+pub(crate) use check::check_counter;
 pub use counter::{
     COUNTERS, CommandSource, CounterDef, CounterKind, CounterSource, JsonSource, LogSource,
     Missing, PrometheusSource, ReadingCost, TextSource,

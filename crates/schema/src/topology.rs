@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::external::External;
+
 /// Settings of a target, a workload or a load, as templates see them.
 pub type Settings = BTreeMap<String, serde_json::Value>;
 
@@ -21,6 +23,9 @@ pub struct Topology {
     /// Of the routes, those that an instance takes to ask about what passes through it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
+    /// What runs already: routes lead there, nothing is started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<External>,
 }
 
 impl Topology {

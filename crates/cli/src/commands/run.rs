@@ -12,6 +12,7 @@ use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
 use tare_schema::estimate::Times;
 use tare_schema::plan::{Addressing, BeyondKnee, Plan};
+use tare_schema::problem::list;
 use tare_schema::record::RunProgress;
 
 use crate::commands::plan::{ExperimentArgs, ceiling, not_run, own_path, times};
@@ -27,7 +28,7 @@ pub struct Args {
     #[command(flatten)]
     experiment: ExperimentArgs,
     /// Go on with a run that was cut off: its complete blocks stay, the interrupted one is measured again.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["name", "quick", "no_aa", "blocks", "seed", "addressing", "external"])]
     resume: Option<String>,
     /// Print the judged run as JSON instead of the terminal report.
     #[arg(long)]
@@ -78,6 +79,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (what, why) in not_run(&plan) {
         live.hear(&Event::Told(&format!("{what} is left out: {why}")));
     }
+    for (one, arms) in plan.not_proved() {
+        let said = format!("not proved, {} in {}", one.in_words(), list(&arms));
+        live.hear(&Event::Told(&said));
+    }
     let known = times::known(&args.experiment.library()?.catalog, &plan);
     let outcome = match &resumed {
         Some(folder) => tare_conduct::resume(folder, known, &mut environment, &mut live),
@@ -122,6 +127,7 @@ pub(super) fn environment(
         site_links: plan.site_links.clone(),
         limits: plan.limits.clone(),
         seed: plan.seed,
+        reach: args.allow_public_target.into(),
         base: None,
     })?)
 }

@@ -7,6 +7,7 @@
 
 mod bed;
 mod events;
+mod external;
 mod groups;
 mod moves;
 #[path = "../rig/mod.rs"]

@@ -229,7 +229,7 @@ fn copies(routes: &[&Route], edge: &Edge<'_>) -> Vec<Proof> {
     callers.into_iter().filter_map(of_caller).collect()
 }
 
-fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {
+pub(super) fn at_least(instance: &str, what: &str, least: u64, found: Option<f64>) -> Proof {
     Proof {
         expected: format!("at least {least}"),
         holds: found.is_some_and(|found| found >= least as f64),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use tare_schema::target::CounterKind;
 
 use tare_schema::agent::RequestCount;
+use tare_schema::external::External;
 use tare_schema::plan::{RoleLoad, Subject};
 use tare_schema::topology::{Instance, Interception, Link};
 
@@ -56,7 +57,21 @@ pub(in crate::proof) fn arm(instances: Vec<Instance>, routes: Vec<Route>) -> Arm
             instances,
             routes,
             asked: Vec::new(),
+            external: Vec::new(),
         },
+    }
+}
+
+pub(in crate::proof) fn external(name: &str) -> External {
+    External {
+        name: name.into(),
+        part: "web".into(),
+        protocol: "grpc".into(),
+        at: "127.0.0.1:9".into(),
+        host: name.into(),
+        tls: None,
+        login: None,
+        counters: Vec::new(),
     }
 }
 
@@ -115,6 +130,7 @@ fn proofs_of(
         instances: Vec::new(),
         routes,
         asked: Vec::new(),
+        external: Vec::new(),
     };
     let growth = Growth {
         before: &[],
@@ -128,6 +144,28 @@ fn proofs_of(
         })
         .flatten()
         .collect()
+}
+
+#[test]
+fn others_may_call_what_is_external_but_what_was_sent_has_arrived() {
+    let mut arm = arm(Vec::new(), vec![route("client->web", &[])]);
+    arm.topology.external.push(external("web"));
+    let all = sent((10, 10), (3, 3));
+    let routes: Vec<&Route> = arm.topology.routes.iter().collect();
+    let traffic = traffic::over(&cell(), &all, "client->web").unwrap();
+    let proof = |counted: f64| {
+        let after = [counters("web", vec![reading("requests", None, counted)])];
+        let growth = Growth {
+            before: &[],
+            after: &after,
+        };
+        let mut proofs = prove_traffic(&arm.topology, &routes, &traffic, &growth);
+        assert_eq!(proofs.len(), 1);
+        proofs.remove(0)
+    };
+    assert_eq!(proof(13.0).expected, "at least 13");
+    assert!(proof(13.0).holds && proof(20.0).holds);
+    assert!(!proof(12.0).holds);
 }
 
 #[test]

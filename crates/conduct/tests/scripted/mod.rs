@@ -24,6 +24,7 @@ use tare_schema::load::{Endpoint, LoadPlan};
 use tare_schema::plan::{Ask, Preparation, TopicOf};
 use tare_schema::record::{EnvironmentRecord, MachineUsage, PartUsage, ReadBackRecord};
 use tare_schema::target::CounterKind;
+use tare_schema::topology::Topology;
 
 pub use plan::plan;
 
@@ -56,6 +57,8 @@ pub enum Fate {
     NoStart,
     /// A record that was acknowledged is not there.
     Loses,
+    /// What is external takes no connection any more.
+    Gone,
 }
 
 /// The laboratory; counts what it was asked for.
@@ -77,6 +80,16 @@ pub struct Lab {
     pub fingerprint: String,
     /// What the server of every bed says to have taken to come up.
     pub start_takes: Option<Duration>,
+    /// Nothing external is to be found.
+    pub nowhere: bool,
+}
+
+fn outside(reason: &str) -> LabError {
+    LabError::External {
+        instance: "server".into(),
+        at: "127.0.0.1:9".into(),
+        reason: reason.into(),
+    }
 }
 
 impl Lab {
@@ -109,6 +122,16 @@ impl Lab {
 impl Environment for Lab {
     fn provide(&mut self, _: &[String], _: &mut dyn FnMut(&str)) -> Result<(), LabError> {
         Ok(())
+    }
+
+    fn find(&mut self, topology: &Topology) -> Result<(), LabError> {
+        for one in &topology.external {
+            self.note(format!("find {}", one.name));
+        }
+        match self.nowhere {
+            true => Err(outside("no connection; start it")),
+            false => Ok(()),
+        }
     }
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {
@@ -308,6 +331,13 @@ impl Bed for ScriptedBed {
 
     fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {
         Ok(Vec::new())
+    }
+
+    fn look_outside(&mut self) -> Result<(), LabError> {
+        match self.fate {
+            Fate::Gone => Err(outside("it takes no connection any more")),
+            _ => Ok(()),
+        }
     }
 
     fn deaths(&mut self) -> Vec<Death> {

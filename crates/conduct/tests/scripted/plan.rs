@@ -64,6 +64,7 @@ pub fn plan() -> Plan {
                 ],
             }],
             asked: Vec::new(),
+            external: Vec::new(),
         },
         ..sample_arm()
     };
@@ -159,6 +160,7 @@ fn sample_arm() -> Arm {
             instances: Vec::new(),
             routes: Vec::new(),
             asked: Vec::new(),
+            external: Vec::new(),
         },
     }
 }

@@ -42,7 +42,7 @@ fn reader(sources: Vec<(&str, CounterSource)>, edges: &[(&str, &str)]) -> Counte
             .collect(),
         counters: counters.collect(),
         own_readings: BTreeMap::new(),
-        login: Login::random().unwrap(),
+        login: Some(Login::random().unwrap()),
     }
 }
 

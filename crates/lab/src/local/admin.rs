@@ -1,4 +1,4 @@
-//! Asks the brokers of a bed as an administrator does, each through the door of its pod.
+//! Asks brokers as an administrator does: those of a bed each through the door of its pod, external ones as their clients do.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tare_kafka::admin::reassign::Limit;
-use tare_kafka::admin::{Admin, AdminError};
+use tare_kafka::admin::{Admin, AdminError, Mode, NewTopic, Outcome, Shape};
 use tare_kafka::assign::Move;
 use tare_kafka::audit::Account;
-use tare_kafka::link::{Address, Dial, Dialler, Patience, Settings};
+use tare_kafka::link::{Address, Dial, Patience, Settings};
 use tare_schema::agent::Acknowledged;
-use tare_schema::plan::TopicOf;
+use tare_schema::plan::{Preparation, TopicOf};
 use tare_schema::record::ReadBackRecord;
 
 use super::bed::Placed;
+use super::external;
 use super::layout::stem;
 use crate::LabError;
 use crate::deed::Deed;
@@ -23,12 +24,12 @@ use crate::door::Door;
 /// Limit of an order to the cluster, and of what follows from it: brokers may be down meanwhile.
 const WITHIN: Duration = Duration::from_secs(60);
 /// Limit of one answer.
-const ANSWER: Duration = Duration::from_secs(20);
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
 
 /// The way to the brokers of a step.
 struct Brokers {
     at: Vec<Address>,
-    dial: Arc<Dialler>,
+    settings: Settings,
 }
 
 impl Brokers {
@@ -39,6 +40,9 @@ impl Brokers {
             port,
             ..
         } = topic;
+        if let Some((at, settings)) = external::brokers(&placed.external, part, placed.reach)? {
+            return Ok(Brokers { at, settings });
+        }
         let of_part = |name: &str| name == part || stem(name) == part;
         let mut doors: BTreeMap<IpAddr, Door> = BTreeMap::new();
         let mut at = Vec::new();
@@ -62,21 +66,75 @@ impl Brokers {
             let none = || std::io::Error::from(std::io::ErrorKind::NotFound);
             door.ok_or_else(none)?.connect(to, within)
         };
-        Ok(Brokers {
-            at,
-            dial: Arc::new(dial),
-        })
-    }
-
-    fn admin(self) -> Result<Admin, AdminError> {
         let settings = Settings {
             client_id: "tare-lab".to_owned(),
-            dial: Dial::By(self.dial),
+            dial: Dial::By(Arc::new(dial)),
             answer_within: ANSWER,
             ..Settings::default()
         };
-        Ok(Admin::connect(self.at, settings)?)
+        Ok(Brokers { at, settings })
     }
+
+    fn admin(self) -> Result<Admin, AdminError> {
+        Ok(Admin::connect(self.at, self.settings)?)
+    }
+}
+
+/// Makes the topic of a step on an external cluster; `None`: its brokers are of the bed. What is half made is deleted.
+pub(super) fn make(placed: &Placed, step: &Preparation) -> Result<Option<TopicOf>, LabError> {
+    let (
+        Some(of),
+        Preparation::Topic {
+            partitions,
+            replicas,
+            ..
+        },
+    ) = (TopicOf::of(step), step)
+    else {
+        return Ok(None);
+    };
+    if !placed
+        .external
+        .values()
+        .any(|found| found.def.part == of.part)
+    {
+        return Ok(None);
+    }
+    let failed = |error: AdminError| LabError::Plan(format!("the step `{}`: {error}", of.step));
+    let shape = Shape::Even {
+        partitions: i32::try_from(*partitions).ok(),
+        replicas: i16::try_from(*replicas).ok(),
+    };
+    let topic = NewTopic {
+        name: of.topic.clone(),
+        shape,
+        configs: BTreeMap::new(),
+    };
+    let mut admin = Brokers::of(placed, &of)?.admin().map_err(failed)?;
+    let made = admin.create_topics(&[topic], Mode::Do);
+    made.and_then(|made| Outcome::all(&made)).map_err(failed)?;
+    let (patience, seconds) = (Patience::of(WITHIN), WITHIN.as_secs());
+    if let Err(error) = admin.wait_until_in_sync(&[&of.topic], patience, seconds) {
+        // The first error is the one to be told.
+        let _ = admin.delete_topics(&[&of.topic]);
+        return Err(failed(error));
+    }
+    Ok(Some(of))
+}
+
+/// Deletes a topic that a step has made on an external cluster.
+pub(super) fn delete(placed: &Placed, of: &TopicOf) -> Result<(), LabError> {
+    let failed = |error: AdminError| {
+        LabError::Plan(format!(
+            "the topic {} is not deleted ({error}): delete it by `tare kafka topics delete {0}`",
+            of.topic
+        ))
+    };
+    let mut admin = Brokers::of(placed, of)?.admin().map_err(failed)?;
+    let deleted = admin.delete_topics(&[&of.topic]);
+    deleted
+        .and_then(|deleted| Outcome::all(&deleted))
+        .map_err(failed)
 }
 
 /// Has the preferred leaders of a topic lead again.

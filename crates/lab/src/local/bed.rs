@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use tare_net::capture::SIDECAR_GROUP;
 use tare_schema::agent::Acknowledged;
-use tare_schema::load::{Endpoint, LoadPlan};
+use tare_schema::load::{Endpoint, LoadPlan, Reach};
 use tare_schema::plan::{Ask, Preparation, TopicOf};
 use tare_schema::record::ReadBackRecord;
 use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
+use super::external::Found;
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
@@ -27,7 +28,7 @@ use crate::environment::{
     StartDuration,
 };
 use crate::keeper::{Bounds, Spawn};
-use crate::observe::LocalObservation;
+use crate::observe::{LocalObservation, WithExternal};
 use crate::process;
 use crate::render::{Identity, Rendered};
 
@@ -54,6 +55,9 @@ pub(crate) struct Placed {
     /// Target → `envoy 1.40.0`.
     pub software: BTreeMap<String, String>,
     pub tare: PathBuf,
+    /// What is external, by its name in routes, and which addresses it may have.
+    pub external: BTreeMap<String, Found>,
+    pub reach: Reach,
 }
 
 impl Placed {
@@ -83,6 +87,9 @@ pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
 pub(crate) struct LocalBed {
     pub(super) placed: Placed,
     readers: Vec<CounterReader>,
+    external_readers: Vec<CounterReader>,
+    /// Topics that were made on clusters that are external, and are there still.
+    pub(super) made: Vec<TopicOf>,
     /// Instances that were started, with their process ids, in that order.
     pub(super) started: Vec<(String, u32)>,
     /// Agent processes of each agent instance, by the name that the keeper knows; some have ended.
@@ -106,6 +113,12 @@ impl LocalBed {
                     CounterReader::new(rendered, placed.pods.door(&context.pod))
                 })
                 .collect(),
+            external_readers: placed
+                .external
+                .values()
+                .filter_map(|found| found.reader(&placed.plan.topology, &|_| true))
+                .collect(),
+            made: Vec::new(),
             placed,
             started: Vec::new(),
             agents: BTreeMap::new(),
@@ -300,10 +313,16 @@ impl Bed for LocalBed {
     }
 
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
-        prepare::prepare(&self.placed, step)
+        match self.make_outside(step)? {
+            true => Ok(()),
+            false => prepare::prepare(&self.placed, step),
+        }
     }
 
     fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
+        if let Some(of) = TopicOf::of(step) {
+            self.unmake_outside(&of.topic)?;
+        }
         prepare::undo(&self.placed, step)
     }
 
@@ -382,15 +401,24 @@ impl Bed for LocalBed {
                 all.push(reader.read()?);
             }
         }
+        for reader in &mut self.external_readers {
+            all.push(reader.read()?);
+        }
         Ok(all)
     }
 
     fn observe(&mut self) -> Result<Box<dyn Observation>, LabError> {
         let observation = LocalObservation::start(self.watched(), self.watched_pods())?;
-        Ok(Box::new(match self.placed.pods.links() {
+        let observation = match self.placed.pods.links() {
             Some(links) => observation.with_links(links)?,
             None => observation,
-        }))
+        };
+        let external = self.watched_external();
+        let observation: Box<dyn Observation> = match external.is_empty() {
+            true => Box::new(observation),
+            false => Box::new(WithExternal::start(observation, external)),
+        };
+        Ok(observation)
     }
 
     fn inhabitants(&mut self) -> Result<Vec<Inhabitant>, LabError> {
@@ -418,6 +446,10 @@ impl Bed for LocalBed {
         Ok(all)
     }
 
+    fn look_outside(&mut self) -> Result<(), LabError> {
+        self.external_answers()
+    }
+
     fn deaths(&mut self) -> Vec<Death> {
         self.new_deaths()
     }
@@ -434,7 +466,7 @@ impl Bed for LocalBed {
     }
 
     fn stop(&mut self) -> Result<(), LabError> {
-        let mut first = Ok(());
+        let mut first = self.unmake_all_outside();
         while let Some((name, _)) = self.started.pop() {
             let stopped = self.stop_instance(&name);
             if first.is_ok() {

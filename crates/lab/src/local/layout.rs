@@ -14,6 +14,7 @@ use tare_schema::load::Endpoint;
 use tare_schema::target::{ExemptBy, Instances, RedirectPorts};
 use tare_schema::topology::{Instance, InstanceRole, Interception, Route, Security, Topology};
 
+use super::external::Found;
 use crate::LabError;
 use crate::certificates::spiffe;
 use crate::environment::BedPlan;
@@ -43,6 +44,8 @@ pub(crate) struct Ground<'a> {
     pub needs: &'a BTreeMap<String, Needs>,
     /// The bed's folder in memory.
     pub memory: Option<&'a Path>,
+    /// What is external, by its name in routes.
+    pub external: &'a BTreeMap<String, Found>,
 }
 
 /// What a target needs of its place beyond listeners and an administration page.
@@ -142,6 +145,9 @@ impl Ground<'_> {
 
 /// Instances of a cluster tell all others one address each: no caller can be told of its own sidecar instead.
 fn check_cluster(topology: &Topology, route: &Route, ground: &Ground<'_>) -> Result<(), LabError> {
+    if topology.external(&route.to).is_some() {
+        return Ok(());
+    }
     let called = find(topology, &route.to)?;
     let among = ground.is_cluster(&called.target) && stem(&route.from) == stem(&route.to);
     if !among || route.stops.is_empty() || route.links[0].interception == Interception::Redirect {
@@ -165,16 +171,19 @@ fn endpoints(topology: &Topology, listens: &Listens) -> BTreeMap<(String, String
             continue;
         };
         let at = SocketAddr::from((listen.address, listen.port));
+        let external = topology.external(&route.to);
         endpoints
             .entry((route.edge.clone(), route.from.clone()))
             .and_modify(|known| {
                 known.addresses.push(at);
                 // Several instances are called by the name of their part, which their certificates have.
-                known.host = stem(&route.to).to_owned();
+                if external.is_none() {
+                    known.host = stem(&route.to).to_owned();
+                }
             })
             .or_insert_with(|| Endpoint {
                 addresses: vec![at],
-                host: route.to.clone(),
+                host: external.map_or(&route.to, |one| &one.host).clone(),
             });
     }
     endpoints
@@ -213,7 +222,8 @@ fn check(topology: &Topology, redirect: Redirect) -> Result<(), LabError> {
                 route.links.len()
             )));
         }
-        for name in chain(route) {
+        let external = |name: &str| topology.external(name).is_some();
+        for name in chain(route).into_iter().filter(|name| !external(name)) {
             find(topology, name)?;
         }
         if is_redirected(route) && redirect == Redirect::Impossible {
@@ -298,6 +308,9 @@ impl Listens {
         }
         let chain = chain(route);
         let (caller, name) = (chain[position - 1], chain[position]);
+        if let Some(found) = ground.external.get(name) {
+            return Ok(found.listen());
+        }
         let instance = find(topology, name)?;
         let security = route.links[position - 1].security;
         let peer = (security == Security::Mtls).then(|| spiffe(ground.run, caller));

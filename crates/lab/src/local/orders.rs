@@ -6,11 +6,15 @@ use tare_schema::load::{self, LoadPlan, Resumption, TlsSpec, TlsVersion, Transpo
 use tare_schema::topology::Security;
 
 use super::bed::Placed;
+use super::external;
 use crate::render::Rendered;
 
 /// The load with the TLS that the agent's edges carry themselves: its files are known only here.
 pub(super) fn with_own_security(placed: &Placed, instance: &str, plan: &LoadPlan) -> LoadPlan {
     let mut plan = plan.clone();
+    if external::tell(placed, instance, &mut plan) {
+        return plan;
+    }
     let mut routes = placed.plan.topology.routes.iter();
     let own = routes.find(|route| route.from == instance).map(|r| r.own);
     let identity = placed.agents.get(instance);

@@ -1,10 +1,11 @@
 //! What is observed of a bed: its processes by instance, and its pods.
 
+use tare_schema::external::{CPU_SECONDS, EXTERNAL, MEMORY_BYTES};
 use tare_schema::topology::InstanceRole;
 
 use super::bed::LocalBed;
 use super::lock;
-use crate::observe::{Watched, WatchedPod};
+use crate::observe::{Watched, WatchedExternal, WatchedPod};
 use crate::process;
 
 impl LocalBed {
@@ -40,6 +41,19 @@ impl LocalBed {
         let keeper = lock(&self.placed.keeper).pids();
         all.push(Watched::conductor(keeper));
         all
+    }
+
+    /// What is external: only what it tells itself is known of it.
+    pub(super) fn watched_external(&self) -> Vec<WatchedExternal> {
+        let usage = |name: &str| [CPU_SECONDS, MEMORY_BYTES].contains(&name);
+        let external = self.placed.external.iter();
+        external
+            .map(|(name, found)| WatchedExternal {
+                instance: name.clone(),
+                software: format!("{EXTERNAL} {}", found.def.at),
+                reader: found.reader(&self.placed.plan.topology, &usage),
+            })
+            .collect()
     }
 
     /// Agents of an instance that are there: an earlier trial's are not, and a role may be left out of this one.

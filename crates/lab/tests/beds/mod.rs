@@ -14,6 +14,7 @@ use tare_lab::catalogue::Catalogue;
 use tare_lab::environment::BedPlan;
 use tare_lab::fetch::Fetcher;
 use tare_lab::local::{Local, LocalOptions};
+use tare_schema::load::Reach;
 use tare_schema::plan::{Addressing, Placement};
 use tare_schema::topology::Security;
 
@@ -170,6 +171,7 @@ impl Rig {
             site_links: Vec::new(),
             limits: BTreeMap::new(),
             seed: 1,
+            reach: Reach::Private,
             base: Some(self.path("base")),
         }
     }

@@ -157,6 +157,7 @@ impl<'a> Producing<'a> {
                 connect_timeout_ns: timeout_ns,
                 request_timeout_ns: (timeout_ns / REQUESTS_A_TIMEOUT).max(1),
                 names: self.names.clone(),
+                ways: self.plan.ways.clone().into(),
                 security: match load.transport {
                     Transport::Tcp => Security::Plain,
                     Transport::Tls(_) => Security::Tls,

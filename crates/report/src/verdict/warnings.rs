@@ -29,6 +29,7 @@ pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     let mut texts = Vec::new();
     texts.extend(progress(view));
     texts.extend(rate(run, view));
+    texts.extend(external(run));
     texts.extend(unproved(run));
     texts.extend(left_out(run));
     texts.extend(knees(run, view));
@@ -93,10 +94,26 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
     texts
 }
 
+/// What nobody here started, and so cannot prove.
+fn external(run: &Run) -> Vec<String> {
+    let not_proved = run.plan.not_proved().into_iter();
+    let told = not_proved.map(|(one, arms)| {
+        let words = one.in_words();
+        format!(
+            "NOT PROVED in {}: {words}. What agents and proxies count themselves is proved.",
+            list(&arms.into_iter().map(String::from).collect::<Vec<_>>())
+        )
+    });
+    told.collect()
+}
+
 /// Arms of which no counter says that the traffic took their way.
 fn unproved(run: &Run) -> Option<String> {
     let fit = fit(run);
-    let arms = run.plan.arms.iter().map(|arm| &arm.name).filter(|arm| {
+    // Of what is external it is said already.
+    let ours = run.plan.arms.iter();
+    let ours = ours.filter(|arm| arm.topology.not_proved().is_empty());
+    let arms = ours.map(|arm| &arm.name).filter(|arm| {
         let mut of_arm = fit.iter().filter(|record| record.arm == **arm).peekable();
         of_arm.peek().is_some() && of_arm.all(|record| record.proofs.is_empty())
     });

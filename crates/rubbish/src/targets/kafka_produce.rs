@@ -39,6 +39,7 @@ pub fn run(data: &[u8]) {
             connect_timeout_ns: 100_000,
             request_timeout_ns: 50_000,
             names: Arc::new(Loopback),
+            ways: Arc::new([]),
             security: Security::Plain,
             login: None,
         },

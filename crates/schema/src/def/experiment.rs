@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::arm::ArmDef;
 use super::event::EventDef;
+use super::external::ExternalDef;
 use super::load::LoadSection;
 use super::sites::SitesDef;
 use super::waterfall::WaterfallDef;
@@ -43,6 +44,9 @@ pub struct ExperimentDef {
     /// Settings of targets in every arm: `{envoy: {concurrency: 2}}`.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
+    /// Parts that run already and are not started: `{server: 127.0.0.1:8080}`, or more than the address.
+    #[serde(default)]
+    pub external: BTreeMap<Name, ExternalDef>,
     /// Steps of the workload to be taken, by name.
     #[serde(default)]
     pub prepare: Vec<Name>,

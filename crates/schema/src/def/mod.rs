@@ -6,6 +6,7 @@
 mod arm;
 mod event;
 mod experiment;
+mod external;
 mod load;
 mod sites;
 mod waterfall;
@@ -20,6 +21,7 @@ pub use experiment::{
     BlocksDef, BlocksRange, CpuList, ExperimentDef, FitnessDef, LimitsDef, OutliersDef,
     PlacementDef, PublishedDef, QuickDef, UntilDef, ValueDef, WorkloadUse, WorkloadUseMap,
 };
+pub use external::{ExternalDef, ExternalMapDef};
 pub use load::{LoadDef, LoadModel, LoadSection, RateDef, RateWord, StepDef};
 pub use sites::{SiteLinkDef, SitesDef};
 pub use waterfall::{AddingDef, SequenceArmDef, WaterfallDef};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::external::ExternalDef;
 use crate::name::{EdgePattern, Name};
 use crate::plan::PartKind;
 use crate::topology::Security;
@@ -54,6 +55,9 @@ pub struct PartDef {
     /// have networks of their own; elsewhere callers are told its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// It runs already and is not started, unless the experiment says otherwise; files lie beside the workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalDef>,
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CallSpec, FetchSpec, ProduceSpec, SerialSpec};
+use super::{CallSpec, FetchSpec, LoginSpec, ProduceSpec, SerialSpec};
 
 /// The protocol spoken and how many connections carry it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -111,6 +111,15 @@ impl ClientSpec {
     pub fn number_records(&mut self, run: u64, first_writer: u32) {
         if let ClientSpec::KafkaProduce { produce, .. } = self {
             produce.serials = Some(SerialSpec { run, first_writer });
+        }
+    }
+
+    /// Has it say who it is, where its protocol can.
+    pub fn log_in(&mut self, login: &LoginSpec) {
+        match self {
+            ClientSpec::KafkaProduce { produce, .. } => produce.login = Some(login.clone()),
+            ClientSpec::KafkaFetch { fetch, .. } => fetch.login = Some(login.clone()),
+            _ => {}
         }
     }
 

@@ -47,6 +47,9 @@ pub struct LoadPlan {
     /// Which addresses may be called: those of the endpoint, and those that are learnt from whoever is called.
     #[serde(default)]
     pub reach: Reach,
+    /// Servers that are called through something else, where servers name each other (brokers).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
     /// Whose cores the workers have.
     #[serde(default)]
     pub cores: Cores,
@@ -100,6 +103,16 @@ pub struct Endpoint {
     pub addresses: Vec<SocketAddr>,
     /// Name to send as host (`Host`, `:authority`, SNI).
     pub host: String,
+}
+
+/// A server that is called through something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// Its address, as servers name it.
+    pub named: SocketAddr,
+    /// Where it is called instead.
+    pub through: SocketAddr,
 }
 
 /// When the window ends.

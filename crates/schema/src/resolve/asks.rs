@@ -30,7 +30,7 @@ pub(super) fn cast(
 ) -> Vec<Asking> {
     let mut all = Vec::new();
     for actor in cast.actors.clone() {
-        if actor.role == InstanceRole::Agent {
+        if actor.role == InstanceRole::Agent || actor.external {
             continue;
         }
         let mark = actor.mark.unwrap_or(arm.mark);

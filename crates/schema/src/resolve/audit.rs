@@ -78,9 +78,14 @@ pub(super) fn ask(
     let edges = edges(&folder.def);
     let edge = edges.iter().find(|edge| edge.name() == role.edge);
     let edge = edge.ok_or_else(|| unknown_edge(&role.edge, &edges))?;
-    if edge.protocol != "http1" || edge.own != Security::Plaintext {
+    let own = used.external.own(&edge.to).unwrap_or(edge.own);
+    if edge.protocol != "http1" || own != Security::Plaintext {
+        let over = match own {
+            Security::Plaintext => "",
+            Security::Tls | Security::Mtls => " over TLS",
+        };
         return Err(format!(
-            "edge {} speaks {}: single requests go by plain http1",
+            "edge {} speaks {}{over}: single requests go by plain http1",
             edge.name(),
             edge.protocol
         ));

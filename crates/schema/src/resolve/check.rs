@@ -61,6 +61,16 @@ impl Check<'_> {
                 let said = "agents play a client: leave the target out";
                 self.wrong(&["parts", name, "target"], said);
             }
+            if part.external.is_some() {
+                let beside = [
+                    ("target", part.target.is_some()),
+                    ("count", part.count.is_some()),
+                ];
+                for (key, _) in beside.iter().filter(|(_, written)| *written) {
+                    let said = format!("the part is external: leave its {key} out");
+                    self.wrong(&["parts", name, key], said);
+                }
+            }
             if let Some(host) = &part.host {
                 if part.kind != PartKind::External {
                     let said = "parts of the mesh are called by their names: leave the host out";

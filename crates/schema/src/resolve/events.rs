@@ -1,6 +1,9 @@
 //! What is done to the test bed during each trial, and what is read back after it.
 
+use std::rc::Rc;
+
 use super::Scope;
+use super::external::Externals;
 use crate::catalog::WorkloadFolder;
 use crate::def::{EventDef, ExperimentDef};
 use crate::load::{Acks, Body, ClientSpec, Stop};
@@ -21,11 +24,13 @@ pub(super) fn lay(
     folder: &WorkloadFolder,
     (arms, cells): (&[Arm], &mut [Cell]),
 ) {
+    let external = Rc::clone(&scope.external);
     for (at, arm) in arms.iter().enumerate() {
         let instances = &arm.topology.instances;
         let mut events: Vec<PlannedEvent> = Vec::new();
         for (index, written) in def.events.iter().enumerate() {
-            match event(written, folder, instances, cells) {
+            let found = event(written, folder, instances, cells, &external);
+            match found {
                 Ok(event) => events.push(event),
                 // Arms share their parts: one word about each mistake is enough.
                 Err(said) if at == 0 => {
@@ -63,9 +68,15 @@ fn event(
     folder: &WorkloadFolder,
     instances: &[Instance],
     cells: &[Cell],
+    external: &Externals,
 ) -> Result<PlannedEvent, String> {
-    let of = |name: &Name| subjects(name, folder, instances);
-    let topic = |name: &Name| topic_step(name, cells);
+    let of = |name: &Name| match external.has(name) {
+        true => Err(format!(
+            "\"{name}\" is external: Tare neither ends nor starts nor holds what it did not start"
+        )),
+        false => subjects(name, folder, instances),
+    };
+    let topic = |name: &Name| topic_step(name, cells, external);
     let mut acts: Vec<Result<Act, String>> = Vec::new();
     let mut on = |name: &Option<Name>, act: fn(Vec<String>) -> Act| {
         acts.extend(name.as_ref().map(|name| of(name).map(act)));
@@ -124,11 +135,17 @@ fn subjects(
 }
 
 /// The name of a step that makes a topic and is taken.
-fn topic_step(name: &Name, cells: &[Cell]) -> Result<String, String> {
+fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<String, String> {
     let steps = cells.iter().flat_map(|cell| &cell.prepare);
     let known: Vec<TopicOf> = steps.filter_map(TopicOf::of).collect();
-    if known.iter().any(|topic| topic.step == name.0) {
-        return Ok(name.0.clone());
+    if let Some(topic) = known.iter().find(|topic| topic.step == name.0) {
+        return match external.of(&topic.part) {
+            None => Ok(name.0.clone()),
+            Some(_) => Err(format!(
+                "the topic of step \"{name}\" is on \"{}\", which is external: Tare elects and moves nothing there",
+                topic.part
+            )),
+        };
     }
     Err(format!(
         "no step \"{name}\" that makes a topic is taken: name one under `prepare`{}",

@@ -9,6 +9,8 @@ mod assertion;
 mod audit;
 mod check;
 mod events;
+mod external;
+mod lacking;
 mod levels;
 mod load;
 mod pacing;
@@ -34,6 +36,7 @@ use crate::FORMAT_VERSION;
 use crate::catalog::{Catalog, WorkloadFolder};
 use crate::def::ExperimentDef;
 use crate::document;
+use crate::load::Reach;
 use crate::plan::{
     Addressing, Arm, BaselineRuns, Cell, Compare, Form, Outliers, Plan, Restart, WorkloadPlan,
 };
@@ -43,6 +46,7 @@ use crate::units::Period;
 use crate::yaml::{self, Entry, Mark, Node, Value};
 
 pub use check::check_workload;
+use external::Externals;
 pub use redirection::Redirection;
 
 /// An experiment file with its name.
@@ -73,6 +77,10 @@ pub struct Choices {
     pub addressing: Option<Addressing>,
     /// Whether pods' traffic can be redirected here.
     pub redirection: Redirection,
+    /// Parts that run already, each with its addresses, whatever the file says.
+    pub external: BTreeMap<String, Vec<String>>,
+    /// Which addresses these may have.
+    pub reach: Reach,
 }
 
 impl Choices {
@@ -87,6 +95,8 @@ impl Choices {
             baseline_runs: None,
             addressing: None,
             redirection: Redirection::Possible,
+            external: BTreeMap::new(),
+            reach: Reach::Private,
         }
     }
 }
@@ -131,7 +141,9 @@ pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<
 struct Scope<'a> {
     file: &'a str,
     form: Form,
-    redirection: &'a Redirection,
+    redirection: Redirection,
+    /// Parts that run already.
+    external: Rc<Externals>,
     schema: &'a serde_json::Value,
     catalog: &'a Catalog,
     problems: Problems,
@@ -183,7 +195,8 @@ fn in_form(
     let mut scope = Scope {
         file: &source.file,
         form: choices.form,
-        redirection: &choices.redirection,
+        redirection: choices.redirection.clone(),
+        external: Rc::default(),
         schema,
         catalog,
         problems: Problems::default(),
@@ -216,6 +229,10 @@ fn plan(
     folder: &WorkloadFolder,
     choices: &Choices,
 ) -> Plan {
+    scope.external = Rc::new(external::externals(scope, root, def, folder, choices));
+    if !scope.external.is_empty() {
+        scope.redirection = external::no_redirection();
+    }
     let compare = def.compare.unwrap_or(Compare::Arms);
     check_arm_names(scope, root, def, compare);
     let variants = levels::variants(scope, root, def, folder);
@@ -224,7 +241,7 @@ fn plan(
     let mut arms = topology::arms(scope, root, def, folder);
     let mut cells = all_cells(&arms, cells);
     events::lay(scope, root, def, folder, (&arms, &mut cells));
-    let addressing = addressing(def, choices);
+    let addressing = addressing(scope, root, def, choices);
     let site_links = sites::sites(scope, root, def, &mut arms, addressing);
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
@@ -244,7 +261,8 @@ fn plan(
     let used = workload::used(scope, root, folder);
     let published = published::published(scope, root, def, &arms, &levels, compare);
     let waterfall = waterfall::sequences(scope, root, def, &arms, compare);
-    let notes = about::uncounted(scope, &arms, &ways::edges_of(folder));
+    let mut notes = about::uncounted(scope, &arms, &ways::edges_of(folder));
+    notes.extend(scope.external.notes());
     let digest = digest(&source.text);
     Plan {
         version: FORMAT_VERSION,
@@ -299,9 +317,18 @@ fn plan(
 }
 
 /// As asked for, else as written, else what the experiment needs or the machine allows.
-fn addressing(def: &ExperimentDef, choices: &Choices) -> Addressing {
+fn addressing(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    choices: &Choices,
+) -> Addressing {
     let asked = choices.addressing.or(def.addressing);
-    match (asked.unwrap_or(Addressing::Auto), &def.sites) {
+    let asked = asked.unwrap_or(Addressing::Auto);
+    if !scope.external.is_empty() {
+        return external::addressing(scope, root, asked);
+    }
+    match (asked, &def.sites) {
         (Addressing::Auto, Some(_)) => Addressing::Namespaces,
         (asked, _) => asked,
     }

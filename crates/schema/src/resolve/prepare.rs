@@ -15,6 +15,8 @@ use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::Node;
 
+/// What the names of topics on a cluster begin with that is not Tare's.
+const OWN: &str = "tare-";
 /// Limit of a record that is written before anything is measured: brokers may take their time.
 const FILL_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -168,6 +170,13 @@ fn topic(
         ));
     }
     let fill = |text: &str| template::fill(text, &used.settings);
+    let name = fill(&def.name)?;
+    if used.external.of(&def.part).is_some() && !name.starts_with(OWN) {
+        return Err(format!(
+            "\"{}\" is external, and of its topics Tare makes and deletes only those whose names begin with {OWN}",
+            def.part
+        ));
+    }
     let number = |text: &str| -> Result<u32, String> {
         let filled = fill(text)?;
         filled
@@ -181,7 +190,7 @@ fn topic(
         when: prepare.when.unwrap_or_default(),
         part: def.part.0.clone(),
         port: def.port.clone(),
-        topic: fill(&def.name)?,
+        topic: name,
         partitions: number(&def.partitions)?,
         replicas: u16::try_from(number(&def.replicas)?).map_err(|error| error.to_string())?,
         fill: None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::external::refuse;
 use super::{Choices, Scope};
 use crate::def::{BlocksDef, ExperimentDef};
 use crate::metric::Metric;
@@ -125,6 +126,16 @@ pub(super) fn limits(
     known.dedup();
     let mut limits = BTreeMap::new();
     for (name, written) in &def.limits {
+        if scope.external.has(name) {
+            let mark = root.key_place(&["limits", name]);
+            refuse(
+                scope,
+                mark,
+                name,
+                "its limits are not Tare's to set, leave them out",
+            );
+            continue;
+        }
         if !known.contains(&name.0.as_str()) {
             // An arm that the quick form leaves out may be the only one with this instance.
             if scope.form == crate::plan::Form::Full {
@@ -149,7 +160,10 @@ pub(super) fn limits(
 
 pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Vec<Metric> {
     let Some(written) = &def.primary else {
-        return PRIMARY.to_vec();
+        let mut usual = PRIMARY.to_vec();
+        // What nobody counts has no verdict.
+        usual.retain(|metric| *metric != Metric::Cpu || scope.external.count_cpu());
+        return usual;
     };
     for (index, metric) in written.iter().enumerate() {
         if written[..index].contains(metric) {

@@ -32,7 +32,14 @@ pub(super) fn sites(
         return Vec::new();
     };
     if addressing == Addressing::Loopback {
-        let said = "sites need pods with a network of their own, loopback has no distance: write `addressing: namespaces` (or --addressing namespaces), or leave the sites out";
+        let said = match scope.external.is_empty() {
+            true => {
+                "sites need pods with a network of their own, loopback has no distance: write `addressing: namespaces` (or --addressing namespaces), or leave the sites out"
+            }
+            false => {
+                "sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out"
+            }
+        };
         scope.problem(root.key_place(&["sites"]), said);
     }
     let site_of = place_pods(scope, root, written, arms);

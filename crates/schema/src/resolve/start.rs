@@ -11,7 +11,7 @@ const SITE: &str = "here";
 /// A pod for every app, agent and hop that does not stand beside another.
 pub(super) fn pods(cast: &Cast) -> Vec<Pod> {
     let mut pods: Vec<Pod> = Vec::new();
-    for actor in &cast.actors {
+    for actor in cast.started() {
         if !pods.iter().any(|pod| pod.name == actor.pod) {
             pods.push(Pod {
                 name: actor.pod.clone(),
@@ -42,6 +42,7 @@ pub(super) fn in_start_order(cast: &Cast, routes: &[Route]) -> Vec<Instance> {
     order
         .into_iter()
         .filter_map(|name| cast.get(name))
+        .filter(|actor| !actor.external)
         .map(|actor| Instance {
             name: actor.name.clone(),
             pod: actor.pod.clone(),

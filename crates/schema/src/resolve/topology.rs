@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::external::refuse;
 use super::ways::{self, Actor, Cast};
 use super::workload::AGENT;
-use super::{Scope, about, asks, levels, load, start, workload};
+use super::{Scope, about, asks, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
+use crate::external::EXTERNAL;
 use crate::name::{Excluded, Name};
 use crate::plan::{Arm, Edge, Exclusion, PartKind, Subject};
 use crate::problem::hint;
@@ -63,6 +65,7 @@ impl Bed<'_, '_> {
         self.sidecars(&mut cast);
         self.hops(&mut cast);
         self.instance_settings(&mut cast);
+        lacking::note(self.scope, (self.arm, self.node), self.edges, &mut cast);
         let asking = asks::cast(self.scope, self.of_targets, self.node, &mut cast);
         let mut routes = ways::routes(
             self.scope,
@@ -80,6 +83,7 @@ impl Bed<'_, '_> {
             instances,
             routes,
             asked,
+            external: self.scope.external.all().cloned().collect(),
         };
         let titles = self.titles(&cast);
         Arm {
@@ -93,7 +97,10 @@ impl Bed<'_, '_> {
                 Some(subject) => subject.subject(),
                 None => Subject::singular(self.arm.name.0.clone()),
             },
-            needs: self.scope.redirection.needs(self.arm),
+            needs: self.scope.redirection.needs(self.arm).or_else(|| {
+                let lacking = &cast.lacking;
+                (!lacking.is_empty()).then(|| crate::problem::list(lacking))
+            }),
             excluded: self.excluded(),
             topology,
         }
@@ -128,6 +135,10 @@ impl Bed<'_, '_> {
         for (name, part) in &self.folder.def.parts {
             if part.kind == PartKind::Client {
                 self.clients(cast, name);
+                continue;
+            }
+            if let Some(all) = self.used.external.of(name) {
+                cast.actors.extend(all.iter().map(Actor::external));
                 continue;
             }
             let own = self.arm.parts.get(name);
@@ -419,6 +430,9 @@ impl Bed<'_, '_> {
             for name in names {
                 let target = cast.get(&name).map(|actor| actor.target.clone());
                 match target {
+                    Some(target) if target == EXTERNAL => {
+                        refuse(self.scope, entry.key_mark, &name, "it has no settings here");
+                    }
                     Some(target) if target == AGENT => {
                         let said = "an agent has no settings here: they belong to load";
                         self.scope.problem(entry.key_mark, said);
@@ -453,8 +467,7 @@ impl Bed<'_, '_> {
     /// How people call each target of the arm.
     fn titles(&mut self, cast: &Cast) -> BTreeMap<String, String> {
         let targets: BTreeSet<String> = cast
-            .actors
-            .iter()
+            .started()
             .filter(|actor| actor.target != AGENT)
             .map(|actor| actor.target.clone())
             .collect();

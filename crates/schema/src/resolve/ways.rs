@@ -3,6 +3,7 @@
 use super::Scope;
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, HopDef, HopRole, InterceptionDef, LinkDef, OwnDef, SidecarDef};
+use crate::external::{EXTERNAL, External};
 use crate::name::Excluded;
 use crate::plan::Edge;
 use crate::problem::{hint, list};
@@ -20,6 +21,8 @@ pub(super) struct Actor {
     pub part: String,
     pub target: String,
     pub role: InstanceRole,
+    /// Whether it runs already, and has no pod.
+    pub external: bool,
     pub settings: Settings,
     /// Name by which a part is called, where that is not its own.
     pub host: Option<String>,
@@ -47,6 +50,7 @@ impl Actor {
             part: part.to_owned(),
             target: target.to_owned(),
             role,
+            external: false,
             settings: Settings::new(),
             host: None,
             speaks: Vec::new(),
@@ -55,12 +59,23 @@ impl Actor {
             treat_as: None,
         }
     }
+
+    /// An address of a part that runs already.
+    pub(super) fn external(one: &External) -> Actor {
+        let External { name, part, .. } = one;
+        Actor {
+            external: true,
+            ..Actor::new(name, name, part, EXTERNAL, InstanceRole::App)
+        }
+    }
 }
 
 /// All instances of an arm.
 #[derive(Debug, Default)]
 pub(super) struct Cast {
     pub actors: Vec<Actor>,
+    /// What the arm asks for and cannot have, since parts are external.
+    pub lacking: Vec<String>,
 }
 
 impl Cast {
@@ -70,6 +85,18 @@ impl Cast {
 
     pub(super) fn get(&self, name: &str) -> Option<&Actor> {
         self.actors.iter().find(|actor| actor.name == name)
+    }
+
+    /// What Tare starts.
+    pub(super) fn started(&self) -> impl Iterator<Item = &Actor> {
+        self.actors.iter().filter(|actor| !actor.external)
+    }
+
+    /// Notes what an arm cannot have, once.
+    pub(super) fn lack(&mut self, what: String) {
+        if !self.lacking.contains(&what) {
+            self.lacking.push(what);
+        }
     }
 
     pub(super) fn names(&self) -> Vec<String> {
@@ -193,17 +220,16 @@ pub(super) fn check_interception(
     }
 }
 
-/// What an edge carries itself in this arm.
-fn own(arm: &ArmDef, edge: &Edge) -> Security {
-    match &arm.own {
-        None => edge.own,
-        Some(OwnDef::All(security)) => *security,
-        Some(OwnDef::Edges(edges)) => edges
+/// What an arm has an edge carry itself, where it says so.
+pub(super) fn own(arm: &ArmDef, edge: &Edge) -> Option<Security> {
+    match arm.own.as_ref()? {
+        OwnDef::All(security) => Some(*security),
+        OwnDef::Edges(edges) => edges
             .iter()
             // A pattern without a wildcard says more than one with it.
             .filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to))
             .min_by_key(|(pattern, _)| pattern.0.matches('*').count())
-            .map_or(edge.own, |(_, security)| *security),
+            .map(|(_, security)| *security),
     }
 }
 
@@ -238,7 +264,9 @@ pub(super) fn routes(
     check_own(scope, arm, node, edges);
     let mut routes = Vec::new();
     for edge in edges {
-        for from in cast.of_part(&edge.from) {
+        // Whom an external part calls is its own affair.
+        let callers = cast.of_part(&edge.from).into_iter();
+        for from in callers.filter(|actor| !actor.external) {
             let calls = from.role != InstanceRole::Agent
                 || agents
                     .iter()
@@ -312,7 +340,10 @@ impl Way<'_, '_> {
     }
 
     fn route(&mut self, from: &Actor, to: &Actor) -> Route {
-        let own = own(self.arm, self.edge);
+        // What is external speaks as it does, whatever an arm wants.
+        let external = self.scope.external.own(&self.edge.to);
+        let own = external.or_else(|| own(self.arm, self.edge));
+        let own = own.unwrap_or(self.edge.own);
         let before = self.cast.sidecar_of(&from.name, self.edge);
         let after = self.cast.sidecar_of(&to.name, self.edge);
         let hops = via(self.arm, self.node, self.edge);

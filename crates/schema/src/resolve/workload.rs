@@ -1,12 +1,15 @@
 //! The workload at one level: settings checked and completed, parts with their targets, edges without wildcards.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::Value as Json;
 
 use super::Scope;
+use super::external::{Externals, refuse};
 use crate::catalog::WorkloadFolder;
 use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef};
+use crate::external::EXTERNAL;
 use crate::plan::{Edge, Part, PartKind};
 use crate::problem::hint;
 use crate::text::{shown, unfit_in};
@@ -122,6 +125,8 @@ pub(super) struct Used {
     pub settings: Settings,
     /// Target of each part, where the experiment or the workload names one.
     pub targets: BTreeMap<String, String>,
+    /// Parts that run already.
+    pub external: Rc<Externals>,
 }
 
 /// Splits what an experiment says about a workload into settings and targets of parts, and completes the settings.
@@ -142,14 +147,20 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
         .map(|(name, part)| {
             let target = match (&part.target, part.kind) {
                 (_, PartKind::Client) => AGENT.to_owned(),
+                _ if scope.external.has(name) => EXTERNAL.to_owned(),
                 (Some(target), _) => target.0.clone(),
                 (None, _) => String::new(),
             };
             (name.0.clone(), target)
         })
         .collect();
+    let external = Rc::clone(&scope.external);
     let Some(written) = root.get("workload") else {
-        return Used { settings, targets };
+        return Used {
+            settings,
+            targets,
+            external,
+        };
     };
     for entry in written.entries().iter().filter(|entry| entry.key != "use") {
         let value = entry.value.to_json();
@@ -167,6 +178,9 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
             match entry.value.text() {
                 Some(_) if part.kind == PartKind::Client => {
                     scope.problem(entry.key_mark, "agents play a client, no target does");
+                }
+                Some(_) if external.has(&entry.key) => {
+                    refuse(scope, entry.key_mark, &entry.key, "leave its target out");
                 }
                 Some(target) => {
                     if scope.target(target, entry.value.mark).is_some() {
@@ -187,7 +201,11 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
             scope.problem(entry.key_mark, said);
         }
     }
-    Used { settings, targets }
+    Used {
+        settings,
+        targets,
+        external,
+    }
 }
 
 /// Settings that only concern what is sent.

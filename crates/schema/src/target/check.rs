@@ -5,7 +5,9 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{COUNTERS, CounterSource, Get, MavenDef, SettingDef, TargetDef, TargetKind, nearest};
+use super::{
+    COUNTERS, CounterDef, CounterSource, Get, MavenDef, SettingDef, TargetDef, TargetKind, nearest,
+};
 use crate::text;
 use crate::topology::Settings;
 
@@ -260,35 +262,44 @@ fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
 }
 
 fn check_counters(def: &TargetDef) -> Result<(), (String, String)> {
-    for counter in &def.counters {
-        let name = counter.name.as_str();
-        if !name.starts_with("x-") && !COUNTERS.iter().any(|(known, _)| *known == name) {
-            let near = nearest(name, COUNTERS.iter().map(|(known, _)| *known));
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            return Err((
-                name.to_owned(),
-                format!("unknown counter `{name}`{hint} (names of your own begin with `x-`)"),
-            ));
-        }
-        if !counter.scale.is_finite() || counter.scale <= 0.0 {
-            return Err((
-                "scale".to_owned(),
-                format!("`scale` of {name} must be above 0"),
-            ));
-        }
-        let pattern = match &counter.from {
-            CounterSource::Text(text) => Some(&text.pattern),
-            CounterSource::Command(command) => Some(&command.pattern),
-            _ => None,
-        };
-        if let Some(pattern) = pattern
-            && !pattern.contains("<value>")
-        {
-            return Err((
-                pattern.clone(),
-                format!("the pattern of {name} needs a group `(?<value>…)`"),
-            ));
-        }
+    let mut counters = def.counters.iter();
+    counters.try_for_each(|counter| check_counter(counter, &[]))
+}
+
+/// What is wrong with a counter, by the word to point at; `more` are names that it may have besides those of targets.
+pub(crate) fn check_counter(
+    counter: &CounterDef,
+    more: &[(&str, &str)],
+) -> Result<(), (String, String)> {
+    let name = counter.name.as_str();
+    let mut known = COUNTERS.iter().chain(more).map(|(known, _)| *known);
+    if !name.starts_with("x-") && !known.clone().any(|known| known == name) {
+        let near = nearest(name, &mut known);
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let name = text::shown(name);
+        return Err((
+            counter.name.clone(),
+            format!("unknown counter `{name}`{hint} (names of your own begin with `x-`)"),
+        ));
+    }
+    if !counter.scale.is_finite() || counter.scale <= 0.0 {
+        return Err((
+            "scale".to_owned(),
+            format!("`scale` of {name} must be above 0"),
+        ));
+    }
+    let pattern = match &counter.from {
+        CounterSource::Text(text) => Some(&text.pattern),
+        CounterSource::Command(command) => Some(&command.pattern),
+        _ => None,
+    };
+    if let Some(pattern) = pattern
+        && !pattern.contains("<value>")
+    {
+        return Err((
+            pattern.clone(),
+            format!("the pattern of {name} needs a group `(?<value>…)`"),
+        ));
     }
     Ok(())
 }

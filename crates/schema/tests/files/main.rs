@@ -5,6 +5,7 @@
 //! | `asks` | pure: instances that others ask
 //! | `assertions` | pure: what an experiment claims of its result |
 //! | `events` | pure: what is done to a test bed during a trial, and what is read back |
+//! | `external` | pure: parts that run already |
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `hostile` | pure: experiments and workloads put no lines, directives or foreign files anywhere
 //! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
@@ -26,6 +27,7 @@ mod asks;
 mod assertions;
 mod bench;
 mod events;
+mod external;
 mod golden;
 mod hostile;
 mod kafka;

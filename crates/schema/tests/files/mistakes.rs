@@ -66,7 +66,7 @@ fn an_unknown_key_names_its_place_and_the_nearest() {
     changed(
         "question:",
         "qestion: why?\nquestion:",
-        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, prepare, events, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, requests_at, outliers and quick",
+        "case.yaml:1:1: unknown key \"qestion\" in the experiment: known are compare, factors, beyond_knee, targets, external, prepare, events, read_back, restart, burn_in, blocks, seed, placement, addressing, sites, limits, primary, margin, margin_absolute, assert, baseline_runs, fitness, waterfall, requests_at, outliers and quick",
     );
 }
 

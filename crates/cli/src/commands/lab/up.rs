@@ -56,6 +56,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         blocks: None,
         seed: None,
         addressing: args.addressing,
+        external: Vec::new(),
+        allow_public_target: false,
         targets: args.targets.clone(),
         workloads: args.workloads.clone(),
         out: std::env::temp_dir(),

@@ -31,6 +31,7 @@ pub fn known(out: &Path, plan: &Plan) -> Option<Ceiling> {
             && was.heaviest_arms() == plan.heaviest_arms()
             && was.placement == plan.placement
             && was.addressing == plan.addressing
+            && was.external() == plan.external()
             && machine.boot_id == boot_id.trim();
         (same && is_fresh(&ceiling)).then_some(ceiling)
     })

@@ -1,5 +1,6 @@
 //! Which experiment, in which form, with what overrides: the arguments that `plan` and `run` share.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -33,6 +34,13 @@ pub struct ExperimentArgs {
     /// How pods get their addresses.
     #[arg(long, value_enum)]
     pub addressing: Option<AddressingArg>,
+    /// A part that runs already and is not started, `server=127.0.0.1:8080`; several addresses separated by commas. May be given several
+    /// times.
+    #[arg(long, value_name = "PART=HOST:PORT")]
+    pub external: Vec<String>,
+    /// Allow external parts whose address is neither loopback nor private: only with the consent of who runs them.
+    #[arg(long)]
+    pub allow_public_target: bool,
     /// Further directory of target folders; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub targets: Vec<PathBuf>,
@@ -103,7 +111,7 @@ impl ExperimentArgs {
             )));
         };
         let source = library.find(name).map_err(bad_input)?;
-        let mut choices = self.choices();
+        let mut choices = self.choices()?;
         let plan = resolve(&source, &library.catalog, &choices).map_err(bad_input)?;
         if !redirects(&plan) {
             return Ok(plan);
@@ -126,8 +134,8 @@ impl ExperimentArgs {
         resolve(&source, &library.catalog, &choices).map_err(bad_input)
     }
 
-    fn choices(&self) -> Choices {
-        Choices {
+    fn choices(&self) -> anyhow::Result<Choices> {
+        Ok(Choices {
             form: if self.quick { Form::Quick } else { Form::Full },
             cores: allowed_cores(Path::new("/proc/self/status")),
             blocks: self.blocks,
@@ -139,8 +147,25 @@ impl ExperimentArgs {
                 AddressingArg::Auto => Addressing::Auto,
             }),
             redirection: Redirection::Possible,
-        }
+            external: external(&self.external)?,
+            reach: self.allow_public_target.into(),
+        })
     }
+}
+
+/// Parts with their addresses, as they are typed.
+fn external(words: &[String]) -> anyhow::Result<BTreeMap<String, Vec<String>>> {
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for word in words {
+        let Some((part, addresses)) = word.split_once('=') else {
+            return Err(bad_input(format!(
+                "--external {word}: write PART=HOST:PORT, such as server=127.0.0.1:8080"
+            )));
+        };
+        let addresses = addresses.split(',').map(|one| one.trim().to_owned());
+        all.entry(part.to_owned()).or_default().extend(addresses);
+    }
+    Ok(all)
 }
 
 /// Whether what redirects traffic is there.
@@ -193,6 +218,19 @@ fn parse_cores(text: &str) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn external_parts_are_typed_with_their_addresses() {
+        let typed = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            external(&words)
+        };
+        let found = typed(&["server=127.0.0.1:8080", "broker=a:1, b:2", "broker=c:3"]).unwrap();
+        assert_eq!(found["server"], ["127.0.0.1:8080"]);
+        assert_eq!(found["broker"], ["a:1", "b:2", "c:3"]);
+        let said = typed(&["127.0.0.1:8080"]).unwrap_err().to_string();
+        assert!(said.contains("PART=HOST:PORT"), "{said}");
+    }
 
     #[test]
     fn the_kernels_list_of_cores_is_read() {

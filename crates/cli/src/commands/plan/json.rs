@@ -42,6 +42,12 @@ pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceili
             "starts_not_yet_timed": times.unknown(plan),
         },
         "detectable": detectable,
+        "not_proved": plan.not_proved().iter().map(|(one, arms)| json!({
+            "edge": one.edge,
+            "part": one.part,
+            "why": one.why,
+            "arms": arms,
+        })).collect::<Vec<_>>(),
         "not_run": not_run(plan).iter().map(|(what, why)| json!({"what": what, "why": why})).collect::<Vec<_>>(),
     })
 }

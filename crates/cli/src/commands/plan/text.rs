@@ -36,6 +36,18 @@ pub fn text(
     page.line("");
     page.entry("workload", &workload(plan));
     arms(&mut page, plan);
+    for one in plan.external() {
+        let words = format!(
+            "{}: {}; nothing is started or stopped there",
+            one.name,
+            one.in_words()
+        );
+        page.entry("external", &words);
+    }
+    for (one, arms) in plan.not_proved() {
+        let words = format!("{}, in {}", one.in_words(), list(&arms));
+        page.entry("not proved", &words);
+    }
     page.entry("levels", &levels(plan));
     if let Some(words) = ceiling::words(plan, known) {
         page.entry("levels", &words);

@@ -46,7 +46,12 @@ fn drawn(route: &Route, topology: &Topology) -> String {
         line.push_str(&arrow(link, route.own));
         match route.stops.get(index) {
             Some(stop) => line.push_str(&format!("{stop} ({})", target(stop, topology))),
-            None => line.push_str(&route.to),
+            None => match topology.external(&route.to) {
+                Some(external) => {
+                    line.push_str(&format!("{} (external {})", route.to, external.at))
+                }
+                None => line.push_str(&route.to),
+            },
         }
     }
     line

@@ -107,6 +107,40 @@ fn every_connection_of_an_agent_is_a_handshake_as_the_arm_says() {
     );
 }
 
+#[test]
+fn an_external_server_chooses_version_and_certificates_itself_but_one_version_for_all() {
+    let mut arm = arm();
+    for name in ["broker-1", "broker-2"] {
+        arm.topology.external.push(tests::external(name));
+    }
+    let broken = |own, sent: &[Sent]| -> Vec<String> {
+        let routes = routes(own);
+        let routes: Vec<&Route> = routes.iter().collect();
+        let proofs = of_agents(&arm, &cell(), &routes, sent);
+        assert!(!proofs.is_empty());
+        let broken = proofs.into_iter().filter(|proof| !proof.holds);
+        broken.map(|proof| proof.what).collect()
+    };
+    let older = || {
+        vec![
+            count("1.2", "aa", 1),
+            count("1.2", "bb", 1),
+            count("1.2", "cc", 2),
+        ]
+    };
+    assert!(broken(Security::Tls, &sent(older(), 0)).is_empty());
+    let mixed = vec![count("1.2", "aa", 2), count("1.3", "aa", 2)];
+    assert_eq!(broken(Security::Tls, &sent(mixed, 0)), ["tls-version"]);
+    assert_eq!(
+        broken(Security::Tls, &sent(vec![count("1.3", "aa", 3)], 0)),
+        ["tls-handshakes"]
+    );
+    assert_eq!(
+        broken(Security::Mtls, &sent(older(), 3)),
+        ["tls-client-certificates"]
+    );
+}
+
 fn reading(name: &str, label: Option<&str>, value: f64) -> Reading {
     Reading {
         name: name.to_owned(),

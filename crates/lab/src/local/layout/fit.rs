@@ -16,6 +16,7 @@ pub(super) fn check(plan: &BedPlan) -> Result<(), LabError> {
     for one in &topology.instances {
         names.extend([&one.name, &one.pod, &one.target].map(String::as_str));
     }
+    names.extend(topology.external.iter().map(|one| one.name.as_str()));
     let hosts = topology
         .instances
         .iter()

@@ -24,7 +24,8 @@ pub(super) fn names(
     redirect: Redirect,
 ) -> Result<Names, LabError> {
     let mut names = Names::new();
-    for route in &topology.routes {
+    let is_started = |route: &&Route| topology.external(&route.to).is_none();
+    for route in topology.routes.iter().filter(is_started) {
         let Some(host) = &find(topology, &route.to)?.host else {
             continue;
         };

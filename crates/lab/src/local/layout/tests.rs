@@ -88,6 +88,7 @@ fn placed_with(
             run: "r1",
             needs: &needs,
             memory: Some(Path::new("/memory")),
+            external: &BTreeMap::new(),
         },
     )
 }

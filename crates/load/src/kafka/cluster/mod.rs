@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::Credentials;
+use tare_schema::load::Way;
 
 pub use link::Answered;
 use link::{Link, NO_NODE, SEED, State};
@@ -58,10 +59,26 @@ pub struct ClusterPlan {
     pub request_timeout_ns: u64,
     /// Finds the addresses of brokers.
     pub names: Arc<dyn Resolve>,
+    /// Brokers that are called through something else.
+    pub ways: Arc<[Way]>,
     /// How connections are secured, for messages only.
     pub security: Security,
     /// Who we are, where brokers ask.
     pub login: Option<Credentials>,
+}
+
+impl ClusterPlan {
+    /// Where a broker is called that names this address.
+    fn through(&self, named: SocketAddr) -> SocketAddr {
+        let way = self.ways.iter().find(|way| way.named == named);
+        way.map_or(named, |way| way.through)
+    }
+
+    /// What the broker names that is called here.
+    fn named(&self, through: SocketAddr) -> SocketAddr {
+        let way = self.ways.iter().find(|way| way.through == through);
+        way.map_or(through, |way| way.named)
+    }
 }
 
 /// How connections are secured.

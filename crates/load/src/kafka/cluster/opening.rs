@@ -62,17 +62,18 @@ impl Cluster {
             let all: Vec<SocketAddr> = self.plan.seeds.iter().copied().chain(met).collect();
             let address = *all.get(self.next_seed % all.len().max(1))?;
             self.next_seed = self.next_seed.wrapping_add(1);
+            let named = self.plan.named(address);
             let link = &mut self.links[at as usize];
-            link.host = match address {
-                SocketAddr::V4(address) => address.ip().to_string(),
-                SocketAddr::V6(address) => format!("[{}]", address.ip()),
+            link.host = match named {
+                SocketAddr::V4(named) => named.ip().to_string(),
+                SocketAddr::V6(named) => format!("[{}]", named.ip()),
             };
-            link.port = address.port();
+            link.port = named.port();
             return Some(address);
         }
         let link = &self.links[at as usize];
         match names::resolve(&*self.plan.names, &link.host) {
-            Found::Address(ip) => Some(SocketAddr::new(ip, link.port)),
+            Found::Address(ip) => Some(self.plan.through(SocketAddr::new(ip, link.port))),
             Found::Asked => {
                 self.retry_at(out.now_ns().saturating_add(NAME_EVERY_NS), out);
                 None

@@ -1,10 +1,11 @@
 //! The cluster layer against simulated brokers: finding leaders, following them, and telling what cannot be used.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
 
-use super::{Cluster, ClusterPlan, Event, Security};
+use super::{Cluster, ClusterPlan, Event, Security, Way};
 use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
 };
@@ -37,6 +38,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
         connect_timeout_ns: S,
         request_timeout_ns: S,
         names: Arc::new(NoNames),
+        ways: Arc::new([]),
         security: Security::Plain,
         login: None,
     }
@@ -183,6 +185,36 @@ fn a_seed_that_is_down_is_passed_over() {
     sim.run_until(10 * S);
     let right = sim.engine.book().counts().all.right;
     assert!(right >= 29, "{right}: it opens after a pause of 10 ms");
+}
+
+#[test]
+fn a_broker_is_called_through_what_stands_before_it_and_keeps_its_name() {
+    let mut brokers = Brokers::new(&[1, 2], 1);
+    brokers.leaders = vec![2];
+    // Nobody gets through to it but over the other's port.
+    brokers.down = vec![2];
+    let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let way = Way {
+        named: address(9002),
+        through: address(9001),
+    };
+    let plan = ClusterPlan {
+        ways: Arc::new([way]),
+        ..plan(&[9001])
+    };
+    let mut sim = sim(plan, brokers);
+    sim.run_until(S + 10 * MS);
+    let cluster = &sim.engine.client().cluster;
+    assert!(cluster.is_open());
+    let leader = cluster.topics()[0].partitions[0].leader.unwrap();
+    assert_eq!(
+        cluster.name(leader).to_string(),
+        "broker 2 at 127.0.0.1:9002"
+    );
+    // The seed goes by the name that certificates have, too.
+    assert_eq!(cluster.name(0).to_string(), "the broker at 127.0.0.1:9002");
+    sim.run_until(10 * S);
+    assert_eq!(sim.engine.book().counts().all.right, 29);
 }
 
 #[test]

@@ -1,0 +1,423 @@
+//! What runs already: found by its name, connected to, told to agents, and read as far as it counts. Nothing is started or stopped.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tare_kafka::link::{Address, Cluster, Identity, Settings, Tls, Trust};
+use tare_kafka::sasl::Credentials;
+use tare_schema::external::{External, split};
+use tare_schema::load::{self, LoadPlan, Reach, Transport, Way};
+use tare_schema::named::text_given;
+use tare_schema::plan::{Preparation, TopicOf};
+use tare_schema::protocol;
+use tare_schema::target::CounterSource;
+use tare_schema::text::shown;
+use tare_schema::topology::{Security, Topology};
+
+use super::admin::{self, ANSWER};
+use super::bed::{LocalBed, Placed};
+use crate::LabError;
+use crate::counters::CounterReader;
+use crate::render::{Counter, Listen, edge_id};
+
+/// Limit of a connection.
+const WITHIN: Duration = Duration::from_secs(5);
+/// Largest file of a password.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
+
+/// An address of a part that runs already.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub def: External,
+    pub address: SocketAddr,
+}
+
+/// Names that were looked up: each once, for the whole run.
+#[derive(Debug, Default)]
+pub(super) struct Names(BTreeMap<String, SocketAddr>);
+
+impl Names {
+    /// Everything external in a topology, by its name there.
+    ///
+    /// # Errors
+    /// What has no address, may not be called, or takes no connection.
+    pub fn find(
+        &mut self,
+        topology: &Topology,
+        reach: Reach,
+    ) -> Result<BTreeMap<String, Found>, LabError> {
+        let mut all = BTreeMap::new();
+        for def in &topology.external {
+            let mut def = def.clone();
+            let address = self.resolve(&def.at, reach);
+            let address = address.map_err(|reason| wrong(&def, reason))?;
+            let mut pages = Ok(());
+            for counter in &mut def.counters {
+                pages = pages.and_then(|()| self.pinned(&mut counter.from, reach));
+            }
+            pages.map_err(|reason| wrong(&def, reason))?;
+            all.insert(def.name.clone(), Found { def, address });
+        }
+        Ok(all)
+    }
+
+    /// What was found, for the record.
+    pub fn known(&self) -> impl Iterator<Item = (&String, &SocketAddr)> {
+        self.0.iter()
+    }
+
+    /// The first address of a name that may be called and takes a connection. The error is in words.
+    fn resolve(&mut self, at: &str, reach: Reach) -> Result<SocketAddr, String> {
+        if let Some(known) = self.0.get(at) {
+            return Ok(*known);
+        }
+        let next = "start it, or correct its address";
+        let unknown = |why: String| format!("{} has no address ({why}); {next}", shown(at));
+        let name = split(at).ok_or_else(|| unknown(String::from("write HOST:PORT")))?;
+        let addresses = name.to_socket_addrs();
+        let addresses = addresses.map_err(|error| unknown(error.to_string()))?;
+        let mut last = unknown(String::from("nothing was found"));
+        for address in addresses {
+            if let Err(refused) = reach.check(address.ip()) {
+                last = refused.to_string();
+                continue;
+            }
+            match connect(address) {
+                Ok(()) => {
+                    self.0.insert(at.to_owned(), address);
+                    return Ok(address);
+                }
+                Err(error) => last = format!("no connection to {address}: {error}; {next}"),
+            }
+        }
+        Err(last)
+    }
+
+    /// Has a page read where its name was found.
+    fn pinned(&mut self, from: &mut CounterSource, reach: Reach) -> Result<(), String> {
+        let url = match from {
+            CounterSource::Prometheus(page) => &mut page.url,
+            CounterSource::Json(page) => &mut page.url,
+            CounterSource::Text(page) => &mut page.url,
+            CounterSource::Log(_) | CounterSource::Command(_) => {
+                return Err(String::from(
+                    "what is external is read from pages only: leave logs and commands out",
+                ));
+            }
+        };
+        let rest = url.strip_prefix("http://");
+        let rest = rest.ok_or_else(|| format!("{} is no http:// address", shown(url)))?;
+        let (authority, path) = match rest.find('/') {
+            Some(at) => rest.split_at(at),
+            None => (rest, "/"),
+        };
+        let address = self.resolve(authority, reach)?;
+        *url = format!("http://{address}{path}");
+        Ok(())
+    }
+}
+
+fn connect(address: SocketAddr) -> io::Result<()> {
+    TcpStream::connect_timeout(&address, WITHIN).map(drop)
+}
+
+fn wrong(def: &External, reason: String) -> LabError {
+    LabError::External {
+        instance: def.name.clone(),
+        at: def.at.clone(),
+        reason,
+    }
+}
+
+impl Found {
+    /// Where callers and proxies before it call.
+    pub fn listen(&self) -> Listen {
+        Listen {
+            address: self.address.ip(),
+            port: self.address.port(),
+            security: Security::Plaintext,
+            peer: None,
+            peers: Vec::new(),
+            captured: None,
+            capture_port: None,
+        }
+    }
+
+    /// That it takes a connection, still.
+    fn answers(&self) -> Result<(), LabError> {
+        let gone = |error: io::Error| {
+            let at = self.address;
+            wrong(
+                &self.def,
+                format!("it takes no connection any more ({at}: {error}); see why it ended"),
+            )
+        };
+        connect(self.address).map_err(gone)
+    }
+
+    /// Whoever reads what it counts; `None`: it counts nothing. Further ways of counting join here.
+    pub(super) fn reader(
+        &self,
+        topology: &Topology,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<CounterReader> {
+        let counters = self.def.counters.iter();
+        let counters = counters.filter(|counter| wanted(&counter.name));
+        let counters: Vec<Counter> = counters
+            .map(|counter| Counter {
+                name: counter.name.clone(),
+                edge: None,
+                source: counter.from.clone(),
+                scale: counter.scale,
+                kind: counter.kind,
+            })
+            .collect();
+        let routes = topology.routes.iter();
+        let edges = routes.filter(|route| route.to == self.def.name);
+        let edges = edges.map(|route| {
+            let id = edge_id(&format!("{}->{}", route.from, route.to));
+            (id, route.edge.clone())
+        });
+        let edges = edges.collect();
+        (!counters.is_empty()).then(|| CounterReader::of_pages(&self.def.name, edges, counters))
+    }
+}
+
+/// Brokers of a part: whom to ask first, and how.
+pub(super) fn brokers(
+    found: &BTreeMap<String, Found>,
+    part: &str,
+    reach: Reach,
+) -> Result<Option<(Vec<Address>, Settings)>, LabError> {
+    let of_part = || found.values().filter(|found| found.def.part == part);
+    let Some(first) = of_part().next() else {
+        return Ok(None);
+    };
+    let at = of_part().filter_map(|found| {
+        let (host, port) = split(&found.def.at)?;
+        let host = host.to_owned();
+        Some(Address { host, port })
+    });
+    Ok(Some((at.collect(), settings(&first.def, reach)?)))
+}
+
+fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
+    let sasl = def.login.as_ref().map(|login| -> Result<_, String> {
+        let text = text_given(&login.password_file, PASSWORD_BYTES_MAX)?;
+        Ok(Credentials {
+            mechanism: login.mechanism.parse()?,
+            user: login.user.clone(),
+            password: text.lines().next().unwrap_or_default().to_owned(),
+        })
+    });
+    Ok(Settings {
+        client_id: String::from("tare-lab"),
+        tls: def.tls.as_ref().map(tls),
+        sasl: sasl.transpose().map_err(|reason| wrong(def, reason))?,
+        reach,
+        answer_within: ANSWER,
+        ..Settings::default()
+    })
+}
+
+fn tls(spec: &load::TlsSpec) -> Tls {
+    Tls {
+        trust: match &spec.trust {
+            load::Trust::System => Trust::System,
+            load::Trust::File { path } => Trust::File(PathBuf::from(path)),
+            load::Trust::Anybody => Trust::Anybody,
+        },
+        identity: spec.identity.as_ref().map(|identity| Identity {
+            certificate: Path::new(&identity.certificate).to_owned(),
+            key: Path::new(&identity.key).to_owned(),
+        }),
+        server_name: spec.server_name.clone(),
+    }
+}
+
+/// Asks clusters among what was found: that they let us in, and that no broker is called past the proxies before it.
+pub(super) fn ask_brokers(
+    topology: &Topology,
+    found: &BTreeMap<String, Found>,
+    reach: Reach,
+) -> Result<(), LabError> {
+    let mut asked: Vec<&str> = Vec::new();
+    for one in found.values() {
+        let part = one.def.part.as_str();
+        if asked.contains(&part) || !protocol::is_of_brokers(&one.def.protocol) {
+            continue;
+        }
+        asked.push(part);
+        let Some((at, settings)) = brokers(found, part, reach)? else {
+            continue;
+        };
+        let cluster = Cluster::connect(at, settings);
+        let cluster = cluster.map_err(|error| wrong(&one.def, error.to_string()))?;
+        let behind = topology.routes.iter().any(|route| {
+            let to = found.get(&route.to);
+            !route.stops.is_empty() && to.is_some_and(|to| to.def.part == part)
+        });
+        let is_named = |at: &Address| {
+            let all = (at.host.as_str(), at.port).to_socket_addrs();
+            let mut all = all.into_iter().flatten();
+            all.any(|at| found.values().any(|one| one.address == at))
+        };
+        let mut members = cluster.brokers().values();
+        if let Some(other) = members.find(|at| behind && !is_named(at)) {
+            return Err(wrong(
+                &one.def,
+                format!(
+                    "its cluster has a broker that is advertised as {other}, where clients would call it past the proxies: name every \
+                     broker as it is advertised (bootstrap)"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What an agent is told that calls something external: how, as whom, and where behind its proxies. `false`: it calls nothing such.
+pub(super) fn tell(placed: &Placed, instance: &str, plan: &mut LoadPlan) -> bool {
+    let routes = placed.plan.topology.routes.iter();
+    let called: Vec<_> = routes
+        .filter(|route| route.from == instance)
+        .filter_map(|route| Some((route, placed.external.get(&route.to)?)))
+        .collect();
+    let Some((first, found)) = called.first() else {
+        return false;
+    };
+    plan.reach = placed.reach;
+    if let Some(tls) = &found.def.tls {
+        plan.load.transport = Transport::Tls(tls.clone());
+    }
+    if let Some(login) = &found.def.login {
+        plan.load.client.log_in(login);
+    }
+    // Endpoints have an address for each route of an edge, in their order.
+    if let Ok(endpoint) = placed.endpoint(&first.edge, instance) {
+        let ways = called.iter().zip(&endpoint.addresses);
+        let ways = ways.map(|((_, found), through)| Way {
+            named: found.address,
+            through: *through,
+        });
+        plan.ways = ways.filter(|way| way.named != way.through).collect();
+    }
+    true
+}
+
+impl LocalBed {
+    /// That everything external still takes connections.
+    pub(super) fn external_answers(&self) -> Result<(), LabError> {
+        self.placed.external.values().try_for_each(Found::answers)
+    }
+
+    /// Takes a step on brokers that are external; `false`: they are Tare's own.
+    pub(super) fn make_outside(&mut self, step: &Preparation) -> Result<bool, LabError> {
+        let Some(made) = admin::make(&self.placed, step)? else {
+            return Ok(false);
+        };
+        self.made.push(made);
+        Ok(true)
+    }
+
+    /// Takes back what a step has made on brokers that are external, if it has.
+    pub(super) fn unmake_outside(&mut self, topic: &str) -> Result<(), LabError> {
+        let Some(at) = self.made.iter().position(|made| made.topic == topic) else {
+            return Ok(());
+        };
+        admin::delete(&self.placed, &self.made.swap_remove(at))
+    }
+
+    /// Takes back all that is left there.
+    pub(super) fn unmake_all_outside(&mut self) -> Result<(), LabError> {
+        let left = std::mem::take(&mut self.made);
+        let delete = |made: &TopicOf| admin::delete(&self.placed, made).err();
+        // All are tried, whatever becomes of one.
+        let failed: Vec<LabError> = left.iter().filter_map(delete).collect();
+        failed.into_iter().next().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says where by panicking")]
+
+    use std::net::TcpListener;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn topology(at: &str, url: &str) -> Topology {
+        let counters =
+            json!([{"name": "requests", "from": {"prometheus": {"url": url, "metric": "m"}}}]);
+        serde_json::from_value(json!({"pods": [], "instances": [], "routes": [], "external": [
+            {"name": "server", "part": "server", "protocol": "http1", "at": at, "host": at, "counters": counters},
+        ]}))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_name_is_looked_up_once_and_its_pages_are_read_where_it_was_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let at = format!("localhost:{}", address.port());
+        let mut names = Names::default();
+        let topology = topology(&at, &format!("http://{at}/metrics?a=b"));
+        let found = names.find(&topology, Reach::Private).unwrap();
+        let server = &found["server"];
+        assert_eq!(server.address, address);
+        let CounterSource::Prometheus(page) = &server.def.counters[0].from else {
+            panic!("{:?}", server.def.counters);
+        };
+        assert_eq!(page.url, format!("http://{address}/metrics?a=b"));
+        assert!(server.answers().is_ok());
+        drop(listener);
+        // What was found stays found; whether it answers is another question.
+        assert_eq!(
+            names.find(&topology, Reach::Private).unwrap()["server"].address,
+            address
+        );
+        let said = server.answers().unwrap_err().to_string();
+        assert!(said.contains("takes no connection any more"), "{said}");
+    }
+
+    #[test]
+    fn what_is_down_unknown_or_out_of_reach_is_told_with_the_next_step() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let down = listener.local_addr().unwrap().to_string();
+        drop(listener);
+        for (at, words) in [
+            (down.as_str(), "start it, or correct its address"),
+            ("localhost", "write HOST:PORT"),
+            ("203.0.113.7:80", "--allow-public-target"),
+            ("169.254.169.254:80", "link-local"),
+        ] {
+            let topology = topology(at, "http://127.0.0.1:1/");
+            let said = Names::default().find(&topology, Reach::Private);
+            let said = said.unwrap_err().to_string();
+            assert!(
+                said.starts_with(&format!("server (external, {at}): ")),
+                "{said}"
+            );
+            assert!(said.contains(words), "{at}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_page_may_be_nowhere_that_its_part_may_not_be() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap().to_string();
+        for url in [
+            "http://169.254.169.254:80/",
+            "http://unix:/run/x:/y",
+            "https://127.0.0.1:1/",
+        ] {
+            let said = Names::default().find(&topology(&at, url), Reach::Private);
+            assert!(said.is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What external parts consumed between two moments, as far as they count it themselves; the rest is not known.
+
+use tare_schema::external::{CPU_SECONDS, MEMORY_BYTES};
+use tare_schema::record::{MachineUsage, PartUsage};
+
+use super::LocalObservation;
+use crate::LabError;
+use crate::counters::CounterReader;
+use crate::environment::{InstanceCounters, Observation};
+
+/// One external part to be watched.
+pub(crate) struct WatchedExternal {
+    /// Its name.
+    pub instance: String,
+    /// Where it is, in words.
+    pub software: String,
+    /// Who reads what it says of its CPU and memory, if it does.
+    pub reader: Option<CounterReader>,
+}
+
+/// An observation of processes of this host, and of what is external.
+pub(crate) struct WithExternal {
+    own: LocalObservation,
+    external: Vec<(WatchedExternal, Option<InstanceCounters>)>,
+}
+
+impl WithExternal {
+    pub(crate) fn start(own: LocalObservation, external: Vec<WatchedExternal>) -> WithExternal {
+        let external = external.into_iter().map(|mut watched| {
+            let first = watched.read();
+            (watched, first)
+        });
+        WithExternal {
+            external: external.collect(),
+            own,
+        }
+    }
+}
+
+impl Observation for WithExternal {
+    fn tick(&mut self) {
+        self.own.tick();
+    }
+
+    fn finish(self: Box<Self>) -> Result<(Vec<PartUsage>, MachineUsage), LabError> {
+        let WithExternal { own, external } = *self;
+        let (mut parts, mut machine) = Box::new(own).finish()?;
+        for (mut watched, first) in external {
+            let last = watched.read();
+            parts.push(watched.usage(first.as_ref(), last.as_ref()));
+            // It may run here or elsewhere: what of this machine was its work is not known.
+            machine.foreign_cpu_ns = None;
+        }
+        Ok((parts, machine))
+    }
+}
+
+impl WatchedExternal {
+    /// What cannot be read is not known.
+    fn read(&mut self) -> Option<InstanceCounters> {
+        self.reader.as_mut()?.read().ok()
+    }
+
+    fn usage(
+        &self,
+        first: Option<&InstanceCounters>,
+        last: Option<&InstanceCounters>,
+    ) -> PartUsage {
+        let of = |counters: Option<&InstanceCounters>, name: &str| -> Option<f64> {
+            let readings = &counters?.readings;
+            let found = readings.iter().filter(|reading| reading.name == name);
+            let mut found = found.map(|reading| reading.value).peekable();
+            found.peek()?;
+            Some(found.sum())
+        };
+        let cpu_s = of(last, CPU_SECONDS).zip(of(first, CPU_SECONDS));
+        // One that was started again counts from nothing.
+        let cpu_s = cpu_s.map(|(last, first)| last - first);
+        let cpu_s = cpu_s.filter(|grown| *grown >= 0.0);
+        let memory = of(first, MEMORY_BYTES).zip(of(last, MEMORY_BYTES));
+        PartUsage {
+            instance: self.instance.clone(),
+            role: String::from("app"),
+            software: self.software.clone(),
+            cpu_ns: cpu_s.map(|seconds| (seconds * 1e9) as u64),
+            rss_mean_bytes: memory.map(|(first, last)| ((first + last) / 2.0) as u64),
+            rss_peak_bytes: memory.map(|(first, last)| first.max(last) as u64),
+            ..PartUsage::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tare_schema::target::CounterKind;
+
+    use super::*;
+    use crate::environment::Reading;
+
+    fn counters(cpu_s: f64, memory_bytes: f64) -> InstanceCounters {
+        let reading = |name: &str, value| Reading {
+            name: name.to_owned(),
+            edge: None,
+            label: None,
+            value,
+            kind: CounterKind::Counter,
+        };
+        InstanceCounters {
+            instance: "server".to_owned(),
+            readings: vec![
+                reading(CPU_SECONDS, cpu_s),
+                reading(MEMORY_BYTES, memory_bytes),
+            ],
+        }
+    }
+
+    #[test]
+    fn what_an_external_part_does_not_tell_is_not_known_and_not_nothing() {
+        let watched = WatchedExternal {
+            instance: "server".to_owned(),
+            software: "external".to_owned(),
+            reader: None,
+        };
+        let (first, last) = (counters(10.0, 2000.0), counters(10.5, 1000.0));
+        let told = watched.usage(Some(&first), Some(&last));
+        assert_eq!(told.cpu_ns, Some(500_000_000));
+        assert_eq!(
+            (told.rss_mean_bytes, told.rss_peak_bytes),
+            (Some(1500), Some(2000))
+        );
+        for (first, last) in [(None, Some(&last)), (Some(&first), None), (None, None)] {
+            let told = watched.usage(first, last);
+            assert_eq!((told.cpu_ns, told.rss_peak_bytes), (None, None));
+        }
+        // It was started again in between.
+        let told = watched.usage(Some(&last), Some(&first));
+        assert_eq!(told.cpu_ns, None);
+    }
+}

@@ -1,0 +1,482 @@
+//! Parts that run already: where they are, how they are talked to, what they count, and what is left out because of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+use super::{Choices, Redirection, Scope, workload};
+use crate::catalog::WorkloadFolder;
+use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
+use crate::def::{ExperimentDef, ExternalMapDef};
+use crate::external::{CPU_SECONDS, External, MEMORY_BYTES, USAGE, split};
+use crate::load::{Identity, LoginSpec, Reach, Resumption, TlsSpec, TlsVersion, Trust};
+use crate::named;
+use crate::plan::{Addressing, PartKind};
+use crate::problem::{hint, list};
+use crate::protocol;
+use crate::target::{CounterDef, CounterSource, check_counter};
+use crate::text::shown;
+use crate::topology::Security;
+use crate::yaml::{Mark, Node};
+
+/// Most addresses of a part.
+const ADDRESSES_MAX: usize = 64;
+/// Most counters of a part.
+const COUNTERS_MAX: usize = 64;
+/// Longest address of a page.
+const URL_BYTES_MAX: usize = 1024;
+/// What stands in the address of a page for the host of each address of the part.
+const HOST: &str = "{host}";
+/// Why traffic is not redirected.
+const NO_REDIRECTION: &str =
+    "what is external is reached over the host's own network, where no pod has one of its own";
+
+/// All parts that run already.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Externals(BTreeMap<String, Vec<External>>);
+
+impl Externals {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The addresses of a part; `None`: Tare starts it.
+    pub fn of(&self, part: &str) -> Option<&[External]> {
+        self.0.get(part).map(Vec::as_slice)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &External> {
+        self.0.values().flatten()
+    }
+
+    /// Whether a part, or an address of one, is called so.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name) || self.all().any(|one| one.name == name)
+    }
+
+    /// What edges to a part carry themselves.
+    pub fn own(&self, part: &str) -> Option<Security> {
+        self.of(part)?.first().map(External::own)
+    }
+
+    /// What is not observed of them, for the report.
+    pub fn notes(&self) -> Vec<String> {
+        let usage = [(CPU_SECONDS, "CPU"), (MEMORY_BYTES, "memory")];
+        let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (part, all) in &self.0 {
+            let lacks = |(counter, _): &&(&str, &str)| !all.iter().all(|one| one.counts(counter));
+            let words: Vec<&str> = usage.iter().filter(lacks).map(|(_, what)| *what).collect();
+            if !words.is_empty() {
+                unknown.entry(list(&words)).or_default().push(part);
+            }
+        }
+        let told = unknown.iter().map(|(what, parts)| {
+            let (parts, is) = (list(parts), if parts.len() == 1 { "is" } else { "are" });
+            format!(
+                "{parts} {is} external: {what} there is not known, and in no figure over all parts."
+            )
+        });
+        told.collect()
+    }
+
+    /// Whether what they consume is known.
+    pub fn count_cpu(&self) -> bool {
+        self.all().all(|one| one.counts(CPU_SECONDS))
+    }
+}
+
+/// A part as it is written, and where.
+struct Written<'a> {
+    part: &'a str,
+    def: ExternalMapDef,
+    file: &'a str,
+    node: &'a Node,
+}
+
+impl Written<'_> {
+    fn wrong(&self, scope: &mut Scope<'_>, path: &[&str], said: impl Into<String>) {
+        scope.problems.add(self.file, self.node.place(path), said);
+    }
+
+    /// A file that is named here: below the folder of the file that names it.
+    fn file(&self, scope: &mut Scope<'_>, path: &[&str], name: &str) -> Option<PathBuf> {
+        let folder = Path::new(self.file).parent().unwrap_or(Path::new(""));
+        match named::below(folder, name) {
+            Ok(path) => Some(path),
+            Err(said) => {
+                self.wrong(scope, path, said);
+                None
+            }
+        }
+    }
+}
+
+/// All parts that run already: as the command line says, else the experiment, else the workload.
+pub(super) fn externals(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    def: &ExperimentDef,
+    folder: &WorkloadFolder,
+    choices: &Choices,
+) -> Externals {
+    let mut all: BTreeMap<&str, Written<'_>> = BTreeMap::new();
+    for (name, part) in &folder.def.parts {
+        let parts = folder.root.get("parts");
+        let node = parts.and_then(|parts| parts.get(name)?.get("external"));
+        if let (Some(external), Some(node)) = (&part.external, node) {
+            let def = external.map();
+            let file = folder.file.as_str();
+            let part = name.0.as_str();
+            all.insert(
+                part,
+                Written {
+                    part,
+                    def,
+                    file,
+                    node,
+                },
+            );
+        }
+    }
+    let file = scope.file;
+    for (name, external) in &def.external {
+        let node = root.get("external").and_then(|all| all.get(name));
+        let def = external.map();
+        let part = name.0.as_str();
+        let node = node.unwrap_or(root);
+        all.insert(
+            part,
+            Written {
+                part,
+                def,
+                file,
+                node,
+            },
+        );
+    }
+    for (part, addresses) in &choices.external {
+        let one = all.entry(part).or_insert_with(|| Written {
+            part,
+            def: ExternalMapDef::default(),
+            file,
+            node: root,
+        });
+        (one.def.address, one.def.bootstrap) = (None, Vec::new());
+        one.def.addresses.clone_from(addresses);
+    }
+    let mut found = Externals::default();
+    for written in all.values() {
+        if let Some(addresses) = part(scope, written, folder, choices.reach) {
+            found.0.insert(written.part.to_owned(), addresses);
+        }
+    }
+    found
+}
+
+/// The addresses of one part.
+fn part(
+    scope: &mut Scope<'_>,
+    written: &Written<'_>,
+    folder: &WorkloadFolder,
+    reach: Reach,
+) -> Option<Vec<External>> {
+    let Written { part, def, .. } = written;
+    let Some(found) = folder.def.parts.get(*part) else {
+        let known = folder.def.parts.keys().map(|name| name.0.as_str());
+        let said = format!("unknown part \"{part}\"{}", hint(part, known));
+        written.wrong(scope, &[], said);
+        return None;
+    };
+    if found.kind == PartKind::Client {
+        let said = "agents play a client: only what is called can be external";
+        written.wrong(scope, &[], said);
+        return None;
+    }
+    let edges = workload::edges(&folder.def);
+    let to = edges.iter().filter(|edge| edge.to == *part);
+    let protocols: BTreeSet<&str> = to.map(|edge| edge.protocol.as_str()).collect();
+    let protocols: Vec<&str> = protocols.into_iter().collect();
+    let [protocol] = protocols.as_slice() else {
+        let said = format!(
+            "edges to \"{part}\" speak {}, but an external part listens at one port for all: leave it to a target",
+            list(&protocols)
+        );
+        written.wrong(scope, &[], said);
+        return None;
+    };
+    let tls = def.tls.as_ref().and_then(|def| tls(scope, written, def));
+    let login = def.sasl.as_ref();
+    let login = login.and_then(|def| login_of(scope, written, def, protocol));
+    if def.host.as_deref().is_some_and(|host| !is_host(host)) {
+        let said =
+            "a host is a name or an address, with a port or without: such as db.example:8080";
+        written.wrong(scope, &["host"], said);
+    }
+    if def.counters.len() > COUNTERS_MAX {
+        let said = format!("{} counters: at most {COUNTERS_MAX}", def.counters.len());
+        written.wrong(scope, &["counters"], said);
+    }
+    let all = addresses(scope, written, reach)?;
+    let mut made = Vec::new();
+    for (number, at) in (1..).zip(&all) {
+        made.push(External {
+            name: match all.len() {
+                1 => (*part).to_owned(),
+                _ => format!("{part}-{number}"),
+            },
+            part: (*part).to_owned(),
+            protocol: (*protocol).to_owned(),
+            host: def.host.clone().unwrap_or_else(|| at.clone()),
+            tls: tls.clone(),
+            login: login.clone(),
+            counters: counters(scope, written, at, all.len(), reach),
+            at: at.clone(),
+        });
+    }
+    Some(made)
+}
+
+/// Where it is.
+fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Option<Vec<String>> {
+    let def = &written.def;
+    let one: Vec<String> = def.address.iter().cloned().collect();
+    let lists = [
+        ("address", &one),
+        ("addresses", &def.addresses),
+        ("bootstrap", &def.bootstrap),
+    ];
+    let given: Vec<_> = lists.iter().filter(|(_, all)| !all.is_empty()).collect();
+    let [(key, all)] = given.as_slice() else {
+        let said = "where is it? write one of address, addresses and bootstrap";
+        written.wrong(scope, &[], said);
+        return None;
+    };
+    if all.len() > ADDRESSES_MAX {
+        let said = format!("{} addresses: at most {ADDRESSES_MAX}", all.len());
+        written.wrong(scope, &[*key], said);
+    }
+    for (index, at) in all.iter().enumerate() {
+        let place = index.to_string();
+        let place = [*key, &place];
+        match split(at) {
+            None => {
+                let said = format!(
+                    "\"{}\" is no address: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
+                    shown(at)
+                );
+                written.wrong(scope, &place, said);
+            }
+            Some((host, _)) => {
+                if let Err(said) = within(host, reach) {
+                    written.wrong(scope, &place, said);
+                }
+            }
+        }
+        if all[..index].contains(at) {
+            written.wrong(scope, &place, format!("{at} stands here twice"));
+        }
+    }
+    Some((*all).clone())
+}
+
+/// Whether an address that is written as one may be called; names are looked up when a run begins.
+fn within(host: &str, reach: Reach) -> Result<(), String> {
+    match host.parse::<IpAddr>() {
+        Ok(address) => reach.check(address).map_err(|refused| refused.to_string()),
+        Err(_) => Ok(()),
+    }
+}
+
+fn is_host(host: &str) -> bool {
+    split(host).is_some() || split(&format!("{host}:1")).is_some()
+}
+
+fn tls(scope: &mut Scope<'_>, written: &Written<'_>, def: &ClusterTlsDef) -> Option<TlsSpec> {
+    let ClusterTlsDef { ca, cert, key, .. } = def;
+    let mut file = |key: &str, name: &Option<String>| {
+        let path = written.file(scope, &["tls", key], name.as_ref()?)?;
+        Some(path.display().to_string())
+    };
+    let (authority, certificate, own_key) = (file("ca", ca), file("cert", cert), file("key", key));
+    if cert.is_some() != key.is_some() {
+        let said =
+            "a certificate needs its key, and a key its certificate: write both, cert and key";
+        written.wrong(scope, &["tls"], said);
+        return None;
+    }
+    if def.insecure && ca.is_some() {
+        let said =
+            "with insecure nobody is checked, so ca decides nothing: leave one of the two out";
+        written.wrong(scope, &["tls", "insecure"], said);
+    }
+    let identity = certificate.zip(own_key);
+    Some(TlsSpec {
+        trust: match (authority, def.insecure) {
+            (_, true) => Trust::Anybody,
+            (Some(path), false) => Trust::File { path },
+            (None, false) => Trust::System,
+        },
+        identity: identity.map(|(certificate, key)| Identity { certificate, key }),
+        server_name: def.server_name.clone(),
+        alpn: None,
+        // What it speaks is not ours to choose; what it chose is in the record.
+        oldest: TlsVersion::V1_2,
+        newest: TlsVersion::V1_3,
+        resumption: Resumption::Off,
+    })
+}
+
+fn login_of(
+    scope: &mut Scope<'_>,
+    written: &Written<'_>,
+    def: &ClusterSaslDef,
+    protocol: &str,
+) -> Option<LoginSpec> {
+    const MECHANISMS: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
+    if !protocol::is_of_brokers(protocol) {
+        let said = format!("nobody logs in over {protocol}: leave sasl out");
+        written.wrong(scope, &["sasl"], said);
+        return None;
+    }
+    let wanted = def.mechanism.to_ascii_uppercase();
+    let Some(mechanism) = MECHANISMS.into_iter().find(|known| *known == wanted) else {
+        let said = format!(
+            "no mechanism \"{}\"{}",
+            shown(&def.mechanism),
+            hint(&wanted, MECHANISMS)
+        );
+        written.wrong(scope, &["sasl", "mechanism"], said);
+        return None;
+    };
+    if def.password_env.is_some() {
+        let said = "an experiment names no variable of your environment: write password_file";
+        written.wrong(scope, &["sasl", "password_env"], said);
+        return None;
+    }
+    let Some(name) = &def.password_file else {
+        let said = "no password: write password_file, a file beside the experiment";
+        written.wrong(scope, &["sasl"], said);
+        return None;
+    };
+    let password_file = written.file(scope, &["sasl", "password_file"], name)?;
+    Some(LoginSpec {
+        mechanism: mechanism.to_owned(),
+        user: def.user.clone(),
+        password_file,
+    })
+}
+
+/// What one address counts.
+fn counters(
+    scope: &mut Scope<'_>,
+    written: &Written<'_>,
+    at: &str,
+    addresses: usize,
+    reach: Reach,
+) -> Vec<CounterDef> {
+    let mut all = Vec::new();
+    for (index, counter) in written.def.counters.iter().take(COUNTERS_MAX).enumerate() {
+        let place = index.to_string();
+        let checked = check_counter(counter, USAGE).map_err(|(_, said)| said);
+        let source = checked.and_then(|()| source(&counter.from, at, addresses, reach));
+        match source {
+            Ok(from) => all.push(CounterDef {
+                from,
+                ..counter.clone()
+            }),
+            Err(said) => written.wrong(scope, &["counters", &place], said),
+        }
+    }
+    all
+}
+
+/// Where a counter of one address is read: a page, and nothing else.
+fn source(
+    from: &CounterSource,
+    at: &str,
+    addresses: usize,
+    reach: Reach,
+) -> Result<CounterSource, String> {
+    let mut from = from.clone();
+    let (url, patterns) = match &mut from {
+        CounterSource::Prometheus(page) => (&mut page.url, Vec::new()),
+        CounterSource::Text(page) => (&mut page.url, vec![page.pattern.clone()]),
+        CounterSource::Json(page) => {
+            if page.post.is_some() {
+                return Err("a page of an external part is only read: leave post out".to_owned());
+            }
+            let mut texts = vec![Some(&page.pointer), page.keys.as_ref(), page.then.as_ref()];
+            texts.push(page.times.as_ref());
+            if texts.into_iter().flatten().any(|text| text.contains("{{")) {
+                return Err("there are no templates here: leave {{ … }} out".to_owned());
+            }
+            (&mut page.url, page.keys.iter().cloned().collect())
+        }
+        CounterSource::Log(_) | CounterSource::Command(_) => {
+            return Err(
+                "an experiment reads no logs and runs no commands: read a page by prometheus, json or text"
+                    .to_owned(),
+            );
+        }
+    };
+    for pattern in patterns {
+        if let Err(error) = Regex::new(&pattern) {
+            // Its last line says what is wrong; the others draw where.
+            let said = error.to_string();
+            let said = said.lines().last().unwrap_or_default();
+            return Err(format!("\"{}\" is no pattern: {said}", shown(&pattern)));
+        }
+    }
+    *url = page(url, at, addresses, reach)?;
+    Ok(from)
+}
+
+/// The address of a page.
+fn page(url: &str, at: &str, addresses: usize, reach: Reach) -> Result<String, String> {
+    if addresses > 1 && !url.contains(HOST) {
+        return Err(format!(
+            "the part has {addresses} addresses: write {HOST} for the host of each"
+        ));
+    }
+    let host = at.rsplit_once(':').map_or(at, |(host, _)| host);
+    let url = url.replace(HOST, host);
+    let authority = url.strip_prefix("http://").map(|rest| {
+        let end = rest.find('/').unwrap_or(rest.len());
+        &rest[..end]
+    });
+    let host = authority.and_then(split).map(|(host, _)| host);
+    let fits = |c: char| !c.is_whitespace() && !crate::text::is_control(c);
+    match host.filter(|_| url.len() <= URL_BYTES_MAX && url.chars().all(fits)) {
+        Some(host) => within(host, reach).map(|()| url.clone()),
+        None => Err(format!(
+            "\"{}\" is no page that can be read: write http://HOST:PORT/PATH",
+            shown(&url)
+        )),
+    }
+}
+
+/// With external parts everything is on the host's own network: pods in namespaces would have no way there.
+pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, asked: Addressing) -> Addressing {
+    if asked == Addressing::Namespaces {
+        let mark = match root.get("addressing") {
+            Some(_) => root.key_place(&["addressing"]),
+            None => root.key_place(&["external"]),
+        };
+        let said = "pods in namespaces have no way to what is external, on the host's own network: write `addressing: loopback` (or --addressing loopback)";
+        scope.problem(mark, said);
+    }
+    Addressing::Loopback
+}
+
+/// What redirects traffic, where nothing can.
+pub(super) fn no_redirection() -> Redirection {
+    Redirection::Impossible(NO_REDIRECTION.to_owned())
+}
+
+/// Complains of a thing that only what Tare starts can have.
+pub(super) fn refuse(scope: &mut Scope<'_>, mark: Mark, name: &str, advice: &str) {
+    let said = format!("\"{name}\" is external: {advice}");
+    scope.problem(mark, said);
+}

@@ -1,0 +1,533 @@
+//! Parts that run already: where routes lead, what an arm cannot have, and what is said of a wrong file.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use tare_schema::catalog::Catalog;
+use tare_schema::find::Library;
+use tare_schema::load::{Reach, Transport, Trust};
+use tare_schema::metric::Metric;
+use tare_schema::plan::{Addressing, Form, Plan};
+use tare_schema::resolve::{Choices, resolve};
+use tare_schema::topology::{Interception, Security};
+
+use crate::bench::{plan, plan_with, repository, source};
+
+const GOOD: &str = "\
+question: What does it cost before my own service?
+workload: echo
+arms:
+  - name: direct
+  - name: near
+    sidecars: {on: [client], proxy: envoy}
+load: {rate: 400, duration: 3s}
+external: {server: 127.0.0.1:8080}
+";
+
+fn changed(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    GOOD.replacen(from, to, 1)
+}
+
+fn resolved(text: &str) -> Plan {
+    plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+#[track_caller]
+fn refused(from: &str, to: &str, expected: &[&str]) {
+    let problems = plan(&changed(from, to), Form::Full).unwrap_err();
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said, expected);
+}
+
+/// The same for what is written of the part.
+#[track_caller]
+fn refused_part(written: &str, expected: &str) {
+    refused(
+        "{server: 127.0.0.1:8080}",
+        &format!("\n  server: {written}"),
+        &[expected],
+    );
+}
+
+fn needs(plan: &Plan) -> Vec<Option<&str>> {
+    plan.arms.iter().map(|arm| arm.needs.as_deref()).collect()
+}
+
+#[test]
+fn routes_lead_to_what_runs_already_and_nothing_is_started_for_it() {
+    let plan = resolved(GOOD);
+    assert_eq!(plan.addressing, Addressing::Loopback);
+    for (arm, started) in plan
+        .arms
+        .iter()
+        .zip([&["client"][..], &["client-sidecar", "client"]])
+    {
+        let topology = &arm.topology;
+        let names: Vec<&str> = topology
+            .instances
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
+        assert_eq!(names, started);
+        let pods: Vec<&str> = topology.pods.iter().map(|pod| pod.name.as_str()).collect();
+        assert_eq!(pods, ["client"]);
+        assert_eq!(topology.routes[0].to, "server");
+        let server = topology.external("server").unwrap();
+        assert_eq!(
+            (server.at.as_str(), server.host.as_str()),
+            ("127.0.0.1:8080", "127.0.0.1:8080")
+        );
+        assert_eq!(
+            (server.protocol.as_str(), server.own()),
+            ("http1", Security::Plaintext)
+        );
+        let not_proved = topology.not_proved();
+        assert_eq!(not_proved.len(), 1);
+        assert_eq!(
+            not_proved[0].in_words(),
+            "client->server at server: external: Tare did not start what answers at 127.0.0.1:8080, and no counter there says what arrived"
+        );
+    }
+    assert_eq!(plan.workload.parts[1].target, "external");
+    assert_eq!(needs(&plan), [None, None]);
+    assert_eq!(plan.not_proved()[0].1, ["direct", "near"]);
+    // What nobody counts has no verdict, and that is said.
+    assert_eq!(plan.primary, [Metric::Median, Metric::P99]);
+    assert_eq!(
+        plan.notes,
+        ["server is external: CPU and memory there is not known, and in no figure over all parts."]
+    );
+}
+
+#[test]
+fn without_external_parts_a_plan_says_nothing_of_them() {
+    let plan = resolved(&changed("external: {server: 127.0.0.1:8080}\n", ""));
+    let written = serde_json::to_string(&plan).unwrap();
+    assert!(!written.contains("external"), "{written}");
+}
+
+#[test]
+fn several_addresses_are_instances_and_pages_are_read_at_each_host() {
+    let counters = "counters: [{name: requests, from: {prometheus: {url: \"http://{host}:9100/metrics\", metric: n}}}, {name: cpu-seconds, from: {json: {url: \"http://{host}:9100/j\", pointer: /cpu}}}]";
+    let text = changed(
+        "{server: 127.0.0.1:8080}",
+        &format!(
+            "\n  server: {{addresses: [127.0.0.1:8080, \"[::1]:81\"], host: shop.example, {counters}}}"
+        ),
+    );
+    let plan = resolved(&text);
+    let external = plan.external();
+    let names: Vec<&str> = external.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["server-1", "server-2"]);
+    assert!(external.iter().all(|one| one.host == "shop.example"));
+    let routes: Vec<&str> = plan.arms[0]
+        .topology
+        .routes
+        .iter()
+        .map(|route| route.to.as_str())
+        .collect();
+    assert_eq!(routes, names);
+    let url = |at: usize| {
+        let text = serde_json::to_value(&external[at].counters[0]).unwrap();
+        text["from"]["prometheus"]["url"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(url(0), "http://127.0.0.1:9100/metrics");
+    assert_eq!(url(1), "http://[::1]:9100/metrics");
+    let why = &plan.not_proved()[0].0.why;
+    assert!(
+        why.contains("127.0.0.1:8080 and [::1]:81, and its counters are those"),
+        "{why}"
+    );
+    assert!(plan.primary.contains(&Metric::Cpu), "it says what it uses");
+    assert!(
+        plan.notes[0].contains("memory there is not known"),
+        "{:?}",
+        plan.notes
+    );
+}
+
+fn choices(part: &str, addresses: &[&str]) -> Choices {
+    let addresses = addresses.iter().map(|&one| one.to_owned()).collect();
+    Choices {
+        external: BTreeMap::from([(part.to_owned(), addresses)]),
+        ..Choices::new(Form::Full, vec![0, 1])
+    }
+}
+
+#[test]
+fn the_command_line_says_where_and_the_file_how() {
+    let text = changed(
+        "127.0.0.1:8080",
+        "{address: 127.0.0.1:8080, tls: {insecure: true}}",
+    );
+    let plan = plan_with(&text, &choices("server", &["10.0.0.7:443"])).unwrap();
+    let server = plan.external()[0];
+    assert_eq!(
+        (server.at.as_str(), server.own()),
+        ("10.0.0.7:443", Security::Tls)
+    );
+    assert_eq!(server.tls.as_ref().unwrap().trust, Trust::Anybody);
+    // Neither does the file have to name it.
+    let bare = changed("external: {server: 127.0.0.1:8080}\n", "");
+    let plan = plan_with(&bare, &choices("server", &["127.0.0.1:1", "127.0.0.1:2"])).unwrap();
+    assert_eq!(plan.external().len(), 2);
+    let said = plan_with(&bare, &choices("servr", &["127.0.0.1:1"])).unwrap_err();
+    assert!(
+        said.to_string()
+            .contains("unknown part \"servr\": did you mean \"server\"?"),
+        "{said}"
+    );
+    let said = plan_with(&bare, &choices("server", &["8080"])).unwrap_err();
+    assert!(said.to_string().contains("write HOST:PORT"), "{said}");
+}
+
+#[test]
+fn only_the_command_line_lets_load_out() {
+    let out = choices("server", &["203.0.113.7:80"]);
+    let said = plan_with(GOOD, &out).unwrap_err().to_string();
+    assert!(said.contains("--allow-public-target"), "{said}");
+    let allowed = Choices {
+        reach: Reach::Public,
+        ..out
+    };
+    assert!(plan_with(GOOD, &allowed).is_ok());
+    refused_part(
+        "169.254.169.254:80",
+        "case.yaml:9:11: 169.254.169.254 is a link-local address, where clouds keep their metadata services, and no private one: load on it may harm who runs it; with their consent add --allow-public-target",
+    );
+}
+
+#[test]
+fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
+    let text = changed(
+        "  - name: near\n",
+        "  - name: both\n    sidecars: {on: all, proxy: envoy, link: mtls}\n  \
+         - name: named\n    sidecars: {on: [server], proxy: envoy}\n  \
+         - name: captured\n    sidecars: {on: [client], proxy: envoy, interception: redirect}\n  \
+         - name: own\n    own: tls\n  \
+         - name: maybe\n    sidecars: {on: [client], proxy: envoy, interception: redirect-if-possible}\n  \
+         - name: near\n",
+    );
+    let plan = resolved(&text);
+    let beside = Some("a sidecar beside server (external)");
+    assert_eq!(
+        needs(&plan),
+        [
+            None,
+            beside,
+            beside,
+            Some(
+                "redirected traffic (what is external is reached over the host's own network, where no pod has one of its own)"
+            ),
+            Some("TLS to server (external, speaks plaintext)"),
+            None,
+            None,
+        ]
+    );
+    let maybe = &plan.arms[5].topology.routes[0];
+    assert_eq!(maybe.links[0].interception, Interception::Explicit);
+    assert_eq!(plan.not_proved()[0].1, ["direct", "maybe", "near"]);
+    // What is carried is what the server speaks, whatever an arm wants.
+    assert_eq!(plan.arms[4].topology.routes[0].own, Security::Plaintext);
+}
+
+#[test]
+fn what_needs_pods_of_their_own_is_refused() {
+    refused(
+        "external:",
+        "addressing: namespaces\nexternal:",
+        &[
+            "case.yaml:8:1: pods in namespaces have no way to what is external, on the host's own network: write `addressing: loopback` (or --addressing loopback)",
+        ],
+    );
+    refused(
+        "external:",
+        "sites:\n  pods: {east: [client], west: []}\n  links: [{between: [east, west], round_trip: 9ms}]\nexternal:",
+        &[
+            "case.yaml:8:1: sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_done_to_what_tare_did_not_start() {
+    let external = |what: &str| format!("\"server\" is external: {what}");
+    let faults = "Tare neither ends nor starts nor holds what it did not start";
+    for act in ["kill", "stop", "start", "pause", "resume"] {
+        refused(
+            "external:",
+            &format!("events: [{{at: 1s, {act}: server}}]\nexternal:"),
+            &[&format!("case.yaml:8:10: {}", external(faults))],
+        );
+    }
+    let limits = "its limits are not Tare's to set, leave them out";
+    refused(
+        "external:",
+        "limits: {server: {cpu: 1}}\nexternal:",
+        &[&format!("case.yaml:8:10: {}", external(limits))],
+    );
+    let target = "leave its target out";
+    refused(
+        "workload: echo",
+        "workload: {use: echo, server: nginx}",
+        &[&format!("case.yaml:2:23: {}", external(target))],
+    );
+    refused(
+        "  - name: near\n",
+        "  - name: near\n    parts: {server: nginx}\n",
+        &[&format!("case.yaml:6:13: {}", external(target))],
+    );
+    refused(
+        "  - name: near\n",
+        "  - name: near\n    settings: {server: {workers: 2}}\n",
+        &[&format!(
+            "case.yaml:6:16: {}",
+            external("it has no settings here")
+        )],
+    );
+}
+
+#[test]
+fn it_is_said_where_a_part_is_and_that_once() {
+    let where_is_it = "where is it? write one of address, addresses and bootstrap";
+    refused_part("{host: a}", &format!("case.yaml:9:11: {where_is_it}"));
+    refused_part(
+        "{address: 127.0.0.1:1, addresses: [127.0.0.1:2]}",
+        &format!("case.yaml:9:11: {where_is_it}"),
+    );
+    for wrong in ["http://127.0.0.1:80/", "127.0.0.1", "\":80\"", "\"::1:80\""] {
+        refused_part(
+            wrong,
+            &format!(
+                "case.yaml:9:11: \"{}\" is no address: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
+                wrong.trim_matches('"')
+            ),
+        );
+    }
+    refused_part(
+        "{addresses: [127.0.0.1:1, 127.0.0.1:1]}",
+        "case.yaml:9:37: 127.0.0.1:1 stands here twice",
+    );
+    refused_part(
+        "{address: 127.0.0.1:1, host: \"a b\"}",
+        "case.yaml:9:40: a host is a name or an address, with a port or without: such as db.example:8080",
+    );
+    refused(
+        "{server: 127.0.0.1:8080}",
+        "{client: 127.0.0.1:8080, srver: 127.0.0.1:1}",
+        &[
+            "case.yaml:8:20: agents play a client: only what is called can be external",
+            "case.yaml:8:43: unknown part \"srver\": did you mean \"server\"?",
+        ],
+    );
+    refused_part(
+        "{adress: 127.0.0.1:1}",
+        "case.yaml:9:12: unknown key \"adress\" in external part: did you mean \"address\"?",
+    );
+}
+
+#[test]
+fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
+    let counter = |from: &str| {
+        format!("{{address: 127.0.0.1:1, counters: [{{name: requests, from: {from}}}]}}")
+    };
+    let said = |words: &str| format!("case.yaml:9:45: {words}");
+    let pages =
+        "an experiment reads no logs and runs no commands: read a page by prometheus, json or text";
+    for from in [
+        "{command: {command: [id], pattern: \"(?<value>.)\"}}",
+        "{log: {file: /etc/passwd, pattern: x}}",
+    ] {
+        refused_part(&counter(from), &said(pages));
+    }
+    for url in [
+        "https://127.0.0.1:1/",
+        "http://127.0.0.1/",
+        "http://unix:/run/docker.sock:/x",
+        "file:///etc/passwd",
+        "http://127.0.0.1:1/a b",
+    ] {
+        refused_part(
+            &counter(&format!("{{prometheus: {{url: \"{url}\", metric: m}}}}")),
+            &said(&format!(
+                "\"{url}\" is no page that can be read: write http://HOST:PORT/PATH"
+            )),
+        );
+    }
+    refused_part(
+        &counter("{json: {url: \"http://{host}:1/\", post: q.j2, pointer: /a}}"),
+        &said("a page of an external part is only read: leave post out"),
+    );
+    refused_part(
+        &counter("{json: {url: \"http://{host}:1/\", pointer: \"/{{ edge }}\"}}"),
+        &said("there are no templates here: leave {{ … }} out"),
+    );
+    refused_part(
+        &counter("{text: {url: \"http://{host}:1/\", pattern: \"(?<value>\"}}"),
+        &said("\"(?<value>\" is no pattern: error: unclosed group"),
+    );
+    refused_part(
+        &counter("{prometheus: {url: \"http://169.254.169.254:80/\", metric: m}}"),
+        &said(
+            "169.254.169.254 is a link-local address, where clouds keep their metadata services, and no private one: load on it may harm who runs it; with their consent add --allow-public-target",
+        ),
+    );
+    refused_part(
+        "{address: 127.0.0.1:1, counters: [{name: request, from: {prometheus: {url: \"http://{host}:1/\", metric: m}}}]}",
+        &said(
+            "unknown counter `request`; did you mean `requests`? (names of your own begin with `x-`)",
+        ),
+    );
+    let two = "{addresses: [127.0.0.1:1, 127.0.0.1:2], counters: [{name: requests, from: {prometheus: {url: \"http://127.0.0.1:1/\", metric: m}}}]}";
+    refused_part(
+        two,
+        "case.yaml:9:62: the part has 2 addresses: write {host} for the host of each",
+    );
+}
+
+/// An experiment in a folder of its own, with files beside it and one outside.
+fn beside(external: &str, workload: &str) -> (tempfile::TempDir, Result<Plan, String>) {
+    let place = tempfile::tempdir().unwrap();
+    let own = place.path().join("own");
+    fs::create_dir_all(own.join("keys")).unwrap();
+    for file in [
+        "own/ca.pem",
+        "own/keys/client.pem",
+        "own/keys/client.key",
+        "own/password",
+        "outside",
+    ] {
+        fs::write(place.path().join(file), "x").unwrap();
+    }
+    let text = format!(
+        "question: q\nworkload: {workload}\narms: [{{name: a}}, {{name: b}}]\nexternal: {external}\n"
+    );
+    let file = own.join("case.yaml").display().to_string();
+    let catalog: Catalog = Library::in_directory(&repository()).catalog;
+    let planned = resolve(
+        &source(&file, &text),
+        &catalog,
+        &Choices::new(Form::Full, vec![0, 1]),
+    );
+    (place, planned.map_err(|problems| problems.to_string()))
+}
+
+#[test]
+fn tls_and_passwords_are_files_beside_the_experiment() {
+    let kafka = "{use: kafka}\nload: {use: produce, rate: 9}\nprepare: [topic]";
+    let with = |tls: &str, sasl: &str| {
+        beside(
+            &format!(
+                "{{broker: {{bootstrap: [127.0.0.1:9, 127.0.0.1:10], tls: {tls}, sasl: {sasl}}}}}"
+            ),
+            kafka,
+        )
+    };
+    let tls =
+        "{ca: ca.pem, cert: keys/client.pem, key: keys/client.key, server_name: kafka.example}";
+    let sasl = "{mechanism: scram-sha-256, user: ann, password_file: password}";
+    let (place, planned) = with(tls, sasl);
+    let plan = planned.unwrap();
+    let broker = plan.external()[1];
+    assert_eq!(
+        (broker.name.as_str(), broker.own()),
+        ("broker-2", Security::Mtls)
+    );
+    assert_eq!(
+        broker.in_words(),
+        "127.0.0.1:10, over mTLS, SCRAM-SHA-256 as ann"
+    );
+    let spec = broker.tls.as_ref().unwrap();
+    let ca = fs::canonicalize(place.path().join("own/ca.pem")).unwrap();
+    assert_eq!(
+        spec.trust,
+        Trust::File {
+            path: ca.display().to_string()
+        }
+    );
+    assert_eq!(spec.server_name.as_deref(), Some("kafka.example"));
+    let login = broker.login.as_ref().unwrap();
+    assert_eq!(
+        (login.mechanism.as_str(), login.user.as_str()),
+        ("SCRAM-SHA-256", "ann")
+    );
+    // Agents are told where they start, not in the plan.
+    let load = &plan.cells[0].load[0].load;
+    assert_eq!(load.transport, Transport::Tcp);
+    // Brokers copy from each other as they like: that is no route.
+    let edges: Vec<&str> = plan.arms[0]
+        .topology
+        .routes
+        .iter()
+        .map(|route| route.edge.as_str())
+        .collect();
+    assert_eq!(edges, ["producer->broker", "producer->broker"]);
+
+    let own = "of its own folder only";
+    for (tls, sasl, words) in [
+        ("{ca: ../outside}", sasl, own),
+        ("{ca: /etc/passwd}", sasl, own),
+        (
+            "{ca: ca.pem, cert: ../outside, key: keys/client.key}",
+            sasl,
+            own,
+        ),
+        ("{cert: keys/client.pem}", sasl, "write both, cert and key"),
+        (
+            "{insecure: true, ca: ca.pem}",
+            sasl,
+            "leave one of the two out",
+        ),
+        (
+            tls,
+            "{mechanism: plain, user: a, password_file: ../outside}",
+            own,
+        ),
+        (
+            tls,
+            "{mechanism: plain, user: a, password_file: /etc/shadow}",
+            own,
+        ),
+        (
+            tls,
+            "{mechanism: plain, user: a, password_env: HOME}",
+            "write password_file",
+        ),
+        (tls, "{mechanism: plain, user: a}", "write password_file"),
+        (
+            tls,
+            "{mechanism: plane, user: a, password_file: password}",
+            "did you mean \"PLAIN\"?",
+        ),
+    ] {
+        let (_place, planned) = with(tls, sasl);
+        let said = planned.unwrap_err();
+        assert!(
+            said.contains(words) && said.contains("case.yaml:"),
+            "{tls} {sasl}: {said}"
+        );
+    }
+    let (_place, planned) = beside(
+        &format!("{{server: {{address: 127.0.0.1:1, sasl: {sasl}}}}}"),
+        "echo\nload: {rate: 9}",
+    );
+    let said = planned.unwrap_err();
+    assert!(said.contains("nobody logs in over http1"), "{said}");
+}
+
+#[test]
+fn topics_on_a_cluster_of_others_have_names_of_tares_and_are_not_moved() {
+    let (_place, planned) = beside(
+        "{broker: 127.0.0.1:9}\nprepare: [topic]\nevents: [{at: 1s, reassign: topic}]",
+        "{use: kafka}\nload: {use: produce, rate: 9}",
+    );
+    let said = planned.unwrap_err();
+    assert!(
+        said.contains("the topic of step \"topic\" is on \"broker\", which is external"),
+        "{said}"
+    );
+}
