@@ -144,10 +144,7 @@ fn provide(
     environment.provide(&targets, &mut |words| {
         watcher.hear(&Event::Preparing(words));
     })?;
-    for arm in arms() {
-        environment.find(&arm.topology)?;
-    }
-    Ok(())
+    arms().try_for_each(|arm| Ok(environment.find(&arm.topology)?))
 }
 
 /// A run being measured.

@@ -73,6 +73,19 @@ impl Cluster {
     /// # Errors
     /// What cannot be had, rendered or started; the instance that did not become ready, with the end of its output.
     pub fn start(target: &str, count: u32, settings: &Settings) -> Result<Cluster, LabError> {
+        Self::start_with(target, count, settings, |_| Vec::new())
+    }
+
+    /// The same, with further environment variables for each instance by its number.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_with(
+        target: &str,
+        count: u32,
+        settings: &Settings,
+        env: impl Fn(u32) -> Vec<(String, String)>,
+    ) -> Result<Cluster, LabError> {
         let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
         let target = catalogue.get(target)?;
         let software = Fetcher::from_env()?.provide(target, &mut |_| ())?;
@@ -117,7 +130,8 @@ impl Cluster {
         };
         for (number, mut context) in (1..).zip(contexts) {
             context.peers.clone_from(&peers);
-            let rendered = render::render(target, &context)?;
+            let mut rendered = render::render(target, &context)?;
+            rendered.env.extend(env(number));
             rendered.write()?;
             write_start(&rendered, Begin::Anew)?;
             cluster.members.push(Member {

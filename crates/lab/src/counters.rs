@@ -1,5 +1,7 @@
-//! Reads what an instance has counted, from Prometheus text, JSON, other text, logs or a command.
+//! Reads what an instance has counted, from Prometheus text, JSON, management beans, other text, logs or a command.
 
+mod exporter;
+mod jmx;
 mod json;
 mod log;
 mod prometheus;
@@ -8,13 +10,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regex::Regex;
-use tare_schema::target::{CounterSource, Missing, ReadingCost};
+use tare_schema::target::{CounterSource, JmxSource, Missing, ReadingCost};
 
 use crate::LabError;
 use crate::door::Door;
 use crate::environment::{InstanceCounters, Reading};
 use crate::page::{self, Ask};
-use crate::render::{Counter, Login, Rendered};
+use crate::render::{Beans, Counter, Login, Rendered};
+
+pub(crate) use exporter::Exported;
+pub use jmx::Question;
+pub(crate) use jmx::{Answers, bulk, questions};
 
 /// Limit of one page or command.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -27,6 +33,7 @@ pub struct CounterReader {
     instance: String,
     edges: BTreeMap<String, String>,
     counters: Vec<Counter>,
+    beans: Option<Beans>,
     own_readings: BTreeMap<String, u32>,
     door: Door,
     login: Option<Login>,
@@ -34,7 +41,7 @@ pub struct CounterReader {
 
 /// A value found at a source, before names are put on it.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Found {
+pub(crate) struct Found {
     edge: Option<String>,
     label: Option<String>,
     value: f64,
@@ -48,6 +55,7 @@ impl CounterReader {
             instance: rendered.instance.clone(),
             edges: rendered.edges.iter().cloned().collect(),
             counters: rendered.counters.clone(),
+            beans: rendered.beans.clone(),
             own_readings: BTreeMap::new(),
             door,
             login: Some(rendered.login.clone()),
@@ -64,6 +72,7 @@ impl CounterReader {
             instance: instance.to_owned(),
             edges,
             counters,
+            beans: None,
             own_readings: BTreeMap::new(),
             door: Door::Host,
             login: None,
@@ -75,15 +84,16 @@ impl CounterReader {
     /// # Errors
     /// The counter that could not be read, and why.
     pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
-        let mut pages: BTreeMap<(String, Option<String>), Result<String, String>> = BTreeMap::new();
+        let mut pages: BTreeMap<String, Result<String, String>> = BTreeMap::new();
+        let mut beans: Option<Result<Answers, String>> = None;
         let mut readings = Vec::new();
         for counter in &self.counters {
             let found = match page_of(&counter.source) {
-                Some((url, question, cost)) => {
-                    let page = (url.to_owned(), question.map(str::to_owned));
-                    let text = pages.entry(page).or_insert_with(|| {
+                Some((url, cost)) => {
+                    let text = pages.entry(url.to_owned()).or_insert_with(|| {
                         *self.own_readings.entry(url.to_owned()).or_default() += 1;
                         let login = self.login.as_ref();
+                        let question = None;
                         fetch(&self.door, url, Ask { question, login })
                     });
                     let own = match cost {
@@ -95,7 +105,13 @@ impl CounterReader {
                         .and_then(|text| from_page(&counter.source, text))
                         .map(|found| without_own(found, own))
                 }
-                None => from_elsewhere(&self.door, &counter.source),
+                None => match &counter.source {
+                    CounterSource::Jmx(from) => {
+                        let told = beans.get_or_insert_with(|| self.ask_beans()).as_ref();
+                        told.map_err(Clone::clone).and_then(|told| told.find(from))
+                    }
+                    other => from_elsewhere(&self.door, other),
+                },
             };
             let found = found.map(|found| self.with_zeros(counter, found));
             let found = found.map_err(|reason| LabError::Counter {
@@ -109,6 +125,17 @@ impl CounterReader {
             instance: self.instance.clone(),
             readings: summed(readings),
         })
+    }
+
+    /// Asks for everything that counters read from beans.
+    fn ask_beans(&self) -> Result<Answers, String> {
+        let Some(Beans { url, questions }) = &self.beans else {
+            return Ok(Answers::default());
+        };
+        let (bulk, login) = (bulk(questions), self.login.as_ref());
+        let question = Some(&*bulk);
+        let text = fetch(&self.door, url, Ask { question, login })?;
+        Answers::parse(&text, questions).map_err(|reason| format!("{url}: {reason}"))
     }
 
     /// What a target says to be zero when it is missing: of each edge, where edges are told apart.
@@ -177,13 +204,34 @@ fn summed(readings: Vec<Reading>) -> Vec<Reading> {
     sums
 }
 
-/// Address, question and cost of a page.
-fn page_of(source: &CounterSource) -> Option<(&str, Option<&str>, ReadingCost)> {
+/// The readings of an instance without edges, from what its beans tell.
+pub(crate) fn of_beans(
+    counters: &[Counter],
+    find: impl Fn(&JmxSource) -> Result<Vec<Found>, String>,
+) -> Result<Vec<Reading>, String> {
+    let mut readings = Vec::new();
+    for counter in counters {
+        let CounterSource::Jmx(from) = &counter.source else {
+            continue;
+        };
+        readings.extend(find(from)?.into_iter().map(|found| Reading {
+            name: counter.name.clone(),
+            edge: None,
+            label: found.label,
+            value: found.value * counter.scale,
+            kind: counter.kind,
+        }));
+    }
+    Ok(summed(readings))
+}
+
+/// Address and cost of a page.
+fn page_of(source: &CounterSource) -> Option<(&str, ReadingCost)> {
     match source {
-        CounterSource::Prometheus(from) => Some((&from.url, None, from.reading)),
-        CounterSource::Json(from) => Some((&from.url, from.post.as_deref(), from.reading)),
-        CounterSource::Text(from) => Some((&from.url, None, from.reading)),
-        CounterSource::Log(_) | CounterSource::Command(_) => None,
+        CounterSource::Prometheus(from) => Some((&from.url, from.reading)),
+        CounterSource::Json(from) => Some((&from.url, from.reading)),
+        CounterSource::Text(from) => Some((&from.url, from.reading)),
+        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => None,
     }
 }
 
@@ -206,7 +254,7 @@ fn from_page(source: &CounterSource, text: &str) -> Result<Vec<Found>, String> {
         CounterSource::Prometheus(from) => Ok(prometheus::find(text, from)),
         CounterSource::Json(from) => json::find(text, from),
         CounterSource::Text(from) => by_pattern(text, &from.pattern),
-        CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
+        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => Ok(Vec::new()),
     }
 }
 

@@ -153,6 +153,14 @@ pub enum LabError {
         /// Why not.
         reason: String,
     },
+    /// An instance that Tare did not start, whose metrics cannot be read.
+    #[error("{at}: {reason}")]
+    Metrics {
+        /// Where they were to be read.
+        at: String,
+        /// Why not, with the next step.
+        reason: String,
+    },
     /// A certificate that cannot be made.
     #[error("cannot make the certificate of {subject}: {reason}")]
     Certificate {

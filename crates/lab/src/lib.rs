@@ -17,6 +17,7 @@ pub mod fetch;
 pub mod home;
 pub mod keeper;
 pub mod local;
+pub mod metrics;
 pub mod observe;
 mod page;
 pub mod probe;

@@ -150,7 +150,7 @@ fn exchange(
 }
 
 /// Authority (`address:port`, or `unix:` and the path of a socket) and path.
-fn split(url: &str) -> Result<(&str, &str), String> {
+pub(crate) fn split(url: &str) -> Result<(&str, &str), String> {
     let rest = url
         .strip_prefix("http://")
         .ok_or_else(|| format!("`{url}` is no http:// address"))?;

@@ -12,10 +12,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use minijinja::Value;
-use tare_schema::target::{CounterKind, CounterSource, JsonSource, ReadyDef, StopDef};
+use minijinja::value::Serde;
+use tare_schema::target::{CounterKind, CounterSource, ReadyDef, StopDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
+use crate::counters::{Question, questions};
 use crate::probe::Probe;
 
 pub use context::{
@@ -45,6 +47,8 @@ pub struct Rendered {
     pub stop: StopDef,
     /// What it counts.
     pub counters: Vec<Counter>,
+    /// How the beans of its Java process are asked, for counters that are read from them.
+    pub beans: Option<Beans>,
     /// Edges that pass through it: id → name.
     pub edges: Vec<(String, String)>,
     /// Its folder.
@@ -71,6 +75,15 @@ pub struct Step {
     pub command: Vec<String>,
     /// Limit.
     pub within: Duration,
+}
+
+/// What is asked of the beans of an instance, all at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beans {
+    /// Address of Jolokia.
+    pub url: String,
+    /// The questions, each bean once.
+    pub questions: Vec<Question>,
 }
 
 /// A counter with its addresses filled in.
@@ -124,11 +137,15 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
     check_texts(&context)?;
     let templates = Templates::new(&target.folder, &context)?;
     let key = |key: &str| format!("{}: {key}", target.folder.join("target.yaml").display());
+    let counters = counters(&templates, &key("counters"), target, &context)?;
+    let beans = beans(&templates, &key("jmx"), target, &counters)?;
+    let asked = beans.as_ref().map(|beans| &beans.questions);
+    let extra = Value::from_pairs([("beans", Value::from(Serde(asked)))]);
     let mut files = Vec::new();
     for (name, template) in &def.render {
         files.push(RenderedFile {
             name: templates.text(&key("render"), name)?,
-            text: templates.file(template)?,
+            text: templates.file(template, &extra)?,
         });
     }
     let mut prepare = Vec::new();
@@ -152,7 +169,8 @@ pub fn render(target: &Target, context: &Context) -> Result<Rendered, LabError> 
         probe: probe(&templates, &key("ready"), &def.ready, &context)?,
         ready_within: def.ready.within,
         stop: def.stop.clone(),
-        counters: counters(&templates, &key("counters"), target, &context)?,
+        counters,
+        beans,
         edges: context
             .routes
             .iter()
@@ -296,7 +314,7 @@ fn counters(
             }
             CounterSource::Json(from) if from.pointer.contains("{{ edge }}") => {
                 for route in &context.routes {
-                    let mut from = asked(templates, from)?;
+                    let mut from = from.clone();
                     from.url = text(&from.url)?;
                     let extra = Value::from_pairs([("edge", route.id.clone())]);
                     from.pointer = templates.text_with(key, &from.pointer, &extra)?;
@@ -304,18 +322,19 @@ fn counters(
                 }
             }
             CounterSource::Json(from) => {
-                let mut source = asked(templates, from)?;
-                source.url = text(&source.url)?;
-                source.pointer = text(&source.pointer)?;
-                let Some(keys) = from.keys.as_ref().filter(|keys| keys.contains(PORT)) else {
-                    add(None, CounterSource::Json(source));
-                    continue;
-                };
+                let mut from = from.clone();
+                from.url = text(&from.url)?;
+                from.pointer = text(&from.pointer)?;
+                add(None, CounterSource::Json(from));
+            }
+            CounterSource::Jmx(from) if from.bean.contains(PORT) => {
                 for (port, edge) in listeners(context) {
-                    source.keys = Some(keys.replace(PORT, &port.to_string()));
-                    add(edge, CounterSource::Json(source.clone()));
+                    let mut from = from.clone();
+                    from.bean = from.bean.replace(PORT, &port.to_string());
+                    add(edge, CounterSource::Jmx(from));
                 }
             }
+            CounterSource::Jmx(from) => add(None, CounterSource::Jmx(from.clone())),
             CounterSource::Text(from) => {
                 let mut from = from.clone();
                 from.url = text(&from.url)?;
@@ -336,8 +355,33 @@ fn counters(
     Ok(all)
 }
 
-/// What stands in `keys` for the port of a listener.
-const PORT: &str = "{{ port }}";
+/// The questions that counters need, and where they are asked.
+fn beans(
+    templates: &Templates<'_>,
+    key: &str,
+    target: &Target,
+    counters: &[Counter],
+) -> Result<Option<Beans>, LabError> {
+    let Some(jmx) = &target.def.jmx else {
+        return Ok(None);
+    };
+    let sources = counters.iter().filter_map(|counter| match &counter.source {
+        CounterSource::Jmx(from) => Some(from),
+        _ => None,
+    });
+    let wrong = |reason| LabError::Template {
+        file: key.to_owned(),
+        line: 1,
+        reason,
+    };
+    Ok(Some(Beans {
+        url: templates.text(key, &jmx.jolokia)?,
+        questions: questions(sources).map_err(wrong)?,
+    }))
+}
+
+/// What stands in the name of a bean for the port of a listener.
+pub(crate) const PORT: &str = "{{ port }}";
 
 /// The ports at which edges come in, each with its edge; several edges at one port cannot be told apart.
 fn listeners(context: &Context) -> BTreeMap<u16, Option<&str>> {
@@ -352,15 +396,6 @@ fn listeners(context: &Context) -> BTreeMap<u16, Option<&str>> {
         }
     }
     found
-}
-
-/// A source with its question in place of the file that holds it.
-fn asked(templates: &Templates<'_>, from: &JsonSource) -> Result<JsonSource, LabError> {
-    let mut from = from.clone();
-    if let Some(file) = &from.post {
-        from.post = Some(templates.file(file)?);
-    }
-    Ok(from)
 }
 
 fn in_folder(dir: &Path, file: &str) -> String {

@@ -3,7 +3,7 @@
 //! It is alone in a private folder, so that nothing which lies around where Tare was started becomes part of it, and it leads
 //! a process group, so that nothing it started outlives it. Of Ctrl-C the group hears nothing: Tare decides what ends.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -20,6 +20,8 @@ use crate::sys::{self, ChildSetup, Session};
 
 /// So much of each stream is kept; the rest is read and dropped, so that the program never blocks.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// What fits into any pipe: written at once, whether the program reads or not.
+const INPUT_BYTES_MAX: usize = 32 << 10;
 /// A full pipe (`/proc/sys/fs/pipe-max-size`): what a program had written when it ended, not what somebody goes on writing.
 const PIPE_BYTES_MAX: usize = 1 << 20;
 
@@ -52,14 +54,39 @@ impl Output {
     }
 }
 
+/// What a program is told on its input, and how much of each of its outputs is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Talk<'a> {
+    pub(crate) input: &'a str,
+    pub(crate) output_bytes_max: usize,
+}
+
+impl Talk<'_> {
+    /// It is told nothing.
+    const SILENT: Talk<'static> = Talk {
+        input: "",
+        output_bytes_max: OUTPUT_BYTES_MAX,
+    };
+}
+
 /// Runs a program to its end in an empty private folder, and kills it at the limit. The error is in words.
 pub(crate) fn run(
     words: &[String],
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
+    talk(words, env, Talk::SILENT, within)
+}
+
+/// The same with something to tell it.
+pub(crate) fn talk(
+    words: &[String],
+    env: &[(&str, &str)],
+    talk: Talk<'_>,
+    within: Duration,
+) -> Result<Output, String> {
     let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
-    let output = run_in(folder.path(), words, env, within);
+    let output = talk_in(folder.path(), words, env, talk, within);
     // What cannot be removed now, the next keeper sweeps up.
     let _ = folder.remove();
     output
@@ -72,6 +99,21 @@ pub(crate) fn run_in(
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
+    talk_in(folder, words, env, Talk::SILENT, within)
+}
+
+fn talk_in(
+    folder: &Path,
+    words: &[String],
+    env: &[(&str, &str)],
+    talk: Talk<'_>,
+    within: Duration,
+) -> Result<Output, String> {
+    if talk.input.len() > INPUT_BYTES_MAX {
+        return Err(format!(
+            "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
+        ));
+    }
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command
@@ -79,7 +121,10 @@ pub(crate) fn run_in(
         .current_dir(folder)
         .envs(env.iter().copied())
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(match talk.input {
+            "" => Stdio::null(),
+            _ => Stdio::piped(),
+        })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // It is not under the keeper, but must not outlive us either.
@@ -98,7 +143,11 @@ pub(crate) fn run_in(
     let mut child = command
         .spawn()
         .map_err(|error| format!("cannot run {program}: {error}"))?;
-    let watched = watch(&mut child, within);
+    if let Some(mut input) = child.stdin.take() {
+        // One that does not read it says by its end what it thinks.
+        let _ = input.write_all(talk.input.as_bytes());
+    }
+    let watched = watch(&mut child, talk.output_bytes_max, within);
     // Not reaped yet, it keeps its number: the signal can hit nobody else's group.
     if let Some(group) = raw_pid(child.id()) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -132,13 +181,13 @@ enum Watched {
 }
 
 /// Reads what the program says until it ends, whoever else may still hold its outputs.
-fn watch(child: &mut Child, within: Duration) -> io::Result<Watched> {
+fn watch(child: &mut Child, bytes_max: usize, within: Duration) -> io::Result<Watched> {
     let deadline = Instant::now() + within;
     let pid = raw_pid(child.id()).ok_or(io::ErrorKind::InvalidInput)?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
     let mut outputs = [
-        Stream::new(child.stdout.take().map(OwnedFd::from))?,
-        Stream::new(child.stderr.take().map(OwnedFd::from))?,
+        Stream::new(child.stdout.take().map(OwnedFd::from), bytes_max)?,
+        Stream::new(child.stderr.take().map(OwnedFd::from), bytes_max)?,
     ];
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -170,16 +219,18 @@ struct Stream {
     /// `None` when nothing can come any more.
     pipe: Option<OwnedFd>,
     kept: Vec<u8>,
+    bytes_max: usize,
 }
 
 impl Stream {
-    fn new(pipe: Option<OwnedFd>) -> io::Result<Stream> {
+    fn new(pipe: Option<OwnedFd>, bytes_max: usize) -> io::Result<Stream> {
         if let Some(pipe) = &pipe {
             rustix::io::ioctl_fionbio(pipe, true)?;
         }
         Ok(Stream {
             pipe,
             kept: Vec::new(),
+            bytes_max,
         })
     }
 
@@ -194,7 +245,7 @@ impl Stream {
                 Ok(0) => self.pipe = None,
                 Ok(read) => {
                     taken_bytes += read;
-                    let room = OUTPUT_BYTES_MAX - self.kept.len();
+                    let room = self.bytes_max - self.kept.len();
                     self.kept.extend_from_slice(&chunk[..read.min(room)]);
                 }
                 Err(Errno::INTR) => {}
@@ -232,6 +283,28 @@ mod tests {
     fn a_program_that_writes_without_end_is_read_but_not_kept() {
         let output = sh("head -c 3000000 /dev/zero", LONG).unwrap();
         assert_eq!(output.stdout.len(), OUTPUT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_program_is_told_something_and_as_much_is_kept_as_was_wanted() {
+        let told = |script: &str, input: &str| {
+            let words = ["sh", "-c", script].map(str::to_owned);
+            let with = Talk {
+                input,
+                output_bytes_max: 4,
+            };
+            talk(&words, &[], with, LONG)
+        };
+        assert_eq!(told("cat", "ab\n").unwrap().stdout, "ab\n");
+        assert_eq!(told("cat", "abcdef").unwrap().stdout, "abcd");
+        // One that ends without reading is no error of ours.
+        assert!(
+            told("exit 0", &"x".repeat(INPUT_BYTES_MAX))
+                .unwrap()
+                .success
+        );
+        let long = "x".repeat(INPUT_BYTES_MAX + 1);
+        assert!(told("cat", &long).unwrap_err().contains("ask for less"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document;
+use crate::metrics_source::MetricsSourceDef;
 use crate::problem::Problems;
 
 /// A file of clusters.
@@ -33,6 +34,9 @@ pub struct ClusterDef {
     /// Brokers may have addresses that are neither loopback nor private.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_public_target: bool,
+    /// Where the metrics of its brokers are read, for `tare kafka metrics`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsSourceDef>,
 }
 
 /// TLS to a cluster.
@@ -112,6 +116,12 @@ mod tests {
             }),
             sasl: Some(sasl),
             allow_public_target: true,
+            metrics: Some(MetricsSourceDef {
+                jolokia: vec!["kafka-1:8778".to_owned()],
+                user: Some("ann".to_owned()),
+                password_env: Some("JOLOKIA_PASSWORD".to_owned()),
+                ..MetricsSourceDef::default()
+            }),
         };
         let def = ClustersDef {
             clusters: BTreeMap::from([("prod".to_owned(), one)]),

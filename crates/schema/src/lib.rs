@@ -16,6 +16,7 @@ pub mod find;
 pub mod load;
 pub mod load_report;
 pub mod metric;
+pub mod metrics_source;
 pub mod name;
 pub mod named;
 pub mod plan;

@@ -16,6 +16,7 @@ use crate::units::Period;
 mod asks;
 mod check;
 mod counter;
+mod jmx;
 mod limit;
 mod nearest;
 
@@ -26,6 +27,7 @@ pub use counter::{
     COUNTERS, CommandSource, CounterDef, CounterKind, CounterSource, JsonSource, LogSource,
     Missing, PrometheusSource, ReadingCost, TextSource,
 };
+pub use jmx::{Bean, ExportDef, JmxDef, JmxSource, value_pattern};
 pub use nearest::nearest;
 
 /// A `target.yaml`, as it was written.
@@ -89,6 +91,9 @@ pub struct TargetDef {
     /// What it counts.
     #[serde(default)]
     pub counters: Vec<CounterDef>,
+    /// How counters are read from beans of its Java process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jmx: Option<JmxDef>,
     /// Further instances that each instance asks while it works.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskDef>,

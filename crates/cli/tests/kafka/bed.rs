@@ -19,6 +19,7 @@ use tare_kafka::link::{Address, Cluster as Brokers, Settings};
 use tare_lab::cluster::Cluster;
 
 use crate::rig::{finish, stderr, stdout, tare, wait_for};
+use crate::telling::Telling;
 
 pub const LIMIT: Duration = Duration::from_secs(60);
 
@@ -32,6 +33,8 @@ const PRODUCE_NEWEST: i16 = 12;
 /// The cluster, for one test at a time.
 pub struct Bed {
     pub cluster: Cluster,
+    /// What brokers tell besides what the target has them tell.
+    pub telling: Telling,
     config: tempfile::TempDir,
 }
 
@@ -45,8 +48,11 @@ pub fn bed() -> MutexGuard<'static, Bed> {
             ("jit".to_owned(), json!("C1")),
             ("min_insync_replicas".to_owned(), json!(2)),
         ]);
+        let telling = Telling::new();
+        let env = |number| telling.env(number);
         Mutex::new(Bed {
-            cluster: Cluster::start("kafka", 3, &settings).unwrap(),
+            cluster: Cluster::start_with("kafka", 3, &settings, env).unwrap(),
+            telling,
             config: tempfile::tempdir().unwrap(),
         })
     });

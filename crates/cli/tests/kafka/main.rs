@@ -9,9 +9,11 @@ mod bed;
 mod events;
 mod external;
 mod groups;
+mod metrics;
 mod moves;
 #[path = "../rig/mod.rs"]
 mod rig;
 mod security;
+mod telling;
 mod topics;
 mod verify;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use proptest::prelude::*;
 use tare_schema::target::{
-    CommandSource, CounterKind, JsonSource, LogSource, PrometheusSource, TextSource,
+    CommandSource, CounterKind, JmxSource, JsonSource, LogSource, PrometheusSource, TextSource,
 };
 
 use super::*;
@@ -41,6 +41,7 @@ fn reader(sources: Vec<(&str, CounterSource)>, edges: &[(&str, &str)]) -> Counte
             .map(|(id, name)| ((*id).to_owned(), (*name).to_owned()))
             .collect(),
         counters: counters.collect(),
+        beans: None,
         own_readings: BTreeMap::new(),
         login: Some(Login::random().unwrap()),
     }
@@ -196,10 +197,6 @@ fn a_number_in_json_is_found_by_its_pointer() {
     let source = |pointer: &str, missing| {
         CounterSource::Json(JsonSource {
             url: url.clone(),
-            post: None,
-            keys: None,
-            then: None,
-            times: None,
             pointer: pointer.to_owned(),
             missing,
             reading: ReadingCost::Free,
@@ -221,44 +218,42 @@ fn a_number_in_json_is_found_by_its_pointer() {
 }
 
 #[test]
-fn each_key_that_matches_is_a_number_with_its_label_and_a_mean_times_its_count_is_a_sum() {
-    let page = r#"[{"value": {"m,name=In,topic=a": {"Count": 3, "Mean": 2.5}, "m,name=In,topic=b": {"Count": 1, "Mean": 4},
-        "m,name=Out,topic=a": {"Count": 9}}}, {"value": {}}]"#;
+fn all_beans_are_asked_at_once_with_the_login() {
+    let page = r#"[{"status": 200, "value": {"Count": 3}},
+        {"status": 200, "value": {"m:name=In,topic=a": {"Count": 2}, "m:name=In,topic=b": {"Count": 1}}}]"#;
     let (url, server) = serve(vec![page.to_owned()]);
-    let source = |pointer: &str, then: &str, times: Option<&str>| {
-        CounterSource::Json(JsonSource {
-            url: url.clone(),
-            post: Some("[1, 2]".to_owned()),
-            pointer: pointer.to_owned(),
-            keys: Some("name=In,topic=(?<label>.+)$".to_owned()),
-            then: Some(then.to_owned()),
-            times: times.map(str::to_owned),
-            missing: Missing::Unknown,
-            reading: ReadingCost::Free,
+    let source = |bean: &str| {
+        CounterSource::Jmx(JmxSource {
+            bean: bean.to_owned(),
+            attribute: "Count".to_owned(),
+            times: None,
         })
     };
-    let sources = vec![
-        ("x-in", source("/0/value", "/Count", None)),
-        ("x-time", source("/0/value", "/Mean", Some("/Count"))),
-        ("x-none", source("/1/value", "/Count", None)),
-        ("x-nowhere", source("/2/value", "/Count", None)),
-    ];
-    let readings = reader(sources, &[]).read().unwrap().readings;
+    let sources = [source("m:name=In"), source("m:name=In,topic=<*>")];
+    let mut reader = reader(
+        vec![
+            ("x-in", sources[0].clone()),
+            ("x-topic-in", sources[1].clone()),
+        ],
+        &[],
+    );
+    let sources = sources.iter().map(|source| match source {
+        CounterSource::Jmx(from) => from,
+        other => panic!("{other:?}"),
+    });
+    reader.beans = Some(Beans {
+        url,
+        questions: questions(sources).unwrap(),
+    });
+    let readings = reader.read().unwrap().readings;
     let values: Vec<_> = readings
         .iter()
-        .map(|reading| {
-            (
-                &*reading.name,
-                reading.label.as_deref().unwrap(),
-                reading.value,
-            )
-        })
+        .map(|reading| (&*reading.name, reading.label.as_deref(), reading.value))
         .collect();
     let expected = [
-        ("x-in", "a", 3.0),
-        ("x-in", "b", 1.0),
-        ("x-time", "a", 7.5),
-        ("x-time", "b", 4.0),
+        ("x-in", None, 3.0),
+        ("x-topic-in", Some("a"), 2.0),
+        ("x-topic-in", Some("b"), 1.0),
     ];
     assert_eq!(values, expected);
     server.join().unwrap();
@@ -270,10 +265,6 @@ fn rubbish_is_an_error_that_names_instance_and_counter() {
         let (url, server) = serve(vec![page.to_owned()]);
         let source = CounterSource::Json(JsonSource {
             url,
-            post: None,
-            keys: None,
-            then: None,
-            times: None,
             pointer: "/n".to_owned(),
             missing: Missing::Zero,
             reading: ReadingCost::Free,

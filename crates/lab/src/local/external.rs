@@ -102,7 +102,7 @@ impl Names {
             CounterSource::Prometheus(page) => &mut page.url,
             CounterSource::Json(page) => &mut page.url,
             CounterSource::Text(page) => &mut page.url,
-            CounterSource::Log(_) | CounterSource::Command(_) => {
+            CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
                 return Err(String::from(
                     "what is external is read from pages only: leave logs and commands out",
                 ));

@@ -48,8 +48,13 @@ impl Login {
 
     /// The header field that shows it. (RFC 7617)
     pub(crate) fn basic(&self) -> String {
+        format!("Authorization: {}\r\n", self.credentials())
+    }
+
+    /// The value of that field.
+    pub(crate) fn credentials(&self) -> String {
         let pair = STANDARD.encode(format!("{}:{}", self.user, self.password));
-        format!("Authorization: Basic {pair}\r\n")
+        format!("Basic {pair}")
     }
 
     /// Whether the password stands in one of the texts.

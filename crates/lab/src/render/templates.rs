@@ -88,12 +88,13 @@ impl Templates<'_> {
         })
     }
 
-    /// Renders a template file of the folder.
-    pub(super) fn file(&self, name: &str) -> Result<String, LabError> {
+    /// Renders a template file of the folder, which sees more values.
+    pub(super) fn file(&self, name: &str, extra: &Value) -> Result<String, LabError> {
         let fallback = self.folder.join(name).display().to_string();
+        let context = merge_maps([extra.clone(), self.context.clone()]);
         self.engine
             .get_template(name)
-            .and_then(|template| template.render(&self.context))
+            .and_then(|template| template.render(context))
             .map_err(|error| self.explain(&error, &fallback))
     }
 

@@ -404,19 +404,14 @@ fn source(
         CounterSource::Prometheus(page) => (&mut page.url, Vec::new()),
         CounterSource::Text(page) => (&mut page.url, vec![page.pattern.clone()]),
         CounterSource::Json(page) => {
-            if page.post.is_some() {
-                return Err("a page of an external part is only read: leave post out".to_owned());
-            }
-            let mut texts = vec![Some(&page.pointer), page.keys.as_ref(), page.then.as_ref()];
-            texts.push(page.times.as_ref());
-            if texts.into_iter().flatten().any(|text| text.contains("{{")) {
+            if page.pointer.contains("{{") {
                 return Err("there are no templates here: leave {{ … }} out".to_owned());
             }
-            (&mut page.url, page.keys.iter().cloned().collect())
+            (&mut page.url, Vec::new())
         }
-        CounterSource::Log(_) | CounterSource::Command(_) => {
+        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
             return Err(
-                "an experiment reads no logs and runs no commands: read a page by prometheus, json or text"
+                "an experiment asks no beans, reads no logs and runs no commands: read a page by prometheus, json or text"
                     .to_owned(),
             );
         }

@@ -164,6 +164,7 @@ fn check(def: &TargetDef) -> Result<(), (String, String)> {
     check_ready(def)?;
     check_settings(def)?;
     super::asks::check(def)?;
+    super::jmx::check(def)?;
     check_counters(def)
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::JmxSource;
+
 /// One thing that an instance counts, cumulative since its start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,7 +34,7 @@ pub enum CounterKind {
     Gauge,
 }
 
-fn one() -> f64 {
+pub(super) fn one() -> f64 {
     1.0
 }
 
@@ -44,6 +46,8 @@ pub enum CounterSource {
     Prometheus(PrometheusSource),
     /// A JSON page.
     Json(JsonSource),
+    /// Management beans of a Java process.
+    Jmx(JmxSource),
     /// A page of text, by a pattern.
     Text(TextSource),
     /// Lines of a file in the instance's folder.
@@ -83,21 +87,8 @@ pub struct PrometheusSource {
 pub struct JsonSource {
     /// Address of the page.
     pub url: String,
-    /// File in the target folder, a template, that is sent as the question (POST).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub post: Option<String>,
     /// JSON pointer (RFC 6901) to the number; `{{ edge }}` in it is the id of each edge in turn.
     pub pointer: String,
-    /// Regular expression over the keys of the map at `pointer`, with the group `label` where it applies: each that matches
-    /// is a number of its own. `{{ port }}` in it is the port of each listener in turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keys: Option<String>,
-    /// JSON pointer from there to the number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub then: Option<String>,
-    /// JSON pointer from there to a factor: a mean times its count is a sum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub times: Option<String>,
     /// What a missing number means.
     #[serde(default)]
     pub missing: Missing,

@@ -336,9 +336,9 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
         format!("{{address: 127.0.0.1:1, counters: [{{name: requests, from: {from}}}]}}")
     };
     let said = |words: &str| format!("case.yaml:9:45: {words}");
-    let pages =
-        "an experiment reads no logs and runs no commands: read a page by prometheus, json or text";
+    let pages = "an experiment asks no beans, reads no logs and runs no commands: read a page by prometheus, json or text";
     for from in [
+        "{jmx: {bean: \"kafka.server:type=Fetch\", attribute: Value}}",
         "{command: {command: [id], pattern: \"(?<value>.)\"}}",
         "{log: {file: /etc/passwd, pattern: x}}",
     ] {
@@ -358,10 +358,6 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
             )),
         );
     }
-    refused_part(
-        &counter("{json: {url: \"http://{host}:1/\", post: q.j2, pointer: /a}}"),
-        &said("a page of an external part is only read: leave post out"),
-    );
     refused_part(
         &counter("{json: {url: \"http://{host}:1/\", pointer: \"/{{ edge }}\"}}"),
         &said("there are no templates here: leave {{ … }} out"),

@@ -12,6 +12,7 @@ use crate::screen::print;
 
 use super::ask::confirm;
 use super::connect::ConnectionArgs;
+use super::metrics::SourceArgs;
 use super::page::{self, MISSING};
 use super::{Manner, shapes::NamedCluster};
 
@@ -32,6 +33,8 @@ enum Action {
     Add {
         /// Name.
         name: String,
+        #[command(flatten)]
+        metrics: SourceArgs,
     },
     /// Forget a name; the cluster itself is not touched.
     Remove {
@@ -115,8 +118,9 @@ pub fn run(args: &Args, connection: &ConnectionArgs, manner: &Manner) -> anyhow:
     let mut book = Book::open()?;
     match &args.action {
         Action::List => show(&book, manner)?,
-        Action::Add { name } => {
-            let def = connection.def()?;
+        Action::Add { name, metrics } => {
+            let mut def = connection.def()?;
+            def.metrics = metrics.def()?;
             if book.def.clusters.contains_key(name) {
                 confirm(&format!("replace what {name} means"), manner)?;
             }

@@ -1,21 +1,19 @@
 //! From a name or an address to an administrator of the cluster.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tare_kafka::admin::Admin;
 use tare_kafka::link::{Identity, Settings, Tls, Trust, addresses};
 use tare_kafka::sasl::{Credentials, Mechanism};
 use tare_schema::clusters::{ClusterDef, ClusterSaslDef, ClusterTlsDef};
-use tare_schema::named::text_given;
+use tare_schema::load::Reach;
+use tare_schema::metrics_source::password;
 
 use crate::exit::bad_input;
 
 use super::clusters::Book;
 use super::wrong_or_away;
-
-/// Largest file of a password.
-const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 
 /// Which cluster, and how to talk to it.
 #[derive(Debug, Clone, clap::Args)]
@@ -115,16 +113,38 @@ impl ConnectionArgs {
             tls,
             sasl,
             allow_public_target: self.allow_public_target,
+            metrics: None,
         })
     }
 
+    /// Whether the command line names its cluster by addresses.
+    pub fn has_bootstrap(&self) -> bool {
+        self.bootstrap.is_some()
+    }
+
+    /// The name of a cluster that the command line gives.
+    pub fn name(&self) -> Option<&str> {
+        self.cluster.as_deref()
+    }
+
+    /// Which addresses may be called, for a cluster that allows these.
+    pub fn reach(&self, def: Option<&ClusterDef>) -> Reach {
+        let of_cluster = def.is_some_and(|def| def.allow_public_target);
+        (self.allow_public_target || of_cluster).into()
+    }
+
+    /// Longest wait for an answer.
+    pub fn answer_within(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
     fn settings(&self, def: &ClusterDef) -> anyhow::Result<Settings> {
-        let within = Duration::from_secs(self.timeout);
+        let within = self.answer_within();
         let usual = Settings::default();
         Ok(Settings {
             tls: def.tls.as_ref().map(tls).transpose()?,
             sasl: def.sasl.as_ref().map(sasl).transpose()?,
-            reach: (self.allow_public_target || def.allow_public_target).into(),
+            reach: self.reach(Some(def)),
             connect_within: usual.connect_within.min(within),
             answer_within: within,
             ..usual
@@ -157,24 +177,8 @@ fn tls(def: &ClusterTlsDef) -> anyhow::Result<Tls> {
 }
 
 fn sasl(def: &ClusterSaslDef) -> anyhow::Result<Credentials> {
-    let password = match (&def.password_env, &def.password_file) {
-        (Some(name), _) => std::env::var(name).map_err(|_| {
-            bad_input(format!(
-                "the environment variable {name} has no password of {}: export {name}=…",
-                def.user
-            ))
-        })?,
-        (None, Some(path)) => {
-            let text = text_given(Path::new(path), PASSWORD_BYTES_MAX).map_err(bad_input)?;
-            text.trim_end_matches(['\r', '\n']).to_owned()
-        }
-        (None, None) => {
-            return Err(bad_input(format!(
-                "no password for {}: give --password-env VARIABLE or --password-file FILE",
-                def.user
-            )));
-        }
-    };
+    let (env, file) = (def.password_env.as_deref(), def.password_file.as_deref());
+    let password = password(&def.user, env, file).map_err(bad_input)?;
     Ok(Credentials {
         mechanism: mechanism(&def.mechanism)?,
         user: def.user.clone(),

@@ -8,6 +8,7 @@ mod connect;
 mod elect;
 mod groups;
 mod log_dirs;
+mod metrics;
 mod page;
 mod reassign;
 pub mod shapes;
@@ -67,6 +68,8 @@ enum Action {
     LogDirs(log_dirs::Args),
     /// Compare the replicas of partitions, batch by batch.
     Verify(verify::Args),
+    /// Show what brokers count: traffic, requests by phase, topics, heap; read by Jolokia, Prometheus or JMX.
+    Metrics(metrics::Args),
 }
 
 /// Does it.
@@ -76,13 +79,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         manner,
         action,
     } = args;
-    if let Action::Clusters(args) = action {
-        return clusters::run(&args, &connection, &manner);
+    match &action {
+        Action::Clusters(args) => return clusters::run(args, &connection, &manner),
+        Action::Metrics(args) => return metrics::run(args, &connection, &manner),
+        _ => {}
     }
     let mut admin = connection.connect()?;
     let admin = &mut admin;
     match action {
-        Action::Clusters(_) | Action::Cluster => cluster::cluster(admin, &manner),
+        Action::Clusters(_) | Action::Metrics(_) | Action::Cluster => {
+            cluster::cluster(admin, &manner)
+        }
         Action::Brokers => cluster::brokers(admin, &manner),
         Action::Topics(args) => topics::run(admin, &args, &manner),
         Action::Configs(args) => configs::run(admin, &args, &manner),

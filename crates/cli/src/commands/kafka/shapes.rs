@@ -12,6 +12,8 @@ use tare_schema::clusters::ClusterDef;
 use tare_schema::document::schema_of;
 use tare_schema::schemas::Shape;
 
+use super::metrics::MetricsView;
+
 /// The schema, beside those of files.
 pub const KAFKA: Shape = Shape::new(
     "kafka",
@@ -68,6 +70,8 @@ pub struct Outputs {
     log_dirs: Vec<LogDir>,
     /// `verify`
     verify: Vec<VerifyView>,
+    /// `metrics`
+    metrics: MetricsView,
 }
 
 /// A cluster with its name.

@@ -192,7 +192,7 @@ fn a_broker_is_called_through_what_stands_before_it_and_keeps_its_name() {
     let mut brokers = Brokers::new(&[1, 2], 1);
     brokers.leaders = vec![2];
     // Nobody gets through to it but over the other's port.
-    brokers.down = vec![2];
+    brokers.outside = vec![2];
     let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let way = Way {
         named: address(9002),

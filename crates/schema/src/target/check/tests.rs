@@ -150,3 +150,30 @@ fn a_setting_that_does_not_exist_or_fit_is_refused_with_the_way_out() {
     assert!(set("workers", json!(1.5)).contains("must be a whole number"));
     assert!(set("mode", json!("tiny")).contains("one of \"small\", \"large\""));
 }
+
+#[test]
+fn counters_of_beans_need_to_be_told_how_beans_are_asked() {
+    let jmx = GOOD.replace(
+        "    from: {prometheus: {url: \"http://{{ admin }}/m\", metric: total, where: {a: b}}}\n",
+        "    from: {jmx: {bean: \"a:type=B\", attribute: Count}}\njmx: {jolokia: x, sign: requests, remote: [java], exported: [{bean: 'a', attribute: Count, metric: m}]}\n",
+    );
+    assert!(read(&jmx).is_ok(), "{:?}", read(&jmx));
+    for (from, to, said) in [
+        ("a:type=B", "a", "DOMAIN:KEY=VALUE"),
+        (
+            "sign: requests",
+            "sign: request",
+            "did you mean `requests`?",
+        ),
+        ("remote: [java]", "remote: []", "`remote`"),
+        ("bean: 'a'", "bean: '('", "no pattern"),
+        ("metric: m", "metric: m, scale: 0", "above 0"),
+    ] {
+        assert!(jmx.contains(from), "the test replaces nothing: {from}");
+        let error = read(&jmx.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(said), "{from}: {error}");
+    }
+    let without = jmx.split("jmx: {jolokia").next().unwrap();
+    let error = read(without).unwrap_err().to_string();
+    assert!(error.contains("no `jmx` that says how"), "{error}");
+}

@@ -1,0 +1,391 @@
+//! Metrics of instances that Tare did not start, under the names of their target's counters: by Jolokia, from the page of a
+//! Prometheus exporter, or over JMX remote.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tare_schema::load::Reach;
+use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay};
+use tare_schema::target::{CounterSource, JmxDef};
+
+use crate::LabError;
+use crate::catalogue::Target;
+use crate::counters::{Answers, Exported, Question, bulk, of_beans, questions};
+use crate::door::Door;
+use crate::environment::Reading;
+use crate::fetch::locate;
+use crate::page;
+use crate::render::{Counter, Login, PORT};
+use crate::tool::{self, Talk};
+
+/// So many instances are read at once.
+const AT_ONCE: usize = 8;
+/// Largest answer over JMX remote.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// So much is told of a reason that comes from there.
+const REASON_LETTERS: usize = 400;
+/// Options that are meant for other Java programs than the one that asks.
+const OTHERS_OPTIONS: [(&str, &str); 3] = [
+    ("JAVA_TOOL_OPTIONS", ""),
+    ("JDK_JAVA_OPTIONS", ""),
+    ("CLASSPATH", ""),
+];
+
+/// Reads the metrics of several instances in one way.
+#[derive(Debug)]
+pub struct MetricsReader {
+    way: MetricsWay,
+    places: Vec<Place>,
+    counters: Vec<Counter>,
+    questions: Vec<Question>,
+    jmx: JmxDef,
+    remote: Vec<String>,
+    login: Option<Login>,
+    reach: Reach,
+}
+
+/// Where one instance is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    /// As it was named.
+    named: String,
+    /// `HOST:PORT`.
+    authority: String,
+    /// Of its page; empty for JMX remote.
+    path: String,
+}
+
+/// What one instance told.
+#[derive(Debug)]
+pub struct MetricsReading {
+    /// Where, as it was named.
+    pub at: String,
+    /// When its answer was there.
+    pub when: Instant,
+    /// All that its counters tell; of some there may be none.
+    pub readings: Result<Vec<Reading>, LabError>,
+}
+
+impl MetricsReader {
+    /// A reader of instances of this target; `login` is shown to all of them.
+    ///
+    /// # Errors
+    /// When the target has no counters that can be read so, or the source names no way, two, or what is no address.
+    pub fn new(
+        target: &Target,
+        source: &MetricsSourceDef,
+        login: Option<Login>,
+        reach: Reach,
+    ) -> Result<MetricsReader, LabError> {
+        let Some(jmx) = target.def.jmx.clone() else {
+            return Err(LabError::Plan(format!(
+                "{} has no counters that are read from beans: its target.yaml needs `jmx`",
+                target.def.target
+            )));
+        };
+        let (way, named) = source.way().map_err(LabError::Plan)?;
+        let place = |named: &String| {
+            place(way, named).map_err(|reason| LabError::Metrics {
+                at: named.clone(),
+                reason,
+            })
+        };
+        let places = named.iter().map(place).collect::<Result<Vec<Place>, _>>()?;
+        if let Some(login) = &login
+            && [&login.user, &login.password]
+                .iter()
+                .any(|text| text.contains(char::is_control))
+        {
+            return Err(LabError::Plan(String::from(
+                "the user or the password for metrics holds a control character: take it out",
+            )));
+        }
+        let counters: Vec<Counter> = of_no_listener(target);
+        let sources = counters.iter().filter_map(|counter| match &counter.source {
+            CounterSource::Jmx(from) => Some(from),
+            _ => None,
+        });
+        let questions = questions(sources).map_err(LabError::Plan)?;
+        let folder = std::path::absolute(&target.folder)
+            .map_err(LabError::io(format!("find {}", target.folder.display())))?;
+        Ok(MetricsReader {
+            way,
+            places,
+            questions,
+            counters,
+            remote: in_folder(&jmx.remote, &folder),
+            jmx,
+            login,
+            reach,
+        })
+    }
+
+    /// The instances, as they were named.
+    pub fn instances(&self) -> impl Iterator<Item = &str> {
+        self.places.iter().map(|place| place.named.as_str())
+    }
+
+    /// Reads the instances that `wanted` names, several at once, each for at most so long.
+    #[must_use]
+    pub fn read(&self, wanted: impl Fn(&str) -> bool, within: Duration) -> Vec<MetricsReading> {
+        let wanted = self.places.iter().filter(|place| wanted(&place.named));
+        let places: Vec<&Place> = wanted.collect();
+        let mut all = Vec::new();
+        for some in places.chunks(AT_ONCE) {
+            thread::scope(|scope| {
+                let readers: Vec<_> = some
+                    .iter()
+                    .map(|place| scope.spawn(move || self.read_one(place, within)))
+                    .collect();
+                for (place, reader) in some.iter().zip(readers) {
+                    all.push(reader.join().unwrap_or_else(|_| MetricsReading {
+                        at: place.named.clone(),
+                        when: Instant::now(),
+                        readings: Err(LabError::Metrics {
+                            at: place.named.clone(),
+                            reason: "reading it broke off".to_owned(),
+                        }),
+                    }));
+                }
+            });
+        }
+        all
+    }
+
+    fn read_one(&self, place: &Place, within: Duration) -> MetricsReading {
+        let told = self.ask(place, within);
+        let when = Instant::now();
+        let readings = told.and_then(|text| self.understood(&text));
+        MetricsReading {
+            at: place.named.clone(),
+            when,
+            readings: readings.map_err(|reason| LabError::Metrics {
+                at: place.named.clone(),
+                reason,
+            }),
+        }
+    }
+
+    /// What is told at a place, as text.
+    fn ask(&self, place: &Place, within: Duration) -> Result<String, String> {
+        let begun = Instant::now();
+        let address = self.reachable(place, within)?;
+        let left = within.saturating_sub(begun.elapsed());
+        match self.way {
+            MetricsWay::Jolokia => {
+                let question = bulk(&self.questions);
+                self.page(place, address, Some(&question), left)
+            }
+            MetricsWay::Prometheus => self.page(place, address, None, left),
+            MetricsWay::Jmx => self.beans(address, left),
+        }
+    }
+
+    /// The first of its addresses that may be called and takes a connection.
+    fn reachable(&self, place: &Place, within: Duration) -> Result<SocketAddr, String> {
+        let known = place.authority.to_socket_addrs();
+        let known =
+            known.map_err(|error| format!("its name leads nowhere ({error}): correct it"))?;
+        let mut reason = "its name has no address: correct it".to_owned();
+        for address in known {
+            let tried = match self.reach.check(address.ip()) {
+                Err(refused) => Err(refused.to_string()),
+                Ok(()) => TcpStream::connect_timeout(&address, within).map_err(|error| {
+                    format!("no connection to {address} ({error}): is this the right port, and does it listen there?")
+                }),
+            };
+            match tried {
+                Ok(_) => return Ok(address),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    fn page(
+        &self,
+        place: &Place,
+        address: SocketAddr,
+        question: Option<&str>,
+        within: Duration,
+    ) -> Result<String, String> {
+        let mut headers = vec![("Accept".to_owned(), "*/*".to_owned())];
+        if let Some(login) = &self.login {
+            headers.push(("Authorization".to_owned(), login.credentials()));
+        }
+        if question.is_some() {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
+        let question = page::Question {
+            address,
+            host: &place.authority,
+            method: match question {
+                Some(_) => "POST",
+                None => "GET",
+            },
+            path: &place.path,
+            headers: &headers,
+            body: question.unwrap_or_default().as_bytes(),
+        };
+        let page = page::send(&Door::Host, &question, within)
+            .map_err(|reason| format!("{reason}; does it speak HTTP without TLS there?"))?;
+        match (page.status, &self.login) {
+            (200, _) => Ok(page.text),
+            (401 | 403, None) => Err(format!(
+                "it wants a user and a password (status {}): name the user (--metrics-user, or `user` beside the addresses) and where the password is",
+                page.status
+            )),
+            (401 | 403, Some(login)) => Err(format!(
+                "the user {} or the password is not accepted (status {})",
+                login.user, page.status
+            )),
+            (404, _) => Err(format!(
+                "nothing is at {} (status 404): give the whole address, http://HOST:PORT/PATH",
+                place.path
+            )),
+            (status, _) => Err(format!("it answers with status {status}, not 200")),
+        }
+    }
+
+    /// Asks over JMX remote, by a Java program of the target. It calls this address and no other.
+    fn beans(&self, address: SocketAddr, within: Duration) -> Result<String, String> {
+        let java = self.remote.first().map_or("java", String::as_str);
+        let Some(program) = locate(java) else {
+            return Err(format!(
+                "there is no {java} here, which JMX remote needs: install default-jdk-headless (Java 17 or newer), or read metrics by jolokia or prometheus"
+            ));
+        };
+        let program = program.display().to_string();
+        let words: Vec<String> = std::iter::once(program)
+            .chain(self.remote.iter().skip(1).cloned())
+            .collect();
+        let (user, password) = match &self.login {
+            Some(login) => (login.user.as_str(), login.password.as_str()),
+            None => ("", ""),
+        };
+        let mut input = format!("{}\n{}\n{user}\n{password}\n", address.ip(), address.port());
+        for question in &self.questions {
+            input += &format!("{}\t{}\n", question.bean, question.attributes.join("\t"));
+        }
+        let talk = Talk {
+            input: &input,
+            output_bytes_max: ANSWER_BYTES_MAX,
+        };
+        let begun = Instant::now();
+        let output = tool::talk(&words, &OTHERS_OPTIONS, talk, within).map_err(|reason| {
+            match begun.elapsed() >= within {
+                true => format!(
+                    "no whole answer within {:.0} s: is this a port of JMX remote (RMI without TLS)?",
+                    within.as_secs_f64()
+                ),
+                false => reason,
+            }
+        })?;
+        match output.success {
+            true if output.stdout.len() >= ANSWER_BYTES_MAX => Err(format!(
+                "the answer has more than {ANSWER_BYTES_MAX} bytes: read metrics by jolokia or prometheus"
+            )),
+            true => Ok(output.stdout),
+            false => Err(output.last_line().chars().take(REASON_LETTERS).collect()),
+        }
+    }
+
+    fn understood(&self, text: &str) -> Result<Vec<Reading>, String> {
+        let (readings, refusal) = match self.way {
+            MetricsWay::Prometheus => {
+                let page = Exported::parse(text)?;
+                let rules = &self.jmx.exported;
+                let found = of_beans(&self.counters, |from| page.find(from, rules))?;
+                (found, None)
+            }
+            MetricsWay::Jolokia | MetricsWay::Jmx => {
+                let answers = Answers::parse(text, &self.questions)?;
+                let found = of_beans(&self.counters, |from| answers.find(from))?;
+                (found, answers.refusal)
+            }
+        };
+        match readings.iter().any(|reading| reading.name == self.jmx.sign) {
+            true => Ok(readings),
+            false => Err(refusal.unwrap_or_else(|| {
+                format!(
+                    "it answers, but not with what such a process counts (there is no {}): is this the right process, and do its rules export it?",
+                    self.jmx.sign.trim_start_matches("x-")
+                )
+            })),
+        }
+    }
+}
+
+/// The counters of a target that are read from beans and belong to the whole instance: how listeners are called that Tare
+/// did not configure is not known.
+fn of_no_listener(target: &Target) -> Vec<Counter> {
+    let counters = target.def.counters.iter();
+    let own = counters.filter(|counter| match &counter.from {
+        CounterSource::Jmx(from) => !from.bean.contains(PORT),
+        _ => false,
+    });
+    own.map(|counter| Counter {
+        name: counter.name.clone(),
+        edge: None,
+        source: counter.from.clone(),
+        scale: counter.scale,
+        kind: counter.kind,
+    })
+    .collect()
+}
+
+fn in_folder(words: &[String], folder: &Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let word = |word: &String| word.replace("{{ folder }}", &folder);
+    words.iter().map(word).collect()
+}
+
+/// Reads an address: a page's, or that of JMX remote.
+fn place(way: MetricsWay, named: &str) -> Result<Place, String> {
+    let usual = match way {
+        MetricsWay::Jolokia => "/jolokia/",
+        MetricsWay::Prometheus => "/metrics",
+        MetricsWay::Jmx => "",
+    };
+    let form = match way {
+        MetricsWay::Jmx => "write HOST:PORT",
+        _ => "write http://HOST:PORT/PATH or HOST:PORT",
+    };
+    let wrong = |what: &str| format!("{what}: {form}");
+    if named.starts_with("https://") {
+        return Err(wrong("metrics are not read over TLS"));
+    }
+    let url = match way {
+        MetricsWay::Jmx if named.contains('/') => return Err(wrong("this is no address")),
+        _ if named.contains("://") => named.to_owned(),
+        _ => format!("http://{named}"),
+    };
+    let (authority, path) = page::split(&url).map_err(|reason| wrong(&reason))?;
+    if authority.contains('@') {
+        return Err(wrong("a password in an address is seen by everybody"));
+    }
+    let port = authority
+        .rsplit_once(':')
+        .map(|(host, port)| (host, port.parse::<u16>()));
+    let Some((host, Ok(1..))) = port else {
+        return Err(wrong("this address has no port"));
+    };
+    // An IPv6 address has brackets, and a socket of the file system is on this machine only.
+    let is_host = !host.is_empty() && (host.starts_with('[') || !host.contains(':'));
+    if !is_host || authority.contains(|c: char| c.is_control() || c.is_whitespace()) {
+        return Err(wrong("this is no address"));
+    }
+    Ok(Place {
+        named: named.to_owned(),
+        authority: authority.to_owned(),
+        path: match path {
+            "/" => usual.to_owned(),
+            path => path.to_owned(),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! Management beans of a Java process (JMX): how counters name them, and how they are called on the page of a Prometheus exporter.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::counter::{CounterSource, one};
+use super::{TargetDef, nearest};
+
+/// How the beans of a target are asked: one list of counters for instances that Tare starts, and for others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JmxDef {
+    /// Address of Jolokia in an instance that Tare starts, a template.
+    pub jolokia: String,
+    /// A counter that every instance tells: what tells all but this one is something else.
+    pub sign: String,
+    /// Command that asks an instance over JMX remote, `java` first; `{{ folder }}` is the target folder. Its input has lines: address,
+    /// port, user and password (empty for none), and for each question the name of a bean and its attributes, between tabs. It
+    /// prints what Jolokia answers to the same questions, or ends with another code than 0 and its reason in its last line.
+    pub remote: Vec<String>,
+    /// Metrics on the page of an exporter, besides those that it names by itself; the first that is on the page counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exported: Vec<ExportDef>,
+}
+
+/// An attribute of beans, a number; what it is on an exporter's page follows from [`JmxDef::exported`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JmxSource {
+    /// Name of a bean, or of several: `*` stands for any text in the value of a property, `<*>` or `<A|B>` for one that is
+    /// kept as label, `{{ port }}` for the port of each listener in turn.
+    pub bean: String,
+    /// Its attribute; `Attribute/key` of one that has parts.
+    pub attribute: String,
+    /// Attribute that it is multiplied by: a mean times its count is a sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<String>,
+}
+
+/// How an exporter's rules call an attribute of beans.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExportDef {
+    /// Regular expression over the name of a bean from its beginning to the end of a property. Properties after that are labels.
+    pub bean: String,
+    /// The attribute.
+    pub attribute: String,
+    /// Name of the metric, whether with `_total` at its end or without, in small letters or not; `${1}` is the first group of `bean`.
+    pub metric: String,
+    /// Labels it has besides.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<String, String>,
+    /// Properties whose label has another name: property → label.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Factor to the unit of the attribute.
+    #[serde(default = "one")]
+    pub scale: f64,
+}
+
+/// The name of a bean, or of several, as [`JmxSource::bean`] writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bean {
+    /// What stands before the colon.
+    pub domain: String,
+    /// Properties in their order; values with their `*` and `<…>`.
+    pub properties: Vec<(String, String)>,
+}
+
+impl Bean {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// In words, what is wrong with it.
+    pub fn parse(text: &str) -> Result<Bean, String> {
+        let wrong = |what: &str| {
+            format!(
+                "`{text}` {what}: write DOMAIN:KEY=VALUE,KEY=VALUE, with * or one <…> in values"
+            )
+        };
+        let (domain, list) = text.split_once(':').ok_or_else(|| wrong("has no domain"))?;
+        let properties = properties(list).ok_or_else(|| wrong("has a property without value"))?;
+        let stray = |text: &str| text.contains(['<', '>', '*', '"', '\t', '\n']);
+        if domain.is_empty() || stray(domain) || properties.iter().any(|(key, _)| stray(key)) {
+            return Err(wrong("is no name of beans"));
+        }
+        let mut labels = 0;
+        for (_, value) in &properties {
+            let around = match parts(value) {
+                None => value.clone(),
+                Some((before, choices, after)) => {
+                    labels += 1;
+                    let is_choice = choices.contains(['*', '|']) && !choices.contains(['<', '"']);
+                    if !is_choice || choices.split('|').any(str::is_empty) {
+                        return Err(wrong("has no choice in its <…>"));
+                    }
+                    format!("{before}{after}")
+                }
+            };
+            if around.contains(['<', '>', '"', '\t', '\n']) {
+                return Err(wrong("is no name of beans"));
+            }
+        }
+        match labels {
+            0 | 1 => Ok(Bean {
+                domain: domain.to_owned(),
+                properties,
+            }),
+            _ => Err(wrong("has two labels")),
+        }
+    }
+
+    /// Its name as the process is asked for it: `*` where any of several is meant.
+    #[must_use]
+    pub fn asked(&self) -> String {
+        let list = self
+            .properties
+            .iter()
+            .map(|(key, value)| match parts(value) {
+                Some((before, _, after)) => format!("{key}={before}*{after}"),
+                None => format!("{key}={value}"),
+            });
+        format!("{}:{}", self.domain, list.collect::<Vec<_>>().join(","))
+    }
+
+    /// The same beans with each of the label's choices written out, where they are words; the label goes with each.
+    #[must_use]
+    pub fn spelled(&self) -> Vec<(Option<String>, Bean)> {
+        for (at, (_, value)) in self.properties.iter().enumerate() {
+            let Some((before, choices, after)) = parts(value) else {
+                continue;
+            };
+            if choices.contains('*') {
+                break;
+            }
+            let of = |choice: &str| {
+                let mut bean = self.clone();
+                bean.properties[at].1 = format!("{before}{choice}{after}");
+                (Some(choice.to_owned()), bean)
+            };
+            return choices.split('|').map(of).collect();
+        }
+        vec![(None, self.clone())]
+    }
+}
+
+/// Its name with all of `*` and `<…>`.
+impl std::fmt::Display for Bean {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:", self.domain)?;
+        for (at, (key, value)) in self.properties.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// `KEY=VALUE,KEY=VALUE` in its order; `None`: something in it has no value.
+fn properties(list: &str) -> Option<Vec<(String, String)>> {
+    let pair = |word: &str| {
+        let (key, value) = word.split_once('=')?;
+        let whole = !key.is_empty() && !value.is_empty();
+        whole.then(|| (key.to_owned(), value.to_owned()))
+    };
+    list.split(',').map(pair).collect()
+}
+
+/// A regular expression for what a value of a property, with its `*` and `<…>`, stands for from end to end; the label is
+/// its group `label`.
+///
+/// # Errors
+/// When it becomes too large.
+pub fn value_pattern(value: &str) -> Result<Regex, regex::Error> {
+    let any = |text: &str| regex::escape(text).replace(r"\*", ".*");
+    let text = match parts(value) {
+        None => any(value),
+        Some((before, choices, after)) => {
+            let choices: Vec<String> = choices.split('|').map(any).collect();
+            let (before, after) = (any(before), any(after));
+            format!("{before}(?<label>{}){after}", choices.join("|"))
+        }
+    };
+    Regex::new(&format!(r"\A(?s:{text})\z"))
+}
+
+/// What stands before, in and after `<…>`.
+fn parts(value: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = value.split_once('<')?;
+    let (choices, after) = rest.split_once('>')?;
+    Some((before, choices, after))
+}
+
+/// What serde cannot see. The error is the word to point at and what is wrong with it.
+pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
+    let sources = def
+        .counters
+        .iter()
+        .filter_map(|counter| match &counter.from {
+            CounterSource::Jmx(from) => Some((counter.name.as_str(), from)),
+            _ => None,
+        });
+    let sources: Vec<_> = sources.collect();
+    for (_, from) in &sources {
+        Bean::parse(&from.bean).map_err(|said| (from.bean.clone(), said))?;
+    }
+    let Some(jmx) = &def.jmx else {
+        return match sources.first() {
+            None => Ok(()),
+            Some((name, _)) => Err((
+                (*name).to_owned(),
+                format!("{name} is read from beans, but there is no `jmx` that says how"),
+            )),
+        };
+    };
+    if !sources.iter().any(|(name, _)| *name == jmx.sign) {
+        let near = nearest(&jmx.sign, sources.iter().map(|(name, _)| *name));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let said = format!("`sign` names no counter that is read from beans{hint}");
+        return Err((jmx.sign.clone(), said));
+    }
+    if jmx.remote.is_empty() {
+        return Err(("remote".to_owned(), "`remote` must not be empty".to_owned()));
+    }
+    for rule in &jmx.exported {
+        if let Err(error) = Regex::new(&rule.bean) {
+            let said = format!("the `bean` of {} is no pattern: {error}", rule.metric);
+            return Err((rule.bean.clone(), said));
+        }
+        if !rule.scale.is_finite() || rule.scale <= 0.0 {
+            let said = format!("`scale` of {} must be above 0", rule.metric);
+            return Err(("scale".to_owned(), said));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PHASES: &str =
+        "kafka.network:type=RequestMetrics,name=<Total|Local>TimeMs,request=Produce";
+
+    #[test]
+    fn a_name_is_asked_by_its_pattern_and_spelled_by_its_choices() {
+        let bean = Bean::parse(PHASES).unwrap();
+        assert_eq!(bean.to_string(), PHASES);
+        let asked = "kafka.network:type=RequestMetrics,name=*TimeMs,request=Produce";
+        assert_eq!(bean.asked(), asked);
+        let spelled: Vec<_> = bean.spelled();
+        assert_eq!(spelled.len(), 2);
+        assert_eq!(spelled[1].0.as_deref(), Some("Local"));
+        assert!(spelled[1].1.to_string().contains("name=LocalTimeMs,"));
+        let open = Bean::parse("java.lang:type=GarbageCollector,name=<*>").unwrap();
+        assert_eq!(open.spelled(), [(None, open.clone())]);
+        assert_eq!(open.asked(), "java.lang:type=GarbageCollector,name=*");
+    }
+
+    #[test]
+    fn a_value_stands_for_what_its_stars_and_choices_say() {
+        let label = |value: &str, text: &str| {
+            let found = value_pattern(value).unwrap();
+            let found = found.captures(text)?;
+            Some(found.name("label").map(|label| label.as_str().to_owned()))
+        };
+        assert_eq!(
+            label("<Total|Local>TimeMs", "LocalTimeMs"),
+            Some(Some("Local".into()))
+        );
+        assert_eq!(label("<Total|Local>TimeMs", "RemoteTimeMs"), None);
+        assert_eq!(label("<TLSv*>", "TLSv1.3"), Some(Some("TLSv1.3".into())));
+        assert_eq!(label("<TLSv*>", "unknown"), None);
+        assert_eq!(label("a.b", "a.b"), Some(None));
+        assert_eq!(label("a.b", "axb"), None, "a point is a point");
+        assert_eq!(label("*", "a\nb"), Some(None));
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused_with_the_form() {
+        for wrong in [
+            "",
+            "no-domain",
+            ":type=a",
+            "d:",
+            "d:type",
+            "d:type=",
+            "d:=a",
+            "d:a=<x>",
+            "d:a=<x|>",
+            "d:a=<*>,b=<*>",
+            "d:a=<*",
+            "d:a=x>",
+            "d:a=<*><*>",
+            "d*:a=b",
+            "d:a*=b",
+            "d:a=\"b\"",
+            "d:a=b\tc",
+        ] {
+            let said = Bean::parse(wrong).unwrap_err();
+            assert!(said.contains("DOMAIN:KEY=VALUE"), "{wrong}: {said}");
+        }
+    }
+}
