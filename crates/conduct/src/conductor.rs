@@ -144,7 +144,7 @@ fn provide(
     environment.provide(&targets, &mut |words| {
         watcher.hear(&Event::Preparing(words));
     })?;
-    arms().try_for_each(|arm| Ok(environment.find(&arm.topology)?))
+    arms().try_for_each(|arm| Ok(environment.resolve_external(&arm.topology)?))
 }
 
 /// A run being measured.

@@ -78,7 +78,7 @@ impl Orders<'_> {
             endpoint: endpoint.clone(),
             // What the lab makes is on this machine; of what is external the lab knows more.
             reach: Reach::Private,
-            ways: Vec::new(),
+            address_overrides: Vec::new(),
             cores: cores(self.placement, self.cell),
             cpu_per_exchange_ns: self.worked.of(&role.role),
             load: LoadSpec {

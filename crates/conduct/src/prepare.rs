@@ -71,7 +71,7 @@ fn fill(
         seed,
         endpoint: bed.endpoint(&role.edge, &role.instance)?,
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: load.clone(),

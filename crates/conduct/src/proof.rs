@@ -224,8 +224,10 @@ fn prove_ends(
             == 0;
         if group.grown(what).is_some() && (alone || group.tells_edges(what)) {
             // Others may call what is external.
-            let mut called = routes.iter().filter(|_| what == "requests");
-            let shared = called.any(|route| topology.external(&route.to).is_some());
+            let shared = what == "requests"
+                && routes
+                    .iter()
+                    .any(|route| topology.external(&route.to).is_some());
             proofs.push(match shared {
                 true => group.at_least(what, traffic.requests_min),
                 false => group.between(what, traffic.requests()),

@@ -124,7 +124,7 @@ fn steps(
     let mut arms = plan.arms.iter();
     let arm = arms.find(|arm| arm.name == cell.arm);
     record.not_proved = arm.map_or_else(Vec::new, |arm| arm.topology.not_proved());
-    bed.look_outside()?;
+    bed.check_external()?;
     prepare::steps(cell, trial, (&mut *bed, taken), listener)?;
     let before = bed.counters()?;
 
@@ -154,7 +154,7 @@ fn steps(
     alive(bed)?;
     agents.write_files(task.folder)?;
     record.load = agents.into_results();
-    bed.look_outside()?;
+    bed.check_external()?;
 
     let mut after = evidence::gather(plan, cell, &before, bed, record)?;
     // What was started again counts from nothing.

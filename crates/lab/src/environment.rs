@@ -53,7 +53,7 @@ pub trait Environment: Send {
     ///
     /// # Errors
     /// What cannot be found or does not answer, and the next step.
-    fn find(&mut self, topology: &Topology) -> Result<(), LabError>;
+    fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError>;
 
     /// The machine, the versions and the limits of a measurement here.
     ///
@@ -165,7 +165,7 @@ pub trait Bed: Send {
     ///
     /// # Errors
     /// What takes no connection.
-    fn look_outside(&mut self) -> Result<(), LabError>;
+    fn check_external(&mut self) -> Result<(), LabError>;
 
     /// Instances that have died since the start.
     fn deaths(&mut self) -> Vec<Death>;

@@ -231,7 +231,7 @@ impl Environment for Local {
         Ok(())
     }
 
-    fn find(&mut self, topology: &Topology) -> Result<(), LabError> {
+    fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError> {
         let found = self.outside(topology)?;
         external::ask_brokers(topology, &found, self.options.reach)
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tare_schema::external::split;
 use tare_schema::load::Reach;
 use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay};
 use tare_schema::target::{CounterSource, JmxDef};
@@ -18,7 +19,7 @@ use crate::environment::Reading;
 use crate::fetch::locate;
 use crate::page;
 use crate::render::{Counter, Login, PORT};
-use crate::tool::{self, Talk};
+use crate::tool::{self, StdIo};
 
 /// So many instances are read at once.
 const AT_ONCE: usize = 8;
@@ -269,12 +270,12 @@ impl MetricsReader {
         for question in &self.questions {
             input += &format!("{}\t{}\n", question.bean, question.attributes.join("\t"));
         }
-        let talk = Talk {
+        let stdio = StdIo {
             input: &input,
             output_bytes_max: ANSWER_BYTES_MAX,
         };
         let begun = Instant::now();
-        let output = tool::talk(&words, &OTHERS_OPTIONS, talk, within).map_err(|reason| {
+        let output = tool::run_with(&words, &OTHERS_OPTIONS, stdio, within).map_err(|reason| {
             match begun.elapsed() >= within {
                 true => format!(
                     "no whole answer within {:.0} s: is this a port of JMX remote (RMI without TLS)?",
@@ -326,14 +327,7 @@ fn of_no_listener(target: &Target) -> Vec<Counter> {
         CounterSource::Jmx(from) => !from.bean.contains(PORT),
         _ => false,
     });
-    own.map(|counter| Counter {
-        name: counter.name.clone(),
-        edge: None,
-        source: counter.from.clone(),
-        scale: counter.scale,
-        kind: counter.kind,
-    })
-    .collect()
+    own.map(Counter::of).collect()
 }
 
 fn in_folder(words: &[String], folder: &Path) -> Vec<String> {
@@ -368,13 +362,11 @@ fn place(way: MetricsWay, named: &str) -> Result<Place, String> {
     }
     let port = authority
         .rsplit_once(':')
-        .map(|(host, port)| (host, port.parse::<u16>()));
-    let Some((host, Ok(1..))) = port else {
+        .map(|(_, port)| port.parse::<u16>());
+    let Some(Ok(1..)) = port else {
         return Err(wrong("this address has no port"));
     };
-    // An IPv6 address has brackets, and a socket of the file system is on this machine only.
-    let is_host = !host.is_empty() && (host.starts_with('[') || !host.contains(':'));
-    if !is_host || authority.contains(|c: char| c.is_control() || c.is_whitespace()) {
+    if split(authority).is_none() {
         return Err(wrong("this is no address"));
     }
     Ok(Place {

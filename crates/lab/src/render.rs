@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use minijinja::Value;
 use minijinja::value::Serde;
-use tare_schema::target::{CounterKind, CounterSource, ReadyDef, StopDef};
+use tare_schema::target::{CounterDef, CounterKind, CounterSource, ReadyDef, StopDef};
 
 use crate::LabError;
 use crate::catalogue::Target;
@@ -99,6 +99,19 @@ pub struct Counter {
     pub scale: f64,
     /// Whether it only ever grows.
     pub kind: CounterKind,
+}
+
+impl Counter {
+    /// The counter of a whole instance, read where its definition says.
+    pub(crate) fn of(def: &CounterDef) -> Counter {
+        Counter {
+            name: def.name.clone(),
+            edge: None,
+            source: def.from.clone(),
+            scale: def.scale,
+            kind: def.kind,
+        }
+    }
 }
 
 impl Rendered {
@@ -299,11 +312,9 @@ fn counters(
         let text = |text: &str| templates.text(key, text);
         let mut add = |edge: Option<&str>, source: CounterSource| {
             all.push(Counter {
-                name: counter.name.clone(),
                 edge: edge.map(str::to_owned),
                 source,
-                scale: counter.scale,
-                kind: counter.kind,
+                ..Counter::of(counter)
             });
         };
         match &counter.from {

@@ -54,16 +54,16 @@ impl Output {
     }
 }
 
-/// What a program is told on its input, and how much of each of its outputs is kept.
+/// Standard input of a program, and how much of its output and error is kept each.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Talk<'a> {
+pub(crate) struct StdIo<'a> {
     pub(crate) input: &'a str,
     pub(crate) output_bytes_max: usize,
 }
 
-impl Talk<'_> {
-    /// It is told nothing.
-    const SILENT: Talk<'static> = Talk {
+impl StdIo<'_> {
+    /// No input.
+    const NO_INPUT: StdIo<'static> = StdIo {
         input: "",
         output_bytes_max: OUTPUT_BYTES_MAX,
     };
@@ -75,18 +75,18 @@ pub(crate) fn run(
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
-    talk(words, env, Talk::SILENT, within)
+    run_with(words, env, StdIo::NO_INPUT, within)
 }
 
-/// The same with something to tell it.
-pub(crate) fn talk(
+/// The same with standard input.
+pub(crate) fn run_with(
     words: &[String],
     env: &[(&str, &str)],
-    talk: Talk<'_>,
+    stdio: StdIo<'_>,
     within: Duration,
 ) -> Result<Output, String> {
     let folder = PrivateFolder::make(&default_base()).map_err(|error| error.to_string())?;
-    let output = talk_in(folder.path(), words, env, talk, within);
+    let output = run_with_in(folder.path(), words, env, stdio, within);
     // What cannot be removed now, the next keeper sweeps up.
     let _ = folder.remove();
     output
@@ -99,17 +99,17 @@ pub(crate) fn run_in(
     env: &[(&str, &str)],
     within: Duration,
 ) -> Result<Output, String> {
-    talk_in(folder, words, env, Talk::SILENT, within)
+    run_with_in(folder, words, env, StdIo::NO_INPUT, within)
 }
 
-fn talk_in(
+fn run_with_in(
     folder: &Path,
     words: &[String],
     env: &[(&str, &str)],
-    talk: Talk<'_>,
+    stdio: StdIo<'_>,
     within: Duration,
 ) -> Result<Output, String> {
-    if talk.input.len() > INPUT_BYTES_MAX {
+    if stdio.input.len() > INPUT_BYTES_MAX {
         return Err(format!(
             "more than {INPUT_BYTES_MAX} bytes of input: ask for less"
         ));
@@ -121,7 +121,7 @@ fn talk_in(
         .current_dir(folder)
         .envs(env.iter().copied())
         .process_group(0)
-        .stdin(match talk.input {
+        .stdin(match stdio.input {
             "" => Stdio::null(),
             _ => Stdio::piped(),
         })
@@ -145,9 +145,9 @@ fn talk_in(
         .map_err(|error| format!("cannot run {program}: {error}"))?;
     if let Some(mut input) = child.stdin.take() {
         // One that does not read it says by its end what it thinks.
-        let _ = input.write_all(talk.input.as_bytes());
+        let _ = input.write_all(stdio.input.as_bytes());
     }
-    let watched = watch(&mut child, talk.output_bytes_max, within);
+    let watched = watch(&mut child, stdio.output_bytes_max, within);
     // Not reaped yet, it keeps its number: the signal can hit nobody else's group.
     if let Some(group) = raw_pid(child.id()) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -289,11 +289,11 @@ mod tests {
     fn a_program_is_told_something_and_as_much_is_kept_as_was_wanted() {
         let told = |script: &str, input: &str| {
             let words = ["sh", "-c", script].map(str::to_owned);
-            let with = Talk {
+            let with = StdIo {
                 input,
                 output_bytes_max: 4,
             };
-            talk(&words, &[], with, LONG)
+            run_with(&words, &[], with, LONG)
         };
         assert_eq!(told("cat", "ab\n").unwrap().stdout, "ab\n");
         assert_eq!(told("cat", "abcdef").unwrap().stdout, "abcd");

@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             host: "localhost".into(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

@@ -162,7 +162,7 @@ fn plan(address: SocketAddr, rate_per_s: f64, seconds: f64, behaviour: &str) -> 
             host: address.to_string(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

@@ -73,7 +73,7 @@ impl Load {
                 host,
             },
             reach: Reach::Public,
-            ways: Vec::new(),
+            address_overrides: Vec::new(),
             cores: Cores::Shared,
             cpu_per_exchange_ns: None,
             load: LoadSpec {

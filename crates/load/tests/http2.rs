@@ -32,7 +32,7 @@ fn measure(
             host: "localhost".into(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

@@ -104,11 +104,7 @@ fn added(large: &Topology, small: &Topology) -> Option<Subject> {
         .collect();
     securities.sort();
     securities.dedup();
-    what.extend(
-        securities
-            .iter()
-            .map(|security| name(*security).to_string()),
-    );
+    what.extend(securities.iter().map(|security| security.word().to_owned()));
     match what.as_slice() {
         [] => None,
         [one] => Some(Subject::singular(one)),
@@ -130,14 +126,6 @@ fn raised(route: &Route, wider: &Route) -> Option<Vec<Security>> {
         }
     }
     Some(raised)
-}
-
-fn name(security: Security) -> &'static str {
-    match security {
-        Security::Plaintext => "plaintext",
-        Security::Tls => "TLS",
-        Security::Mtls => "mTLS",
-    }
 }
 
 /// Whether all of `few` occur in `many`, in the same order.

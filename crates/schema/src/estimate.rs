@@ -169,7 +169,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
 
 /// What it takes to find out what this machine carries.
 fn ceiling(plan: &Plan, times: &Times) -> Duration {
-    if !plan.asks_for_ceiling() || plan.ceiling.is_some() {
+    if !plan.may_leave_levels_out() {
         return Duration::ZERO;
     }
     let heaviest = plan.heaviest_arms();

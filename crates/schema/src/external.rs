@@ -66,11 +66,7 @@ impl External {
     /// It in words: `127.0.0.1:8080, over TLS`.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let over = match self.own() {
-            Security::Plaintext => "plaintext",
-            Security::Tls => "TLS",
-            Security::Mtls => "mTLS",
-        };
+        let over = self.own().word();
         let login = self.login.as_ref().map(|login| {
             let (mechanism, user) = (&login.mechanism, &login.user);
             format!(", {mechanism} as {user}")

@@ -5,10 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::named::text_given;
-
-/// Largest file of a password.
-const PASSWORD_BYTES_MAX: u64 = 64 << 10;
+use crate::named::password_in;
 
 /// Where metrics of instances are read: exactly one of `jolokia`, `prometheus` and `jmx`, with an address for each instance.
 /// Passwords themselves are never in it.
@@ -76,10 +73,7 @@ pub fn password(user: &str, env: Option<&str>, file: Option<&str>) -> Result<Str
         (Some(name), _) => std::env::var(name).map_err(|_| {
             format!("the environment variable {name} has no password of {user}: export {name}=…")
         }),
-        (None, Some(path)) => {
-            let text = text_given(Path::new(path), PASSWORD_BYTES_MAX)?;
-            Ok(text.trim_end_matches(['\r', '\n']).to_owned())
-        }
+        (None, Some(path)) => password_in(Path::new(path)),
         (None, None) => Err(format!(
             "no password for {user}: name an environment variable (password-env) or a file (password-file) that has it"
         )),

@@ -9,6 +9,8 @@ use crate::shown::shown;
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Most bytes of a file that the user names, where nothing else is said.
 pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
+/// Most bytes of a file with a password.
+const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 
 /// A file that another one names, with links followed: a file that stands in a received folder must not make us read (and send, and
 /// keep) what is elsewhere. `folder` is that of the file that names it.
@@ -65,6 +67,15 @@ pub fn read_given(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
 pub fn text_given(path: &Path, bytes_max: u64) -> Result<String, String> {
     let bytes = read_given(path, bytes_max)?;
     String::from_utf8(bytes).map_err(|_| format!("{} is no UTF-8 text", path.display()))
+}
+
+/// The password in a file that the user names: its first line.
+///
+/// # Errors
+/// As [`text_given`].
+pub fn password_in(path: &Path) -> Result<String, String> {
+    let text = text_given(path, PASSWORD_BYTES_MAX)?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {

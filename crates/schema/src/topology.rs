@@ -152,6 +152,18 @@ pub enum Security {
     Mtls,
 }
 
+impl Security {
+    /// It in words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Security::Plaintext => "plaintext",
+            Security::Tls => "TLS",
+            Security::Mtls => "mTLS",
+        }
+    }
+}
+
 /// How traffic reaches a stop.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

@@ -124,7 +124,7 @@ impl Environment for Lab {
         Ok(())
     }
 
-    fn find(&mut self, topology: &Topology) -> Result<(), LabError> {
+    fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError> {
         for one in &topology.external {
             self.note(format!("find {}", one.name));
         }
@@ -333,7 +333,7 @@ impl Bed for ScriptedBed {
         Ok(Vec::new())
     }
 
-    fn look_outside(&mut self) -> Result<(), LabError> {
+    fn check_external(&mut self) -> Result<(), LabError> {
         match self.fate {
             Fate::Gone => Err(outside("it takes no connection any more")),
             _ => Ok(()),

@@ -313,7 +313,7 @@ impl Bed for LocalBed {
     }
 
     fn prepare(&mut self, step: &Preparation) -> Result<(), LabError> {
-        match self.make_outside(step)? {
+        match self.make_external_topic(step)? {
             true => Ok(()),
             false => prepare::prepare(&self.placed, step),
         }
@@ -321,7 +321,7 @@ impl Bed for LocalBed {
 
     fn undo(&mut self, step: &Preparation) -> Result<(), LabError> {
         if let Some(of) = TopicOf::of(step) {
-            self.unmake_outside(&of.topic)?;
+            self.delete_external_topic(&of.topic)?;
         }
         prepare::undo(&self.placed, step)
     }
@@ -446,7 +446,7 @@ impl Bed for LocalBed {
         Ok(all)
     }
 
-    fn look_outside(&mut self) -> Result<(), LabError> {
+    fn check_external(&mut self) -> Result<(), LabError> {
         self.external_answers()
     }
 
@@ -466,7 +466,7 @@ impl Bed for LocalBed {
     }
 
     fn stop(&mut self) -> Result<(), LabError> {
-        let mut first = self.unmake_all_outside();
+        let mut first = self.delete_external_topics();
         while let Some((name, _)) = self.started.pop() {
             let stopped = self.stop_instance(&name);
             if first.is_ok() {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tare_kafka::link::{Address, Cluster, Identity, Settings, Tls, Trust};
 use tare_kafka::sasl::Credentials;
 use tare_schema::external::{External, split};
-use tare_schema::load::{self, LoadPlan, Reach, Transport, Way};
-use tare_schema::named::text_given;
+use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
+use tare_schema::named::password_in;
 use tare_schema::plan::{Preparation, TopicOf};
 use tare_schema::protocol;
 use tare_schema::target::CounterSource;
@@ -25,8 +25,6 @@ use crate::render::{Counter, Listen, edge_id};
 
 /// Limit of a connection.
 const WITHIN: Duration = Duration::from_secs(5);
-/// Largest file of a password.
-const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 
 /// An address of a part that runs already.
 #[derive(Debug, Clone)]
@@ -54,11 +52,10 @@ impl Names {
             let mut def = def.clone();
             let address = self.resolve(&def.at, reach);
             let address = address.map_err(|reason| wrong(&def, reason))?;
-            let mut pages = Ok(());
-            for counter in &mut def.counters {
-                pages = pages.and_then(|()| self.pinned(&mut counter.from, reach));
-            }
-            pages.map_err(|reason| wrong(&def, reason))?;
+            let mut counters = def.counters.iter_mut();
+            counters
+                .try_for_each(|counter| self.pinned(&mut counter.from, reach))
+                .map_err(|reason| wrong(&def, reason))?;
             all.insert(def.name.clone(), Found { def, address });
         }
         Ok(all)
@@ -166,15 +163,7 @@ impl Found {
     ) -> Option<CounterReader> {
         let counters = self.def.counters.iter();
         let counters = counters.filter(|counter| wanted(&counter.name));
-        let counters: Vec<Counter> = counters
-            .map(|counter| Counter {
-                name: counter.name.clone(),
-                edge: None,
-                source: counter.from.clone(),
-                scale: counter.scale,
-                kind: counter.kind,
-            })
-            .collect();
+        let counters: Vec<Counter> = counters.map(Counter::of).collect();
         let routes = topology.routes.iter();
         let edges = routes.filter(|route| route.to == self.def.name);
         let edges = edges.map(|route| {
@@ -206,11 +195,10 @@ pub(super) fn brokers(
 
 fn settings(def: &External, reach: Reach) -> Result<Settings, LabError> {
     let sasl = def.login.as_ref().map(|login| -> Result<_, String> {
-        let text = text_given(&login.password_file, PASSWORD_BYTES_MAX)?;
         Ok(Credentials {
             mechanism: login.mechanism.parse()?,
             user: login.user.clone(),
-            password: text.lines().next().unwrap_or_default().to_owned(),
+            password: password_in(&login.password_file)?,
         })
     });
     Ok(Settings {
@@ -298,12 +286,12 @@ pub(super) fn tell(placed: &Placed, instance: &str, plan: &mut LoadPlan) -> bool
     }
     // Endpoints have an address for each route of an edge, in their order.
     if let Ok(endpoint) = placed.endpoint(&first.edge, instance) {
-        let ways = called.iter().zip(&endpoint.addresses);
-        let ways = ways.map(|((_, found), through)| Way {
-            named: found.address,
-            through: *through,
+        let all = called.iter().zip(&endpoint.addresses);
+        let all = all.map(|((_, found), through)| AddressOverride {
+            advertised: found.address,
+            connect_to: *through,
         });
-        plan.ways = ways.filter(|way| way.named != way.through).collect();
+        plan.address_overrides = all.filter(|one| one.advertised != one.connect_to).collect();
     }
     true
 }
@@ -315,7 +303,7 @@ impl LocalBed {
     }
 
     /// Takes a step on brokers that are external; `false`: they are Tare's own.
-    pub(super) fn make_outside(&mut self, step: &Preparation) -> Result<bool, LabError> {
+    pub(super) fn make_external_topic(&mut self, step: &Preparation) -> Result<bool, LabError> {
         let Some(made) = admin::make(&self.placed, step)? else {
             return Ok(false);
         };
@@ -324,7 +312,7 @@ impl LocalBed {
     }
 
     /// Takes back what a step has made on brokers that are external, if it has.
-    pub(super) fn unmake_outside(&mut self, topic: &str) -> Result<(), LabError> {
+    pub(super) fn delete_external_topic(&mut self, topic: &str) -> Result<(), LabError> {
         let Some(at) = self.made.iter().position(|made| made.topic == topic) else {
             return Ok(());
         };
@@ -332,7 +320,7 @@ impl LocalBed {
     }
 
     /// Takes back all that is left there.
-    pub(super) fn unmake_all_outside(&mut self) -> Result<(), LabError> {
+    pub(super) fn delete_external_topics(&mut self) -> Result<(), LabError> {
         let left = std::mem::take(&mut self.made);
         let delete = |made: &TopicOf| admin::delete(&self.placed, made).err();
         // All are tried, whatever becomes of one.

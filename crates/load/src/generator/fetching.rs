@@ -95,7 +95,7 @@ impl<'a> Fetching<'a> {
                 // Of what the cluster is asked; a fetch has a limit of its own.
                 request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
                 names: self.names.clone(),
-                ways: self.plan.ways.clone().into(),
+                address_overrides: self.plan.address_overrides.clone().into(),
                 security: match load.transport {
                     Transport::Tcp => Security::Plain,
                     Transport::Tls(_) => Security::Tls,

@@ -11,7 +11,7 @@ use tare_kafka::sasl::Credentials;
 use tare_kafka::stamp::Stamps;
 use tare_schema::load as spec;
 use tare_schema::load::{LoadPlan, LoginSpec, Payloads, ProduceSpec, RequestSpec, Transport};
-use tare_schema::named::text_given;
+use tare_schema::named::password_in;
 use tare_stats::random::Random;
 
 use super::PlanError;
@@ -26,8 +26,6 @@ use crate::kafka::produce::{
     self, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan,
 };
 
-/// Largest file of a password.
-const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 /// Largest batch, and largest request: what a broker takes is less.
 const BATCH_BYTES_MAX: u32 = 64 << 20;
 /// Requests on one connection.
@@ -157,7 +155,7 @@ impl<'a> Producing<'a> {
                 connect_timeout_ns: timeout_ns,
                 request_timeout_ns: (timeout_ns / REQUESTS_A_TIMEOUT).max(1),
                 names: self.names.clone(),
-                ways: self.plan.ways.clone().into(),
+                address_overrides: self.plan.address_overrides.clone().into(),
                 security: match load.transport {
                     Transport::Tcp => Security::Plain,
                     Transport::Tls(_) => Security::Tls,
@@ -278,11 +276,11 @@ fn compression(codec: spec::Codec) -> Compression {
 
 /// Reads the password of a login.
 pub(super) fn login(spec: &LoginSpec) -> Result<Credentials, PlanError> {
-    let text = text_given(&spec.password_file, PASSWORD_BYTES_MAX);
-    let text = text.map_err(|said| PlanError::Login(format!("the password: {said}")))?;
+    let password = password_in(&spec.password_file)
+        .map_err(|said| PlanError::Login(format!("the password: {said}")))?;
     Ok(Credentials {
         mechanism: spec.mechanism.parse().map_err(PlanError::Login)?,
         user: spec.user.clone(),
-        password: text.lines().next().unwrap_or_default().to_owned(),
+        password,
     })
 }

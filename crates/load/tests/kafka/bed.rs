@@ -216,7 +216,7 @@ fn plan(at: &[SocketAddr], topic: &str, client: ClientSpec) -> LoadPlan {
             host: at[0].ip().to_string(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

@@ -37,7 +37,7 @@ pub fn plan(address: SocketAddr) -> LoadPlan {
             host: "test".into(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load: LoadSpec {

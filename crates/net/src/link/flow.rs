@@ -14,7 +14,7 @@ use super::pause::{Bell, Pause, Woken, exact_timers, now_ns};
 use super::plan::{Scheduling, WayPlan};
 use super::pool::{Buffer, LOOK_NS, Pool};
 use super::shape::{Fate, Shaper};
-use super::sys::memory::Part;
+use super::sys::memory::BlockSlice;
 use super::tun::Tun;
 use super::{LinkError, Scheduled, THREADS, sys};
 
@@ -47,7 +47,7 @@ struct Piece {
     due_ns: u64,
     length: usize,
     on_wire: OnWire,
-    memory: Part,
+    memory: BlockSlice,
 }
 
 impl Flow {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::offload::HEADER_BYTES;
-use super::sys::memory::{BLOCK_BYTES, Block, Home, Part};
+use super::sys::memory::{BLOCK_BYTES, Block, BlockSlice, Home};
 
 /// The largest piece: 64 KiB of IP, the largest fixed header of IP, and the virtio header in front.
 const PIECE_BYTES_MAX: usize = 65_536 + 40 + HEADER_BYTES;
@@ -57,9 +57,9 @@ impl Pool {
     }
 
     /// A block of which nobody has a part.
-    fn lend(self: &Arc<Self>) -> Option<Part> {
+    fn lend(self: &Arc<Self>) -> Option<BlockSlice> {
         let block = self.shelf().take(self.blocks_max)?;
-        Some(Part::whole(block, Arc::clone(self) as Arc<dyn Home>))
+        Some(BlockSlice::whole(block, Arc::clone(self) as Arc<dyn Home>))
     }
 
     /// Gives blocks back to the kernel that nobody has needed for a while.
@@ -111,7 +111,7 @@ pub(super) struct Buffer {
     own: Arc<Pool>,
     shared: Arc<Pool>,
     /// What is left of the block in use; `None` when there was no other.
-    rest: Option<Part>,
+    rest: Option<BlockSlice>,
     /// For what is read then, and dropped.
     overflow: Box<[u8]>,
 }
@@ -147,7 +147,7 @@ impl Buffer {
     }
 
     /// The memory of that piece, at its end maybe more; `None` when there was no block for it.
-    pub(super) fn keep(&mut self, length: usize) -> Option<Part> {
+    pub(super) fn keep(&mut self, length: usize) -> Option<BlockSlice> {
         Some(self.rest.as_mut()?.cut(length.max(PIECE_BYTES_MIN)))
     }
 
@@ -168,8 +168,8 @@ mod tests {
     use super::*;
 
     /// Reads and keeps pieces of this length, each filled with its number, until there is no room.
-    fn fill(buffer: &mut Buffer, length: usize) -> Vec<Part> {
-        let mut kept: Vec<Part> = Vec::new();
+    fn fill(buffer: &mut Buffer, length: usize) -> Vec<BlockSlice> {
+        let mut kept: Vec<BlockSlice> = Vec::new();
         loop {
             buffer.room()[..length].fill(kept.len() as u8);
             assert_eq!(buffer.filled(length), vec![kept.len() as u8; length]);
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn parts_are_written_and_read_by_different_threads() {
         let mut buffer = Buffer::new(Arc::new(Pool::of(1)));
-        let (pass, arriving) = std::sync::mpsc::sync_channel::<(u32, Part)>(100);
+        let (pass, arriving) = std::sync::mpsc::sync_channel::<(u32, BlockSlice)>(100);
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for (number, part) in arriving {

@@ -39,7 +39,7 @@ pub fn run(data: &[u8]) {
             connect_timeout_ns: 100_000,
             request_timeout_ns: 50_000,
             names: Arc::new(Loopback),
-            ways: Arc::new([]),
+            address_overrides: Arc::new([]),
             security: Security::Plain,
             login: None,
         },

@@ -47,9 +47,9 @@ pub struct LoadPlan {
     /// Which addresses may be called: those of the endpoint, and those that are learnt from whoever is called.
     #[serde(default)]
     pub reach: Reach,
-    /// Servers that are called through something else, where servers name each other (brokers).
+    /// Servers (brokers) that are called at another address than they advertise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ways: Vec<Way>,
+    pub address_overrides: Vec<AddressOverride>,
     /// Whose cores the workers have.
     #[serde(default)]
     pub cores: Cores,
@@ -105,14 +105,14 @@ pub struct Endpoint {
     pub host: String,
 }
 
-/// A server that is called through something else.
+/// A server that is called at another address than the advertised one: through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
-    /// Its address, as servers name it.
-    pub named: SocketAddr,
-    /// Where it is called instead.
-    pub through: SocketAddr,
+pub struct AddressOverride {
+    /// Its address, as it is advertised.
+    pub advertised: SocketAddr,
+    /// Address to connect to instead.
+    pub connect_to: SocketAddr,
 }
 
 /// When the window ends.

@@ -60,6 +60,12 @@ impl Plan {
             && others.iter().all(|cell| offered_per_s(cell).is_some())
     }
 
+    /// Whether levels may still be left out: the ceiling is asked for and not known.
+    #[must_use]
+    pub fn may_leave_levels_out(&self) -> bool {
+        self.asks_for_ceiling() && self.ceiling.is_none()
+    }
+
     /// Arms whose ways have the most proxies in them: what they carry, every other arm does.
     #[must_use]
     pub fn heaviest_arms(&self) -> Vec<&str> {

@@ -53,15 +53,6 @@ impl Preparation {
         }
     }
 
-    /// The topic that it makes.
-    #[must_use]
-    pub fn topic(&self) -> Option<&str> {
-        match self {
-            Preparation::Topic { topic, .. } => Some(topic),
-            Preparation::Request { .. } => None,
-        }
-    }
-
     /// When it is taken.
     #[must_use]
     pub fn when(&self) -> PrepareWhen {

@@ -142,17 +142,12 @@ fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
 }
 
 fn own(def: &ArmDef) -> Option<String> {
-    let word = |security: &Security| match security {
-        Security::Plaintext => "plaintext",
-        Security::Tls => "TLS",
-        Security::Mtls => "mTLS",
-    };
     match def.own.as_ref()? {
-        OwnDef::All(security) => Some(format!("{} from end to end", word(security))),
+        OwnDef::All(security) => Some(format!("{} from end to end", security.word())),
         OwnDef::Edges(edges) => {
             let words: Vec<String> = edges
                 .iter()
-                .map(|(edge, security)| format!("{} on {edge}", word(security)))
+                .map(|(edge, security)| format!("{} on {edge}", security.word()))
                 .collect();
             Some(format!("{} from end to end", list(&words)))
         }

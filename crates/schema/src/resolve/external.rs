@@ -129,15 +129,13 @@ pub(super) fn externals(
             let def = external.map();
             let file = folder.file.as_str();
             let part = name.0.as_str();
-            all.insert(
+            let written = Written {
                 part,
-                Written {
-                    part,
-                    def,
-                    file,
-                    node,
-                },
-            );
+                def,
+                file,
+                node,
+            };
+            all.insert(part, written);
         }
     }
     let file = scope.file;
@@ -145,16 +143,13 @@ pub(super) fn externals(
         let node = root.get("external").and_then(|all| all.get(name));
         let def = external.map();
         let part = name.0.as_str();
-        let node = node.unwrap_or(root);
-        all.insert(
+        let written = Written {
             part,
-            Written {
-                part,
-                def,
-                file,
-                node,
-            },
-        );
+            def,
+            file,
+            node: node.unwrap_or(root),
+        };
+        all.insert(part, written);
     }
     for (part, addresses) in &choices.external {
         let one = all.entry(part).or_insert_with(|| Written {
@@ -400,14 +395,14 @@ fn source(
     reach: Reach,
 ) -> Result<CounterSource, String> {
     let mut from = from.clone();
-    let (url, patterns) = match &mut from {
-        CounterSource::Prometheus(page) => (&mut page.url, Vec::new()),
-        CounterSource::Text(page) => (&mut page.url, vec![page.pattern.clone()]),
+    let (url, pattern) = match &mut from {
+        CounterSource::Prometheus(page) => (&mut page.url, None),
+        CounterSource::Text(page) => (&mut page.url, Some(&page.pattern)),
         CounterSource::Json(page) => {
             if page.pointer.contains("{{") {
                 return Err("there are no templates here: leave {{ … }} out".to_owned());
             }
-            (&mut page.url, Vec::new())
+            (&mut page.url, None)
         }
         CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
             return Err(
@@ -416,13 +411,13 @@ fn source(
             );
         }
     };
-    for pattern in patterns {
-        if let Err(error) = Regex::new(&pattern) {
-            // Its last line says what is wrong; the others draw where.
-            let said = error.to_string();
-            let said = said.lines().last().unwrap_or_default();
-            return Err(format!("\"{}\" is no pattern: {said}", shown(&pattern)));
-        }
+    if let Some(pattern) = pattern
+        && let Err(error) = Regex::new(pattern)
+    {
+        // Its last line says what is wrong; the others draw where.
+        let said = error.to_string();
+        let said = said.lines().last().unwrap_or_default();
+        return Err(format!("\"{}\" is no pattern: {said}", shown(pattern)));
     }
     *url = page(url, at, addresses, reach)?;
     Ok(from)

@@ -74,7 +74,7 @@ fn carried(scope: &mut Scope<'_>, (arm, node): (&ArmDef, &Node), edge: &Edge, ca
     }
     let wanted = ways::own(arm, edge).unwrap_or(speaks);
     if wanted != speaks {
-        let (to, wanted, speaks) = (&edge.to, word(wanted), word(speaks));
+        let (to, wanted, speaks) = (&edge.to, wanted.word(), speaks.word());
         cast.lack(format!("{wanted} to {to} (external, speaks {speaks})"));
     }
     let mut callers = cast.started().filter(|actor| actor.part == edge.from);
@@ -85,13 +85,5 @@ fn carried(scope: &mut Scope<'_>, (arm, node): (&ArmDef, &Node), edge: &Edge, ca
             edge.from
         );
         refuse(scope, node.mark, &edge.to, &advice);
-    }
-}
-
-fn word(security: Security) -> &'static str {
-    match security {
-        Security::Plaintext => "plaintext",
-        Security::Tls => "TLS",
-        Security::Mtls => "mTLS",
     }
 }

@@ -10,7 +10,7 @@ use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
 use crate::load::LoadSpec;
 use crate::name::Name;
-use crate::plan::{Preparation, RoleLoad, TRIAL};
+use crate::plan::{Preparation, RoleLoad, TRIAL, TopicOf};
 use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::Node;
@@ -83,8 +83,8 @@ pub(super) fn check_topics(
     (loads, steps): (&[RoleLoad], &[Preparation]),
 ) {
     let is_made = |wanted: &str| {
-        let mut topics = steps.iter().filter_map(Preparation::topic);
-        topics.any(|topic| topic == wanted)
+        let mut made = steps.iter().filter_map(TopicOf::of);
+        made.any(|made| made.topic == wanted)
     };
     let loads = loads.iter().filter(|role| role.load.client.uses_topics());
     let paths = loads.flat_map(|role| &role.load.requests);

@@ -1,18 +1,14 @@
 //! Instances that others ask: placed, found on a way of their own, and refused where they could not be asked.
 
-use tare_schema::plan::{Form, Plan};
+use tare_schema::plan::Form;
 use tare_schema::topology::Interception;
 
-use crate::bench::plan;
+use crate::bench::{plan, resolved};
 
 fn experiment(sidecars: &str, rest: &str) -> String {
     format!(
         "question: What does asking cost?\nworkload: echo\narms:\n  - name: direct\n  - name: asking\n    sidecars: {{on: all, proxy: envoy{sidecars}}}\n    settings: {{server-sidecar: {{ext_authz: true, ext_authz_share: 0.25}}}}\nload: {{rate: 400, duration: 3s}}\n{rest}"
     )
-}
-
-fn resolved(text: &str) -> Plan {
-    plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 fn problems(text: &str) -> String {
@@ -21,7 +17,7 @@ fn problems(text: &str) -> String {
 
 #[test]
 fn who_is_asked_stands_in_the_same_pod_and_starts_before_who_asks() {
-    let plan = resolved(&experiment("", ""));
+    let plan = resolved(&experiment("", ""), Form::Full);
     let topology = &plan.arms[1].topology;
     let at = |name: &str| {
         let mut all = topology.instances.iter();
@@ -50,7 +46,7 @@ fn who_is_asked_stands_in_the_same_pod_and_starts_before_who_asks() {
 #[test]
 fn settings_of_the_target_put_one_beside_every_proxy() {
     let text = experiment("", "targets: {envoy: {ext_authz: true}}\n");
-    let asked = &resolved(&text).arms[1].topology.asked;
+    let asked = &resolved(&text, Form::Full).arms[1].topology.asked;
     assert_eq!(asked.len(), 2);
     assert_eq!((asked[0].share, asked[1].share), (1.0, 0.25));
 }
@@ -79,5 +75,5 @@ fn what_decides_about_instances_is_no_factor_but_the_share_is() {
     ));
     assert!(said.contains("decides which instances there are"), "{said}");
     let text = experiment("", "factors: {targets.envoy.ext_authz_share: [0.0, 1.0]}\n");
-    resolved(&text);
+    resolved(&text, Form::Full);
 }

@@ -3,7 +3,7 @@
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Asserted, Assertion, Comparison, Form};
 
-use crate::bench::plan;
+use crate::bench::{plan, resolved};
 
 /// An experiment with these assertions, and a quick form that leaves an arm and a level out.
 fn with(assertions: &[&str]) -> String {
@@ -17,7 +17,7 @@ fn with(assertions: &[&str]) -> String {
 }
 
 fn read(text: &str) -> Assertion {
-    let plan = plan(&with(&[text]), Form::Full).unwrap_or_else(|problems| panic!("{problems}"));
+    let plan = resolved(&with(&[text]), Form::Full);
     plan.assertions[0].clone()
 }
 
@@ -88,7 +88,7 @@ fn what_the_quick_form_leaves_out_is_not_asserted_there() {
         "errors < 1%",
     ];
     let of = |form| {
-        let plan = plan(&with(&texts), form).unwrap_or_else(|problems| panic!("{problems}"));
+        let plan = resolved(&with(&texts), form);
         let kept = plan.assertions.into_iter();
         kept.map(|assertion| assertion.text).collect::<Vec<_>>()
     };

@@ -44,6 +44,30 @@ pub fn plan_with(text: &str, choices: &Choices) -> Result<Plan, Problems> {
     resolve(&source("case.yaml", text), &catalog(), choices)
 }
 
+/// The plan of a text that is right.
+#[track_caller]
+pub fn resolved(text: &str, form: Form) -> Plan {
+    match plan(text, form) {
+        Ok(plan) => plan,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+/// A good text with one change.
+#[track_caller]
+pub fn changed(good: &str, from: &str, to: &str) -> String {
+    assert!(good.contains(from), "{from}");
+    good.replacen(from, to, 1)
+}
+
+/// A good text with one change has just these problems.
+#[track_caller]
+pub fn refused(good: &str, from: &str, to: &str, expected: &[&str]) {
+    let problems = plan(&changed(good, from, to), Form::Full).unwrap_err();
+    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    assert_eq!(said, expected);
+}
+
 pub fn sketch(name: &str) -> String {
     fs::read_to_string(here().join("sketches").join(name)).unwrap()
 }

@@ -1,17 +1,14 @@
 //! Parts that run already: where routes lead, what an arm cannot have, and what is said of a wrong file.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use tare_schema::catalog::Catalog;
-use tare_schema::find::Library;
-use tare_schema::load::{Reach, Transport, Trust};
+use tare_schema::load::{Reach, Trust};
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Addressing, Form, Plan};
-use tare_schema::resolve::{Choices, resolve};
+use tare_schema::resolve::Choices;
 use tare_schema::topology::{Interception, Security};
 
-use crate::bench::{plan, plan_with, repository, source};
+use crate::bench::{changed, plan_with, refused, resolved};
 
 const GOOD: &str = "\
 question: What does it cost before my own service?
@@ -24,26 +21,11 @@ load: {rate: 400, duration: 3s}
 external: {server: 127.0.0.1:8080}
 ";
 
-fn changed(from: &str, to: &str) -> String {
-    assert!(GOOD.contains(from), "{from}");
-    GOOD.replacen(from, to, 1)
-}
-
-fn resolved(text: &str) -> Plan {
-    plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"))
-}
-
-#[track_caller]
-fn refused(from: &str, to: &str, expected: &[&str]) {
-    let problems = plan(&changed(from, to), Form::Full).unwrap_err();
-    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(said, expected);
-}
-
 /// The same for what is written of the part.
 #[track_caller]
 fn refused_part(written: &str, expected: &str) {
     refused(
+        GOOD,
         "{server: 127.0.0.1:8080}",
         &format!("\n  server: {written}"),
         &[expected],
@@ -56,7 +38,7 @@ fn needs(plan: &Plan) -> Vec<Option<&str>> {
 
 #[test]
 fn routes_lead_to_what_runs_already_and_nothing_is_started_for_it() {
-    let plan = resolved(GOOD);
+    let plan = resolved(GOOD, Form::Full);
     assert_eq!(plan.addressing, Addressing::Loopback);
     for (arm, started) in plan
         .arms
@@ -102,7 +84,10 @@ fn routes_lead_to_what_runs_already_and_nothing_is_started_for_it() {
 
 #[test]
 fn without_external_parts_a_plan_says_nothing_of_them() {
-    let plan = resolved(&changed("external: {server: 127.0.0.1:8080}\n", ""));
+    let plan = resolved(
+        &changed(GOOD, "external: {server: 127.0.0.1:8080}\n", ""),
+        Form::Full,
+    );
     let written = serde_json::to_string(&plan).unwrap();
     assert!(!written.contains("external"), "{written}");
 }
@@ -111,12 +96,13 @@ fn without_external_parts_a_plan_says_nothing_of_them() {
 fn several_addresses_are_instances_and_pages_are_read_at_each_host() {
     let counters = "counters: [{name: requests, from: {prometheus: {url: \"http://{host}:9100/metrics\", metric: n}}}, {name: cpu-seconds, from: {json: {url: \"http://{host}:9100/j\", pointer: /cpu}}}]";
     let text = changed(
+        GOOD,
         "{server: 127.0.0.1:8080}",
         &format!(
             "\n  server: {{addresses: [127.0.0.1:8080, \"[::1]:81\"], host: shop.example, {counters}}}"
         ),
     );
-    let plan = resolved(&text);
+    let plan = resolved(&text, Form::Full);
     let external = plan.external();
     let names: Vec<&str> = external.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["server-1", "server-2"]);
@@ -161,6 +147,7 @@ fn choices(part: &str, addresses: &[&str]) -> Choices {
 #[test]
 fn the_command_line_says_where_and_the_file_how() {
     let text = changed(
+        GOOD,
         "127.0.0.1:8080",
         "{address: 127.0.0.1:8080, tls: {insecure: true}}",
     );
@@ -172,7 +159,7 @@ fn the_command_line_says_where_and_the_file_how() {
     );
     assert_eq!(server.tls.as_ref().unwrap().trust, Trust::Anybody);
     // Neither does the file have to name it.
-    let bare = changed("external: {server: 127.0.0.1:8080}\n", "");
+    let bare = changed(GOOD, "external: {server: 127.0.0.1:8080}\n", "");
     let plan = plan_with(&bare, &choices("server", &["127.0.0.1:1", "127.0.0.1:2"])).unwrap();
     assert_eq!(plan.external().len(), 2);
     let said = plan_with(&bare, &choices("servr", &["127.0.0.1:1"])).unwrap_err();
@@ -204,6 +191,7 @@ fn only_the_command_line_lets_load_out() {
 #[test]
 fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
     let text = changed(
+        GOOD,
         "  - name: near\n",
         "  - name: both\n    sidecars: {on: all, proxy: envoy, link: mtls}\n  \
          - name: named\n    sidecars: {on: [server], proxy: envoy}\n  \
@@ -212,7 +200,7 @@ fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
          - name: maybe\n    sidecars: {on: [client], proxy: envoy, interception: redirect-if-possible}\n  \
          - name: near\n",
     );
-    let plan = resolved(&text);
+    let plan = resolved(&text, Form::Full);
     let beside = Some("a sidecar beside server (external)");
     assert_eq!(
         needs(&plan),
@@ -238,6 +226,7 @@ fn arms_that_ask_for_what_cannot_be_there_are_listed_and_not_run() {
 #[test]
 fn what_needs_pods_of_their_own_is_refused() {
     refused(
+        GOOD,
         "external:",
         "addressing: namespaces\nexternal:",
         &[
@@ -245,6 +234,7 @@ fn what_needs_pods_of_their_own_is_refused() {
         ],
     );
     refused(
+        GOOD,
         "external:",
         "sites:\n  pods: {east: [client], west: []}\n  links: [{between: [east, west], round_trip: 9ms}]\nexternal:",
         &[
@@ -259,6 +249,7 @@ fn nothing_is_done_to_what_tare_did_not_start() {
     let faults = "Tare neither ends nor starts nor holds what it did not start";
     for act in ["kill", "stop", "start", "pause", "resume"] {
         refused(
+            GOOD,
             "external:",
             &format!("events: [{{at: 1s, {act}: server}}]\nexternal:"),
             &[&format!("case.yaml:8:10: {}", external(faults))],
@@ -266,22 +257,26 @@ fn nothing_is_done_to_what_tare_did_not_start() {
     }
     let limits = "its limits are not Tare's to set, leave them out";
     refused(
+        GOOD,
         "external:",
         "limits: {server: {cpu: 1}}\nexternal:",
         &[&format!("case.yaml:8:10: {}", external(limits))],
     );
     let target = "leave its target out";
     refused(
+        GOOD,
         "workload: echo",
         "workload: {use: echo, server: nginx}",
         &[&format!("case.yaml:2:23: {}", external(target))],
     );
     refused(
+        GOOD,
         "  - name: near\n",
         "  - name: near\n    parts: {server: nginx}\n",
         &[&format!("case.yaml:6:13: {}", external(target))],
     );
     refused(
+        GOOD,
         "  - name: near\n",
         "  - name: near\n    settings: {server: {workers: 2}}\n",
         &[&format!(
@@ -317,6 +312,7 @@ fn it_is_said_where_a_part_is_and_that_once() {
         "case.yaml:9:40: a host is a name or an address, with a port or without: such as db.example:8080",
     );
     refused(
+        GOOD,
         "{server: 127.0.0.1:8080}",
         "{client: 127.0.0.1:8080, srver: 127.0.0.1:1}",
         &[
@@ -382,148 +378,5 @@ fn a_counter_is_a_page_and_nothing_that_runs_or_reads_files() {
     refused_part(
         two,
         "case.yaml:9:62: the part has 2 addresses: write {host} for the host of each",
-    );
-}
-
-/// An experiment in a folder of its own, with files beside it and one outside.
-fn beside(external: &str, workload: &str) -> (tempfile::TempDir, Result<Plan, String>) {
-    let place = tempfile::tempdir().unwrap();
-    let own = place.path().join("own");
-    fs::create_dir_all(own.join("keys")).unwrap();
-    for file in [
-        "own/ca.pem",
-        "own/keys/client.pem",
-        "own/keys/client.key",
-        "own/password",
-        "outside",
-    ] {
-        fs::write(place.path().join(file), "x").unwrap();
-    }
-    let text = format!(
-        "question: q\nworkload: {workload}\narms: [{{name: a}}, {{name: b}}]\nexternal: {external}\n"
-    );
-    let file = own.join("case.yaml").display().to_string();
-    let catalog: Catalog = Library::in_directory(&repository()).catalog;
-    let planned = resolve(
-        &source(&file, &text),
-        &catalog,
-        &Choices::new(Form::Full, vec![0, 1]),
-    );
-    (place, planned.map_err(|problems| problems.to_string()))
-}
-
-#[test]
-fn tls_and_passwords_are_files_beside_the_experiment() {
-    let kafka = "{use: kafka}\nload: {use: produce, rate: 9}\nprepare: [topic]";
-    let with = |tls: &str, sasl: &str| {
-        beside(
-            &format!(
-                "{{broker: {{bootstrap: [127.0.0.1:9, 127.0.0.1:10], tls: {tls}, sasl: {sasl}}}}}"
-            ),
-            kafka,
-        )
-    };
-    let tls =
-        "{ca: ca.pem, cert: keys/client.pem, key: keys/client.key, server_name: kafka.example}";
-    let sasl = "{mechanism: scram-sha-256, user: ann, password_file: password}";
-    let (place, planned) = with(tls, sasl);
-    let plan = planned.unwrap();
-    let broker = plan.external()[1];
-    assert_eq!(
-        (broker.name.as_str(), broker.own()),
-        ("broker-2", Security::Mtls)
-    );
-    assert_eq!(
-        broker.in_words(),
-        "127.0.0.1:10, over mTLS, SCRAM-SHA-256 as ann"
-    );
-    let spec = broker.tls.as_ref().unwrap();
-    let ca = fs::canonicalize(place.path().join("own/ca.pem")).unwrap();
-    assert_eq!(
-        spec.trust,
-        Trust::File {
-            path: ca.display().to_string()
-        }
-    );
-    assert_eq!(spec.server_name.as_deref(), Some("kafka.example"));
-    let login = broker.login.as_ref().unwrap();
-    assert_eq!(
-        (login.mechanism.as_str(), login.user.as_str()),
-        ("SCRAM-SHA-256", "ann")
-    );
-    // Agents are told where they start, not in the plan.
-    let load = &plan.cells[0].load[0].load;
-    assert_eq!(load.transport, Transport::Tcp);
-    // Brokers copy from each other as they like: that is no route.
-    let edges: Vec<&str> = plan.arms[0]
-        .topology
-        .routes
-        .iter()
-        .map(|route| route.edge.as_str())
-        .collect();
-    assert_eq!(edges, ["producer->broker", "producer->broker"]);
-
-    let own = "of its own folder only";
-    for (tls, sasl, words) in [
-        ("{ca: ../outside}", sasl, own),
-        ("{ca: /etc/passwd}", sasl, own),
-        (
-            "{ca: ca.pem, cert: ../outside, key: keys/client.key}",
-            sasl,
-            own,
-        ),
-        ("{cert: keys/client.pem}", sasl, "write both, cert and key"),
-        (
-            "{insecure: true, ca: ca.pem}",
-            sasl,
-            "leave one of the two out",
-        ),
-        (
-            tls,
-            "{mechanism: plain, user: a, password_file: ../outside}",
-            own,
-        ),
-        (
-            tls,
-            "{mechanism: plain, user: a, password_file: /etc/shadow}",
-            own,
-        ),
-        (
-            tls,
-            "{mechanism: plain, user: a, password_env: HOME}",
-            "write password_file",
-        ),
-        (tls, "{mechanism: plain, user: a}", "write password_file"),
-        (
-            tls,
-            "{mechanism: plane, user: a, password_file: password}",
-            "did you mean \"PLAIN\"?",
-        ),
-    ] {
-        let (_place, planned) = with(tls, sasl);
-        let said = planned.unwrap_err();
-        assert!(
-            said.contains(words) && said.contains("case.yaml:"),
-            "{tls} {sasl}: {said}"
-        );
-    }
-    let (_place, planned) = beside(
-        &format!("{{server: {{address: 127.0.0.1:1, sasl: {sasl}}}}}"),
-        "echo\nload: {rate: 9}",
-    );
-    let said = planned.unwrap_err();
-    assert!(said.contains("nobody logs in over http1"), "{said}");
-}
-
-#[test]
-fn topics_on_a_cluster_of_others_have_names_of_tares_and_are_not_moved() {
-    let (_place, planned) = beside(
-        "{broker: 127.0.0.1:9}\nprepare: [topic]\nevents: [{at: 1s, reassign: topic}]",
-        "{use: kafka}\nload: {use: produce, rate: 9}",
-    );
-    let said = planned.unwrap_err();
-    assert!(
-        said.contains("the topic of step \"topic\" is on \"broker\", which is external"),
-        "{said}"
     );
 }

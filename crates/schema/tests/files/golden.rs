@@ -8,7 +8,7 @@ use tare_schema::load::{Pacing, Stop};
 use tare_schema::plan::{Ceiling, Form, Plan};
 use tare_schema::resolve::{Choices, resolve};
 
-use crate::bench::{check_golden, here, plan, repository};
+use crate::bench::{check_golden, here, repository, resolved};
 
 fn sidecar(form: Form) -> Plan {
     let library = Library::in_directory(&repository());
@@ -151,7 +151,7 @@ fn a_factor_of_rates_may_have_full_speed_among_them() {
 fn full_speed_among_rates_leaves_none_in_that_is_too_high() {
     let text = "question: q?\nworkload: echo\narms: [{name: direct}]\ncompare: levels\nbeyond_knee: leave-out\nload: {duration: 1s}\n\
                 factors: {load.rate: [max, 400, 50000]}\n";
-    let mut plan = plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut plan = resolved(text, Form::Full);
     assert!(plan.asks_for_ceiling());
     plan.keep_below(Ceiling {
         arm: "direct".into(),

@@ -9,6 +9,7 @@
 //! | `golden` | pure: the plan of the first experiment, whole; `TARE_UPDATE_GOLDEN=1` refreshes it |
 //! | `hostile` | pure: experiments and workloads put no lines, directives or foreign files anywhere
 //! | `kafka` | pure: brokers, what is sent to them, and the topic of each trial |
+//! | `logins` | pure: TLS and logins of parts that run already |
 //! | `sites` | pure: who stands where, and how far that is |
 //! | `sketches` | pure: the model beyond the first experiment |
 //! | `mistakes` | pure: what is said about a wrong file, and where |
@@ -31,6 +32,7 @@ mod external;
 mod golden;
 mod hostile;
 mod kafka;
+mod logins;
 mod mistakes;
 mod mutations;
 mod names;

@@ -1,8 +1,8 @@
 //! Sites: who stands where, how far it is, and what is said when that does not hold together.
 
-use tare_schema::plan::{Addressing, Form, Plan};
+use tare_schema::plan::{Addressing, Form};
 
-use crate::bench::plan;
+use crate::bench::{changed, refused, resolved};
 
 const GOOD: &str = "\
 question: What does a distant service cost?
@@ -18,25 +18,9 @@ sites:
     - {between: [west, east], round_trip: 24ms}
 ";
 
-fn changed(from: &str, to: &str) -> String {
-    assert!(GOOD.contains(from), "{from}");
-    GOOD.replacen(from, to, 1)
-}
-
-fn resolved(text: &str) -> Plan {
-    plan(text, Form::Full).unwrap_or_else(|problems| panic!("{problems}"))
-}
-
-#[track_caller]
-fn refused(from: &str, to: &str, expected: &[&str]) {
-    let problems = plan(&changed(from, to), Form::Full).unwrap_err();
-    let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    assert_eq!(said, expected);
-}
-
 #[test]
 fn pods_of_every_arm_stand_at_their_sites_and_the_addressing_follows() {
-    let plan = resolved(GOOD);
+    let plan = resolved(GOOD, Form::Full);
     assert_eq!(plan.addressing, Addressing::Namespaces);
     for arm in &plan.arms {
         for pod in &arm.topology.pods {
@@ -61,10 +45,11 @@ fn pods_of_every_arm_stand_at_their_sites_and_the_addressing_follows() {
 #[test]
 fn one_way_is_twice_for_the_round_trip_and_the_queue_holds_one_round_trip() {
     let text = changed(
+        GOOD,
         "round_trip: 24ms",
         "one_way: 20ms, jitter: 2ms, rate: 1Gbit/s, loss: 0.1%",
     );
-    let link = &resolved(&text).site_links[0];
+    let link = &resolved(&text, Form::Full).site_links[0];
     assert_eq!((link.one_way_ns, link.jitter_ns), (20_000_000, 2_000_000));
     assert_eq!(link.rate_bits_per_s, Some(1_000_000_000));
     assert_eq!(link.queue_bytes, 5_000_000);
@@ -73,16 +58,22 @@ fn one_way_is_twice_for_the_round_trip_and_the_queue_holds_one_round_trip() {
         link.in_words(),
         "east–west 40ms ± 2ms each way, 1Gbit/s, 0.1% lost"
     );
-    let slow = changed("24ms", "7ms, rate: 1Mbit/s");
-    assert_eq!(resolved(&slow).site_links[0].queue_bytes, 150_000);
-    let said = changed("24ms", "7ms, rate: 1Mbit/s, queue: 30kB");
-    assert_eq!(resolved(&said).site_links[0].queue_bytes, 30_000);
+    let slow = changed(GOOD, "24ms", "7ms, rate: 1Mbit/s");
+    assert_eq!(
+        resolved(&slow, Form::Full).site_links[0].queue_bytes,
+        150_000
+    );
+    let said = changed(GOOD, "24ms", "7ms, rate: 1Mbit/s, queue: 30kB");
+    assert_eq!(
+        resolved(&said, Form::Full).site_links[0].queue_bytes,
+        30_000
+    );
 }
 
 #[test]
 fn without_sites_a_plan_says_nothing_of_them() {
     let text = &GOOD[..GOOD.find("sites:").unwrap()];
-    let plan = resolved(text);
+    let plan = resolved(text, Form::Full);
     assert_eq!(plan.addressing, Addressing::Auto);
     assert!(plan.site_links.is_empty());
     let written = serde_json::to_string(&plan).unwrap();
@@ -92,6 +83,7 @@ fn without_sites_a_plan_says_nothing_of_them() {
 #[test]
 fn loopback_has_no_distance() {
     refused(
+        GOOD,
         "sites:\n",
         "addressing: loopback\nsites:\n",
         &[
@@ -103,11 +95,13 @@ fn loopback_has_no_distance() {
 #[test]
 fn a_pod_stands_at_one_site_and_every_pod_does() {
     refused(
+        GOOD,
         "west: [server]",
         "west: [server, client]",
         &["case.yaml:9:41: pod \"client\" stands at site \"east\" already"],
     );
     refused(
+        GOOD,
         "west: [server]",
         "west: [servr]",
         &[
@@ -117,6 +111,7 @@ fn a_pod_stands_at_one_site_and_every_pod_does() {
         ],
     );
     refused(
+        GOOD,
         "{east: [client], west: [server]}",
         "{east: [client, server]}",
         &[
@@ -129,6 +124,7 @@ fn a_pod_stands_at_one_site_and_every_pod_does() {
 #[test]
 fn there_is_one_link_between_every_two_sites() {
     refused(
+        GOOD,
         "east: [client]",
         "east: [], north: [client]",
         &[
@@ -136,11 +132,13 @@ fn there_is_one_link_between_every_two_sites() {
         ],
     );
     refused(
+        GOOD,
         "    - {between: [west, east], round_trip: 24ms}\n",
         "    - {between: [west, east], round_trip: 24ms}\n    - {between: [east, west], one_way: 1ms}\n",
         &["case.yaml:12:7: the link east-west stands here twice"],
     );
     refused(
+        GOOD,
         "[west, east]",
         "[west, west]",
         &[
@@ -149,6 +147,7 @@ fn there_is_one_link_between_every_two_sites() {
         ],
     );
     refused(
+        GOOD,
         "[west, east]",
         "[west, east, north]",
         &["case.yaml:11:17: a link is between two sites, 3 stand here"],
@@ -158,16 +157,19 @@ fn there_is_one_link_between_every_two_sites() {
 #[test]
 fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
     refused(
+        GOOD,
         ", round_trip: 24ms",
         "",
         &["case.yaml:11:7: how far is it? write `round_trip: 24ms`, or one_way"],
     );
     refused(
+        GOOD,
         "24ms",
         "24ms, one_way: 12ms",
         &["case.yaml:11:58: round_trip and one_way both stand here: one of them decides"],
     );
     refused(
+        GOOD,
         "24ms",
         "24ms, jitter: 13ms",
         &[
@@ -175,21 +177,25 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
         ],
     );
     refused(
+        GOOD,
         "24ms",
         "24ms, loss: 100%",
         &["case.yaml:11:55: nothing is left when all is lost: write a share such as 0.1%"],
     );
     refused(
+        GOOD,
         "24ms",
         "24ms, queue: 1MB",
         &["case.yaml:11:56: nothing waits without a rate: add one, or leave the queue out"],
     );
     refused(
+        GOOD,
         "24ms",
         "30s",
         &["case.yaml:11:43: more than 10 s each way is no distance on earth"],
     );
     refused(
+        GOOD,
         "24ms",
         "24ms, rate: 100MB/s",
         &[
@@ -200,13 +206,17 @@ fn a_link_says_how_far_it_is_once_and_only_what_is_possible() {
 
 #[test]
 fn an_arm_may_put_a_pod_elsewhere_and_only_sites_that_meet_need_a_link() {
-    let text = changed("- name: both", "- name: both\n    sites: {far: [server]}")
-        .replace("west: [server]}", "west: [server], far: []}")
-        .replace(
-            "round_trip: 24ms}\n",
-            "round_trip: 24ms}\n    - {between: [far, east], round_trip: 100ms}\n",
-        );
-    let plan = resolved(&text);
+    let text = changed(
+        GOOD,
+        "- name: both",
+        "- name: both\n    sites: {far: [server]}",
+    )
+    .replace("west: [server]}", "west: [server], far: []}")
+    .replace(
+        "round_trip: 24ms}\n",
+        "round_trip: 24ms}\n    - {between: [far, east], round_trip: 100ms}\n",
+    );
+    let plan = resolved(&text, Form::Full);
     let site = |arm: usize| {
         let mut pods = plan.arms[arm].topology.pods.iter();
         let server = pods.find(|pod| pod.name == "server").unwrap();
@@ -221,6 +231,7 @@ fn an_arm_may_put_a_pod_elsewhere_and_only_sites_that_meet_need_a_link() {
 #[test]
 fn an_arm_names_sites_and_pods_that_there_are() {
     refused(
+        GOOD,
         "- name: both",
         "- name: both\n    sites: {wst: [server], east: [servr]}",
         &[

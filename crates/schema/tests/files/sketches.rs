@@ -4,11 +4,7 @@ use tare_schema::load::{AtEnd, ClientSpec, Gaps, Pacing, ThinkSpread};
 use tare_schema::plan::{Arm, Compare, Exclusion, Form, Plan, PublishedFigure};
 use tare_schema::topology::{InstanceRole, Interception, Route, Security};
 
-use crate::bench::{plan, sketch};
-
-fn resolved(name: &str, form: Form) -> Plan {
-    plan(&sketch(name), form).unwrap_or_else(|problems| panic!("{problems}"))
-}
+use crate::bench::{resolved, sketch};
 
 fn arm<'p>(plan: &'p Plan, name: &str) -> &'p Arm {
     plan.arms.iter().find(|arm| arm.name == name).unwrap()
@@ -28,7 +24,7 @@ fn securities(route: &Route) -> Vec<Security> {
 
 #[test]
 fn five_ways_to_a_database_differ_only_on_the_way_to_the_database() {
-    let plan = resolved("mongodb.yaml", Form::Full);
+    let plan = resolved(&sketch("mongodb.yaml"), Form::Full);
     assert_eq!(plan.arms.len(), 5);
     assert_eq!(plan.cells.len(), 40);
     assert_eq!(plan.seed, 20_181_114);
@@ -55,7 +51,7 @@ fn five_ways_to_a_database_differ_only_on_the_way_to_the_database() {
 
 #[test]
 fn a_wildcard_edge_leads_from_every_service_and_carries_its_own_tls() {
-    let plan = resolved("mongodb.yaml", Form::Full);
+    let plan = resolved(&sketch("mongodb.yaml"), Form::Full);
     for service in ["auth", "customer", "flight", "booking"] {
         let way = route(arm(&plan, "gateway-mtls"), service, "database");
         assert_eq!(way.own, Security::Tls);
@@ -73,7 +69,7 @@ fn a_wildcard_edge_leads_from_every_service_and_carries_its_own_tls() {
 
 #[test]
 fn a_hop_beside_another_shares_its_pod() {
-    let plan = resolved("mongodb.yaml", Form::Full);
+    let plan = resolved(&sketch("mongodb.yaml"), Form::Full);
     let instances = &arm(&plan, "gateway-sni").topology.instances;
     let sni = instances
         .iter()
@@ -88,7 +84,7 @@ fn a_hop_beside_another_shares_its_pod() {
 
 #[test]
 fn what_is_called_starts_before_its_callers() {
-    for arm in resolved("mongodb.yaml", Form::Full).arms {
+    for arm in resolved(&sketch("mongodb.yaml"), Form::Full).arms {
         let at = |name: &str| {
             let all = &arm.topology.instances;
             let found = all.iter().position(|instance| instance.name == name);
@@ -116,7 +112,7 @@ fn what_is_called_starts_before_its_callers() {
 
 #[test]
 fn levels_are_compared_with_the_first_level() {
-    let plan = resolved("replicas.yaml", Form::Full);
+    let plan = resolved(&sketch("replicas.yaml"), Form::Full);
     assert_eq!(plan.compare, Compare::Levels);
     let names: Vec<&str> = plan
         .levels
@@ -145,7 +141,7 @@ fn levels_are_compared_with_the_first_level() {
 
 #[test]
 fn every_key_of_the_model_reaches_the_plan() {
-    let plan = resolved("everything.yaml", Form::Full);
+    let plan = resolved(&sketch("everything.yaml"), Form::Full);
     assert_eq!(plan.levels.len(), 8);
     assert_eq!(plan.levels[0].name, "producers=1, acks=1, workers=1");
     let mesh = arm(&plan, "mesh");
@@ -191,7 +187,7 @@ fn every_key_of_the_model_reaches_the_plan() {
 
 #[test]
 fn the_quick_form_keeps_named_arms_and_drops_figures_of_the_others() {
-    let plan = resolved("everything.yaml", Form::Quick);
+    let plan = resolved(&sketch("everything.yaml"), Form::Quick);
     let names: Vec<&str> = plan.arms.iter().map(|arm| arm.name.as_str()).collect();
     assert_eq!(names, ["plain", "mesh"]);
     assert!(plan.published.is_empty());
@@ -217,7 +213,7 @@ fn one_core_places_everything_everywhere() {
 
 #[test]
 fn an_arm_is_described_from_its_definition() {
-    let plan = resolved("mongodb.yaml", Form::Full);
+    let plan = resolved(&sketch("mongodb.yaml"), Form::Full);
     let about = |name: &str| arm(&plan, name).about.clone();
     assert!(
         about("gateway-mtls").contains("an Envoy gateway on *->database, reached by mTLS"),

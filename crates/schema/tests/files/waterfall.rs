@@ -5,7 +5,7 @@ use tare_schema::plan::{Form, Plan, Sequence, Subject};
 use tare_schema::resolve::{Choices, Redirection};
 use tare_schema::topology::Interception;
 
-use crate::bench::{plan, plan_with};
+use crate::bench::{changed, plan, plan_with, resolved};
 
 const GOOD: &str = "\
 question: What costs what?
@@ -23,10 +23,6 @@ waterfall:
 quick: {arms: [direct, both], blocks: 3}
 ";
 
-fn resolved(form: Form) -> Plan {
-    plan(GOOD, form).unwrap_or_else(|problems| panic!("{problems}"))
-}
-
 fn sequence(name: &str, arms: &[&str]) -> Sequence {
     Sequence {
         name: name.into(),
@@ -41,18 +37,17 @@ fn sequences_stand_in_the_plan_and_the_quick_form_leaves_out_what_it_does_not_ru
         sequence("forward", &["direct", "client", "both"]),
         sequence("at-once", &["direct", "both"]),
     ];
-    assert_eq!(resolved(Form::Full).waterfall, full);
+    assert_eq!(resolved(GOOD, Form::Full).waterfall, full);
     let quick = [
         sequence("forward", &["direct", "both"]),
         sequence("at-once", &["direct", "both"]),
     ];
-    assert_eq!(resolved(Form::Quick).waterfall, quick);
+    assert_eq!(resolved(GOOD, Form::Quick).waterfall, quick);
 }
 
 #[track_caller]
 fn refused(from: &str, to: &str, expected: &str) {
-    assert!(GOOD.contains(from), "{from}");
-    let problems = plan(&GOOD.replacen(from, to, 1), Form::Full).unwrap_err();
+    let problems = plan(&changed(GOOD, from, to), Form::Full).unwrap_err();
     let said = problems.to_string();
     assert!(said.contains(expected), "{said}");
 }

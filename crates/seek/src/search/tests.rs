@@ -62,6 +62,19 @@ fn search(rules: &Rules, mut verdict: impl FnMut(f64) -> Verdict) -> (Answer, Ve
     }
 }
 
+/// The border that was found: the rate kept, the rate missed, and whether that is sure.
+#[track_caller]
+fn found(answer: Answer) -> (f64, f64, Sure) {
+    match answer {
+        Answer::Found {
+            kept_per_s,
+            missed_per_s,
+            sure,
+        } => (kept_per_s, missed_per_s, sure),
+        _ => panic!("{answer:?}"),
+    }
+}
+
 #[test]
 fn without_noise_the_border_is_found_within_the_tolerance_and_repeated() {
     for truth in [1.7, 37.0, 999.0, 123_456.0] {
@@ -69,14 +82,8 @@ fn without_noise_the_border_is_found_within_the_tolerance_and_repeated() {
             true => Verdict::Kept,
             false => Verdict::Missed,
         });
-        let Answer::Found {
-            kept_per_s,
-            missed_per_s,
-            sure: Sure::Confirmed,
-        } = answer
-        else {
-            panic!("{truth}: {answer:?}")
-        };
+        let (kept_per_s, missed_per_s, sure) = found(answer);
+        assert_eq!(sure, Sure::Confirmed, "{truth}: {answer:?}");
         assert!(kept_per_s <= truth && truth < missed_per_s);
         assert!(missed_per_s <= kept_per_s * 1.025 * 1.002);
         let tries = |rate: f64| probes.iter().filter(|p| p.rate_per_s == rate).count();
@@ -127,10 +134,8 @@ fn a_search_that_begins_far_above_or_below_comes_to_the_same_border() {
             true => Verdict::Kept,
             false => Verdict::Missed,
         });
-        assert!(
-            matches!(answer, Answer::Found { kept_per_s, .. } if (475.0..=500.0).contains(&kept_per_s)),
-            "{answer:?}"
-        );
+        let (kept_per_s, ..) = found(answer);
+        assert!((475.0..=500.0).contains(&kept_per_s), "{answer:?}");
     }
 }
 
@@ -144,10 +149,8 @@ fn one_false_miss_at_the_start_does_not_hold_the_search_down() {
             false => Verdict::Missed,
         }
     });
-    assert!(
-        matches!(answer, Answer::Found { kept_per_s, .. } if kept_per_s >= 4750.0),
-        "{answer:?}"
-    );
+    let (kept_per_s, ..) = found(answer);
+    assert!(kept_per_s >= 4750.0, "{answer:?}");
 }
 
 #[test]
@@ -179,14 +182,8 @@ fn a_generator_that_was_held_up_now_and_then_does_not_end_the_search() {
             (_, false) => Verdict::Missed,
         }
     });
-    let Answer::Found {
-        kept_per_s,
-        missed_per_s,
-        sure: Sure::Confirmed,
-    } = answer
-    else {
-        panic!("{answer:?}")
-    };
+    let (kept_per_s, missed_per_s, sure) = found(answer);
+    assert_eq!(sure, Sure::Confirmed, "{answer:?}");
     assert!(kept_per_s <= 3000.0 && missed_per_s > 3000.0);
     assert!(missed_per_s / kept_per_s < 1.06);
 }

@@ -79,25 +79,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         manner,
         action,
     } = args;
-    match &action {
-        Action::Clusters(args) => return clusters::run(args, &connection, &manner),
-        Action::Metrics(args) => return metrics::run(args, &connection, &manner),
-        _ => {}
-    }
-    let mut admin = connection.connect()?;
-    let admin = &mut admin;
+    let admin = || connection.connect();
     match action {
-        Action::Clusters(_) | Action::Metrics(_) | Action::Cluster => {
-            cluster::cluster(admin, &manner)
-        }
-        Action::Brokers => cluster::brokers(admin, &manner),
-        Action::Topics(args) => topics::run(admin, &args, &manner),
-        Action::Configs(args) => configs::run(admin, &args, &manner),
-        Action::Elect(args) => elect::run(admin, &args, &manner),
-        Action::Reassign(args) => reassign::run(admin, &args, &manner),
-        Action::Groups(args) => groups::run(admin, &args, &manner),
-        Action::LogDirs(args) => log_dirs::run(admin, &args, &manner),
-        Action::Verify(args) => verify::run(admin, &args, &manner),
+        Action::Clusters(args) => clusters::run(&args, &connection, &manner),
+        Action::Metrics(args) => metrics::run(&args, &connection, &manner),
+        Action::Cluster => cluster::cluster(&mut admin()?, &manner),
+        Action::Brokers => cluster::brokers(&mut admin()?, &manner),
+        Action::Topics(args) => topics::run(&mut admin()?, &args, &manner),
+        Action::Configs(args) => configs::run(&mut admin()?, &args, &manner),
+        Action::Elect(args) => elect::run(&mut admin()?, &args, &manner),
+        Action::Reassign(args) => reassign::run(&mut admin()?, &args, &manner),
+        Action::Groups(args) => groups::run(&mut admin()?, &args, &manner),
+        Action::LogDirs(args) => log_dirs::run(&mut admin()?, &args, &manner),
+        Action::Verify(args) => verify::run(&mut admin()?, &args, &manner),
     }
 }
 

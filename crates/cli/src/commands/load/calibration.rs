@@ -213,7 +213,7 @@ fn plan_for(load: LoadSpec, address: SocketAddr) -> LoadPlan {
             host: address.to_string(),
         },
         reach: Reach::Private,
-        ways: Vec::new(),
+        address_overrides: Vec::new(),
         cores: Cores::Shared,
         cpu_per_exchange_ns: None,
         load,

@@ -38,7 +38,7 @@ pub fn value(plan: &Plan, earlier: &Earlier, times: &Times, known: Option<&Ceili
             "block_ns": ns(estimate.block),
             "total_min_ns": ns(estimate.total.map(|total| total.0)),
             "total_max_ns": ns(estimate.total.map(|total| total.1)),
-            "levels_may_be_left_out": kept.asks_for_ceiling() && kept.ceiling.is_none(),
+            "levels_may_be_left_out": kept.may_leave_levels_out(),
             "starts_not_yet_timed": times.unknown(plan),
         },
         "detectable": detectable,

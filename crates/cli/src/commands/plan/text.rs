@@ -323,8 +323,7 @@ fn time(plan: &Plan, times: &Times) -> String {
             if targets.len() == 1 { "takes" } else { "take" }
         ),
     };
-    let about = match plan.asks_for_ceiling() && plan.ceiling.is_none() {
-        // Levels may be left out.
+    let about = match plan.may_leave_levels_out() {
         true => "at most",
         false => "about",
     };

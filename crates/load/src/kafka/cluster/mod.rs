@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::Credentials;
-use tare_schema::load::Way;
+use tare_schema::load::AddressOverride;
 
 pub use link::Answered;
 use link::{Link, NO_NODE, SEED, State};
@@ -59,8 +59,8 @@ pub struct ClusterPlan {
     pub request_timeout_ns: u64,
     /// Finds the addresses of brokers.
     pub names: Arc<dyn Resolve>,
-    /// Brokers that are called through something else.
-    pub ways: Arc<[Way]>,
+    /// Brokers that are called at another address than they advertise.
+    pub address_overrides: Arc<[AddressOverride]>,
     /// How connections are secured, for messages only.
     pub security: Security,
     /// Who we are, where brokers ask.
@@ -68,16 +68,18 @@ pub struct ClusterPlan {
 }
 
 impl ClusterPlan {
-    /// Where a broker is called that names this address.
-    fn through(&self, named: SocketAddr) -> SocketAddr {
-        let way = self.ways.iter().find(|way| way.named == named);
-        way.map_or(named, |way| way.through)
+    /// Where to connect to the broker with this advertised address.
+    fn connect_to(&self, advertised: SocketAddr) -> SocketAddr {
+        let mut all = self.address_overrides.iter();
+        let found = all.find(|one| one.advertised == advertised);
+        found.map_or(advertised, |one| one.connect_to)
     }
 
-    /// What the broker names that is called here.
-    fn named(&self, through: SocketAddr) -> SocketAddr {
-        let way = self.ways.iter().find(|way| way.through == through);
-        way.map_or(through, |way| way.named)
+    /// The advertised address of the broker that is called here.
+    fn advertised(&self, connect_to: SocketAddr) -> SocketAddr {
+        let mut all = self.address_overrides.iter();
+        let found = all.find(|one| one.connect_to == connect_to);
+        found.map_or(connect_to, |one| one.advertised)
     }
 }
 

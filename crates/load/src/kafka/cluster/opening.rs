@@ -62,7 +62,7 @@ impl Cluster {
             let all: Vec<SocketAddr> = self.plan.seeds.iter().copied().chain(met).collect();
             let address = *all.get(self.next_seed % all.len().max(1))?;
             self.next_seed = self.next_seed.wrapping_add(1);
-            let named = self.plan.named(address);
+            let named = self.plan.advertised(address);
             let link = &mut self.links[at as usize];
             link.host = match named {
                 SocketAddr::V4(named) => named.ip().to_string(),
@@ -73,7 +73,7 @@ impl Cluster {
         }
         let link = &self.links[at as usize];
         match names::resolve(&*self.plan.names, &link.host) {
-            Found::Address(ip) => Some(self.plan.through(SocketAddr::new(ip, link.port))),
+            Found::Address(ip) => Some(self.plan.connect_to(SocketAddr::new(ip, link.port))),
             Found::Asked => {
                 self.retry_at(out.now_ns().saturating_add(NAME_EVERY_NS), out);
                 None

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tare_kafka::kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
+use tare_schema::load::AddressOverride;
 
-use super::{Cluster, ClusterPlan, Event, Security, Way};
+use super::{Cluster, ClusterPlan, Event, Security};
 use crate::client::{
     Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId,
 };
@@ -38,7 +39,7 @@ pub fn plan(seeds: &[u16]) -> ClusterPlan {
         connect_timeout_ns: S,
         request_timeout_ns: S,
         names: Arc::new(NoNames),
-        ways: Arc::new([]),
+        address_overrides: Arc::new([]),
         security: Security::Plain,
         login: None,
     }
@@ -194,12 +195,12 @@ fn a_broker_is_called_through_what_stands_before_it_and_keeps_its_name() {
     // Nobody gets through to it but over the other's port.
     brokers.outside = vec![2];
     let address = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
-    let way = Way {
-        named: address(9002),
-        through: address(9001),
+    let other = AddressOverride {
+        advertised: address(9002),
+        connect_to: address(9001),
     };
     let plan = ClusterPlan {
-        ways: Arc::new([way]),
+        address_overrides: Arc::new([other]),
         ..plan(&[9001])
     };
     let mut sim = sim(plan, brokers);

@@ -52,14 +52,14 @@ pub(in crate::link) trait Home: Send + Sync {
 }
 
 /// The only owner of some bytes of a block.
-pub(in crate::link) struct Part {
+pub(in crate::link) struct BlockSlice {
     start: NonNull<u8>,
     bytes: usize,
     lent: Arc<Lent>,
 }
 
 // SAFETY: no two parts have a byte in common, and the block that they share is `Send` and `Sync`.
-unsafe impl Send for Part {}
+unsafe impl Send for BlockSlice {}
 
 /// A block that has parts.
 struct Lent {
@@ -76,7 +76,7 @@ impl Drop for Lent {
     }
 }
 
-impl Part {
+impl BlockSlice {
     /// All of a block, in one part.
     pub(in crate::link) fn whole(block: Block, home: Arc<dyn Home>) -> Self {
         Self {
@@ -104,7 +104,7 @@ impl Part {
     }
 }
 
-impl Deref for Part {
+impl Deref for BlockSlice {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -113,7 +113,7 @@ impl Deref for Part {
     }
 }
 
-impl DerefMut for Part {
+impl DerefMut for BlockSlice {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and the part is borrowed by one.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }

@@ -58,8 +58,8 @@ pub fn print(view: &MetricsView) -> anyhow::Result<()> {
     let header = [
         "broker",
         "under-repl. #",
-        "ISR -/s #",
-        "ISR +/s #",
+        "shrinks/s #",
+        "expands/s #",
         "heap #",
         "GC/s #",
         "GC ms/s #",

@@ -140,6 +140,16 @@ impl MetricsView {
     }
 }
 
+impl Rate {
+    fn plus(self, other: Rate) -> Rate {
+        let both = self.per_s.zip(other.per_s);
+        Rate {
+            per_s: both.map(|(one, two)| one + two),
+            total: self.total + other.total,
+        }
+    }
+}
+
 impl Traffic {
     fn add(&mut self, other: &Traffic) {
         for (sum, more) in [
@@ -148,10 +158,7 @@ impl Traffic {
             (&mut self.bytes_out, other.bytes_out),
         ] {
             *sum = match (*sum, more) {
-                (Some(one), Some(two)) => Some(Rate {
-                    per_s: one.per_s.zip(two.per_s).map(|(one, two)| one + two),
-                    total: one.total + two.total,
-                }),
+                (Some(one), Some(two)) => Some(one.plus(two)),
                 (one, two) => one.or(two),
             };
         }
@@ -233,14 +240,9 @@ impl Two<'_> {
 
     /// The rate of a counter with all of its labels together.
     fn rate_of_all(&self, name: &str) -> Option<Rate> {
-        let mut all = Traffic::default();
-        for label in self.labels(name) {
-            all.add(&Traffic {
-                messages_in: self.rate(name, Some(label)),
-                ..Traffic::default()
-            });
-        }
-        all.messages_in
+        let labels = self.labels(name);
+        let rates = labels.filter_map(|label| self.rate(name, Some(label)));
+        rates.reduce(Rate::plus)
     }
 
     /// The mean of what so many took that came between the readings.

@@ -134,7 +134,7 @@ impl Wanted {
                 host: target.host.clone(),
             },
             reach: args.allow_public_target.into(),
-            ways: Vec::new(),
+            address_overrides: Vec::new(),
             // Who asks for real-time precedence has a core for it; else it is not known who else runs here.
             cores: match args.pacing.sched {
                 SchedArg::Fifo => Cores::Own,
