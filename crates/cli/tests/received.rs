@@ -21,9 +21,10 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fixture::SampleRun;
+use fixture::{SampleRun, write_json};
 use rig::{finish, stderr, stdout, tare};
 use tare_schema::FORMAT_VERSION;
+use tare_schema::record::{ReadBackRecord, TrialRecord};
 use tare_schema::shown::is_obeyed;
 use tare_stats::hlog::Writer;
 use tare_stats::{Latencies, Range};
@@ -124,61 +125,146 @@ fn bomb() -> String {
     line.repeat(5000)
 }
 
-/// What is done to a folder.
-type Trap = fn(&Path);
+/// A file of so many bytes that takes no room.
+fn sparse(path: &Path, bytes: u64) {
+    let file = fs::File::create(path).unwrap();
+    file.set_len(bytes).unwrap();
+}
+
+/// Has something read back in the first trial: the samples are read of such trials only.
+fn read_back(run: &Path) {
+    let path = run.join("trials/0001/record.json");
+    let mut record: TrialRecord = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    record.read_back = Some(ReadBackRecord {
+        topic: "orders".to_owned(),
+        acknowledged: 1,
+        read: 1,
+        lost: 0,
+        duplicated: 0,
+        unacknowledged: 0,
+        disordered: 0,
+        foreign: 0,
+        broken: Vec::new(),
+    });
+    write_json(&path, &record).unwrap();
+}
+
+/// A name, what is done to a folder, and why the report says that it left a file out; empty where it can read it.
+type Trap = (&'static str, fn(&Path), &'static str);
 
 /// In what says how the run went: it is read to go on with the run, too.
-const RECORDS: [(&str, Trap); 5] = [
-    ("a pipe for the environment", |run| {
-        pipe(&run.join("environment.json"));
-    }),
-    ("a pipe for a record", |run| {
-        pipe(&run.join("trials/0001/record.json"));
-    }),
-    ("an endless state", |run| endless(&run.join("run.json"))),
-    ("deep JSON", |run| {
-        fs::write(run.join("run.json"), "[".repeat(1 << 20)).unwrap();
-        let deep = format!(
-            "{{\"version\":{FORMAT_VERSION},\"facts\":{}",
-            "{\"a\":".repeat(1 << 20)
-        );
-        fs::write(run.join("environment.json"), deep).unwrap();
-    }),
-    ("a file of a terabyte", |run| {
-        let file = fs::File::create(run.join("environment.json")).unwrap();
-        file.set_len(1 << 40).unwrap();
-    }),
+const RECORDS: [Trap; 5] = [
+    (
+        "a pipe for the environment",
+        |run| pipe(&run.join("environment.json")),
+        "environment.json is a pipe",
+    ),
+    (
+        "a pipe for a record",
+        |run| pipe(&run.join("trials/0001/record.json")),
+        "record.json is a pipe",
+    ),
+    (
+        "an endless state",
+        |run| endless(&run.join("run.json")),
+        "run.json is a link",
+    ),
+    (
+        "deep JSON",
+        |run| {
+            fs::write(run.join("run.json"), "[".repeat(1 << 20)).unwrap();
+            let deep = format!(
+                "{{\"version\":{FORMAT_VERSION},\"facts\":{}",
+                "{\"a\":".repeat(1 << 20)
+            );
+            fs::write(run.join("environment.json"), deep).unwrap();
+        },
+        "environment.json: EOF while parsing",
+    ),
+    (
+        "a file of a terabyte",
+        |run| sparse(&run.join("environment.json"), 1 << 40),
+        "environment.json has 1099511627776 bytes",
+    ),
 ];
 
 /// In what was measured.
-const LOGS: [(&str, Trap); 6] = [
-    ("a pipe for a log", |run| {
-        pipe(&run.join("trials/0001/latency.hlog"));
-    }),
-    ("an endless log", |run| {
-        endless(&run.join("trials/0002/lateness.hlog"));
-    }),
-    ("a huge count", |run| {
-        let log = log("client.echo.latency.timeout", 1 << 52);
-        fs::write(run.join("trials/0001/latency.hlog"), log).unwrap();
-    }),
-    ("100,000 intervals", |run| {
-        let log = log("client.echo.latency", 3);
-        let all = repeated(&log, 100_000, |place| {
-            format!("Tag=client.echo.latency,{place}.000")
-        });
-        fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
-    }),
-    ("100,000 requests", |run| {
-        let log = log("client.echo.latency", 3);
-        let all = repeated(&log, 100_000, |place| {
-            format!("Tag=client.r{place}.latency,1.000")
-        });
-        fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
-    }),
-    ("what unfolds", |run| {
-        fs::write(run.join("trials/0001/latency.hlog"), bomb()).unwrap();
-    }),
+const LOGS: [Trap; 10] = [
+    (
+        "a trial of an arm that is not there",
+        |run| {
+            let path = run.join("trials/0001/record.json");
+            let record = fs::read_to_string(&path).unwrap();
+            fs::write(&path, record.replace("\"direct\"", "\"another\"")).unwrap();
+        },
+        "trials/0001/record.json: its arm or its level is not in the plan",
+    ),
+    (
+        "a pipe for a log",
+        |run| pipe(&run.join("trials/0001/latency.hlog")),
+        "latency.hlog is a pipe",
+    ),
+    (
+        "an endless log",
+        |run| endless(&run.join("trials/0002/lateness.hlog")),
+        "lateness.hlog is a link",
+    ),
+    (
+        "a log of a gibibyte",
+        |run| sparse(&run.join("trials/0001/latency.hlog"), (1 << 30) + 1),
+        "latency.hlog has 1073741825 bytes",
+    ),
+    (
+        "a pipe for samples",
+        |run| {
+            read_back(run);
+            pipe(&run.join("trials/0001/samples.csv"));
+        },
+        "samples.csv is a pipe",
+    ),
+    (
+        "endless samples",
+        |run| {
+            read_back(run);
+            endless(&run.join("trials/0001/samples.csv"));
+        },
+        "samples.csv is a link",
+    ),
+    (
+        "a huge count",
+        |run| {
+            let log = log("client.echo.latency.timeout", 1 << 52);
+            fs::write(run.join("trials/0001/latency.hlog"), log).unwrap();
+        },
+        "",
+    ),
+    (
+        "100,000 intervals",
+        |run| {
+            let log = log("client.echo.latency", 3);
+            let all = repeated(&log, 100_000, |place| {
+                format!("Tag=client.echo.latency,{place}.000")
+            });
+            fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
+        },
+        "",
+    ),
+    (
+        "100,000 requests",
+        |run| {
+            let log = log("client.echo.latency", 3);
+            let all = repeated(&log, 100_000, |place| {
+                format!("Tag=client.r{place}.latency,1.000")
+            });
+            fs::write(run.join("trials/0001/latency.hlog"), all).unwrap();
+        },
+        "more than 1000 names of requests",
+    ),
+    (
+        "what unfolds",
+        |run| fs::write(run.join("trials/0001/latency.hlog"), bomb()).unwrap(),
+        "it is longer than its range needs",
+    ),
 ];
 
 #[test]
@@ -186,7 +272,7 @@ fn a_received_folder_with_a_trap_in_it_ends_every_command_in_bounded_time_and_me
     let place = tempfile::tempdir().unwrap();
     fs::create_dir(place.path().join("good")).unwrap();
     let good = run(&place.path().join("good"));
-    for (number, (name, trap)) in RECORDS.iter().chain(&LOGS).enumerate() {
+    for (number, (name, trap, reason)) in RECORDS.iter().chain(&LOGS).enumerate() {
         let out = place.path().join(number.to_string());
         fs::create_dir(&out).unwrap();
         let folder = run(&out);
@@ -197,10 +283,13 @@ fn a_received_folder_with_a_trap_in_it_ends_every_command_in_bounded_time_and_me
             let is_expected = code.is_some_and(|code| codes.contains(&code));
             assert!(is_expected, "{name}: {args:?}: {said}");
             assert!(!said.contains("panicked"), "{name}: {said}");
+            stdout(&output)
         };
         check(&["report", text(&folder)], &[0]);
         check(&["compare", text(&good), text(&folder), "--force"], &[0]);
         check(&["report", "latest", "--csv", "--out", text(&out)], &[0]);
+        let json = check(&["report", text(&folder), "--json"], &[0]);
+        assert!(json.contains(*reason), "{name}: {reason:?} is not said");
         if number < RECORDS.len() {
             // What it is judged by is not all there, or not this machine's.
             let resume = ["run", "--resume", text(&folder), "--out", text(&out)];
@@ -218,9 +307,10 @@ fn a_link_in_a_received_folder_is_never_written_through() {
         "report.html.partial",
         "lock",
         "run.json.partial",
+        "trials/0001/logs/server.log",
     ] {
         let out = place.path().join(name);
-        fs::create_dir(&out).unwrap();
+        fs::create_dir_all(&out).unwrap();
         let folder = run(&out);
         fs::write(&victim, "precious").unwrap();
         symlink(&victim, folder.join(name)).unwrap();

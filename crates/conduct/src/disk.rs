@@ -195,6 +195,10 @@ mod tests {
         assert_eq!(fs::read(at("report.html")).unwrap(), b"new");
         assert!(!at("report.html").is_symlink() && !at("report.html.partial").exists());
         assert!(open_lock(&at("lock")).is_err());
+        assert!(
+            open_lock(Path::new("/dev/null")).is_err(),
+            "a device is no lock"
+        );
         assert!(make_folder(&at("trials")).is_err());
         fs::write(at("old"), "content").unwrap();
         open_lock(&at("old")).unwrap();

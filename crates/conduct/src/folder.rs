@@ -221,3 +221,79 @@ fn refuse_links(folder: &Path) -> Result<(), ConductError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::trial::draft;
+
+    #[test]
+    fn a_folder_with_a_link_deep_in_it_is_not_gone_on_with() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        let (path, trial) = (folder.path().to_owned(), folder.fresh_trial(1).unwrap());
+        drop(folder);
+        fs::write(path.join("plan.json"), "{}").unwrap();
+        symlink(place.path(), trial.join("logs")).unwrap();
+        let said = RunFolder::open(&path).unwrap_err().to_string();
+        assert!(said.contains("0001/logs is a link"), "{said}");
+    }
+
+    #[test]
+    fn a_record_that_is_a_link_is_not_read_to_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        let other = place.path().join("other.json");
+        fs::write(&other, serde_json::to_vec(&draft(1)).unwrap()).unwrap();
+        let trial = folder.fresh_trial(1).unwrap();
+        symlink(&other, trial.join("record.json")).unwrap();
+        let said = folder.records().unwrap_err().to_string();
+        assert!(said.contains("record.json is a link"), "{said}");
+    }
+
+    #[test]
+    fn a_file_that_is_longer_than_any_of_ours_is_not_read_to_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        let names = ["plan.json", "run.json", "environment.json"];
+        for name in names {
+            File::create(folder.path().join(name))
+                .and_then(|file| file.set_len(JSON_BYTES_MAX + 1))
+                .unwrap();
+        }
+        let errors = [
+            folder.plan().err(),
+            folder.state().err(),
+            folder.environment().err(),
+        ];
+        for (name, error) in names.into_iter().zip(errors) {
+            let said = error.unwrap().to_string();
+            assert!(
+                said.contains(&format!("{name} has 67108865 bytes")),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn records_of_more_bytes_than_any_run_has_are_not_read_to_go_on() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(place.path(), "run").unwrap();
+        // One record with much white space behind it, under several names.
+        let mut text = serde_json::to_string(&draft(1)).unwrap();
+        text.push_str(&" ".repeat(52 << 20));
+        let first = place.path().join("record.json");
+        fs::write(&first, text).unwrap();
+        let add = |number| {
+            let trial = folder.fresh_trial(number).unwrap();
+            fs::hard_link(&first, trial.join("record.json")).unwrap();
+        };
+        (1..=4).for_each(add);
+        assert_eq!(folder.records().unwrap().len(), 4);
+        add(5);
+        let said = folder.records().unwrap_err().to_string();
+        assert!(said.contains("record.json has 545"), "{said}");
+    }
+}

@@ -442,4 +442,45 @@ mod tests {
         // Another load may have a request of that name.
         assert_eq!(counts(&[]), (95, 60, 25, 10));
     }
+
+    #[test]
+    fn a_log_of_more_intervals_or_bytes_than_any_trial_has_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("latency.hlog");
+        // The smallest histogram, with nothing in it.
+        let line = "0,1,1,HISTEwAAAAAAAAAAAAAAAQAAAAAAAAABAAAAAAAAAAI/8AAAAAAAAA==\n";
+        std::fs::write(&log, line.repeat(INTERVALS_MAX + 1)).unwrap();
+        let said = read_trial(folder.path(), &[]).unwrap_err();
+        assert!(said.contains("more than 524288 intervals"), "{said}");
+        std::fs::File::create(&log)
+            .and_then(|file| file.set_len(LOG_BYTES_MAX + 1))
+            .unwrap();
+        let said = read_trial(folder.path(), &[]).unwrap_err();
+        assert!(said.contains("latency.hlog has 1073741825 bytes"), "{said}");
+    }
+
+    #[test]
+    fn the_values_of_all_seconds_are_held_up_to_a_bound_and_an_empty_second_counts() {
+        let empty = Latencies::new(Range::default()).unwrap();
+        let mut sorted = Sorted {
+            kinds: BTreeMap::new(),
+            by_request: ByRequest::new(),
+            // Room for one more second with one value.
+            buckets: BUCKETS_MAX - BUCKETS_OF_NOTHING - 1,
+            ours: empty.clone(),
+        };
+        let mut add = |latencies: &Latencies| {
+            let interval = Interval {
+                tag: "client.lag".to_owned(),
+                start: Duration::ZERO,
+                length: Duration::from_secs(1),
+                latencies: latencies.clone(),
+            };
+            sorted.add(Kind::Lag, Ends::Seen, interval, &[])
+        };
+        let mut one = empty.clone();
+        one.record(1000);
+        assert!(add(&one).is_ok());
+        assert!(matches!(add(&empty), Err(KeepError::Buckets)));
+    }
 }

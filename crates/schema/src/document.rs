@@ -55,3 +55,37 @@ pub fn fill<T: DeserializeOwned>(file: &str, schema: &Json, node: &Node) -> Resu
     serde_json::from_value(node.to_json())
         .map_err(|error| Problems::one(file, node.mark, error.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_link_a_pipe_a_device_and_a_file_that_is_too_long_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("plain"), "question: Why?\n").unwrap();
+        symlink(at("plain"), at("link")).unwrap();
+        let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        File::create(at("long"))
+            .and_then(|file| file.set_len(FILE_BYTES_MAX as u64 + 1))
+            .unwrap();
+
+        assert_eq!(read_text(&at("plain")).unwrap(), "question: Why?\n");
+        for (name, what) in [
+            ("link", "link is a link"),
+            ("pipe", "pipe is a pipe"),
+            ("long", "long has 1048577 bytes"),
+            ("/dev/null", "/dev/null is a device"),
+        ] {
+            let said = read_text(&at(name)).unwrap_err().to_string();
+            let is_told = said.contains("cannot be read") && said.contains(what);
+            assert!(is_told, "{name}: {said}");
+        }
+    }
+}

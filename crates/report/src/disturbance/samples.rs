@@ -118,4 +118,33 @@ mod tests {
         assert_eq!(silence(&[], 0), None);
         assert!(of_text("role,offset_ns\n").is_err());
     }
+
+    #[test]
+    fn a_table_that_is_a_link_or_longer_than_any_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (table, other) = (
+            folder.path().join("samples.csv"),
+            folder.path().join("other"),
+        );
+        std::fs::write(&other, HEAD).unwrap();
+        std::os::unix::fs::symlink(&other, &table).unwrap();
+        let said = read(folder.path()).unwrap_err();
+        assert!(said.contains("samples.csv is a link"), "{said}");
+        std::fs::remove_file(&table).unwrap();
+        std::fs::File::create(&table)
+            .and_then(|file| file.set_len(BYTES_MAX + 1))
+            .unwrap();
+        let said = read(folder.path()).unwrap_err();
+        assert!(said.contains("samples.csv has 268435457 bytes"), "{said}");
+    }
+
+    #[test]
+    fn more_samples_than_any_trial_has_are_refused() {
+        let mut text = "offset_ns,length_ns,right,errors,latency_max_ns\n".to_owned();
+        for offset in 0..=MOMENTS_MAX {
+            text += &format!("{offset},1\n");
+        }
+        let said = of_text(&text).unwrap_err();
+        assert!(said.contains("more than 1048576 samples"), "{said}");
+    }
 }

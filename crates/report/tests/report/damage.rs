@@ -1,12 +1,14 @@
 //! Damaged, partial and killed runs are read as far as they go.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use tare_schema::metric::Metric;
+use tare_schema::plan::Plan;
 use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::{SentenceKind, ViewState};
 
-use crate::fixture::SampleRun;
+use crate::fixture::{SampleRun, write_json};
 use crate::{in_memory, overhead, sentences, view_of};
 
 #[test]
@@ -241,4 +243,96 @@ fn a_slot_with_two_trials_that_count_is_refused_with_both_names() {
     write("superseded", false.into()).err().unwrap();
     // Another copy of the baseline is a slot of its own.
     assert!(write("copy", 7.into()).is_ok());
+}
+
+/// One block of five short trials.
+fn short() -> SampleRun {
+    SampleRun {
+        blocks: 1,
+        blocks_planned: 1,
+        rates_per_s: vec![400],
+        window_s: 1,
+        ..SampleRun::sidecar()
+    }
+}
+
+#[test]
+fn a_link_among_the_trials_is_no_trial() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    assert_eq!(tare_report::read(&folder).unwrap().trials.len(), 5);
+    let elsewhere = place.path().join("elsewhere");
+    fs::rename(folder.join("trials/0003"), &elsewhere).unwrap();
+    symlink(&elsewhere, folder.join("trials/0003")).unwrap();
+    assert_eq!(tare_report::read(&folder).unwrap().trials.len(), 4);
+}
+
+#[test]
+fn a_trial_of_an_arm_or_a_level_that_the_plan_has_not_is_named_and_left_out() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    for (number, field) in [("0002", "arm"), ("0004", "level")] {
+        let path = folder.join(format!("trials/{number}/record.json"));
+        let text = fs::read_to_string(&path).unwrap();
+        let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        record[field] = "another".into();
+        fs::write(&path, record.to_string()).unwrap();
+    }
+    let run = tare_report::read(&folder).unwrap();
+    let why = "its arm or its level is not in the plan";
+    assert_eq!(
+        run.skipped,
+        ["0002", "0004"].map(|number| format!("trials/{number}/record.json: {why}"))
+    );
+    assert_eq!(run.trials.len(), 3);
+}
+
+#[test]
+fn a_plan_of_more_arms_and_levels_than_any_experiment_has_is_refused() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    let path = folder.join("plan.json");
+    let plan: Plan = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let read = |arms: usize, levels: usize| {
+        let mut plan = plan.clone();
+        plan.arms = vec![plan.arms[0].clone(); arms];
+        plan.levels = vec![plan.levels[0].clone(); levels];
+        write_json(&path, &plan).unwrap();
+        tare_report::read(&folder)
+    };
+    for (arms, levels) in [(1001, 1), (1, 1001), (101, 100)] {
+        let said = read(arms, levels).unwrap_err().to_string();
+        let counts = format!("{arms} arms, {levels} levels and ");
+        let is_told = said.contains(&counts) && said.contains("are no plan of ours");
+        assert!(is_told, "{said}");
+    }
+    assert!(read(100, 100).is_ok());
+}
+
+#[test]
+fn records_of_more_bytes_than_any_run_has_are_left_out() {
+    let place = in_memory();
+    let folder = short().write(place.path()).unwrap();
+    // One record with much white space behind it, under the names of all five.
+    let first = folder.join("trials/0001/record.json");
+    let text = fs::read_to_string(&first).unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    record["superseded"] = true.into();
+    let mut text = record.to_string();
+    text.push_str(&" ".repeat(52 << 20));
+    fs::write(&first, text).unwrap();
+    for number in 2..=5 {
+        let other = folder.join(format!("trials/{number:04}/record.json"));
+        fs::remove_file(&other).unwrap();
+        fs::hard_link(&first, &other).unwrap();
+    }
+    let run = tare_report::read(&folder).unwrap();
+    assert_eq!(run.trials.len(), 4);
+    let [skipped] = run.skipped.as_slice() else {
+        panic!("{:?}", run.skipped);
+    };
+    assert!(
+        skipped.contains("trials/0005/record.json has 545"),
+        "{skipped}"
+    );
 }

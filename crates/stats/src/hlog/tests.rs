@@ -244,6 +244,24 @@ fn what_lies_behind_a_small_histogram_is_not_unfolded_line_by_line() {
 }
 
 #[test]
+fn a_line_without_end_is_given_up() {
+    let (line, message) = error_of(&vec![b'x'; 33 << 20]);
+    assert_eq!(line, 3);
+    assert!(message.contains("longer than 32 MiB"), "{message}");
+}
+
+#[test]
+fn more_tags_than_any_load_has_are_no_log() {
+    let empty = String::from_utf8(header(0, 1, 1, 2)).unwrap();
+    let line = |tag: usize| format!("Tag=t{tag},{empty}\n");
+    let mut log: String = (0..4096).map(line).collect();
+    assert_eq!(read_merged(log.as_bytes(), ..).unwrap().len(), 4096);
+    log += &line(4096);
+    let error = read_merged(log.as_bytes(), ..).unwrap_err();
+    assert!(matches!(error.kind, ReadErrorKind::Tags), "{error}");
+}
+
+#[test]
 fn a_reader_ends_after_an_error() {
     let mut log = b"rubbish\n".to_vec();
     log.extend(written(&[("a", 0, of([1]))]));
