@@ -89,6 +89,7 @@ fn with_external() -> Plan {
             tls: None,
             login: None,
             counters: Vec::new(),
+            metrics: None,
         }];
     }
     plan

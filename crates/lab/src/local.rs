@@ -165,7 +165,8 @@ impl Local {
                 next: String::from("use `addressing: loopback`"),
             });
         }
-        self.found.find(topology, self.options.reach)
+        let catalogue = &self.options.catalogue;
+        self.found.find(topology, self.options.reach, catalogue)
     }
 
     /// What the targets of a plan need of their places.
@@ -233,7 +234,8 @@ impl Environment for Local {
 
     fn resolve_external(&mut self, topology: &Topology) -> Result<(), LabError> {
         let found = self.outside(topology)?;
-        external::ask_brokers(topology, &found, self.options.reach)
+        external::ask_brokers(topology, &found, self.options.reach)?;
+        external::read_metrics(&found)
     }
 
     fn describe(&mut self) -> Result<EnvironmentRecord, LabError> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tare_schema::external::split;
 use tare_schema::load::Reach;
-use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay};
+use tare_schema::metrics_source::{MetricsSourceDef, MetricsWay, password};
 use tare_schema::target::{CounterSource, JmxDef};
 
 use crate::LabError;
@@ -23,6 +23,8 @@ use crate::tool::{self, StdIo};
 
 /// So many instances are read at once.
 const AT_ONCE: usize = 8;
+/// Limit of a reading for a trial: JMX remote starts a Java program for it.
+const WITHIN: Duration = Duration::from_secs(20);
 /// Largest answer over JMX remote.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// So much is told of a reason that comes from there.
@@ -123,6 +125,25 @@ impl MetricsReader {
         })
     }
 
+    /// The same with the login that the source names: its password is read here.
+    ///
+    /// # Errors
+    /// As [`MetricsReader::new`], and when there is no password.
+    pub fn open(
+        target: &Target,
+        source: &MetricsSourceDef,
+        reach: Reach,
+    ) -> Result<MetricsReader, LabError> {
+        let login = source.user.as_ref().map(|user| {
+            let (env, file) = (&source.password_env, &source.password_file);
+            let password = password(user, env.as_deref(), file.as_deref())?;
+            let user = user.clone();
+            Ok(Login { user, password })
+        });
+        let login = login.transpose().map_err(LabError::Plan)?;
+        MetricsReader::new(target, source, login, reach)
+    }
+
     /// The instances, as they were named.
     pub fn instances(&self) -> impl Iterator<Item = &str> {
         self.places.iter().map(|place| place.named.as_str())
@@ -153,6 +174,17 @@ impl MetricsReader {
             });
         }
         all
+    }
+
+    /// All that the first instance tells.
+    ///
+    /// # Errors
+    /// Why it could not be read, with the next step.
+    pub(crate) fn read_first(&self) -> Result<Vec<Reading>, LabError> {
+        match self.places.first() {
+            Some(place) => self.read_one(place, WITHIN).readings,
+            None => Ok(Vec::new()),
+        }
     }
 
     fn read_one(&self, place: &Place, within: Duration) -> MetricsReading {

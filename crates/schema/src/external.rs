@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::{LoginSpec, TlsSpec};
+use crate::metrics_source::MetricsSourceDef;
 use crate::plan::Plan;
 use crate::problem::list;
 use crate::target::CounterDef;
@@ -50,6 +51,19 @@ pub struct External {
     /// What it counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterDef>,
+    /// Where its metrics are read besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<ExternalMetrics>,
+}
+
+/// Where the metrics of one instance are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExternalMetrics {
+    /// Target whose counters they are.
+    pub target: String,
+    /// The address, one, and the user.
+    pub source: MetricsSourceDef,
 }
 
 impl External {
@@ -71,7 +85,12 @@ impl External {
             let (mechanism, user) = (&login.mechanism, &login.user);
             format!(", {mechanism} as {user}")
         });
-        format!("{}, over {over}{}", self.at, login.unwrap_or_default())
+        let metrics = self.metrics.as_ref().and_then(|metrics| {
+            let (way, at) = metrics.source.way().ok()?;
+            Some(format!(", metrics by {} at {}", way.word(), list(at)))
+        });
+        let (login, metrics) = (login.unwrap_or_default(), metrics.unwrap_or_default());
+        format!("{}, over {over}{login}{metrics}", self.at)
     }
 
     /// Whether it counts something by this name.

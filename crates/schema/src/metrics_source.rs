@@ -43,6 +43,18 @@ pub enum MetricsWay {
     Jmx,
 }
 
+impl MetricsWay {
+    /// Its key.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            MetricsWay::Jolokia => "jolokia",
+            MetricsWay::Prometheus => "prometheus",
+            MetricsWay::Jmx => "jmx",
+        }
+    }
+}
+
 impl MetricsSourceDef {
     /// The way it names, with its addresses.
     ///
@@ -60,6 +72,18 @@ impl MetricsSourceDef {
             _ => Err(String::from(
                 "metrics are read in one way: give the addresses of exactly one of jolokia, prometheus and jmx",
             )),
+        }
+    }
+
+    /// The source of one of its instances alone, by number.
+    #[must_use]
+    pub fn of_instance(&self, index: usize) -> MetricsSourceDef {
+        let one = |all: &[String]| all.get(index).cloned().into_iter().collect();
+        MetricsSourceDef {
+            jolokia: one(&self.jolokia),
+            prometheus: one(&self.prometheus),
+            jmx: one(&self.jmx),
+            ..self.clone()
         }
     }
 }

@@ -179,3 +179,49 @@ fn a_topic_that_is_there_already_is_neither_used_nor_deleted() {
     );
     bed.json(&["topics", "delete", "tare-1"]);
 }
+
+#[test]
+fn what_a_broker_of_an_external_cluster_counts_stands_in_the_record() {
+    let bed = bed();
+    let folder = tempfile::tempdir().unwrap();
+    let member = &bed.cluster.members()[0];
+    let first = bed.at("plain").split(',').next().unwrap().to_owned();
+    let broker = format!(
+        "{{bootstrap: [{first}], metrics: {{jolokia: ['http://{}/jolokia/'], user: {}, password_file: secret}}}}",
+        member.admin(),
+        member.login().user
+    );
+    let file = experiment(
+        &bed,
+        folder.path(),
+        "{name: direct}, {name: again}",
+        &broker,
+    );
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "wrong").unwrap();
+    let out = folder.path().join("runs");
+    let output = run(&file, &out);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("the password is not accepted"), "{said}");
+    assert!(!out.exists(), "something was measured");
+
+    fs::write(&secret, &member.login().password).unwrap();
+    let output = run(&file, &out);
+    let found = records(&only_run(&out).unwrap_or_else(|| panic!("{}", stderr(&output))));
+    for record in &found {
+        let written = record.read_back.as_ref().unwrap().acknowledged as f64;
+        let topic = format!("tare-{}", record.trial);
+        let mut told = record.told.iter().filter(|one| one.instance == "broker");
+        let of_topic = told.find(|one| {
+            one.name == "topic-messages-in" && one.label.as_deref() == Some(topic.as_str())
+        });
+        // It leads one of three partitions, and there may be warm-up in what it counts.
+        let counted = of_topic.map_or(0.0, |one| one.value);
+        assert!(
+            counted > 0.0 && counted <= written * 1.5,
+            "{counted} of {written}: {:?}",
+            record.told
+        );
+    }
+}

@@ -72,6 +72,7 @@ pub(in crate::proof) fn external(name: &str) -> External {
         tls: None,
         login: None,
         counters: Vec::new(),
+        metrics: None,
     }
 }
 

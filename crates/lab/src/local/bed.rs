@@ -14,7 +14,7 @@ use tare_schema::target::StopSignal;
 use tare_schema::topology::InstanceRole;
 
 use super::agent::LocalAgent;
-use super::external::Found;
+use super::external::{ExternalReader, Found};
 use super::layout::Layout;
 use super::pods::Pods;
 use super::watched::role_word;
@@ -87,7 +87,7 @@ pub(super) fn hosts_of(folder: &Path, pod: &str) -> PathBuf {
 pub(crate) struct LocalBed {
     pub(super) placed: Placed,
     readers: Vec<CounterReader>,
-    external_readers: Vec<CounterReader>,
+    external_readers: Vec<ExternalReader>,
     /// Topics that were made on clusters that are external, and are there still.
     pub(super) made: Vec<TopicOf>,
     /// Instances that were started, with their process ids, in that order.
@@ -116,7 +116,7 @@ impl LocalBed {
             external_readers: placed
                 .external
                 .values()
-                .filter_map(|found| found.reader(&placed.plan.topology, &|_| true))
+                .filter_map(|found| found.reader(&placed.plan.topology))
                 .collect(),
             made: Vec::new(),
             placed,

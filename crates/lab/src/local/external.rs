@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tare_kafka::link::{Address, Cluster, Identity, Settings, Tls, Trust};
 use tare_kafka::sasl::Credentials;
-use tare_schema::external::{External, split};
+use tare_schema::external::{External, ExternalMetrics, split};
 use tare_schema::load::{self, AddressOverride, LoadPlan, Reach, Transport};
 use tare_schema::named::password_in;
 use tare_schema::plan::{Preparation, TopicOf};
@@ -20,7 +21,10 @@ use tare_schema::topology::{Security, Topology};
 use super::admin::{self, ANSWER};
 use super::bed::{LocalBed, Placed};
 use crate::LabError;
+use crate::catalogue::Catalogue;
 use crate::counters::CounterReader;
+use crate::environment::InstanceCounters;
+use crate::metrics::MetricsReader;
 use crate::render::{Counter, Listen, edge_id};
 
 /// Limit of a connection.
@@ -31,6 +35,8 @@ const WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Found {
     pub def: External,
     pub address: SocketAddr,
+    /// Whoever reads its metrics besides.
+    pub metrics: Option<Arc<MetricsReader>>,
 }
 
 /// Names that were looked up: each once, for the whole run.
@@ -46,6 +52,7 @@ impl Names {
         &mut self,
         topology: &Topology,
         reach: Reach,
+        catalogue: &Catalogue,
     ) -> Result<BTreeMap<String, Found>, LabError> {
         let mut all = BTreeMap::new();
         for def in &topology.external {
@@ -56,7 +63,18 @@ impl Names {
             counters
                 .try_for_each(|counter| self.pinned(&mut counter.from, reach))
                 .map_err(|reason| wrong(&def, reason))?;
-            all.insert(def.name.clone(), Found { def, address });
+            let metrics = def.metrics.as_ref();
+            let reader = |metrics: &ExternalMetrics| {
+                let target = catalogue.get(&metrics.target)?;
+                MetricsReader::open(target, &metrics.source, reach)
+            };
+            let metrics = metrics.map(reader).transpose()?.map(Arc::new);
+            let found = Found {
+                def,
+                address,
+                metrics,
+            };
+            all.insert(found.def.name.clone(), found);
         }
         Ok(all)
     }
@@ -155,8 +173,19 @@ impl Found {
         connect(self.address).map_err(gone)
     }
 
-    /// Whoever reads what it counts; `None`: it counts nothing. Further ways of counting join here.
-    pub(super) fn reader(
+    /// Whoever reads what it counts; `None`: it counts nothing.
+    pub(super) fn reader(&self, topology: &Topology) -> Option<ExternalReader> {
+        let pages = self.pages(topology, &|_| true);
+        let metrics = self.metrics.clone();
+        (pages.is_some() || metrics.is_some()).then(|| ExternalReader {
+            instance: self.def.name.clone(),
+            pages,
+            metrics,
+        })
+    }
+
+    /// Whoever reads what its pages count.
+    pub(super) fn pages(
         &self,
         topology: &Topology,
         wanted: &dyn Fn(&str) -> bool,
@@ -172,6 +201,32 @@ impl Found {
         });
         let edges = edges.collect();
         (!counters.is_empty()).then(|| CounterReader::of_pages(&self.def.name, edges, counters))
+    }
+}
+
+/// Reads what one address counts: its pages, and its metrics.
+#[derive(Debug)]
+pub(super) struct ExternalReader {
+    instance: String,
+    pages: Option<CounterReader>,
+    metrics: Option<Arc<MetricsReader>>,
+}
+
+impl ExternalReader {
+    /// All of it.
+    ///
+    /// # Errors
+    /// What could not be read, and why.
+    pub fn read(&mut self) -> Result<InstanceCounters, LabError> {
+        let pages = self.pages.as_mut().map(CounterReader::read).transpose()?;
+        let mut readings = pages.map(|pages| pages.readings).unwrap_or_default();
+        if let Some(metrics) = &self.metrics {
+            readings.extend(metrics.read_first()?);
+        }
+        Ok(InstanceCounters {
+            instance: self.instance.clone(),
+            readings,
+        })
     }
 }
 
@@ -224,6 +279,12 @@ fn tls(spec: &load::TlsSpec) -> Tls {
         }),
         server_name: spec.server_name.clone(),
     }
+}
+
+/// Reads all metrics once: who cannot be read is known before anything is measured.
+pub(super) fn read_metrics(found: &BTreeMap<String, Found>) -> Result<(), LabError> {
+    let mut readers = found.values().filter_map(|found| found.metrics.as_ref());
+    readers.try_for_each(|reader| reader.read_first().map(drop))
 }
 
 /// Asks clusters among what was found: that they let us in, and that no broker is called past the proxies before it.
@@ -355,7 +416,9 @@ mod tests {
         let at = format!("localhost:{}", address.port());
         let mut names = Names::default();
         let topology = topology(&at, &format!("http://{at}/metrics?a=b"));
-        let found = names.find(&topology, Reach::Private).unwrap();
+        let found = names
+            .find(&topology, Reach::Private, &Catalogue::default())
+            .unwrap();
         let server = &found["server"];
         assert_eq!(server.address, address);
         let CounterSource::Prometheus(page) = &server.def.counters[0].from else {
@@ -366,7 +429,10 @@ mod tests {
         drop(listener);
         // What was found stays found; whether it answers is another question.
         assert_eq!(
-            names.find(&topology, Reach::Private).unwrap()["server"].address,
+            names
+                .find(&topology, Reach::Private, &Catalogue::default())
+                .unwrap()["server"]
+                .address,
             address
         );
         let said = server.answers().unwrap_err().to_string();
@@ -385,7 +451,7 @@ mod tests {
             ("169.254.169.254:80", "link-local"),
         ] {
             let topology = topology(at, "http://127.0.0.1:1/");
-            let said = Names::default().find(&topology, Reach::Private);
+            let said = Names::default().find(&topology, Reach::Private, &Catalogue::default());
             let said = said.unwrap_err().to_string();
             assert!(
                 said.starts_with(&format!("server (external, {at}): ")),
@@ -404,7 +470,8 @@ mod tests {
             "http://unix:/run/x:/y",
             "https://127.0.0.1:1/",
         ] {
-            let said = Names::default().find(&topology(&at, url), Reach::Private);
+            let said =
+                Names::default().find(&topology(&at, url), Reach::Private, &Catalogue::default());
             assert!(said.is_err(), "{url}");
         }
     }

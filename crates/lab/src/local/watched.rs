@@ -51,7 +51,7 @@ impl LocalBed {
             .map(|(name, found)| WatchedExternal {
                 instance: name.clone(),
                 software: format!("{EXTERNAL} {}", found.def.at),
-                reader: found.reader(&self.placed.plan.topology, &usage),
+                reader: found.pages(&self.placed.plan.topology, &usage),
             })
             .collect()
     }

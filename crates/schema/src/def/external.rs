@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
+use crate::metrics_source::MetricsSourceDef;
 use crate::target::CounterDef;
 
 /// A part that runs already: its address, or that with how to talk to it.
@@ -43,6 +44,10 @@ pub struct ExternalMapDef {
     /// stands for the host of each address. Names are those of targets, and `cpu-seconds` and `memory-bytes`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterDef>,
+    /// Where the metrics of its instances are read, under the names that the part's target has for them: an address for each of
+    /// its own, in the same order. The password of a user is in `password_file`, which lies beside the experiment or below that folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsSourceDef>,
 }
 
 impl ExternalDef {

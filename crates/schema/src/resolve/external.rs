@@ -1,34 +1,32 @@
 //! Parts that run already: where they are, how they are talked to, what they count, and what is left out because of them.
 
+mod counters;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-
-use regex::Regex;
 
 use super::{Choices, Redirection, Scope, workload};
 use crate::catalog::WorkloadFolder;
 use crate::clusters::{ClusterSaslDef, ClusterTlsDef};
 use crate::def::{ExperimentDef, ExternalMapDef};
-use crate::external::{CPU_SECONDS, External, MEMORY_BYTES, USAGE, split};
+use crate::external::{CPU_SECONDS, External, ExternalMetrics, MEMORY_BYTES, split};
 use crate::load::{Identity, LoginSpec, Reach, Resumption, TlsSpec, TlsVersion, Trust};
 use crate::named;
 use crate::plan::{Addressing, PartKind};
 use crate::problem::{hint, list};
 use crate::protocol;
-use crate::target::{CounterDef, CounterSource, check_counter};
 use crate::text::shown;
 use crate::topology::Security;
 use crate::yaml::{Mark, Node};
 
 /// Most addresses of a part.
 const ADDRESSES_MAX: usize = 64;
-/// Most counters of a part.
-const COUNTERS_MAX: usize = 64;
-/// Longest address of a page.
-const URL_BYTES_MAX: usize = 1024;
-/// What stands in the address of a page for the host of each address of the part.
-const HOST: &str = "{host}";
+/// Why no password is taken from the environment.
+const NO_ENVIRONMENT: &str =
+    "an experiment names no variable of your environment: write password_file";
+/// What is missing where somebody logs in.
+const NO_PASSWORD: &str = "no password: write password_file, a file beside the experiment";
 /// Why traffic is not redirected.
 const NO_REDIRECTION: &str =
     "what is external is reached over the host's own network, where no pod has one of its own";
@@ -209,13 +207,11 @@ fn part(
             "a host is a name or an address, with a port or without: such as db.example:8080";
         written.wrong(scope, &["host"], said);
     }
-    if def.counters.len() > COUNTERS_MAX {
-        let said = format!("{} counters: at most {COUNTERS_MAX}", def.counters.len());
-        written.wrong(scope, &["counters"], said);
-    }
+    counters::check_number(scope, written);
     let all = addresses(scope, written, reach)?;
+    let source = counters::metrics(scope, written, found, all.len(), reach);
     let mut made = Vec::new();
-    for (number, at) in (1..).zip(&all) {
+    for (number, at) in (1_usize..).zip(&all) {
         made.push(External {
             name: match all.len() {
                 1 => (*part).to_owned(),
@@ -226,7 +222,11 @@ fn part(
             host: def.host.clone().unwrap_or_else(|| at.clone()),
             tls: tls.clone(),
             login: login.clone(),
-            counters: counters(scope, written, at, all.len(), reach),
+            counters: counters::counters(scope, written, at, all.len(), reach),
+            metrics: source.as_ref().map(|metrics| ExternalMetrics {
+                target: metrics.target.clone(),
+                source: metrics.source.of_instance(number - 1),
+            }),
             at: at.clone(),
         });
     }
@@ -346,13 +346,11 @@ fn login_of(
         return None;
     };
     if def.password_env.is_some() {
-        let said = "an experiment names no variable of your environment: write password_file";
-        written.wrong(scope, &["sasl", "password_env"], said);
+        written.wrong(scope, &["sasl", "password_env"], NO_ENVIRONMENT);
         return None;
     }
     let Some(name) = &def.password_file else {
-        let said = "no password: write password_file, a file beside the experiment";
-        written.wrong(scope, &["sasl"], said);
+        written.wrong(scope, &["sasl"], NO_PASSWORD);
         return None;
     };
     let password_file = written.file(scope, &["sasl", "password_file"], name)?;
@@ -361,90 +359,6 @@ fn login_of(
         user: def.user.clone(),
         password_file,
     })
-}
-
-/// What one address counts.
-fn counters(
-    scope: &mut Scope<'_>,
-    written: &Written<'_>,
-    at: &str,
-    addresses: usize,
-    reach: Reach,
-) -> Vec<CounterDef> {
-    let mut all = Vec::new();
-    for (index, counter) in written.def.counters.iter().take(COUNTERS_MAX).enumerate() {
-        let place = index.to_string();
-        let checked = check_counter(counter, USAGE).map_err(|(_, said)| said);
-        let source = checked.and_then(|()| source(&counter.from, at, addresses, reach));
-        match source {
-            Ok(from) => all.push(CounterDef {
-                from,
-                ..counter.clone()
-            }),
-            Err(said) => written.wrong(scope, &["counters", &place], said),
-        }
-    }
-    all
-}
-
-/// Where a counter of one address is read: a page, and nothing else.
-fn source(
-    from: &CounterSource,
-    at: &str,
-    addresses: usize,
-    reach: Reach,
-) -> Result<CounterSource, String> {
-    let mut from = from.clone();
-    let (url, pattern) = match &mut from {
-        CounterSource::Prometheus(page) => (&mut page.url, None),
-        CounterSource::Text(page) => (&mut page.url, Some(&page.pattern)),
-        CounterSource::Json(page) => {
-            if page.pointer.contains("{{") {
-                return Err("there are no templates here: leave {{ … }} out".to_owned());
-            }
-            (&mut page.url, None)
-        }
-        CounterSource::Jmx(_) | CounterSource::Log(_) | CounterSource::Command(_) => {
-            return Err(
-                "an experiment asks no beans, reads no logs and runs no commands: read a page by prometheus, json or text"
-                    .to_owned(),
-            );
-        }
-    };
-    if let Some(pattern) = pattern
-        && let Err(error) = Regex::new(pattern)
-    {
-        // Its last line says what is wrong; the others draw where.
-        let said = error.to_string();
-        let said = said.lines().last().unwrap_or_default();
-        return Err(format!("\"{}\" is no pattern: {said}", shown(pattern)));
-    }
-    *url = page(url, at, addresses, reach)?;
-    Ok(from)
-}
-
-/// The address of a page.
-fn page(url: &str, at: &str, addresses: usize, reach: Reach) -> Result<String, String> {
-    if addresses > 1 && !url.contains(HOST) {
-        return Err(format!(
-            "the part has {addresses} addresses: write {HOST} for the host of each"
-        ));
-    }
-    let host = at.rsplit_once(':').map_or(at, |(host, _)| host);
-    let url = url.replace(HOST, host);
-    let authority = url.strip_prefix("http://").map(|rest| {
-        let end = rest.find('/').unwrap_or(rest.len());
-        &rest[..end]
-    });
-    let host = authority.and_then(split).map(|(host, _)| host);
-    let fits = |c: char| !c.is_whitespace() && !crate::text::is_control(c);
-    match host.filter(|_| url.len() <= URL_BYTES_MAX && url.chars().all(fits)) {
-        Some(host) => within(host, reach).map(|()| url.clone()),
-        None => Err(format!(
-            "\"{}\" is no page that can be read: write http://HOST:PORT/PATH",
-            shown(&url)
-        )),
-    }
 }
 
 /// With external parts everything is on the host's own network: pods in namespaces would have no way there.

@@ -153,3 +153,61 @@ fn topics_on_a_cluster_of_others_have_names_of_tares_and_are_not_moved() {
         "{said}"
     );
 }
+
+#[test]
+fn metrics_have_an_address_for_each_broker_and_a_password_from_a_file_beside_the_experiment() {
+    let kafka = "{use: kafka}\nload: {use: produce, rate: 9}\nprepare: [topic]";
+    let with = |metrics: &str| {
+        let broker = format!("bootstrap: [127.0.0.1:9, 127.0.0.1:10], metrics: {metrics}");
+        beside(&format!("{{broker: {{{broker}}}}}"), kafka)
+    };
+    let (place, planned) =
+        with("{jolokia: [127.0.0.1:1, 127.0.0.1:2], user: ann, password_file: password}");
+    let plan = planned.unwrap();
+    let metrics = plan.external()[1].metrics.clone().unwrap();
+    assert_eq!(metrics.target, "kafka");
+    assert_eq!(metrics.source.jolokia, ["127.0.0.1:2"]);
+    let password = fs::canonicalize(place.path().join("own/password")).unwrap();
+    let named = metrics.source.password_file.as_deref();
+    assert_eq!(named, Some(password.to_str().unwrap()));
+    assert!(
+        plan.external()[1]
+            .in_words()
+            .ends_with(", metrics by jolokia at 127.0.0.1:2")
+    );
+    for (metrics, words) in [
+        ("{}", "exactly one of jolokia, prometheus and jmx"),
+        (
+            "{jmx: ['127.0.0.1:1', '127.0.0.1:2'], prometheus: ['127.0.0.1:1']}",
+            "exactly one",
+        ),
+        ("{jolokia: ['127.0.0.1:1']}", "1 for 2 of the part"),
+        (
+            "{jmx: ['127.0.0.1:1', '203.0.113.7:2']}",
+            "--allow-public-target",
+        ),
+        (
+            "{jmx: ['127.0.0.1:1', '127.0.0.1:2'], user: ann}",
+            "write password_file",
+        ),
+        (
+            "{jmx: ['127.0.0.1:1', '127.0.0.1:2'], password_file: password}",
+            "write its user",
+        ),
+        (
+            "{jmx: ['127.0.0.1:1', '127.0.0.1:2'], user: ann, password_env: SECRET}",
+            "names no variable of your environment",
+        ),
+        (
+            "{jmx: ['127.0.0.1:1', '127.0.0.1:2'], user: ann, password_file: ../outside}",
+            "of its own folder only",
+        ),
+    ] {
+        let said = with(metrics).1.unwrap_err();
+        assert!(said.contains(words), "{metrics}: {said}");
+    }
+    let page = "{server: {address: 127.0.0.1:9, metrics: {jmx: ['127.0.0.1:1']}}}";
+    let said = beside(page, "{use: echo}\nload: {rate: 9}");
+    let said = said.1.unwrap_err();
+    assert!(said.contains("no target says which metrics"), "{said}");
+}

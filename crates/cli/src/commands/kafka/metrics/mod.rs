@@ -11,9 +11,8 @@ use anyhow::anyhow;
 use tare_lab::LabError;
 use tare_lab::catalogue::{Catalogue, builtin_folder};
 use tare_lab::metrics::{MetricsReader, MetricsReading};
-use tare_lab::render::Login;
 use tare_schema::load::Reach;
-use tare_schema::metrics_source::{MetricsSourceDef, password};
+use tare_schema::metrics_source::MetricsSourceDef;
 
 use crate::exit::{Exit, bad_input};
 
@@ -139,19 +138,8 @@ fn source(args: &Args, connection: &ConnectionArgs) -> anyhow::Result<(MetricsSo
 }
 
 fn reader(source: &MetricsSourceDef, reach: Reach) -> anyhow::Result<MetricsReader> {
-    let login = match &source.user {
-        None => None,
-        Some(user) => {
-            let (env, file) = (&source.password_env, &source.password_file);
-            let password = password(user, env.as_deref(), file.as_deref()).map_err(bad_input)?;
-            Some(Login {
-                user: user.clone(),
-                password,
-            })
-        }
-    };
     let catalogue = Catalogue::load(&builtin_folder()?, &[])?;
-    MetricsReader::new(catalogue.get(TARGET)?, source, login, reach).map_err(|error| match error {
+    MetricsReader::open(catalogue.get(TARGET)?, source, reach).map_err(|error| match error {
         LabError::Metrics { .. } | LabError::Plan(_) => bad_input(error),
         other => other.into(),
     })
