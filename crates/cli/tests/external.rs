@@ -347,12 +347,15 @@ fn a_service_that_dies_in_the_middle_fails_trials_with_the_reason_and_nothing_ha
     let run = only_run(&out).unwrap();
     let records = records(&run);
     assert_eq!(records.len(), 4, "two arms, each repeated: {records:#?}");
-    for record in &records {
+    for (number, record) in records.iter().enumerate() {
         let TrialStatus::Failed { reason, .. } = &record.status else {
             panic!("{:?}", record.status);
         };
+        // In the first trial it may have ended before the agent was connected: then the agent says so.
+        let by_agent = number == 0 && reason.contains("nothing listens there");
         assert!(
-            reason.contains("takes no connection any more") && reason.contains(&address),
+            reason.contains(&address)
+                && (by_agent || reason.contains("takes no connection any more")),
             "{reason}"
         );
     }
