@@ -7,8 +7,9 @@
 
 mod rig;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -39,6 +40,25 @@ struct Met {
     service: Latencies,
 }
 
+/// Stops a process. One of its threads takes the signal, when it gets a core; until then the others go on.
+fn stop(pid: u32) {
+    kill(pid, "STOP");
+    let is_stopped = |thread: &Path| {
+        let stat = fs::read_to_string(thread.join("stat"));
+        stat.is_ok_and(|stat| {
+            stat.rsplit(") ")
+                .next()
+                .is_some_and(|rest| rest.starts_with('T'))
+        })
+    };
+    wait_for(LIMIT, "stop", || {
+        let mut threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        threads
+            .all(|thread| is_stopped(&thread.unwrap().path()))
+            .then_some(())
+    });
+}
+
 /// Runs a load of 2 s and more, and stops the server in its midst.
 fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> Met {
     let (server, [address, counters]) = origin_with_counters(served);
@@ -56,7 +76,7 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
     wait_for(LIMIT, "requests", || {
         (metric(&counters, "requests") >= BEFORE).then_some(())
     });
-    kill(server.0.id(), "STOP");
+    stop(server.0.id());
     std::thread::sleep(stall);
     kill(server.0.id(), "CONT");
     let output = child.wait_with_output().unwrap();

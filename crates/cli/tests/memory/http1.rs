@@ -1,6 +1,7 @@
 //! HTTP/1.1 servers that never read, or never come to an end.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::{repeat, says, server, survives, wait_for_bytes};
@@ -9,13 +10,16 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
 #[test]
 fn answers_to_requests_that_were_never_read_keep_no_requests() {
-    let address = server(|mut stream| {
+    let served = AtomicU32::new(0);
+    let address = server(move |mut stream| {
         stream.set_nodelay(true)?;
         wait_for_bytes(&stream)?;
-        // One answer for each request, but slower than those are begun.
+        // One answer for each request, but slower than those are begun. How long that takes the client is the machine's: an answer that
+        // comes before its request ends the connection, and the next ones are served more slowly.
+        let pause_ms = 60 << (served.fetch_add(1, Ordering::Relaxed) / 4).min(5);
         loop {
             stream.write_all(OK)?;
-            std::thread::park_timeout(Duration::from_millis(60));
+            std::thread::park_timeout(Duration::from_millis(pause_ms));
         }
     });
     let how = ["--clients", "2", "--count", "60", "--body-size", "8MiB"];
