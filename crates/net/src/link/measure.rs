@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,10 @@ use super::pause::{exact_timers, now_ns};
 
 /// Payload of an echo.
 const ECHO_BYTES: usize = 64;
+/// What the kernel books for a small packet that is not read yet.
+const PACKET_BYTES: usize = 1024;
+/// Echoes that a socket has room for at most.
+const ECHOES_KEPT_MAX: u64 = 4096;
 /// Echoes are sent so far apart, without waiting for answers: a thousand take a second at any distance.
 const ECHO_GAP: Duration = Duration::from_millis(1);
 /// The last answers are waited for so long.
@@ -141,6 +146,7 @@ pub fn round_trips_while(
     let bind = |address: IpAddr| {
         let socket = UdpSocket::bind((address, 0))?;
         socket.set_read_timeout(Some(TICK))?;
+        make_room(&socket, echoes);
         Ok(socket)
     };
     let far = inside(path.to, || bind(path.address))?.map_err(path.failed("listening"))?;
@@ -162,6 +168,16 @@ pub fn round_trips_while(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+/// Room for every echo: one that found none at an end that was held off its core would look lost on the link.
+fn make_room(socket: &UdpSocket, echoes: u64) {
+    let echoes = usize::try_from(echoes.min(ECHOES_KEPT_MAX)).unwrap_or_default();
+    let bytes = echoes * PACKET_BYTES;
+    // Without the right to exceed the limit of this machine it stays within that.
+    if sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_err() {
+        let _ = sockopt::set_socket_recv_buffer_size(socket, bytes);
+    }
 }
 
 /// The address that stands for all of the same family.
