@@ -23,7 +23,7 @@ fn run(folder: &Path, arms: &str, load: &str) -> Vec<TrialRecord> {
         "question: What do the calls behind a request cost, in short?\n\
          workload: emojivoto\n\
          arms:\n{arms}\
-         load: {{model: constant, rate: 60, duration: 300ms, warmup: 100ms, connections: 4, timeout: 5s{load}}}\n\
+         load: {{model: constant, rate: 60, duration: 300ms, warmup: 100ms, connections: 4, timeout: 20s{load}}}\n\
          addressing: loopback\n\
          baseline_runs: once\n\
          blocks: 1\n\

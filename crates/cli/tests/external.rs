@@ -9,7 +9,7 @@
 mod rig;
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -270,6 +270,9 @@ fn a_service_that_is_down_is_told_with_the_next_step_before_the_first_block() {
     let _turn = turn();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = closed.local_addr().unwrap();
+    // A connection that came in there holds the port: nobody else gets it, and nobody listens.
+    let _caller = TcpStream::connect(address).unwrap();
+    let _taken = closed.accept().unwrap();
     drop(closed);
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(

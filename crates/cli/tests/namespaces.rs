@@ -44,7 +44,7 @@ fn experiment(folder: &Path, arms: &str) -> PathBuf {
         "question: What does it cost, in short?\n\
          workload: {{use: echo}}\n\
          arms:\n  - {{name: direct}}\n{arms}\
-         load: {{model: constant, rate: 200, duration: 400ms, warmup: 100ms, connections: 4, timeout: 20s}}\n\
+         load: {{model: constant, rate: 200, duration: 1s, warmup: 100ms, connections: 4, timeout: 20s}}\n\
          blocks: 1\n\
          seed: 11\n"
     );
@@ -96,8 +96,9 @@ fn captured_and_told_traffic_takes_the_same_way_through_real_sidecars_and_is_pro
             record.proofs
         );
         assert!(record.proofs.iter().all(|proof| proof.holds), "{arm}");
-        // Each request leaves the client's pod in a packet at least; the two windows differ a little at their ends.
-        let right = record.load[0].right;
+        // Each request leaves the client's pod in a packet at least; the two windows differ at their ends, by less than half of them.
+        // Those that a busy machine answered after the window left after it, too.
+        let right = record.load[0].answered_in_window.right;
         assert!(right > 0);
         assert!(2 * sent_by(record, "client") >= right, "{arm}");
         assert!(2 * sent_by(record, "server") >= right, "{arm}");
@@ -261,7 +262,7 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
          arms: [{name: direct}]\n\
          compare: levels\n\
          factors: {load.clients: [3, 4]}\n\
-         load: {model: closed, duration: 1s, warmup: 100ms, timeout: 2s}\n\
+         load: {model: closed, duration: 3s, warmup: 100ms, timeout: 2s}\n\
          limits: {server: {cpu: 0.02, memory: 64MiB}}\n\
          baseline_runs: once\n\
          blocks: 1\n\
@@ -288,9 +289,10 @@ fn a_part_held_back_by_its_limit_shows_it_in_the_record_and_in_every_report() {
     };
     let server = part("server");
     let periods = server.limited_periods.unwrap();
-    // In most of the ten periods of 100 ms: it never wants less than its limit.
+    // It never wants less than its limit, but where other programs keep it from its core for some of the thirty periods of 100 ms it
+    // does not come to it.
     let stopped = server.throttled_periods.unwrap();
-    assert!(stopped >= 5 && stopped <= periods, "{server:?}");
+    assert!(stopped >= 10 && stopped <= periods, "{server:?}");
     assert!(server.throttled_ns.unwrap() > 0, "{server:?}");
     // A period more may lie at each end, and the kernel hands out its shares in slices of 5 ms.
     let cpu_ns = server.cpu_ns.unwrap();

@@ -18,8 +18,8 @@ use rig::{
 };
 use tare_schema::record::{RunProgress, TrialStatus};
 
-/// Longest that a small run may take here before the test gives up.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Longest that a small run may take here before the test gives up: beside other programs each trial may be unfit, and is then repeated.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// An experiment file with these arms, a short window and so many blocks.
 fn experiment(folder: &Path, arms: &str, blocks: u32) -> PathBuf {

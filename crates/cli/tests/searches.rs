@@ -227,7 +227,7 @@ fn blocks_flow_up_down_and_both_ways_and_their_rate_is_said() {
             "--send",
             "64KiB",
             "-d",
-            "500ms",
+            "2s",
             "-c",
             "1",
         ];

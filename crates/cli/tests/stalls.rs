@@ -38,6 +38,8 @@ struct Met {
     response: Latencies,
     latency: Latencies,
     service: Latencies,
+    /// Other programs held up the generator: more than one release in a hundred was late by a tenth of that.
+    held_up: bool,
 }
 
 /// Stops a process. One of its threads takes the signal, when it gets a core; until then the others go on.
@@ -93,8 +95,10 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
         let found = tags.iter().find(|(tag, _)| tag.ends_with(end));
         found.unwrap().1.clone()
     };
+    let lateness_ns = found["result"]["instrument"]["lateness"]["p99_ns"].as_u64();
     Met {
         stopped_ms: stall.as_millis() as u64,
+        held_up: u128::from(lateness_ns.unwrap()) > stall.as_nanos() / 10,
         response: of(".response"),
         latency: of(".latency"),
         service: of(".service"),
@@ -106,7 +110,7 @@ fn stop_amid(scheme: &str, served: &[&str], load: &[&str], stall: Duration) -> M
 /// What waited for more than half of it counts. The exact arithmetic is in the engine's tests, on a virtual clock; this is what holds
 /// on every machine. Intended instants do not move, so the least number of slow responses is known; how many more there are is the
 /// machine's. A worker that the machine holds up releases late, and latency leaves that out: up to half of the slow ones may be missing
-/// there.
+/// there. One that is held up for the first half of a stall sends nothing that is answered slowly: then nothing need be slow but responses.
 fn is_arithmetic(met: &Met) {
     let stall_ms = met.stopped_ms;
     let least = RATE * stall_ms / 2 / 1000;
@@ -117,8 +121,12 @@ fn is_arithmetic(met: &Met) {
         "{responses} responses, {latencies} latencies, {served} service times above half of {stall_ms} ms"
     );
     assert!(responses >= least - least / 50, "{all}");
-    assert!(latencies >= least / 2, "{all}");
-    assert!((1..=latencies / 4).contains(&served), "{all}");
+    let (released, fewest) = match met.held_up {
+        true => (responses, 0),
+        false => (latencies, 1),
+    };
+    assert!(released >= least / 2, "{all}");
+    assert!((fewest..=released / 4).contains(&served), "{all}");
     let buckets = met.response.buckets().map(|(low_ns, _, _)| low_ns);
     let longest_ms = buckets.max().unwrap() / 1_000_000;
     assert!(

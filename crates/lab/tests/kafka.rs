@@ -35,14 +35,26 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         started.elapsed().as_secs_f64()
     );
     let folders: Vec<_> = cluster.members().iter().map(|m| m.folder.clone()).collect();
-    let sees = |at: String, brokers: usize| Probe::Kafka { at, brokers }.ask(&Door::Host);
+    // Who is kept from answering within a question's second, by a busy machine, is asked again; an answer must be right.
+    let sees = |at: &str, brokers: usize| {
+        let at = at.to_owned();
+        let probe = Probe::Kafka { at, brokers };
+        let asked = std::time::Instant::now();
+        while let Err(said) = probe.ask(&Door::Host) {
+            let is_late = said.contains("no whole answer in time");
+            assert!(
+                is_late && asked.elapsed() < Duration::from_secs(60),
+                "{said}"
+            );
+        }
+    };
     let plain: Vec<String> = cluster
         .at("plain")
         .iter()
         .map(ToString::to_string)
         .collect();
     for at in &plain {
-        sees(at.clone(), 3).unwrap();
+        sees(at, 3);
     }
     for port in ["tls", "mtls", "sasl", "sasl-tls"] {
         for at in cluster.at(port) {
@@ -63,7 +75,7 @@ fn three_brokers_are_one_cluster_lose_one_and_take_it_back() {
         "{waited:?}"
     );
     cluster.start_again(2).unwrap();
-    sees(plain[1].clone(), 3).unwrap();
+    sees(&plain[1], 3);
     let pids: Vec<u32> = cluster.members().iter().map(|member| member.pid).collect();
     drop(cluster);
     for pid in pids {

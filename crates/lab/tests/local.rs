@@ -57,6 +57,9 @@ fn an_arm_serves_through_its_proxies_is_observed_and_leaves_nothing() {
     );
     assert!(!machine.core_busy.is_empty());
 
+    // What the server says comes to its file by way of the keeper: the answer to a call may be here before.
+    let output = bed.inhabitants().unwrap()[0].log.clone().unwrap();
+    until(|| std::fs::read_to_string(&output).is_ok_and(|text| text.ends_with('\n')));
     let into = rig.path("collected");
     let copied = bed.collect(&into).unwrap();
     let log = std::fs::read_to_string(into.join("server/output.log")).unwrap();
@@ -229,7 +232,9 @@ fn an_agent_reports_over_its_socket_until_it_has_ended() {
     assert!(matches!(&messages[2], AgentMessage::Failed { error } if error == "as planned"));
     assert_eq!(messages.len(), 3);
     let parts = {
-        let waiting = bed.start_agent("client", &load("waits")).unwrap();
+        let mut waiting = bed.start_agent("client", &load("waits")).unwrap();
+        // It is a process of its own once it says something.
+        assert!(waiting.next(LIMIT).unwrap().is_some());
         let parts = bed.observe().unwrap().finish().unwrap().0;
         drop(waiting);
         parts

@@ -17,7 +17,7 @@ const RIG: &str = env!("CARGO_BIN_EXE_lab-rig");
 
 #[test]
 fn work_in_threads_that_ended_is_found_to_five_percent() {
-    let (part, burnt_ns) = observed("burn", 400);
+    let (part, burnt_ns) = observed("burn", 1200);
     near(part.cpu_ns.unwrap(), burnt_ns, 0.05);
     let ticked = part.user_ns.unwrap() + part.system_ns.unwrap();
     // Two counters of whole ticks.
@@ -27,11 +27,13 @@ fn work_in_threads_that_ended_is_found_to_five_percent() {
 
 #[test]
 fn work_in_a_child_that_was_reaped_is_found_to_five_percent() {
-    let (part, burnt_ns) = observed("burn-in-child", 600);
+    let (part, burnt_ns) = observed("burn-in-child", 1200);
     near(part.cpu_ns.unwrap(), burnt_ns, 0.05);
 }
 
 /// Observes the rig at work; returns what was found and what the processes say of themselves.
+///
+/// Much work: what the rig uses to start and to look for its file is found as well, and a busy machine lets it look for long.
 fn observed(work: &str, milliseconds: u32) -> (PartUsage, u64) {
     let base = tempfile::tempdir().unwrap();
     let mut keeper = Keeper::start(RIG.as_ref(), Some(base.path())).unwrap();

@@ -138,7 +138,8 @@ fn silence_ends_in_a_timeout_and_a_new_connection() {
     });
     let mut plan = twenty(&server);
     plan.load.stop = Stop::Count { exchanges: 3 };
-    plan.load.timeout_ns = 100 * MS;
+    // Connecting has the same limit: longer than a worker, or the kernel's own thread, waits for a core.
+    plan.load.timeout_ns = 500 * MS;
     let outcome = measure(&plan);
     assert_eq!(count(&outcome, "timeout"), 3);
     assert_eq!(outcome.result.connections.reconnects, 3);
@@ -209,9 +210,11 @@ fn bytes_nobody_asked_for_are_a_fault_of_the_connection() {
         while conn.request().is_some() && conn.send(OK) {}
     });
     let mut plan = twenty(&server);
-    plan.load.pacing = Pacing::Constant { rate_per_s: 10.0 };
+    // A server that comes late answers the first request with them: then what is an answer to it comes unasked, or a connection
+    // that is opened anew has a second for nobody to ask.
+    plan.load.pacing = Pacing::Constant { rate_per_s: 1.0 };
     plan.load.stop = Stop::Count { exchanges: 1 };
-    plan.load.warmup_ns = 100 * MS;
+    plan.load.warmup_ns = 1000 * MS;
     let outcome = measure(&plan);
     let faults = &outcome.result.connection_faults;
     assert!(

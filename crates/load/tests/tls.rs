@@ -37,7 +37,10 @@ fn requests_over_either_version_are_all_right_and_what_was_agreed_on_is_told() {
             newest: version,
             ..believing(&authority)
         };
-        let result = measure(&tls_plan(server.address, spec)).result;
+        let mut plan = tls_plan(server.address, spec);
+        // The kernel begins to stamp a while after the first socket that asks for it, when a thread of its own has had a core.
+        plan.load.warmup_ns = 500 * rig::MS;
+        let result = measure(&plan).result;
         assert_eq!(result.right, 100, "{:?}", result.outcomes);
         assert_eq!(result.instrument.stamped_by_kernel, 100);
         let [tls] = &result.tls[..] else {
@@ -220,49 +223,62 @@ fn handshakes_are_full_unless_sessions_are_resumed_and_both_sides_count_alike() 
     }
 }
 
+/// Our ends of connections to a port that are kept for a minute.
+fn left_behind(port: u16) -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let port = format!(":{port:04X}");
+    let cells = table
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // The sixth state is TIME_WAIT.
+    cells
+        .filter(|cells| cells[2].ends_with(&port) && cells[3] == "06")
+        .map(|cells| cells[1].to_owned())
+        .collect()
+}
+
 #[test]
 fn connections_alone_are_exchanges_too_and_leave_no_port_behind() {
     let server = Server::start(|conn| conn.hold());
     let mut plan = rig::plan(server.address);
     handshakes(&mut plan, 500);
     plan.load.client = ClientSpec::Connect { at_once: 4 };
+    // Whoever had a server on this port in the last minute may have left some.
+    let before = left_behind(server.address.port());
     let outcome = measure(&plan);
     assert_eq!(outcome.result.right, 500, "{:?}", outcome.result.outcomes);
     assert_eq!(outcome.totals["client.connect"].count(), 500);
     assert!(outcome.totals.contains_key("client.root.latency"));
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let port = format!(":{:04X} ", server.address.port());
-    // The sixth state is TIME_WAIT.
-    let left = table.lines().filter(|line| {
-        line.split_whitespace()
-            .nth(2)
-            .is_some_and(|far| far.ends_with(port.trim()))
-            && line.split_whitespace().nth(3) == Some("06")
-    });
-    assert_eq!(left.count(), 0);
+    let mut left = left_behind(server.address.port());
+    left.retain(|near| !before.contains(near));
+    assert_eq!(left, [""; 0]);
 }
 
 #[test]
 fn the_first_byte_comes_before_the_last_where_an_answer_comes_in_parts() {
+    /// Longer than a server or a client waits for a core.
+    const PAUSE: Duration = Duration::from_millis(400);
+    let pause_ns = PAUSE.as_nanos() as u64;
     let server = Server::start(|conn| {
         while conn.request().is_some() {
             conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nh");
             // Until the client has seen the first part: it then waits for the second with nothing left to read.
-            std::thread::sleep(Duration::from_millis(20));
+            // A little longer than is asserted: values are kept to three digits.
+            std::thread::sleep(PAUSE + PAUSE / 100);
             conn.send(b"i");
         }
     });
     let mut plan = rig::plan(server.address);
     plan.load.pacing = Pacing::Max;
-    plan.load.stop = Stop::Count { exchanges: 20 };
+    plan.load.stop = Stop::Count { exchanges: 6 };
     let outcome = measure(&plan);
     let (first, service) = (
         &outcome.totals["client.root.first-byte"],
         &outcome.totals["client.root.service"],
     );
-    assert_eq!((first.count(), service.count()), (20, 20));
-    assert!(service.min_ns() >= Some(20 * rig::MS));
-    assert!(first.min_ns() < Some(20 * rig::MS), "{:?}", first.min_ns());
+    assert_eq!((first.count(), service.count()), (6, 6));
+    assert!(service.min_ns() >= Some(pause_ns));
+    assert!(first.min_ns() < Some(pause_ns), "{:?}", first.min_ns());
     assert_eq!(outcome.totals["client.connect.setup"].count(), 2);
     assert!(!outcome.totals.contains_key("client.connect"));
     let whole = Server::answering(OK);

@@ -204,6 +204,8 @@ pub struct Door {
     pub at: SocketAddr,
     how: Arc<AtomicU8>,
     passed: Arc<AtomicU64>,
+    /// Ways of connections that are not closed yet.
+    ways: Arc<AtomicU64>,
 }
 
 impl Door {
@@ -213,8 +215,10 @@ impl Door {
             at: listener.local_addr().unwrap(),
             how: Arc::default(),
             passed: Arc::default(),
+            ways: Arc::default(),
         };
         let (how, passed) = (Arc::clone(&door.how), Arc::clone(&door.passed));
+        let ways = Arc::clone(&door.ways);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
@@ -227,7 +231,12 @@ impl Door {
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
                     let (how, passed) = (Arc::clone(&how), Arc::clone(&passed));
-                    std::thread::spawn(move || pass(from, to, &how, &passed));
+                    let ways = Arc::clone(&ways);
+                    ways.fetch_add(1, Ordering::SeqCst);
+                    std::thread::spawn(move || {
+                        pass(from, to, &how, &passed);
+                        ways.fetch_sub(1, Ordering::SeqCst);
+                    });
                 }
             }
         });
@@ -238,8 +247,14 @@ impl Door {
         self.how.store(OPEN, Ordering::SeqCst);
     }
 
+    /// Returns when all connections are closed: what was on its way has come through or is lost.
     pub fn shut(&self) {
         self.how.store(SHUT, Ordering::SeqCst);
+        let began = Instant::now();
+        while self.ways.load(Ordering::SeqCst) > 0 {
+            assert!(began.elapsed() < LIMIT, "a connection is still open");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub fn stick(&self) {

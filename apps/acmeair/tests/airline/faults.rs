@@ -251,9 +251,17 @@ fn when_customer_crashes_the_breaker_opens_and_nothing_is_lost() {
             Err(answer.body)
         }
     });
-    for _ in 0..10 {
-        person.post("/auth/login", "login=uid1@email.com&password=password");
-    }
+    // One that took too long, on a busy machine, opens them again.
+    let mut good = 0;
+    until("ten good ones in a row", || {
+        let answer = person.post("/auth/login", "login=uid1@email.com&password=password");
+        good = if answer.status == 200 { good + 1 } else { 0 };
+        if good == 10 {
+            Ok(())
+        } else {
+            Err(format!("{good}, {}", answer.body))
+        }
+    });
     assert_eq!(airline.auth.counted("acmeair_breaker_state", ""), 0);
     until("the miles are paid", || {
         match airline.booking.counted("acmeair_mile_updates_pending", "") {

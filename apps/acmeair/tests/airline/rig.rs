@@ -166,7 +166,8 @@ impl Airline {
         let with = |name: &str, more: &[String]| [&database(&uri, name), more].concat();
         let loading = [to("auth", at_auth), format!("--load={customers}")];
         let mut customer_arguments = with("customer", &loading);
-        let customer = Running::start("customer", &customer_arguments);
+        // It comes back where it was: at none of the ports that others' connections are given meanwhile.
+        let customer = Running::start_at(free_address(), "customer", &customer_arguments);
         customer_arguments.pop();
         let auth = Running::start_at(at_auth, "auth", &[to("customer", customer.at)]);
         let flight = Running::start("flight", &with("flight", &["--load".to_owned()]));

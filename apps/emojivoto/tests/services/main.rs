@@ -128,7 +128,11 @@ fn a_delay_is_kept_and_a_call_that_takes_too_long_is_given_up() {
     let began = Instant::now();
     assert_eq!(patient.get("/api/list").0, 200);
     assert!(began.elapsed().as_millis() >= 60);
-    let hasty = Running::start("web", &[&backends[..], &["--call-timeout", "5"]].concat());
+    // An answer that is there when the caller comes to look is taken: this one comes later than any caller is held up.
+    let slow = Running::start("emoji", &["--delay-us", "30000000"]);
+    let at_slow = slow.at.to_string();
+    let hasty = ["--emoji", &at_slow, "--voting", &at_voting];
+    let hasty = Running::start("web", &[&hasty[..], &["--call-timeout", "5"]].concat());
     assert_eq!(hasty.get("/api/list").0, 504);
 }
 

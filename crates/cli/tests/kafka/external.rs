@@ -7,7 +7,7 @@ use std::process::Output;
 use tare_schema::record::{TrialRecord, TrialStatus};
 
 use crate::bed::{Bed, bed};
-use crate::rig::{finish, only_run, records, stderr, tare};
+use crate::rig::{finish, only_run, records, stderr, tare, wait_for};
 
 /// A run measures for some seconds, and brokers take their time.
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(300);
@@ -50,6 +50,13 @@ fn topics(bed: &Bed) -> Vec<String> {
         .filter(|name| name.starts_with("tare-"))
         .map(str::to_owned)
         .collect()
+}
+
+/// Waits until these are left: the broker that is asked hears of a deletion a little after whoever ordered it.
+fn wait_for_topics(bed: &Bed, left: &[&str]) {
+    wait_for(LIMIT, "end of the other topics", || {
+        (topics(bed) == left).then_some(())
+    });
 }
 
 fn held(record: &TrialRecord, what: &str) -> bool {
@@ -101,11 +108,8 @@ fn a_cluster_that_runs_already_is_written_to_over_its_tls_with_and_without_a_pro
             assert_eq!((read_back.lost, read_back.duplicated), (0, 0));
             assert_eq!(record.not_proved[0].part, "broker");
         }
-        assert_eq!(
-            topics(&bed),
-            Vec::<String>::new(),
-            "what was made is deleted"
-        );
+        // What was made is deleted.
+        wait_for_topics(&bed, &[]);
     }
     // Nothing of it was stopped.
     for member in bed.cluster.members() {
@@ -150,7 +154,7 @@ fn a_cluster_that_does_not_let_us_in_ends_the_run_before_it_begins() {
         );
         assert!(!out.exists(), "{broker}: something was measured");
     }
-    assert_eq!(topics(&bed), Vec::<String>::new());
+    wait_for_topics(&bed, &[]);
 }
 
 #[test]
@@ -172,11 +176,8 @@ fn a_topic_that_is_there_already_is_neither_used_nor_deleted() {
         reason.contains("tare-1") && reason.contains("delete it first"),
         "{reason}"
     );
-    assert_eq!(
-        topics(&bed),
-        ["tare-1"],
-        "the others were deleted, and this one is not ours"
-    );
+    // The others were deleted, and this one is not ours.
+    wait_for_topics(&bed, &["tare-1"]);
     bed.json(&["topics", "delete", "tare-1"]);
 }
 

@@ -79,8 +79,11 @@ fn a_broker_is_emptied_by_a_throttled_plan_and_the_throttles_go() {
     ];
     let text = bed.text(&run);
     assert!(text.contains("nothing is moving"), "{text}");
-    let all = replicas(&bed, "emptied");
-    assert!(all.iter().flatten().all(|id| *id != 1), "{all:?}");
+    // The controller tells what moves; the broker that is asked where replicas are hears of it a little later.
+    wait_for(LIMIT, "replicas off broker 1", || {
+        let all = replicas(&bed, "emptied");
+        all.iter().flatten().all(|id| *id != 1).then_some(())
+    });
     wait_for(LIMIT, "throttles gone", || {
         (show(&bed) == nothing()).then_some(())
     });
@@ -103,9 +106,12 @@ fn a_watch_that_is_interrupted_leaves_the_move_which_is_then_cancelled() {
     // The first fetch of a megabyte goes through whole; the rest at a kilobyte a second is surely still moving when it is cancelled.
     let run = ["reassign", "run", "--plan", &path, "--throttle", "1kB"];
     bed.json(&run);
-    let moving = show(&bed);
+    // Each broker tells its own settings, once it has heard of them.
+    let moving = wait_for(LIMIT, "throttle on broker 3", || {
+        let moving = show(&bed);
+        (moving["throttles"]["brokers"]["3"] == 1000).then_some(moving)
+    });
     assert_eq!(moving["moving"].as_array().unwrap().len(), 2, "{moving}");
-    assert_eq!(moving["throttles"]["brokers"]["3"], 1000);
     let (code, words) = bed.refused(&["reassign", "plan", "slow"]);
     assert_eq!(code, Some(2), "{words}");
     assert!(words.contains("moving already"), "{words}");
@@ -156,8 +162,10 @@ fn replicas_are_added_and_disks_say_where_they_are() {
     let path = folder.path().join("plan.json").display().to_string();
     bed.json(&["reassign", "plan", "wider", "-r", "3", "--out", &path]);
     bed.text(&["reassign", "run", "--plan", &path, "--watch", "--yes"]);
-    let all = replicas(&bed, "wider");
-    assert!(all.iter().all(|one| one.len() == 3), "{all:?}");
+    wait_for(LIMIT, "three replicas of each", || {
+        let all = replicas(&bed, "wider");
+        all.iter().all(|one| one.len() == 3).then_some(())
+    });
     wait_for(LIMIT, "copies on all disks", || {
         let dirs = bed.json(&["log-dirs", "--topic", "wider"]);
         let dirs = dirs.as_array().unwrap().clone();

@@ -42,9 +42,10 @@ impl Telling {
             .and_then(|fetcher| fetcher.provide(&target, &mut |_| ()))
             .unwrap();
         let jar = format!("jmx_prometheus_javaagent-{}.jar", software.version.version);
-        // Held until all are known, so that they differ.
+        // Held until all are known, so that they differ. Brokers listen there only later: on 127.0.0.1 somebody else's connection might
+        // have got the port meanwhile.
         let held: Vec<TcpListener> = (0..5)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .map(|_| TcpListener::bind("127.0.0.2:0").unwrap())
             .collect();
         let mut at = held.iter().map(|one| one.local_addr().unwrap());
         let telling = Telling {

@@ -169,6 +169,10 @@ fn the_preferred_leader_leads_again_after_its_broker_was_killed() {
         let in_sync = topic["partitions"][0]["in_sync"].as_array()?.len();
         (in_sync == 3).then_some(())
     });
+    // Those of the topics that other tests left, too: nobody can be elected who is not in sync.
+    wait_for(LIMIT, "all replicas in sync again", || {
+        (bed.json(&["topics", "list", "--troubled"]) == json!([])).then_some(())
+    });
     bed.json(&["elect", "--all"]);
     wait_for(LIMIT, "preferred leader", || {
         leader(&bed).filter(|leader| *leader == 2)

@@ -295,6 +295,7 @@ impl Bed for ScriptedBed {
         self.observed.store(!is_trial, Ordering::Relaxed);
         Ok(Box::new(ScriptedAgent {
             said: RefCell::new(false),
+            is_over: false,
             observed: Arc::clone(&self.observed),
             ends: Instant::now() + until_start(plan) + Duration::from_millis(5),
             result: result(plan, self.fate, cost_ns.unwrap_or(10)),
@@ -389,6 +390,7 @@ impl Observation for Nothing {
 
 struct ScriptedAgent {
     said: RefCell<bool>,
+    is_over: bool,
     observed: Arc<AtomicBool>,
     ends: Instant,
     result: LoadResult,
@@ -404,7 +406,11 @@ impl Agent for ScriptedAgent {
             return Ok(None);
         }
         std::thread::park_timeout(wait);
-        // Nor does it end before that on a machine that is too busy to look.
+        // Nor does it end before that on a machine that is too busy to look, or to do before its end what is due until then.
+        let was_over = std::mem::replace(&mut self.is_over, true);
+        if !was_over && self.fate != Fate::AgentFails {
+            return Ok(None);
+        }
         if !self.observed.load(Ordering::Relaxed) && self.fate != Fate::AgentFails {
             return Ok(None);
         }

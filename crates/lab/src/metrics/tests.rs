@@ -171,9 +171,12 @@ fn one_that_refuses_and_one_that_hangs_are_told_apart() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
     let hanging = reader(MetricsWay::Prometheus, &at, None).unwrap();
-    let said = told(&hanging, Duration::from_millis(200)).unwrap_err();
+    // It is waited for as long as finding it has left: long enough that a busy machine leaves something.
+    let said = told(&hanging, Duration::from_secs(2)).unwrap_err();
     assert!(
-        said.contains("no whole answer within 0.2 s") || said.contains("within 0.1 s"),
+        said.contains("no whole answer within 2.0 s")
+            || said.contains("no whole answer within 1.")
+            || said.contains("no whole answer within 0."),
         "{said}"
     );
     drop(listener);

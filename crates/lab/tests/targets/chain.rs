@@ -97,10 +97,11 @@ fn run(target: &Target, protocol: &str, link: Security) -> Result {
         );
     }
     let connections = CONNECTIONS as f64;
-    let tls = if link == Security::Plaintext {
-        0.0
-    } else {
-        1.0
+    // Requests share connections, TCP connections do not. All must be in a log that each of its counters is read from anew.
+    let tls = match (link, protocol) {
+        (Security::Plaintext, _) => 0.0,
+        (_, "tcp") => connections,
+        _ => 1.0,
     };
     Result {
         client: (

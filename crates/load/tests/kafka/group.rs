@@ -66,19 +66,25 @@ fn who_comes_and_goes_while_records_come_makes_no_record_be_read_twice() {
     let first = endless(plan.clone());
     let pacing = Pacing::Constant { rate_per_s: 800.0 };
     let writing = Running::start(producer(&plain, "moving", pacing, 12_000));
-    first.until_read(500);
+    let mut read = 0;
+    first.until(|sample| {
+        read += sample.records.map_or(0, |records| records.count);
+        read >= 500
+    });
     // Ready when it has its share, and so has the first.
     let second = endless(plan);
     second.until_read(500);
     let second = second.end();
     let written = writing.outcome().unwrap();
     assert_eq!(written.result.right, 12_000);
-    let mut rest = 12_000 - records(&second);
+    // While shares are dealt out anew, samples without a record come too: of those only one behind the last record ends it.
+    let of_first = 12_000 - records(&second);
     first.until(|sample| {
-        rest = rest.saturating_sub(sample.records.map_or(0, |records| records.count));
-        sample
-            .records
-            .is_some_and(|records| records.count == 0 && records.backlog == Some(0))
+        read += sample.records.map_or(0, |records| records.count);
+        read >= of_first
+            && sample
+                .records
+                .is_some_and(|records| records.count == 0 && records.backlog == Some(0))
     });
     let first = first.end();
     assert_eq!(records(&first) + records(&second), 12_000);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tare_origin::{OriginOptions, Stamps, expected_body};
 
-use crate::rig::{Server, realtime_ns};
+use crate::rig::{Server, realtime_ns, stamping};
 
 #[test]
 fn a_body_has_the_size_and_content_asked_for() {
@@ -160,6 +160,7 @@ fn the_same_seed_gives_the_same_answers() {
 
 #[test]
 fn truth_stamps_lie_between_the_clients_own_and_in_order() {
+    let _stamping = stamping();
     let server = Server::plain();
     let mut client = server.connect();
     assert_eq!(client.get("/").header("tare-truth"), None);
@@ -185,6 +186,7 @@ fn truth_stamps_lie_between_the_clients_own_and_in_order() {
 
 #[test]
 fn pipelined_truths_each_have_their_own_time_of_sending() {
+    let _stamping = stamping();
     let server = Server::plain();
     let mut client = server.connect();
     client.send(

@@ -6,7 +6,7 @@ use tare_origin::{
     Clients, Identity, OriginOptions, Tickets, TlsOptions, TlsVersions, expected_body,
 };
 
-use crate::rig::Server;
+use crate::rig::{Server, stamping};
 
 fn run(program: &str, arguments: &[&str]) -> Output {
     let output = Command::new(program).args(arguments).output().unwrap();
@@ -53,6 +53,7 @@ fn curl_gets_large_answers_by_prior_knowledge_and_by_alpn() {
 
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca.pem");
+    let _stamping = stamping();
     let server = over_tls(&ca);
     let url = format!(
         "https://localhost:{}/?size=300000&truth",

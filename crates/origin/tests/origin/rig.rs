@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tare_origin::{Change, OriginError, OriginOptions, StopHandle, Totals, bind};
 
@@ -16,6 +16,22 @@ pub fn realtime_ns() -> u128 {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap()
         .as_nanos()
+}
+
+/// A server to be held while others are asked for their truth. The kernel begins to stamp a while after the first socket that
+/// asks for it, when a thread of its own has had a core; from here on it does, for every socket.
+pub fn stamping() -> Server {
+    let server = Server::plain();
+    let mut client = server.connect();
+    let given_up = Instant::now() + HANG;
+    let mut is_stamped = || {
+        let answer = client.get("/?truth");
+        !answer.header("tare-truth").unwrap().starts_with("- ")
+    };
+    while !is_stamped() {
+        assert!(Instant::now() < given_up, "nothing is stamped");
+    }
+    server
 }
 
 /// An origin in a thread; stopped at the end of the test at the latest.

@@ -9,7 +9,7 @@ use tare_origin::{
     Clients, Identity, Limits, OriginOptions, Speaks, TcpMode, Tickets, TlsOptions, TlsVersions,
 };
 
-use crate::rig::{HANG, Server};
+use crate::rig::{HANG, Server, stamping};
 
 pub fn made(folder: &TempDir) -> TlsOptions {
     TlsOptions {
@@ -76,6 +76,7 @@ fn failed(class: &str) -> String {
 #[test]
 fn a_made_certificate_is_trusted_by_who_trusts_its_authority_and_by_no_one_else() {
     let folder = tempfile::tempdir().unwrap();
+    let _stamping = stamping();
     let server = server(Speaks::Auto, made(&folder));
     let ca = folder.path().join("ca.pem");
     let port = server.address.port();
