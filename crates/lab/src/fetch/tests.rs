@@ -259,6 +259,13 @@ fn a_built_program_is_used_until_its_sources_change() {
     assert_eq!(fetcher.find(&target).unwrap(), None);
     change(built - Duration::from_secs(5));
     assert!(fetcher.find(&target).unwrap().is_some());
+    // Of changed tests no other program is made.
+    let test = place.0.path().join("apps/my-app/tests/all.rs");
+    fs::create_dir_all(test.parent().unwrap()).unwrap();
+    fs::write(&test, "").unwrap();
+    let file = File::options().append(true).open(&test).unwrap();
+    file.set_modified(built + Duration::from_secs(5)).unwrap();
+    assert!(fetcher.find(&target).unwrap().is_some());
     // A package of ours that it is made of counts as its own.
     let manifest = place.0.path().join("apps/my-app/Cargo.toml");
     let other = place.0.path().join("apps/other/Cargo.toml");
