@@ -54,11 +54,29 @@ fn said_of(plan: &Plan, figures: &[&PublishedView]) -> String {
         if place == 0 {
             text = format!("{caveat}.");
         } else {
-            let names: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
+            let names = names(plan, of, figures);
             text.push_str(&format!(" Of {}: {caveat}.", list(&names)));
         }
     }
     text
+}
+
+/// These figures by what tells them from all others of the source: their metrics, else their arms.
+fn names(plan: &Plan, of: &[&PublishedView], all: &[&PublishedView]) -> Vec<String> {
+    let is_one = |figure: &&&PublishedView| of.iter().any(|one| std::ptr::eq(*one, **figure));
+    let metrics: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
+    let mut others = all.iter().filter(|figure| !is_one(figure));
+    let mut names = match others.any(|other| metrics.contains(&name(plan, other))) {
+        true => of.iter().map(|figure| figure.arm.clone()).collect(),
+        false => metrics,
+    };
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        let is_new = !seen.contains(name);
+        seen.push(name.clone());
+        is_new
+    });
+    names
 }
 
 fn name(plan: &Plan, figure: &PublishedView) -> String {

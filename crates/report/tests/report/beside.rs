@@ -284,6 +284,13 @@ fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
         figure(Metric::Median, "400/s", "Another 2.11.1", "another machine"),
         figure(Metric::Median, "400/s", "a mesh", "another machine"),
         figure(Metric::Median, "400/s", "a gateway", "another machine"),
+        figure(Metric::Median, "200/s", "a study", "one machine"),
+        figure(Metric::Median, "400/s", "a study", "one machine"),
+        // The metric does not tell it from the others, its arm does.
+        Published {
+            arm: "both-sidecars".into(),
+            ..figure(Metric::Median, "200/s", "a study", "read as alike")
+        },
     ];
     let view = view_of(&run);
     let mut notes = sentences(&view, SentenceKind::Note);
@@ -293,6 +300,7 @@ fn what_is_not_alike_is_said_once_for_all_sources_that_share_it() {
         [
             "Another 2.11.1 is not quite the same question: another machine. Of the maximum at 200 requests/s: a disturbance.",
             "a mesh and a gateway are not quite the same question: another machine.",
+            "a study is not quite the same question: one machine. Of both-sidecars: read as alike.",
         ]
     );
 }
