@@ -35,7 +35,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 pub(crate) struct Found {
     pub def: External,
     pub address: SocketAddr,
-    /// Whoever reads its metrics besides.
+    /// Reader of its metrics.
     pub metrics: Option<Arc<MetricsReader>>,
 }
 
@@ -173,7 +173,7 @@ impl Found {
         connect(self.address).map_err(gone)
     }
 
-    /// Whoever reads what it counts; `None`: it counts nothing.
+    /// Reader of its pages and metrics; `None`: it has neither.
     pub(super) fn reader(&self, topology: &Topology) -> Option<ExternalReader> {
         let pages = self.pages(topology, &|_| true);
         let metrics = self.metrics.clone();
@@ -184,7 +184,7 @@ impl Found {
         })
     }
 
-    /// Whoever reads what its pages count.
+    /// Reader of its pages; `None`: it has none.
     pub(super) fn pages(
         &self,
         topology: &Topology,
@@ -204,7 +204,7 @@ impl Found {
     }
 }
 
-/// Reads what one address counts: its pages, and its metrics.
+/// Reader of the pages and metrics of one address.
 #[derive(Debug)]
 pub(super) struct ExternalReader {
     instance: String,
@@ -281,7 +281,7 @@ fn tls(spec: &load::TlsSpec) -> Tls {
     }
 }
 
-/// Reads all metrics once: who cannot be read is known before anything is measured.
+/// Reads all metrics once, so that an unreadable source ends the run before anything is measured.
 pub(super) fn read_metrics(found: &BTreeMap<String, Found>) -> Result<(), LabError> {
     let mut readers = found.values().filter_map(|found| found.metrics.as_ref());
     readers.try_for_each(|reader| reader.read_first().map(drop))
