@@ -37,36 +37,38 @@ pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
 
 /// What is said of most figures of a source is said of the source; the rest is said of the figures it belongs to.
 fn said_of(plan: &Plan, figures: &[&PublishedView]) -> String {
-    let mut said: Vec<(&str, Vec<&PublishedView>)> = Vec::new();
+    let mut said: Vec<(&str, usize)> = Vec::new();
     for figure in figures {
         let Some(caveat) = figure.caveat.as_deref() else {
             continue;
         };
         match said.iter_mut().find(|(known, _)| *known == caveat) {
-            Some((_, of)) => of.push(figure),
-            None => said.push((caveat, vec![figure])),
+            Some((_, count)) => *count += 1,
+            None => said.push((caveat, 1)),
         }
     }
     // Of several said equally often the first: the sort keeps their order.
-    said.sort_by_key(|(_, of)| std::cmp::Reverse(of.len()));
+    said.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut text = String::new();
-    for (place, (caveat, of)) in said.iter().enumerate() {
+    for (place, (caveat, _)) in said.iter().enumerate() {
         if place == 0 {
             text = format!("{caveat}.");
         } else {
-            let names = names(plan, of, figures);
+            let names = names(plan, caveat, figures);
             text.push_str(&format!(" Of {}: {caveat}.", list(&names)));
         }
     }
     text
 }
 
-/// These figures by what tells them from all others of the source: their metrics, else their arms.
-fn names(plan: &Plan, of: &[&PublishedView], all: &[&PublishedView]) -> Vec<String> {
-    let is_one = |figure: &&&PublishedView| of.iter().any(|one| std::ptr::eq(*one, **figure));
+/// The figures with this caveat, by what tells them from all others of the source: their metrics, else their arms.
+fn names(plan: &Plan, caveat: &str, all: &[&PublishedView]) -> Vec<String> {
+    let has_caveat = |figure: &&PublishedView| figure.caveat.as_deref() == Some(caveat);
+    let (of, others): (Vec<&PublishedView>, Vec<&PublishedView>) =
+        all.iter().copied().partition(has_caveat);
     let metrics: Vec<String> = of.iter().map(|figure| name(plan, figure)).collect();
-    let mut others = all.iter().filter(|figure| !is_one(figure));
-    let mut names = match others.any(|other| metrics.contains(&name(plan, other))) {
+    let is_shared = |other: &&PublishedView| metrics.contains(&name(plan, other));
+    let mut names = match others.iter().any(is_shared) {
         true => of.iter().map(|figure| figure.arm.clone()).collect(),
         false => metrics,
     };
