@@ -1,4 +1,4 @@
-//! The compressions of record batches, both ways, with a limit on what comes out.
+//! Compression and decompression of record batches, with a limit on the decompressed size.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -9,23 +9,23 @@ use flate2::write::GzEncoder;
 use lz4_flex::frame::{BlockMode, BlockSize, FrameDecoder, FrameEncoder, FrameInfo};
 use zstd::stream::raw::Operation;
 
-/// What Java's snappy library puts in front of its blocks: a magic word, its version, and the oldest one that reads it.
+/// Header of the xerial snappy framing (snappy-java): magic bytes, version, oldest compatible version.
 const XERIAL: [u8; 16] = [
     0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1,
 ];
 
-/// Bytes of a block of that framing, as Java writes it.
+/// Block size of that framing in snappy-java.
 const XERIAL_BLOCK_BYTES: usize = 32 * 1024;
 
-/// How the records of a batch are compressed: the three lowest bits of its attributes.
+/// The compression type: the three lowest bits of a batch's attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// They are not.
+    /// Not compressed.
     #[default]
     None,
-    /// Deflate in its gzip wrapping.
+    /// Gzip.
     Gzip,
-    /// Snappy in the framing of Java's library.
+    /// Snappy in the xerial framing.
     Snappy,
     /// LZ4 frames of independent blocks.
     Lz4,
@@ -33,36 +33,36 @@ pub enum Compression {
     Zstd,
 }
 
-/// Why bytes could not be compressed or decompressed.
+/// Why compression or decompression failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CompressError {
-    /// No such codec.
+    /// Unknown codec.
     #[error(
         "compression {0} is not one of Kafka's (0 to 4): the batch was written by something newer, or is corrupt"
     )]
     Unknown(i16),
-    /// Nobody asked for so much.
+    /// The decompressed size exceeds the limit.
     #[error(
         "more than {max_bytes} bytes come out of a {codec} batch: raise the limit, or distrust who wrote it"
     )]
     TooLarge {
-        /// Of the batch.
+        /// The codec.
         codec: Compression,
         /// The limit.
         max_bytes: usize,
     },
-    /// The bytes are not what the codec writes.
+    /// The data is invalid for the codec.
     #[error("the records are not {codec}: {reason}")]
     Corrupt {
-        /// Of the batch.
+        /// The codec.
         codec: Compression,
-        /// The library's words.
+        /// The library's message.
         reason: String,
     },
 }
 
 impl Compression {
-    /// All of them, in the order of their numbers.
+    /// All codecs, by number.
     pub const ALL: [Compression; 5] = [
         Compression::None,
         Compression::Gzip,
@@ -71,10 +71,10 @@ impl Compression {
         Compression::Zstd,
     ];
 
-    /// The one in a batch's attributes.
+    /// The codec of a batch's attributes.
     ///
     /// # Errors
-    /// For numbers that Kafka has not given.
+    /// If the number is not assigned.
     pub fn of_attributes(attributes: i16) -> Result<Self, CompressError> {
         let number = attributes & 7;
         let known = usize::try_from(number).ok();
@@ -83,13 +83,13 @@ impl Compression {
             .ok_or(CompressError::Unknown(number))
     }
 
-    /// Its bits of a batch's attributes.
+    /// Its bits in a batch's attributes.
     #[must_use]
     pub fn attributes(self) -> i16 {
         self as i16
     }
 
-    /// As in `compression.type`.
+    /// Its name in `compression.type`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl FromStr for Compression {
     }
 }
 
-/// Compresses batch after batch, keeping what the codec needs.
+/// A compressor that keeps its state between batches.
 pub struct Compressor {
     codec: Compression,
     level: Option<i32>,
@@ -140,10 +140,10 @@ impl fmt::Debug for Compressor {
 }
 
 impl Compressor {
-    /// With a level where the codec has any (gzip 1 to 9, zstd 1 to 22); without one, the codec's own.
+    /// A compressor with a level if the codec has levels (gzip 1 to 9, zstd 1 to 22), else the codec's default.
     ///
     /// # Errors
-    /// When zstd has no memory.
+    /// If zstd cannot allocate.
     pub fn new(codec: Compression, level: Option<i32>) -> Result<Self, CompressError> {
         let zstd = match codec {
             Compression::Zstd => {
@@ -167,10 +167,10 @@ impl Compressor {
         self.codec
     }
 
-    /// Appends what becomes of the input.
+    /// Appends the compressed input.
     ///
     /// # Errors
-    /// When the codec refuses: for input beyond its limits.
+    /// If the codec fails: input beyond its limits.
     pub fn compress(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CompressError> {
         let codec = self.codec;
         let fail = |error: io::Error| codec.corrupt(error);
@@ -184,7 +184,7 @@ impl Compressor {
             }
             Compression::Snappy => self.compress_snappy(input, out)?,
             Compression::Lz4 => {
-                // Java's reader takes no blocks that build on others.
+                // Java's LZ4 reader rejects dependent blocks.
                 let info = FrameInfo::new()
                     .block_mode(BlockMode::Independent)
                     .block_size(BlockSize::Max64KB);
@@ -224,7 +224,7 @@ impl Compressor {
     }
 }
 
-/// Decompresses batch after batch, keeping what the codecs need.
+/// A decompressor that keeps its state between batches.
 #[derive(Default)]
 pub struct Decompressor {
     zstd: Option<zstd::stream::raw::Decoder<'static>>,
@@ -237,10 +237,10 @@ impl fmt::Debug for Decompressor {
 }
 
 impl Decompressor {
-    /// Replaces `out` by what the input was, if that is not more than `max_bytes`.
+    /// Replaces `out` by the decompressed input, if that has at most `max_bytes`.
     ///
     /// # Errors
-    /// When the input is not whole, not of this codec, or too large.
+    /// If the input is incomplete, invalid for the codec, or too large.
     pub fn decompress(
         &mut self,
         codec: Compression,
@@ -283,7 +283,7 @@ impl Decompressor {
             if start > max_bytes {
                 return Err(CompressError::TooLarge { codec, max_bytes });
             }
-            // One byte more than is allowed shows that there is more.
+            // One byte above the limit shows that there is more.
             let more = (rest.len() * 4).clamp(4096, 1 << 20);
             out.resize((start + more).min(max_bytes + 1), 0);
             let status = decoder
@@ -321,7 +321,7 @@ fn read_all(
     }
 }
 
-/// Java's framing, and a bare block as other clients write it.
+/// Reads the xerial framing, or a bare block as other clients write it.
 fn decompress_snappy(
     input: &[u8],
     out: &mut Vec<u8>,

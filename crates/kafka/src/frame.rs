@@ -1,53 +1,53 @@
-//! Requests to bytes, bytes to answers: length, header, body.
+//! Kafka frames: encodes requests, decodes responses.
 
 use bytes::{Buf, Bytes, BytesMut};
 use kafka_protocol::messages::{RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
 
-use crate::bounded::{Bounded, Lengths};
+use crate::checked_buf::{CheckedBuf, LengthFormat};
 
-/// The longest answer that is taken: what a broker sends for one fetch is bounded by what was asked for, all else is small.
+/// Largest response accepted: fetches are bounded by their request, all other responses are small.
 pub const ANSWER_MAX_BYTES: usize = 128 << 20;
 
-/// Why bytes are not a frame, or a request cannot be written.
+/// Why a frame is invalid, or a request cannot be encoded.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FrameError {
-    /// The length in front is not possible.
+    /// The length is invalid.
     #[error("a frame of {length} bytes: this is not the Kafka protocol (a TLS or HTTP port?)")]
     Length {
         /// What was read.
         length: i64,
     },
-    /// The message does not fit the version.
+    /// The request does not fit the version.
     #[error("cannot write the request in version {version}: {reason}")]
     Encode {
-        /// The version asked for.
+        /// The version.
         version: i16,
-        /// The codec's words.
+        /// The codec's message.
         reason: String,
     },
-    /// The answer cannot be read.
+    /// The response cannot be decoded.
     #[error("the broker's answer cannot be read as version {version}: {reason}")]
     Decode {
-        /// The version asked for.
+        /// The version.
         version: i16,
-        /// The codec's words.
+        /// The codec's message.
         reason: String,
     },
-    /// Bytes are left behind the answer.
+    /// Trailing bytes after the response.
     #[error("{count} bytes too many behind the broker's answer of version {version}")]
     Trailing {
         /// How many.
         count: usize,
-        /// The version asked for.
+        /// The version.
         version: i16,
     },
 }
 
-/// Appends a whole request: length, header, body.
+/// Appends an encoded request: length, header, body.
 ///
 /// # Errors
-/// If the message has fields that this version does not know.
+/// If the request has fields that this version does not have.
 pub fn write<R: Request>(
     out: &mut BytesMut,
     request: &R,
@@ -75,10 +75,10 @@ pub fn write<R: Request>(
     Ok(())
 }
 
-/// The length of the frame that begins here, without its own four bytes; `None` until they are all there.
+/// The length of the frame, without its own four bytes; `None` until these are there.
 ///
 /// # Errors
-/// If no answer has such a length.
+/// If the length is impossible for a response.
 pub fn length(input: &[u8], max_bytes: usize) -> Result<Option<usize>, FrameError> {
     let Some(head) = input.first_chunk::<4>() else {
         return Ok(None);
@@ -92,7 +92,7 @@ pub fn length(input: &[u8], max_bytes: usize) -> Result<Option<usize>, FrameErro
     }
 }
 
-/// Which request an answer belongs to: the first word of a frame behind its length.
+/// The correlation id: the first four bytes after the length.
 #[must_use]
 pub fn correlation(frame: &[u8]) -> Option<i32> {
     frame
@@ -100,16 +100,16 @@ pub fn correlation(frame: &[u8]) -> Option<i32> {
         .map(|head| i32::from_be_bytes(*head))
 }
 
-/// Reads an answer: the frame behind its length.
+/// Decodes a response: the frame after its length.
 ///
 /// # Errors
-/// If it is not what this version says, to the last byte.
+/// If it is not exactly a response of this version.
 pub fn read<R: Request>(frame: Bytes, version: i16) -> Result<R::Response, FrameError> {
     let lengths = match R::header_version(version) {
-        0 | 1 => Lengths::Plain,
-        _ => Lengths::Compact,
+        0 | 1 => LengthFormat::Plain,
+        _ => LengthFormat::Compact,
     };
-    let mut rest = Bounded::new(frame, lengths);
+    let mut rest = CheckedBuf::new(frame, lengths);
     let fail = |error: &dyn std::fmt::Display| FrameError::Decode {
         version,
         reason: format!("{error:#}"),

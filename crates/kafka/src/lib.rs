@@ -1,10 +1,10 @@
-//! What clients of Kafka share: frames, record batches, compression, administration.
+//! Kafka client building blocks: frames, record batches, compression, group membership, administration.
 
 pub mod admin;
 pub mod assign;
 pub mod audit;
 pub mod batch;
-mod bounded;
+mod checked_buf;
 pub mod compress;
 pub mod fetch;
 pub mod frame;

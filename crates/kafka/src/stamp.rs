@@ -1,28 +1,28 @@
-//! The word at the front of a value by which a consumer knows when the record should have been sent, and by whom.
+//! Send timestamp in the first 8 bytes of a value: run id and intended start, for end-to-end latency.
 //!
-//! Eight bytes, big-endian: sixteen bits of the run, then the intended start in nanoseconds of the monotonic clock, of which the
-//! lowest 48 bits stand there (they come round every 78 hours). Producer and consumer must be on one machine since its start.
+//! Eight bytes, big-endian: 16 bits of the run, then the lowest 48 bits of the intended start in nanoseconds of the monotonic
+//! clock (they wrap every 78 hours). Producer and consumer must run on one machine that has not been restarted in between.
 
-/// Bytes at the front of a value.
+/// Length of a timestamp.
 pub const STAMP_BYTES: usize = 8;
 
 const TIME_BITS: u32 = 48;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 
-/// Older than this, a record is none of a run's: longer than any load lasts, and short enough to tell rubbish.
+/// Records older than this are not of the run: longer than any load lasts, short enough to detect random bytes.
 const AGE_MAX_NS: u64 = 24 * 3_600_000_000_000;
 
-/// A record may say that it is from the future by so much: the clock is read by two threads.
+/// How far in the future a timestamp may be: two threads read the clock.
 const AHEAD_MAX_NS: u64 = 1_000_000_000;
 
-/// The stamps of one run.
+/// The send timestamps of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
     run: u16,
 }
 
 impl Stamps {
-    /// Those of the run with this number, folded to sixteen bits.
+    /// Those of a run, its number folded to 16 bits.
     #[must_use]
     pub fn of_run(run: u64) -> Self {
         let run = (run ^ (run >> 32)) as u32;
@@ -31,27 +31,27 @@ impl Stamps {
         }
     }
 
-    /// The stamp of a record that should be sent at this time.
+    /// The timestamp of a record with this intended start.
     #[inline]
     #[must_use]
     pub fn write(self, intended_ns: u64) -> u64 {
         (u64::from(self.run) << TIME_BITS) | (intended_ns & TIME_MASK)
     }
 
-    /// When a record with this stamp should have been sent; `None` when it is not of this run.
+    /// The intended start of a record with this timestamp; `None` if it is not of this run.
     #[inline]
     #[must_use]
     pub fn read(self, stamp: u64, now_ns: u64) -> Option<u64> {
         if stamp >> TIME_BITS != u64::from(self.run) {
             return None;
         }
-        // The nearest time not far ahead of now that has these bits.
+        // The nearest time not far after now with these bits.
         let latest_ns = now_ns.saturating_add(AHEAD_MAX_NS);
         let age_ns = latest_ns.wrapping_sub(stamp) & TIME_MASK;
         (age_ns <= AGE_MAX_NS && age_ns <= latest_ns).then(|| latest_ns - age_ns)
     }
 
-    /// The same from the front of a value.
+    /// Reads the timestamp at the start of a value.
     #[inline]
     #[must_use]
     pub fn of_value(self, value: &[u8], now_ns: u64) -> Option<u64> {

@@ -1,13 +1,13 @@
-//! Numbers of variable length: zigzag, seven bits a byte, as records have them; the lowest come first.
+//! Varints of records: zigzag, seven bits per byte, lowest first.
 
-/// A small negative number becomes a small positive one.
+/// Zigzag encoding: small negative numbers become small positive ones.
 #[inline]
 #[must_use]
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Bytes that a number takes.
+/// Encoded length of a number.
 #[inline]
 #[must_use]
 pub fn size(value: i64) -> usize {
@@ -15,10 +15,10 @@ pub fn size(value: i64) -> usize {
     bits.div_ceil(7)
 }
 
-/// Writes a number to where there is room for it, and says how long it is.
+/// Writes a number into a slice and returns its length.
 ///
 /// # Panics
-/// Without that room.
+/// If the slice is too short.
 #[inline]
 pub fn put(out: &mut [u8], value: i64) -> usize {
     let mut rest = zigzag(value);
@@ -39,11 +39,11 @@ pub fn append(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(&bytes[..length]);
 }
 
-/// Takes an unsigned one from the front; `None` when the bytes end or it is longer than 64 bits.
+/// Takes an unsigned varint from the front; `None` if the bytes end or it is longer than 64 bits.
 #[inline]
 pub fn take_unsigned(rest: &mut &[u8]) -> Option<u64> {
     let bytes = *rest;
-    // Lengths and deltas below 64 are one byte: nearly all there are.
+    // Fast path: lengths and deltas below 64 are one byte.
     let first = *bytes.first()?;
     if first < 0x80 {
         *rest = &bytes[1..];
@@ -63,14 +63,14 @@ pub fn take_unsigned(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a signed one of 64 bits from the front.
+/// Takes a signed 64-bit varint from the front.
 #[inline]
 pub fn take_long(rest: &mut &[u8]) -> Option<i64> {
     let raw = take_unsigned(rest)?;
     Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
 }
 
-/// Takes a signed one of 32 bits from the front; `None` also when it has more.
+/// Takes a signed 32-bit varint from the front; `None` also if it has more bits.
 #[inline]
 pub fn take_int(rest: &mut &[u8]) -> Option<i32> {
     i32::try_from(take_long(rest)?).ok()

@@ -1,4 +1,4 @@
-//! Topics made, grown and deleted.
+//! Creating topics, adding partitions, deleting topics.
 
 use std::collections::BTreeMap;
 
@@ -12,47 +12,47 @@ use kafka_protocol::messages::delete_topics_request::DeleteTopicState;
 use kafka_protocol::messages::{CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest};
 
 use super::error::{AdminError, Outcome};
-use super::{Admin, broker_ids, topic_name, words};
+use super::{Admin, broker_ids, str_bytes, topic_name};
 
-/// Whether to do it or only to ask whether it could be done.
+/// Whether a change is applied or only validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Do it.
+    /// Apply it.
     Do,
-    /// Ask only.
+    /// Validate only (`validate_only` of the request).
     Validate,
 }
 
-/// A topic to be.
+/// A topic to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTopic {
     /// Its name.
     pub name: String,
-    /// Its partitions.
+    /// Its partitions and replicas.
     pub shape: Shape,
-    /// Its own configuration.
+    /// Its topic-level configuration.
     pub configs: BTreeMap<String, String>,
 }
 
-/// How many partitions and replicas, and where.
+/// How many partitions and replicas, and their placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Shape {
-    /// Placed by the cluster; what is left out is the brokers' default.
+    /// Placed by the cluster; `None` is the brokers' default.
     Even {
         /// Partitions.
         partitions: Option<i32>,
         /// Replicas of each.
         replicas: Option<i16>,
     },
-    /// For each partition the brokers that have it, the preferred leader first.
+    /// For each partition the brokers of its replicas, the preferred leader first.
     Placed(Vec<Vec<i32>>),
 }
 
 impl Admin {
-    /// Makes topics, each by itself.
+    /// Creates topics; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// When nobody answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; what the cluster refuses is in the outcomes.
     pub fn create_topics(
         &mut self,
         topics: &[NewTopic],
@@ -72,10 +72,11 @@ impl Admin {
             .collect())
     }
 
-    /// Gives a topic more partitions, placed by the cluster or as said (one list of brokers for each new one).
+    /// Adds partitions to a topic (CreatePartitions), placed by the cluster or explicitly (one list of brokers per new
+    /// partition).
     ///
     /// # Errors
-    /// When the cluster refuses.
+    /// If the cluster refuses.
     pub fn grow_topic(
         &mut self,
         name: &str,
@@ -108,10 +109,10 @@ impl Admin {
         Outcome::all(&outcomes)
     }
 
-    /// Deletes topics with everything in them, each by itself.
+    /// Deletes topics with their records; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// When nobody answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; what the cluster refuses is in the outcomes.
     pub fn delete_topics<S: AsRef<str>>(
         &mut self,
         names: &[S],
@@ -127,8 +128,8 @@ impl Admin {
         Ok(responses
             .map(|one| {
                 let name = one.name.as_ref().map(|name| name.to_string());
-                let said = one.error_message.as_ref();
-                Outcome::of(name.unwrap_or_default(), one.error_code, said)
+                let message = one.error_message.as_ref();
+                Outcome::of(name.unwrap_or_default(), one.error_code, message)
             })
             .collect())
     }
@@ -137,14 +138,14 @@ impl Admin {
 fn creatable(topic: &NewTopic) -> CreatableTopic {
     let configs = topic.configs.iter().map(|(name, value)| {
         CreatableTopicConfig::default()
-            .with_name(words(name))
-            .with_value(Some(words(value)))
+            .with_name(str_bytes(name))
+            .with_value(Some(str_bytes(value)))
     });
     let made = CreatableTopic::default()
         .with_name(topic_name(&topic.name))
         .with_configs(configs.collect());
     match &topic.shape {
-        // −1 is "as the brokers have it by default" (KIP-464).
+        // −1 is the broker's default (KIP-464).
         Shape::Even {
             partitions,
             replicas,

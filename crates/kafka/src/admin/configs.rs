@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use super::change::Mode;
 use super::error::{AdminError, Outcome, Refusal};
-use super::{Admin, words};
+use super::{Admin, str_bytes};
 
-/// Resources in one request.
-const AT_ONCE: usize = 500;
+/// Resources per request.
+const RESOURCES_PER_REQUEST: usize = 500;
 
 /// What a configuration belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -112,16 +112,16 @@ pub struct Config {
     pub is_sensitive: bool,
 }
 
-/// A change of one key.
+/// A change of one key (IncrementalAlterConfigs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Give it this value.
+    /// Set the value.
     Set(String, String),
-    /// Back to what it is without.
+    /// Delete the override; the default applies again.
     Unset(String),
-    /// Add to a list.
+    /// Append to a list.
     Append(String, String),
-    /// Take out of a list.
+    /// Remove from a list.
     Subtract(String, String),
 }
 
@@ -134,23 +134,23 @@ impl Change {
             Change::Subtract(name, value) => (3, name, Some(value)),
         };
         AlterableConfig::default()
-            .with_name(words(name))
+            .with_name(str_bytes(name))
             .with_config_operation(operation)
-            .with_value(value.map(|value| words(value)))
+            .with_value(value.map(|value| str_bytes(value)))
     }
 }
 
 impl Admin {
-    /// Reads configurations, all keys or some: by resource, each with its keys by name.
+    /// Reads configurations, all keys or some: by resource, the keys in alphabetical order.
     ///
     /// # Errors
-    /// When one of the resources is not there, or a broker does not answer.
+    /// If a resource does not exist, or a broker does not answer.
     pub fn configs(
         &mut self,
         resources: &[Resource],
         keys: Option<&[&str]>,
     ) -> Result<Vec<(Resource, Vec<Config>)>, AdminError> {
-        // Only a broker itself knows what its file says; all else is asked at once.
+        // Only the broker itself knows its configuration file; all other resources are read in batches from any broker.
         let (brokers, others): (Vec<&Resource>, Vec<&Resource>) = resources
             .iter()
             .partition(|resource| matches!(resource, Resource::Broker(_)));
@@ -159,12 +159,12 @@ impl Admin {
             let request = describe(&[one], keys);
             if let Resource::Broker(id) = one {
                 let answer = self.cluster.ask_broker(*id, &request, i16::MAX)?;
-                note(&[one], &answer.results, &mut found)?;
+                collect_configs(&[one], &answer.results, &mut found)?;
             }
         }
-        for some in others.chunks(AT_ONCE) {
+        for some in others.chunks(RESOURCES_PER_REQUEST) {
             let answer = self.cluster.ask(&describe(some, keys))?;
-            note(some, &answer.results, &mut found)?;
+            collect_configs(some, &answer.results, &mut found)?;
         }
         Ok(found.into_iter().collect())
     }
@@ -172,7 +172,7 @@ impl Admin {
     /// Changes keys of one resource; other keys stay as they are.
     ///
     /// # Errors
-    /// When the cluster refuses.
+    /// If the cluster refuses.
     pub fn alter_configs(
         &mut self,
         resource: &Resource,
@@ -181,12 +181,12 @@ impl Admin {
     ) -> Result<(), AdminError> {
         let altered = AlterConfigsResource::default()
             .with_resource_type(resource.kind())
-            .with_resource_name(words(&resource.name()))
+            .with_resource_name(str_bytes(&resource.name()))
             .with_configs(changes.iter().map(Change::to_request).collect());
         let request = IncrementalAlterConfigsRequest::default()
             .with_resources(vec![altered])
             .with_validate_only(mode == Mode::Validate);
-        // Setting the same twice is the same. A broker's own settings are its own to take.
+        // Safe to repeat: setting a value twice has the same effect. A broker's own configuration must be sent to that broker.
         let answer = match resource {
             Resource::Broker(id) => self.cluster.ask_broker(*id, &request, i16::MAX)?,
             _ => self.cluster.ask(&request)?,
@@ -207,23 +207,25 @@ impl Admin {
 }
 
 fn describe(resources: &[&Resource], keys: Option<&[&str]>) -> DescribeConfigsRequest {
-    let asked = resources.iter().map(|resource| {
+    let requested = resources.iter().map(|resource| {
         DescribeConfigsResource::default()
             .with_resource_type(resource.kind())
-            .with_resource_name(words(&resource.name()))
-            .with_configuration_keys(keys.map(|keys| keys.iter().map(|key| words(key)).collect()))
+            .with_resource_name(str_bytes(&resource.name()))
+            .with_configuration_keys(
+                keys.map(|keys| keys.iter().map(|key| str_bytes(key)).collect()),
+            )
     });
-    DescribeConfigsRequest::default().with_resources(asked.collect())
+    DescribeConfigsRequest::default().with_resources(requested.collect())
 }
 
-fn note(
-    asked: &[&Resource],
+fn collect_configs(
+    requested: &[&Resource],
     results: &[DescribeConfigsResult],
     found: &mut BTreeMap<Resource, Vec<Config>>,
 ) -> Result<(), AdminError> {
     for result in results {
-        let mut asked = asked.iter();
-        let Some(resource) = asked.find(|one| {
+        let mut requested = requested.iter();
+        let Some(resource) = requested.find(|one| {
             one.kind() == result.resource_type && one.name() == result.resource_name.as_str()
         }) else {
             continue;

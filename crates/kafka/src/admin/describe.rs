@@ -1,4 +1,4 @@
-//! A cluster and its brokers at a glance.
+//! Summary of a cluster and its brokers.
 
 use std::collections::BTreeMap;
 
@@ -64,10 +64,10 @@ pub struct BrokerView {
 }
 
 impl Admin {
-    /// Describes cluster and brokers.
+    /// Describes the cluster and its brokers.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// If no broker answers.
     pub fn describe(&mut self) -> Result<ClusterView, AdminError> {
         let none = MetadataRequest::default()
             .with_topics(Some(Vec::new()))
@@ -88,7 +88,7 @@ impl Admin {
         let all: Vec<_> = topics.iter().flat_map(|topic| &topic.partitions).collect();
         for one in &all {
             let mut note = |id: i32, count: fn(&mut BrokerView) -> &mut usize| {
-                // One that is down still has its replicas.
+                // A broker that is down still has its replicas assigned.
                 *count(brokers.entry(id).or_insert_with(|| empty(id))) += 1;
             };
             one.replicas
@@ -118,7 +118,8 @@ impl Admin {
         })
     }
 
-    /// Who leads the controllers. The id in a broker's metadata is any live broker's where the quorum is KRaft.
+    /// Leader and voters of the controller quorum. In KRaft mode, the controller id in a broker's metadata is any live
+    /// broker's.
     fn quorum(&mut self) -> Result<(Option<i32>, Vec<i32>), AdminError> {
         if !self.cluster.versions()?.knows::<DescribeQuorumRequest>() {
             return Ok((None, Vec::new()));
@@ -139,7 +140,7 @@ impl Admin {
         })
     }
 
-    /// What a broker is told to listen on and to tell clients; nothing when it does not say.
+    /// The configured `listeners` and `advertised.listeners` of a broker; `None` if they cannot be read.
     fn listeners(&mut self, id: i32) -> (Option<String>, Option<String>) {
         let keys = ["listeners", "advertised.listeners"];
         let Ok(mut found) = self.configs(&[Resource::Broker(id)], Some(&keys)) else {

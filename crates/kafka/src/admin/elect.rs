@@ -1,4 +1,4 @@
-//! Leadership given back to the preferred leaders.
+//! Preferred leader election.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::error::{AdminError, Outcome, Refusal};
 use super::{Admin, topic_name};
 
 impl Admin {
-    /// Has the preferred leaders lead these partitions, or all; gives those where something had to change or could not.
+    /// Elects the preferred leaders of these partitions, or of all. Outcomes are given for partitions that changed or failed.
     ///
     /// # Errors
-    /// When nobody answers or the whole election is refused.
+    /// If no broker answers or the whole election is refused.
     pub fn elect_preferred(
         &mut self,
         partitions: Option<&BTreeMap<String, Vec<i32>>>,
@@ -32,7 +32,7 @@ impl Admin {
             .with_election_type(0)
             .with_topic_partitions(named)
             .with_timeout_ms(self.timeout_ms());
-        // An election that has happened is not needed a second time.
+        // Safe to repeat: a second election finds nothing to do.
         let answer = self.cluster.ask(&request)?;
         if let Some(refusal) = Refusal::of(answer.error_code, None) {
             return Err(refusal.about("the election"));
@@ -42,8 +42,8 @@ impl Admin {
             for one in &topic.partition_result {
                 if one.error_code != ResponseError::ElectionNotNeeded.code() {
                     let name = format!("{}-{}", topic.topic.as_str(), one.partition_id);
-                    let said = one.error_message.as_ref();
-                    outcomes.push(Outcome::of(name, one.error_code, said));
+                    let message = one.error_message.as_ref();
+                    outcomes.push(Outcome::of(name, one.error_code, message));
                 }
             }
         }

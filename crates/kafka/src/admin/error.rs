@@ -1,4 +1,4 @@
-//! What a broker refused to do, and what to do next.
+//! Errors of administration requests, with the next step for the user.
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::protocol::StrBytes;
@@ -8,38 +8,38 @@ use serde::Serialize;
 use crate::audit::AccountError;
 use crate::link::LinkError;
 
-/// Why something could not be asked or done at all.
+/// Why an administration request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The brokers cannot be talked to.
+    /// The connection to the brokers failed.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What was read back cannot be accounted for.
+    /// Reading a topic back failed.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The cluster said no.
+    /// The cluster returned an error.
     #[error("{what}: {refusal}")]
     Refused {
-        /// What was asked.
+        /// The operation or resource.
         what: String,
-        /// What it said.
+        /// The error.
         refusal: Refusal,
     },
-    /// What was asked makes no sense for this cluster.
+    /// The request is invalid for this cluster.
     #[error("{0}")]
     Input(String),
-    /// It did not come true in time.
+    /// An expected state was not reached in time.
     #[error("{what} within {seconds} s; look at the brokers' logs")]
     Late {
         /// What did not happen.
         what: String,
-        /// How long was waited.
+        /// How long it was waited for.
         seconds: u64,
     },
 }
 
 impl AdminError {
-    /// Whether what was asked is at fault, and not the cluster or the way to it.
+    /// Whether the user's input is at fault, not the cluster or the connection.
     #[must_use]
     pub fn is_input(&self) -> bool {
         match self {
@@ -75,7 +75,7 @@ impl std::fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// From the words of an answer; nothing when it is no error.
+    /// From the error code and message of a response; `None` for code 0.
     pub(super) fn of(code: i16, said: Option<&StrBytes>) -> Option<Refusal> {
         let error = ResponseError::try_from_code(code)?;
         Some(Refusal {
@@ -87,7 +87,7 @@ impl Refusal {
         })
     }
 
-    /// As an error about something.
+    /// As an [`AdminError`] about this resource or operation.
     pub(super) fn about(self, what: impl Into<String>) -> AdminError {
         AdminError::Refused {
             what: what.into(),
@@ -95,13 +95,13 @@ impl Refusal {
         }
     }
 
-    /// Whether another try may do better.
+    /// Whether a retry may succeed.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
+    pub fn is_retriable(&self) -> bool {
         ResponseError::try_from_code(self.code).is_some_and(|error| error.is_retriable())
     }
 
-    /// Which error it is.
+    /// The protocol error.
     #[must_use]
     pub fn error(&self) -> Option<ResponseError> {
         ResponseError::try_from_code(self.code)
@@ -187,10 +187,10 @@ impl Outcome {
         }
     }
 
-    /// The first that failed, as an error.
+    /// The first error, if any.
     ///
     /// # Errors
-    /// When one has failed.
+    /// If one has failed.
     pub fn all(outcomes: &[Outcome]) -> Result<(), AdminError> {
         let failed = outcomes
             .iter()

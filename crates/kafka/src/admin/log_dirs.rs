@@ -1,4 +1,4 @@
-//! What lies on the disks of the brokers.
+//! Log directories of brokers: sizes of replicas, free space.
 
 use kafka_protocol::messages::DescribeLogDirsRequest;
 use schemars::JsonSchema;
@@ -40,10 +40,10 @@ pub struct PartitionSize {
 }
 
 impl Admin {
-    /// What lies on the disks of these brokers, or of all that are there.
+    /// Log directories of these brokers, or of all.
     ///
     /// # Errors
-    /// When one of them does not answer.
+    /// If a broker does not answer.
     pub fn log_dirs(&mut self, brokers: Option<&[i32]>) -> Result<Vec<LogDir>, AdminError> {
         let all: Vec<i32> = match brokers {
             Some(some) => some.to_vec(),

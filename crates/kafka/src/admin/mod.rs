@@ -1,4 +1,4 @@
-//! Administration of a cluster: see it, change it, move its partitions, follow its consumers, compare its replicas.
+//! Cluster administration: describe, configure, reassign partitions, consumer groups, compare replicas.
 
 mod change;
 mod configs;
@@ -30,28 +30,28 @@ pub use offsets::When;
 pub use topics::{PartitionView, TopicView};
 pub use verify::{Progress, Replica, Verdict, VerifyView};
 
-/// An administrator of one cluster.
+/// An admin client of one cluster.
 #[derive(Debug)]
 pub struct Admin {
     cluster: Cluster,
 }
 
 impl Admin {
-    /// Finds the cluster.
+    /// Connects to the cluster.
     ///
     /// # Errors
-    /// When no broker can be talked to.
+    /// If no broker can be reached.
     pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Admin, LinkError> {
         let cluster = Cluster::connect(bootstrap, settings)?;
         Ok(Admin { cluster })
     }
 
-    /// The connections it uses.
+    /// The underlying connections.
     pub fn cluster(&mut self) -> &mut Cluster {
         &mut self.cluster
     }
 
-    /// How long the cluster itself may take, as requests say it.
+    /// The request timeout, as sent in `timeout_ms`.
     fn timeout_ms(&self) -> i32 {
         millis(self.cluster.settings().answer_within)
     }
@@ -61,16 +61,16 @@ fn millis(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
 }
 
-fn words(text: &str) -> StrBytes {
+fn str_bytes(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
 
 fn topic_name(text: &str) -> TopicName {
-    TopicName(words(text))
+    TopicName(str_bytes(text))
 }
 
 fn group_id(text: &str) -> GroupId {
-    GroupId(words(text))
+    GroupId(str_bytes(text))
 }
 
 fn ids(brokers: &[BrokerId]) -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! Offsets of partitions, asked of whoever leads them.
+//! ListOffsets: offsets of partitions, asked of their leaders.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::link::Patience;
 use super::error::{AdminError, Refusal};
 use super::{Admin, topic_name};
 
-/// A partition of a topic.
+/// Topic and partition.
 pub(super) type Key = (String, i32);
 
-/// Which offset is asked for.
+/// Which offset to look up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// The first one that is still there.
+    /// The first offset that still exists.
     Earliest,
-    /// The one that the next record gets.
+    /// The log end offset: the one the next record gets.
     Latest,
-    /// The first one at or after this time; none when there is none.
+    /// The first offset whose record has this timestamp or a later one.
     At {
         /// Milliseconds since 1970.
         time_ms: i64,
@@ -38,35 +38,35 @@ impl When {
 }
 
 impl Admin {
-    /// The offsets of partitions; those without one (nothing so late) are left out.
+    /// Offsets of partitions; those without a result (no record that late) are left out.
     ///
     /// # Errors
-    /// When a partition is not there or has no leader for as long as an answer is waited for.
+    /// If a partition does not exist, or has no leader within the request timeout.
     pub fn offsets(
         &mut self,
         partitions: &[(String, i32)],
         when: When,
     ) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
         let mut found = BTreeMap::new();
-        let mut open: Vec<Key> = partitions.to_vec();
+        let mut pending: Vec<Key> = partitions.to_vec();
         let mut patience = Patience::of(self.cluster.settings().answer_within);
         loop {
-            let led = self.leaders(&open)?;
+            let by_leader = self.leaders(&pending)?;
             let mut last = "nobody leads it".to_owned();
-            let mut again = Vec::new();
-            for (leader, keys) in led {
+            let mut retry = Vec::new();
+            for (leader, keys) in by_leader {
                 let answer = match leader {
                     Some(id) => self.cluster.ask_broker(id, &request(&keys, when), i16::MAX),
                     None => {
-                        again.extend(keys);
+                        retry.extend(keys);
                         continue;
                     }
                 };
                 let answer = match answer {
                     Ok(answer) => answer,
-                    Err(error) if error.is_passing() => {
+                    Err(error) if error.is_retriable() => {
                         last = error.to_string();
-                        again.extend(keys);
+                        retry.extend(keys);
                         continue;
                     }
                     Err(error) => return Err(error.into()),
@@ -79,9 +79,9 @@ impl Admin {
                                 found.insert(key, one.offset);
                             }
                             None => {}
-                            Some(refusal) if refusal.is_passing() => {
+                            Some(refusal) if refusal.is_retriable() => {
                                 last = refusal.to_string();
-                                again.push(key);
+                                retry.push(key);
                             }
                             Some(refusal) => {
                                 return Err(refusal.about(format!("{}-{}", key.0, key.1)));
@@ -90,21 +90,21 @@ impl Admin {
                     }
                 }
             }
-            if again.is_empty() {
+            if retry.is_empty() {
                 return Ok(found);
             }
             if !patience.wait() {
-                let (topic, partition) = &again[0];
+                let (topic, partition) = &retry[0];
                 return Err(AdminError::Late {
                     what: format!("no offset of {topic}-{partition} ({last})"),
                     seconds: self.cluster.settings().answer_within.as_secs(),
                 });
             }
-            open = again;
+            pending = retry;
         }
     }
 
-    /// Partitions by who leads them now.
+    /// Groups partitions by their current leader.
     fn leaders(
         &mut self,
         partitions: &[Key],
@@ -113,7 +113,7 @@ impl Admin {
         names.sort_unstable();
         names.dedup();
         let topics = self.topics_named(&names)?;
-        let mut led: BTreeMap<Option<i32>, Vec<Key>> = BTreeMap::new();
+        let mut by_leader: BTreeMap<Option<i32>, Vec<Key>> = BTreeMap::new();
         for key in partitions {
             let topic = topics.iter().find(|topic| topic.name == key.0);
             let mut all = topic.iter().flat_map(|topic| &topic.partitions);
@@ -123,20 +123,20 @@ impl Admin {
                     key.0, key.1
                 )));
             };
-            led.entry(one.leader).or_default().push(key.clone());
+            by_leader.entry(one.leader).or_default().push(key.clone());
         }
-        Ok(led)
+        Ok(by_leader)
     }
 }
 
 fn request(keys: &[Key], when: When) -> ListOffsetsRequest {
     let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
     for (topic, partition) in keys {
-        let asked = ListOffsetsPartition::default()
+        let requested = ListOffsetsPartition::default()
             .with_partition_index(*partition)
             .with_current_leader_epoch(-1)
             .with_timestamp(when.number());
-        topics.entry(topic).or_default().push(asked);
+        topics.entry(topic).or_default().push(requested);
     }
     let topics = topics.into_iter().map(|(topic, partitions)| {
         ListOffsetsTopic::default()

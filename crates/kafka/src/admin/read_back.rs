@@ -1,4 +1,4 @@
-//! A whole topic read back into an account, once all its replicas are in sync.
+//! Reads a whole topic back into an [`Account`], once all its replicas are in sync.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::error::AdminError;
 use super::offsets::When;
 use super::{Admin, PartitionView};
 
-/// How often a leader that is lost on the way is asked for anew.
-const TRIES: u32 = 5;
+/// How often the leader of a partition is looked up again after a failed fetch.
+const LEADER_RETRIES_MAX: u32 = 5;
 
 impl Admin {
-    /// Reads all records of a topic, each partition from its leader, once every replica is in sync.
+    /// Reads all records of a topic, each partition from its leader, once all replicas are in sync.
     ///
     /// # Errors
-    /// When the replicas do not come in sync in time, a leader is lost, a batch is corrupt, or records are gone already.
+    /// If the replicas are not in sync in time, a leader is lost, a batch is corrupt, or records were deleted already.
     pub fn read_back(
         &mut self,
         topic: &str,
@@ -27,9 +27,9 @@ impl Admin {
         let partitions = topics.into_iter().flat_map(|topic| topic.partitions);
         for partition in partitions {
             let key = (topic.to_owned(), partition.partition);
-            let asked = std::slice::from_ref(&key);
-            let first = self.offsets(asked, When::Earliest)?.get(&key).copied();
-            let end = self.offsets(asked, When::Latest)?.get(&key).copied();
+            let keys = std::slice::from_ref(&key);
+            let first = self.offsets(keys, When::Earliest)?.get(&key).copied();
+            let end = self.offsets(keys, When::Latest)?.get(&key).copied();
             let (first, end) = (first.unwrap_or(0), end.unwrap_or(0));
             if first > 0 {
                 let partition = partition.partition;
@@ -58,7 +58,7 @@ impl Admin {
             };
             let data = match fetched {
                 Ok(data) => data,
-                Err(error) if tries == TRIES => return Err(error),
+                Err(error) if tries == LEADER_RETRIES_MAX => return Err(error),
                 Err(_) => {
                     tries += 1;
                     let now = self.topics_named(&[topic])?;

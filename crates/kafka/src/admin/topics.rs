@@ -1,4 +1,4 @@
-//! Topics and partitions as the cluster has them.
+//! Topics and partitions, from Metadata.
 
 use std::collections::BTreeMap;
 
@@ -47,13 +47,13 @@ pub struct PartitionView {
 }
 
 impl PartitionView {
-    /// Whether replicas are missing or behind.
+    /// Whether a replica is not in sync.
     #[must_use]
     pub fn is_under_replicated(&self) -> bool {
         self.in_sync.len() < self.replicas.len()
     }
 
-    /// Whether the first of the replicas leads, as it should.
+    /// Whether the preferred leader (the first replica) leads.
     #[must_use]
     pub fn is_preferred_led(&self) -> bool {
         self.leader.is_some() && self.leader == self.replicas.first().copied()
@@ -61,7 +61,7 @@ impl PartitionView {
 }
 
 impl TopicView {
-    /// The most replicas that one of its partitions has.
+    /// The largest number of replicas of a partition.
     #[must_use]
     pub fn replication(&self) -> usize {
         let counts = self.partitions.iter().map(|one| one.replicas.len());
@@ -70,16 +70,16 @@ impl TopicView {
 }
 
 impl Admin {
-    /// Every topic, by name.
+    /// All topics, by name.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// If no broker answers.
     pub fn topics(&mut self) -> Result<Vec<TopicView>, AdminError> {
         let all = MetadataRequest::default()
             .with_topics(None)
             .with_allow_auto_topic_creation(false);
         let answer = self.cluster.metadata(&all)?;
-        // One that is being deleted in this moment has an error of its own and is left out.
+        // A topic that is being deleted has another error code and is left out.
         let topics = answer.topics.into_iter();
         let mut topics: Vec<TopicView> = topics
             .filter(|topic| topic.error_code == 0 || is_leaderless(topic.error_code))
@@ -89,19 +89,19 @@ impl Admin {
         Ok(topics)
     }
 
-    /// Some topics, in the order asked for.
+    /// Topics by name, in the order requested.
     ///
     /// # Errors
-    /// When one of them is not there.
+    /// If one of them does not exist.
     pub fn topics_named<S: AsRef<str>>(
         &mut self,
         names: &[S],
     ) -> Result<Vec<TopicView>, AdminError> {
-        let asked = names
+        let requested = names
             .iter()
             .map(|name| MetadataRequestTopic::default().with_name(Some(topic_name(name.as_ref()))));
         let request = MetadataRequest::default()
-            .with_topics(Some(asked.collect()))
+            .with_topics(Some(requested.collect()))
             .with_allow_auto_topic_creation(false);
         let answer = self.cluster.metadata(&request)?;
         let mut found = BTreeMap::new();
@@ -125,10 +125,10 @@ impl Admin {
             .collect()
     }
 
-    /// Waits until these topics are there with all their partitions led and all their replicas in sync.
+    /// Waits until these topics exist, every partition has a leader, and all replicas are in sync.
     ///
     /// # Errors
-    /// When that does not happen in time.
+    /// If that does not happen in time.
     pub fn wait_until_in_sync<S: AsRef<str>>(
         &mut self,
         names: &[S],
@@ -148,8 +148,8 @@ impl Admin {
                     }
                     format!("{behind} partitions did not come in sync")
                 }
-                // A topic that was just made is not known to every broker yet.
-                Err(AdminError::Refused { refusal, .. }) if refusal.is_passing() => {
+                // A topic that was just created is not known to every broker yet.
+                Err(AdminError::Refused { refusal, .. }) if refusal.is_retriable() => {
                     "the topics did not appear".to_owned()
                 }
                 Err(error) => return Err(error),

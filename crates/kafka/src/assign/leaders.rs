@@ -1,10 +1,10 @@
-//! Preferred leaders levelled over the brokers by the order of replicas: no data moves.
+//! Balances preferred leaders over the brokers by reordering replicas; no data moves.
 
-use super::level::{self, Edge, Edges, Step, Weights, no_edges, note};
+use super::balance::{self, Edge, Edges, FlowGraph, Step, add_edge, no_edges};
 use super::table::Table;
 
-/// Levels each topic, then all of them without making a topic less even.
-pub(super) fn level(table: &mut Table) {
+/// Balances each topic, then all topics together, without making a topic less balanced.
+pub(super) fn balance(table: &mut Table) {
     let mut counts = vec![vec![0; table.racks.len()]; table.topics.len()];
     for part in &table.parts {
         if let Some(&first) = part.replicas.first() {
@@ -13,29 +13,29 @@ pub(super) fn level(table: &mut Table) {
     }
     let topics = counts.len();
     for topic in 0..topics {
-        level::level(&mut Leaders {
+        balance::balance(&mut Leaders {
             table: &mut *table,
             counts: &mut counts,
-            of: Of::Topic(topic),
+            scope: Scope::Topic(topic),
         });
     }
     if topics > 1 {
         let mut all = Leaders {
             table,
             counts: &mut counts,
-            of: Of::All,
+            scope: Scope::All,
         };
-        level::level(&mut all);
-        level::level(&mut Through {
+        balance::balance(&mut all);
+        balance::balance(&mut ThroughTopic {
             all,
-            ways: Vec::new(),
+            paths: Vec::new(),
         });
     }
 }
 
-/// Whose leaders.
+/// Which leaders are balanced.
 #[derive(Clone, Copy)]
-enum Of {
+enum Scope {
     Topic(usize),
     All,
 }
@@ -44,25 +44,25 @@ struct Leaders<'a> {
     table: &'a mut Table,
     /// Leaders by topic and broker.
     counts: &'a mut Vec<Vec<usize>>,
-    of: Of,
+    scope: Scope,
 }
 
 impl Leaders<'_> {
-    /// Whether a topic is as even as before when one broker gives a leader of it to another: the two then change roles.
-    fn keeps(&self, topic: usize, from: usize, to: usize) -> bool {
+    /// Whether a topic stays as balanced when `from` gives one of its leaders to `to`: at worst the two swap their counts.
+    fn keeps_balance(&self, topic: usize, from: usize, to: usize) -> bool {
         self.counts[topic][from] > self.counts[topic][to]
     }
 
-    fn may(&self, part: usize, from: usize, to: usize) -> bool {
+    fn is_allowed(&self, part: usize, from: usize, to: usize) -> bool {
         let one = &self.table.parts[part];
-        let keeps_topic = match self.of {
-            Of::Topic(_) => true,
-            Of::All => self.keeps(one.topic, from, to),
+        let keeps_topic = match self.scope {
+            Scope::Topic(_) => true,
+            Scope::All => self.keeps_balance(one.topic, from, to),
         };
         keeps_topic && one.replicas.first() == Some(&from) && one.replicas.contains(&to)
     }
 
-    fn lead(&mut self, part: usize, from: usize, to: usize) {
+    fn swap_leader(&mut self, part: usize, from: usize, to: usize) {
         let one = &mut self.table.parts[part];
         if let Some(place) = one.replicas.iter().position(|&at| at == to) {
             one.replicas.swap(0, place);
@@ -71,26 +71,26 @@ impl Leaders<'_> {
         }
     }
 
-    fn note(&self, part: usize, edges: &mut Edges) {
+    fn add_edge(&self, part: usize, edges: &mut Edges) {
         let one = &self.table.parts[part];
         let Some(&from) = one.replicas.first() else {
             return;
         };
         for &to in &one.replicas[1..] {
-            if self.may(part, from, to) {
-                let was = one.was.first();
-                let cost = u32::from(was == Some(&from) && was != Some(&to));
-                note(edges, from, to, Edge { cost, part });
+            if self.is_allowed(part, from, to) {
+                let original = one.original.first();
+                let cost = u32::from(original == Some(&from) && original != Some(&to));
+                add_edge(edges, from, to, Edge { cost, part });
             }
         }
     }
 }
 
-impl Weights for Leaders<'_> {
+impl FlowGraph for Leaders<'_> {
     fn loads(&self) -> Vec<usize> {
-        match self.of {
-            Of::Topic(topic) => self.counts[topic].clone(),
-            Of::All => {
+        match self.scope {
+            Scope::Topic(topic) => self.counts[topic].clone(),
+            Scope::All => {
                 let brokers = 0..self.table.racks.len();
                 brokers
                     .map(|at| self.counts.iter().map(|counts| counts[at]).sum())
@@ -101,51 +101,51 @@ impl Weights for Leaders<'_> {
 
     fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
-        match self.of {
-            Of::Topic(topic) => {
+        match self.scope {
+            Scope::Topic(topic) => {
                 for &part in &self.table.topics[topic] {
-                    self.note(part, &mut edges);
+                    self.add_edge(part, &mut edges);
                 }
             }
-            Of::All => {
-                (0..self.table.parts.len()).for_each(|part| self.note(part, &mut edges));
+            Scope::All => {
+                (0..self.table.parts.len()).for_each(|part| self.add_edge(part, &mut edges));
             }
         }
         edges
     }
 
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
-        let may = self.may(part, from, to);
-        if may {
-            self.lead(part, from, to);
+        let is_allowed = self.is_allowed(part, from, to);
+        if is_allowed {
+            self.swap_leader(part, from, to);
         }
-        may
+        is_allowed
     }
 
     fn undo(&mut self, part: usize, from: usize, to: usize) {
-        self.lead(part, to, from);
+        self.swap_leader(part, to, from);
     }
 }
 
-/// All topics' leaders by ways through one topic: a broker has one less of its leaders, another one more, and those between as many
-/// as before. Finds what single moves do not, and takes longer.
-struct Through<'a> {
+/// Balances the leaders of all topics with paths through one topic: the first broker loses one of its leaders, the last gains
+/// one, those between keep their number. Finds moves that single edges do not, and takes longer.
+struct ThroughTopic<'a> {
     all: Leaders<'a>,
-    /// The topic and the moves of each way.
-    ways: Vec<(usize, Vec<Step>)>,
+    /// Topic and moves of each path.
+    paths: Vec<(usize, Vec<Step>)>,
 }
 
-impl Through<'_> {
+impl ThroughTopic<'_> {
     fn topic(&mut self, topic: usize) -> Leaders<'_> {
         Leaders {
             table: &mut *self.all.table,
             counts: &mut *self.all.counts,
-            of: Of::Topic(topic),
+            scope: Scope::Topic(topic),
         }
     }
 }
 
-impl Weights for Through<'_> {
+impl FlowGraph for ThroughTopic<'_> {
     fn loads(&self) -> Vec<usize> {
         self.all.loads()
     }
@@ -153,20 +153,21 @@ impl Weights for Through<'_> {
     fn edges(&mut self) -> Edges {
         let brokers = self.all.table.racks.len();
         let mut edges = no_edges(brokers);
-        self.ways.clear();
+        self.paths.clear();
         for topic in 0..self.all.counts.len() {
             let within = self.topic(topic).edges();
             for from in 0..brokers {
-                let (costs, before) = level::cheapest(&within, from);
+                let (costs, predecessors) = balance::cheapest_paths(&within, from);
                 for (to, cost) in costs.into_iter().enumerate() {
-                    let Some(cost) = cost.filter(|_| self.all.keeps(topic, from, to)) else {
+                    let Some(cost) = cost.filter(|_| self.all.keeps_balance(topic, from, to))
+                    else {
                         continue;
                     };
-                    let part = self.ways.len();
-                    if note(&mut edges, from, to, Edge { cost, part })
-                        && let Some(steps) = level::way(&within, &before, from, to)
+                    let part = self.paths.len();
+                    if add_edge(&mut edges, from, to, Edge { cost, part })
+                        && let Some(steps) = balance::path(&within, &predecessors, from, to)
                     {
-                        self.ways.push((topic, steps));
+                        self.paths.push((topic, steps));
                     }
                 }
             }
@@ -175,12 +176,12 @@ impl Weights for Through<'_> {
     }
 
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
-        let (topic, steps) = self.ways[part].clone();
-        self.all.keeps(topic, from, to) && level::make(&mut self.topic(topic), &steps)
+        let (topic, steps) = self.paths[part].clone();
+        self.all.keeps_balance(topic, from, to) && balance::apply(&mut self.topic(topic), &steps)
     }
 
     fn undo(&mut self, part: usize, _from: usize, _to: usize) {
-        let (topic, steps) = self.ways[part].clone();
-        level::unmake(&mut self.topic(topic), &steps);
+        let (topic, steps) = self.paths[part].clone();
+        balance::revert(&mut self.topic(topic), &steps);
     }
 }

@@ -1,16 +1,16 @@
-//! Which broker has which replica: a plan that spreads racks, replicas and leaders evenly and moves as little as it can.
+//! Partition assignment plans: spread racks, replicas and leaders evenly and move as little as possible.
 //!
-//! Pure: brokers and partitions in, moves out. Four steps, each keeping what the ones before have reached:
-//! 1. *repair*: replicas on brokers that are not to be used go, missing ones come, racks are spread as far as they can be;
-//! 2. *replicas*: each topic's replicas are levelled over the brokers, then all topics' together;
-//! 3. *leaders*: the same for the preferred leaders, by changing the order of replicas, which moves no data;
-//! 4. what is as it was is left out.
+//! No I/O: brokers and partitions in, moves out. Four steps; each keeps what the previous ones have reached:
+//! 1. *repair*: replicas on excluded brokers are removed, missing ones added, racks spread as far as possible;
+//! 2. *replicas*: the replicas of each topic are balanced over the brokers, then those of all topics together;
+//! 3. *leaders*: the same for preferred leaders, by reordering replicas, which moves no data;
+//! 4. partitions that did not change are left out.
 //!
-//! Levelling is the search of minimum-cost flows: from a broker with more to one with at least two less along the cheapest chain
-//! of single moves, until there is none. A chain is needed when the two cannot give to each other directly.
+//! Balancing is a minimum-cost flow search: from a broker to one with at least two fewer, along the cheapest chain of single
+//! moves, until there is none. Chains are needed when the two brokers cannot exchange replicas directly.
 
+mod balance;
 mod leaders;
-mod level;
 mod replicas;
 mod table;
 #[cfg(test)]
@@ -23,32 +23,32 @@ use serde::{Deserialize, Serialize};
 
 use table::Table;
 
-/// A broker that replicas may be on.
+/// A broker that may hold replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
+pub struct CandidateBroker {
     /// Its number.
     pub broker: i32,
-    /// Its rack; racks count only when every broker has one.
+    /// Its rack; racks are considered only if every broker has one.
     pub rack: Option<String>,
 }
 
-/// A partition as it is placed; without any replica when it is new.
+/// The replica assignment of a partition; no replicas if it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placed {
     /// Topic.
     pub topic: String,
     /// Number.
     pub partition: i32,
-    /// Brokers that have it, the preferred leader first.
+    /// Brokers of its replicas, the preferred leader first.
     pub replicas: Vec<i32>,
 }
 
-/// How many replicas each partition is to have.
+/// The target number of replicas per partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replication {
-    /// As many as it has.
+    /// Keep the current number.
     Keep,
-    /// So many.
+    /// This many.
     Exactly(usize),
 }
 
@@ -67,13 +67,13 @@ pub struct Move {
 }
 
 impl Move {
-    /// Brokers that get a copy.
+    /// Brokers that get a new replica.
     pub fn adding(&self) -> impl Iterator<Item = i32> + '_ {
         let new = self.to.iter().copied();
         new.filter(|broker| !self.from.contains(broker))
     }
 
-    /// Brokers that lose theirs.
+    /// Brokers that lose their replica.
     pub fn removing(&self) -> impl Iterator<Item = i32> + '_ {
         let old = self.from.iter().copied();
         old.filter(|broker| !self.to.contains(broker))
@@ -104,7 +104,7 @@ pub struct Plan {
     pub after: BTreeMap<i32, Share>,
 }
 
-/// Why there is no plan.
+/// Why no plan could be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// More replicas than brokers.
@@ -116,12 +116,12 @@ pub enum PlanError {
         topic: String,
         /// Number.
         partition: i32,
-        /// How many it is to have.
+        /// Replicas it should have.
         replicas: usize,
-        /// How many there are.
+        /// Brokers available.
         brokers: usize,
     },
-    /// A partition without replicas, and nobody said how many it gets.
+    /// A partition without replicas, and no target number was given.
     #[error("{topic}-{partition} has no replicas: say how many it is to have")]
     NoReplication {
         /// Topic.
@@ -129,41 +129,45 @@ pub enum PlanError {
         /// Number.
         partition: i32,
     },
-    /// The same broker or partition twice.
+    /// A duplicate broker or partition.
     #[error("{0} is there twice")]
-    Twice(String),
+    Duplicate(String),
 }
 
-/// Makes a plan.
+/// Computes a plan.
 ///
-/// In it every partition has its number of replicas, all on different brokers among `sites` and in as many racks as can be; of
-/// each topic, brokers have replicas and leaders as even as the racks let them (within one where racks are equally large or do
-/// not count).
+/// In the plan, every partition has its target number of replicas, all on different brokers among `candidates` and in as many
+/// racks as possible; the replicas and leaders of each topic are as evenly distributed as the racks allow (within one if racks
+/// are equally large or not considered).
 ///
 /// # Errors
-/// When the brokers are too few, or the input contradicts itself.
+/// If there are too few brokers, or the input contains duplicates.
 pub fn plan(
-    sites: &[Site],
+    candidates: &[CandidateBroker],
     partitions: &[Placed],
     replication: Replication,
 ) -> Result<Plan, PlanError> {
-    let mut table = Table::new(sites, partitions, replication)?;
+    let mut table = Table::new(candidates, partitions, replication)?;
     replicas::repair(&mut table);
-    replicas::level(&mut table);
-    leaders::level(&mut table);
+    replicas::balance(&mut table);
+    leaders::balance(&mut table);
     let mut moves: Vec<Move> = table
         .parts
         .iter()
         .zip(partitions)
-        .map(|(part, was)| Move {
-            topic: was.topic.clone(),
-            partition: was.partition,
-            from: was.replicas.clone(),
-            to: part.replicas.iter().map(|&at| sites[at].broker).collect(),
+        .map(|(part, original)| Move {
+            topic: original.topic.clone(),
+            partition: original.partition,
+            from: original.replicas.clone(),
+            to: part
+                .replicas
+                .iter()
+                .map(|&at| candidates[at].broker)
+                .collect(),
         })
         .collect();
-    let before = shares(sites, moves.iter().map(|one| &one.from));
-    let after = shares(sites, moves.iter().map(|one| &one.to));
+    let before = shares(candidates, moves.iter().map(|one| &one.from));
+    let after = shares(candidates, moves.iter().map(|one| &one.to));
     moves.retain(|one| one.from != one.to);
     moves.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     Ok(Plan {
@@ -174,10 +178,13 @@ pub fn plan(
     })
 }
 
-fn shares<'a>(sites: &[Site], all: impl Iterator<Item = &'a Vec<i32>>) -> BTreeMap<i32, Share> {
-    let mut shares: BTreeMap<i32, Share> = sites
+fn shares<'a>(
+    candidates: &[CandidateBroker],
+    all: impl Iterator<Item = &'a Vec<i32>>,
+) -> BTreeMap<i32, Share> {
+    let mut shares: BTreeMap<i32, Share> = candidates
         .iter()
-        .map(|site| (site.broker, Share::default()))
+        .map(|candidate| (candidate.broker, Share::default()))
         .collect();
     for replicas in all {
         for broker in replicas {

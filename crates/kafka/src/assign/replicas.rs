@@ -1,37 +1,39 @@
-//! Replicas put where they may be, and levelled over the brokers: topic by topic, then all together.
+//! Repairs replica assignments and balances them over the brokers: topic by topic, then all topics together.
 
-use super::level::{self, Edge, Edges, Weights, no_edges, note};
+use super::balance::{self, Edge, Edges, FlowGraph, add_edge, no_edges};
 use super::table::Table;
 
-/// Gives every partition its number of replicas in as many racks as can be.
+/// Gives every partition its target number of replicas in as many racks as possible.
 pub(super) fn repair(table: &mut Table) {
     for part in 0..table.parts.len() {
-        while table.parts[part].replicas.len() > table.parts[part].wanted {
-            let Some(broker) = most_spare(table, part) else {
+        while table.parts[part].replicas.len() > table.parts[part].target_replicas {
+            let Some(broker) = replica_to_remove(table, part) else {
                 break;
             };
             table.remove(part, broker);
         }
     }
     for part in 0..table.parts.len() {
-        while table.parts[part].replicas.len() < table.parts[part].wanted {
-            let Some(broker) = best_new(table, part) else {
+        while table.parts[part].replicas.len() < table.parts[part].target_replicas {
+            let Some(broker) = broker_to_add(table, part) else {
                 break;
             };
             table.add(part, broker);
         }
-        // All replicas are there, but two share a rack while another one has none.
-        while table.racks_of(part) < table.racks_wanted(part) {
-            let (Some(from), Some(to)) = (most_spare(table, part), best_new(table, part)) else {
+        // The number of replicas is right, but two share a rack while another rack has none.
+        while table.racks_of(part) < table.target_racks(part) {
+            let (Some(from), Some(to)) =
+                (replica_to_remove(table, part), broker_to_add(table, part))
+            else {
                 break;
             };
-            table.shift(part, from, to);
+            table.move_replica(part, from, to);
         }
     }
 }
 
-/// The replica to do without: one whose rack has another one, of the broker with most; the leader last.
-fn most_spare(table: &Table, part: usize) -> Option<usize> {
+/// The replica to remove: preferably one that shares its rack, then of the most loaded broker; the leader last.
+fn replica_to_remove(table: &Table, part: usize) -> Option<usize> {
     let replicas = &table.parts[part].replicas;
     let loads = &table.loads[table.parts[part].topic];
     replicas.iter().copied().max_by_key(|&at| {
@@ -41,8 +43,8 @@ fn most_spare(table: &Table, part: usize) -> Option<usize> {
     })
 }
 
-/// Where a new replica goes: into a rack without one, to the broker with least.
-fn best_new(table: &Table, part: usize) -> Option<usize> {
+/// The broker for a new replica: in a rack without one, the least loaded.
+fn broker_to_add(table: &Table, part: usize) -> Option<usize> {
     let loads = &table.loads[table.parts[part].topic];
     (0..table.racks.len())
         .filter(|at| !table.parts[part].replicas.contains(at))
@@ -52,44 +54,49 @@ fn best_new(table: &Table, part: usize) -> Option<usize> {
         })
 }
 
-/// Levels each topic, then all of them without making a topic less even.
-pub(super) fn level(table: &mut Table) {
+/// Balances each topic, then all topics together, without making a topic less balanced.
+pub(super) fn balance(table: &mut Table) {
     for topic in 0..table.topics.len() {
-        level::level(&mut OfTopic {
+        balance::balance(&mut TopicReplicas {
             table: &mut *table,
             topic,
         });
     }
     if table.topics.len() > 1 {
-        level::level(&mut Overall { table });
+        balance::balance(&mut AllReplicas { table });
     }
 }
 
-/// What a move of a replica costs: data, unless it was moved already, or goes back where it was.
+/// Cost of moving a replica: 1 if data is copied, 0 if it had been moved already or returns to its original broker.
 fn cost(table: &Table, part: usize, from: usize, to: usize) -> u32 {
-    let was = &table.parts[part].was;
-    u32::from(was.contains(&from) && !was.contains(&to))
+    let original = &table.parts[part].original;
+    u32::from(original.contains(&from) && !original.contains(&to))
 }
 
-/// Notes every move of a partition's replicas that may be made.
-fn note_moves(table: &Table, part: usize, edges: &mut Edges, may: impl Fn(usize, usize) -> bool) {
+/// Adds an edge for every allowed move of a partition's replicas.
+fn add_edges(
+    table: &Table,
+    part: usize,
+    edges: &mut Edges,
+    is_allowed: impl Fn(usize, usize) -> bool,
+) {
     for &from in &table.parts[part].replicas {
         for to in 0..table.racks.len() {
-            if may(from, to) && table.may_shift(part, from, to) {
+            if is_allowed(from, to) && table.can_move(part, from, to) {
                 let cost = cost(table, part, from, to);
-                note(edges, from, to, Edge { cost, part });
+                add_edge(edges, from, to, Edge { cost, part });
             }
         }
     }
 }
 
-/// One topic's replicas.
-struct OfTopic<'a> {
+/// The replicas of one topic.
+struct TopicReplicas<'a> {
     table: &'a mut Table,
     topic: usize,
 }
 
-impl Weights for OfTopic<'_> {
+impl FlowGraph for TopicReplicas<'_> {
     fn loads(&self) -> Vec<usize> {
         self.table.loads[self.topic].clone()
     }
@@ -97,38 +104,38 @@ impl Weights for OfTopic<'_> {
     fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
         for &part in &self.table.topics[self.topic] {
-            note_moves(self.table, part, &mut edges, |_, _| true);
+            add_edges(self.table, part, &mut edges, |_, _| true);
         }
         edges
     }
 
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
-        let may = self.table.may_shift(part, from, to);
-        if may {
-            self.table.shift(part, from, to);
+        let is_allowed = self.table.can_move(part, from, to);
+        if is_allowed {
+            self.table.move_replica(part, from, to);
         }
-        may
+        is_allowed
     }
 
     fn undo(&mut self, part: usize, from: usize, to: usize) {
-        self.table.shift(part, to, from);
+        self.table.move_replica(part, to, from);
     }
 }
 
-/// All topics' replicas.
-struct Overall<'a> {
+/// The replicas of all topics.
+struct AllReplicas<'a> {
     table: &'a mut Table,
 }
 
-impl Overall<'_> {
-    /// A topic may give where it has more: the two brokers then change roles, and it is as even as before.
-    fn may(&self, topic: usize, from: usize, to: usize) -> bool {
+impl AllReplicas<'_> {
+    /// Allowed if the topic has more replicas on `from` than on `to`: at worst the two brokers swap their counts.
+    fn is_allowed(&self, topic: usize, from: usize, to: usize) -> bool {
         let loads = &self.table.loads[topic];
         loads[from] > loads[to]
     }
 }
 
-impl Weights for Overall<'_> {
+impl FlowGraph for AllReplicas<'_> {
     fn loads(&self) -> Vec<usize> {
         self.table.totals.clone()
     }
@@ -136,8 +143,8 @@ impl Weights for Overall<'_> {
     fn edges(&mut self) -> Edges {
         let mut edges = no_edges(self.table.racks.len());
         for (part, one) in self.table.parts.iter().enumerate() {
-            note_moves(self.table, part, &mut edges, |from, to| {
-                self.may(one.topic, from, to)
+            add_edges(self.table, part, &mut edges, |from, to| {
+                self.is_allowed(one.topic, from, to)
             });
         }
         edges
@@ -145,14 +152,14 @@ impl Weights for Overall<'_> {
 
     fn step(&mut self, part: usize, from: usize, to: usize) -> bool {
         let topic = self.table.parts[part].topic;
-        let may = self.may(topic, from, to) && self.table.may_shift(part, from, to);
-        if may {
-            self.table.shift(part, from, to);
+        let is_allowed = self.is_allowed(topic, from, to) && self.table.can_move(part, from, to);
+        if is_allowed {
+            self.table.move_replica(part, from, to);
         }
-        may
+        is_allowed
     }
 
     fn undo(&mut self, part: usize, from: usize, to: usize) {
-        self.table.shift(part, to, from);
+        self.table.move_replica(part, to, from);
     }
 }

@@ -1,48 +1,48 @@
-//! The state of a plan: partitions with their replicas, counts by topic and broker; brokers, racks and topics by index.
+//! Planning state: partitions with their replicas, counts by topic and broker. Brokers, racks and topics are indices.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Placed, PlanError, Replication, Site};
+use super::{CandidateBroker, Placed, PlanError, Replication};
 
-/// A partition while it is planned.
+/// A partition during planning.
 #[derive(Debug, Clone)]
-pub(super) struct Part {
+pub(super) struct PlannedPartition {
     pub(super) topic: usize,
-    /// How many replicas it is to have.
-    pub(super) wanted: usize,
-    /// Where it was, as far as those brokers are used.
-    pub(super) was: Vec<usize>,
+    /// The target number of replicas.
+    pub(super) target_replicas: usize,
+    /// The replicas it had, on brokers that are still used.
+    pub(super) original: Vec<usize>,
     pub(super) replicas: Vec<usize>,
 }
 
-/// Everything that is planned.
+/// The planning state.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) parts: Vec<Part>,
-    /// Partitions of each topic.
+    pub(super) parts: Vec<PlannedPartition>,
+    /// Partition indices of each topic.
     pub(super) topics: Vec<Vec<usize>>,
-    /// The rack of each broker.
+    /// Rack index of each broker.
     pub(super) racks: Vec<usize>,
     pub(super) rack_count: usize,
-    /// Replicas by topic and broker.
+    /// Number of replicas by topic and broker.
     pub(super) loads: Vec<Vec<usize>>,
-    /// Replicas by broker.
+    /// Number of replicas by broker.
     pub(super) totals: Vec<usize>,
 }
 
 impl Table {
     pub(super) fn new(
-        sites: &[Site],
+        candidates: &[CandidateBroker],
         partitions: &[Placed],
         replication: Replication,
     ) -> Result<Table, PlanError> {
         let mut index = BTreeMap::new();
-        for (at, site) in sites.iter().enumerate() {
-            if index.insert(site.broker, at).is_some() {
-                return Err(PlanError::Twice(format!("broker {}", site.broker)));
+        for (at, candidate) in candidates.iter().enumerate() {
+            if index.insert(candidate.broker, at).is_some() {
+                return Err(PlanError::Duplicate(format!("broker {}", candidate.broker)));
             }
         }
-        let (racks, rack_count) = racks(sites);
+        let (racks, rack_count) = racks(candidates);
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         let mut topics: Vec<Vec<usize>> = Vec::new();
         let mut parts = Vec::new();
@@ -50,31 +50,31 @@ impl Table {
         for placed in partitions {
             if !seen.insert((&placed.topic, placed.partition)) {
                 let name = format!("{}-{}", placed.topic, placed.partition);
-                return Err(PlanError::Twice(name));
+                return Err(PlanError::Duplicate(name));
             }
             let topic = *names.entry(&placed.topic).or_insert_with(|| {
                 topics.push(Vec::new());
                 topics.len() - 1
             });
             topics[topic].push(parts.len());
-            let mut was: Vec<usize> = Vec::new();
+            let mut original: Vec<usize> = Vec::new();
             for broker in &placed.replicas {
                 if let Some(&at) = index.get(broker)
-                    && !was.contains(&at)
+                    && !original.contains(&at)
                 {
-                    was.push(at);
+                    original.push(at);
                 }
             }
-            parts.push(Part {
+            parts.push(PlannedPartition {
                 topic,
-                wanted: wanted(placed, replication, sites.len())?,
-                replicas: was.clone(),
-                was,
+                target_replicas: target_replicas(placed, replication, candidates.len())?,
+                replicas: original.clone(),
+                original,
             });
         }
         let mut table = Table {
-            loads: vec![vec![0; sites.len()]; topics.len()],
-            totals: vec![0; sites.len()],
+            loads: vec![vec![0; candidates.len()]; topics.len()],
+            totals: vec![0; candidates.len()],
             parts,
             topics,
             racks,
@@ -93,7 +93,7 @@ impl Table {
         self.totals[broker] += 1;
     }
 
-    fn discount(&mut self, part: usize, broker: usize) {
+    fn uncount(&mut self, part: usize, broker: usize) {
         self.loads[self.parts[part].topic][broker] -= 1;
         self.totals[broker] -= 1;
     }
@@ -105,39 +105,39 @@ impl Table {
 
     pub(super) fn remove(&mut self, part: usize, broker: usize) {
         self.parts[part].replicas.retain(|&at| at != broker);
-        self.discount(part, broker);
+        self.uncount(part, broker);
     }
 
-    /// Puts a replica on another broker, at the same place in the order.
-    pub(super) fn shift(&mut self, part: usize, from: usize, to: usize) {
+    /// Moves a replica to another broker, at the same position in the order.
+    pub(super) fn move_replica(&mut self, part: usize, from: usize, to: usize) {
         let mut all = self.parts[part].replicas.iter_mut();
         if let Some(place) = all.find(|at| **at == from) {
             *place = to;
-            self.discount(part, from);
+            self.uncount(part, from);
             self.count(part, to);
         }
     }
 
-    /// Racks that a partition must be in: as many as can be.
-    pub(super) fn racks_wanted(&self, part: usize) -> usize {
-        self.parts[part].wanted.min(self.rack_count)
+    /// Number of racks that a partition should span: as many as possible.
+    pub(super) fn target_racks(&self, part: usize) -> usize {
+        self.parts[part].target_replicas.min(self.rack_count)
     }
 
-    /// How many replicas of a partition are in a rack.
+    /// Number of replicas of a partition in a rack.
     pub(super) fn in_rack(&self, part: usize, rack: usize) -> usize {
         let all = self.parts[part].replicas.iter();
         all.filter(|&&at| self.racks[at] == rack).count()
     }
 
-    /// Racks that a partition is in.
+    /// Number of racks that a partition spans.
     pub(super) fn racks_of(&self, part: usize) -> usize {
         (0..self.rack_count)
             .filter(|&rack| self.in_rack(part, rack) > 0)
             .count()
     }
 
-    /// Whether a replica may go from one broker to another: not where there is one already, and not out of a rack that counts.
-    pub(super) fn may_shift(&self, part: usize, from: usize, to: usize) -> bool {
+    /// Whether a replica may move: the target has none of the partition, and the partition still spans enough racks.
+    pub(super) fn can_move(&self, part: usize, from: usize, to: usize) -> bool {
         let replicas = &self.parts[part].replicas;
         if !replicas.contains(&from) || replicas.contains(&to) {
             return false;
@@ -148,23 +148,30 @@ impl Table {
         }
         let lost = usize::from(self.in_rack(part, left) == 1);
         let won = usize::from(self.in_rack(part, entered) == 0);
-        self.racks_of(part) + won - lost >= self.racks_wanted(part)
+        self.racks_of(part) + won - lost >= self.target_racks(part)
     }
 }
 
-/// Each broker's rack; all the same as none when one of them has none.
-fn racks(sites: &[Site]) -> (Vec<usize>, usize) {
-    let names: Option<Vec<&str>> = sites.iter().map(|site| site.rack.as_deref()).collect();
+/// Rack index of each broker; a single rack if any broker has none.
+fn racks(candidates: &[CandidateBroker]) -> (Vec<usize>, usize) {
+    let names: Option<Vec<&str>> = candidates
+        .iter()
+        .map(|candidate| candidate.rack.as_deref())
+        .collect();
     let Some(names) = names else {
-        // One rack for all: wherever a replica is, it is in it.
-        return (vec![0; sites.len()], 1);
+        // A single rack: the rack constraint is always met.
+        return (vec![0; candidates.len()], 1);
     };
     let all: BTreeSet<&str> = names.iter().copied().collect();
     let index: BTreeMap<&str, usize> = all.iter().copied().zip(0..).collect();
     (names.iter().map(|name| index[name]).collect(), all.len())
 }
 
-fn wanted(placed: &Placed, replication: Replication, brokers: usize) -> Result<usize, PlanError> {
+fn target_replicas(
+    placed: &Placed,
+    replication: Replication,
+    brokers: usize,
+) -> Result<usize, PlanError> {
     let replicas = match replication {
         Replication::Keep => placed.replicas.len(),
         Replication::Exactly(count) => count,

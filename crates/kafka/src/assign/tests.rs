@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{Placed, Plan, PlanError, Replication, Site, plan};
+use super::{CandidateBroker, Placed, Plan, PlanError, Replication, plan};
 
-fn sites(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<Site> {
+fn candidates(brokers: std::ops::RangeInclusive<i32>, racks: i32) -> Vec<CandidateBroker> {
     brokers
-        .map(|broker| Site {
+        .map(|broker| CandidateBroker {
             broker,
             rack: (racks > 0).then(|| format!("rack-{}", broker % racks)),
         })
@@ -43,7 +43,7 @@ fn after(partitions: &[Placed], plan: &Plan) -> Vec<Placed> {
 /// A cluster: its brokers, those it had, racks, and topics by partitions and replicas, placed anyhow.
 #[derive(Debug, Clone)]
 struct Case {
-    sites: Vec<Site>,
+    candidates: Vec<CandidateBroker>,
     partitions: Vec<Placed>,
 }
 
@@ -57,7 +57,7 @@ fn cases() -> impl Strategy<Value = Case> {
         })
         .prop_map(|((racks, brokers, gone), topics, seed)| {
             // Broker 1 and on may be gone: what lay there must go elsewhere.
-            let sites = sites(1 + gone..=brokers + gone, racks);
+            let candidates = candidates(1 + gone..=brokers + gone, racks);
             let had: Vec<i32> = (1..=brokers + gone).collect();
             let mut random = seed | 1;
             let mut draw = |below: usize| {
@@ -68,7 +68,7 @@ fn cases() -> impl Strategy<Value = Case> {
             };
             let mut partitions = Vec::new();
             for (number, (count, replicas)) in topics.into_iter().enumerate() {
-                let replicas = replicas.min(sites.len());
+                let replicas = replicas.min(candidates.len());
                 for partition in 0..count {
                     let mut left = had.clone();
                     let drawn = (0..replicas).map(|_| left.swap_remove(draw(left.len())));
@@ -79,21 +79,27 @@ fn cases() -> impl Strategy<Value = Case> {
                     });
                 }
             }
-            Case { sites, partitions }
+            Case {
+                candidates,
+                partitions,
+            }
         })
 }
 
 /// By topic: what each broker of the plan has, counted by `of`.
 fn counts(
-    sites: &[Site],
+    candidates: &[CandidateBroker],
     all: &[Placed],
     of: impl Fn(&Placed) -> Vec<i32>,
 ) -> BTreeMap<String, BTreeMap<i32, usize>> {
     let mut counts: BTreeMap<String, BTreeMap<i32, usize>> = BTreeMap::new();
     for one in all {
-        let topic = counts
-            .entry(one.topic.clone())
-            .or_insert_with(|| sites.iter().map(|site| (site.broker, 0)).collect());
+        let topic = counts.entry(one.topic.clone()).or_insert_with(|| {
+            candidates
+                .iter()
+                .map(|candidate| (candidate.broker, 0))
+                .collect()
+        });
         for broker in of(one) {
             *topic.get_mut(&broker).expect("only brokers of the plan") += 1;
         }
@@ -111,13 +117,13 @@ fn leader(one: &Placed) -> Vec<i32> {
 }
 
 /// The smallest spread of leaders over the brokers that any order of these replicas has, topics aside.
-fn evenest_leaders(sites: &[Site], all: &[Placed]) -> usize {
+fn evenest_leaders(candidates: &[CandidateBroker], all: &[Placed]) -> usize {
     // Between two bounds: each broker can be given the lower number of partitions, and all partitions find a place below the upper one;
     // then one choice does both (Mendelsohn and Dulmage, Canadian J. Math. 10 (1958) 517-534).
     let seats = |each: usize| -> Vec<i32> {
-        let of_each = sites
+        let of_each = candidates
             .iter()
-            .map(|site| std::iter::repeat_n(site.broker, each));
+            .map(|candidate| std::iter::repeat_n(candidate.broker, each));
         of_each.flatten().collect()
     };
     let can_have = |each: usize| {
@@ -166,8 +172,11 @@ fn augment(
 }
 
 /// By trying every placement: the fewest copies that lead to one that is even within one.
-fn fewest(sites: &[Site], partitions: &[Placed]) -> usize {
-    let brokers: Vec<i32> = sites.iter().map(|site| site.broker).collect();
+fn fewest(candidates: &[CandidateBroker], partitions: &[Placed]) -> usize {
+    let brokers: Vec<i32> = candidates
+        .iter()
+        .map(|candidate| candidate.broker)
+        .collect();
     let replicas = partitions[0].replicas.len();
     let mut choices: Vec<Vec<i32>> = Vec::new();
     for (at, &first) in brokers.iter().enumerate() {
@@ -201,9 +210,9 @@ proptest! {
 
     #[test]
     fn nothing_is_lost_and_every_replica_is_on_a_broker_of_its_own(case in cases()) {
-        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
         let all = after(&case.partitions, &plan);
-        let allowed: BTreeSet<i32> = case.sites.iter().map(|site| site.broker).collect();
+        let allowed: BTreeSet<i32> = case.candidates.iter().map(|candidate| candidate.broker).collect();
         for (was, is) in case.partitions.iter().zip(&all) {
             prop_assert_eq!(was.replicas.len(), is.replicas.len());
             let different: BTreeSet<i32> = is.replicas.iter().copied().collect();
@@ -214,11 +223,11 @@ proptest! {
 
     #[test]
     fn every_partition_is_in_as_many_racks_as_can_be(case in cases()) {
-        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
         let rack_of: BTreeMap<i32, &str> = case
-            .sites
+            .candidates
             .iter()
-            .filter_map(|site| Some((site.broker, site.rack.as_deref()?)))
+            .filter_map(|candidate| Some((candidate.broker, candidate.rack.as_deref()?)))
             .collect();
         let racks: BTreeSet<&str> = rack_of.values().copied().collect();
         for one in after(&case.partitions, &plan) {
@@ -233,36 +242,36 @@ proptest! {
 
     #[test]
     fn replicas_and_leaders_of_every_topic_are_even_within_one(case in cases()) {
-        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
         let all = after(&case.partitions, &plan);
-        for (topic, counts) in counts(&case.sites, &all, |one| one.replicas.clone()) {
+        for (topic, counts) in counts(&case.candidates, &all, |one| one.replicas.clone()) {
             prop_assert!(spread(&counts) <= 1, "replicas of {}: {:?}", topic, counts);
         }
-        for (topic, counts) in counts(&case.sites, &all, leader) {
+        for (topic, counts) in counts(&case.candidates, &all, leader) {
             prop_assert!(spread(&counts) <= 1, "leaders of {}: {:?}", topic, counts);
         }
     }
 
     #[test]
     fn all_topics_together_are_even_too(case in cases()) {
-        let plan = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
         let mut all = after(&case.partitions, &plan);
         all.iter_mut().for_each(|one| one.topic = "all".to_owned());
-        for (_, counts) in counts(&case.sites, &all, |one| one.replicas.clone()) {
+        for (_, counts) in counts(&case.candidates, &all, |one| one.replicas.clone()) {
             prop_assert!(spread(&counts) <= 1, "{:?}", counts);
         }
         // Within two, or as even as leaders can be that are only where replicas are.
-        let allowed = evenest_leaders(&case.sites, &all);
-        for (_, counts) in counts(&case.sites, &all, leader) {
+        let allowed = evenest_leaders(&case.candidates, &all);
+        for (_, counts) in counts(&case.candidates, &all, leader) {
             prop_assert!(spread(&counts) <= allowed.max(2), "{:?}, {} allowed", counts, allowed);
         }
     }
 
     #[test]
     fn a_plan_of_what_a_plan_left_moves_nothing(case in cases()) {
-        let first = plan(&case.sites, &case.partitions, Replication::Keep).unwrap();
+        let first = plan(&case.candidates, &case.partitions, Replication::Keep).unwrap();
         let all = after(&case.partitions, &first);
-        let second = plan(&case.sites, &all, Replication::Keep).unwrap();
+        let second = plan(&case.candidates, &all, Replication::Keep).unwrap();
         prop_assert!(second.moves.is_empty(), "{:?}", second.moves);
     }
 
@@ -272,13 +281,13 @@ proptest! {
         count in 1..40_i32,
         replicas in 1..=2_usize,
     ) {
-        let old = sites(1..=brokers, 0);
+        let old = candidates(1..=brokers, 0);
         let new: Vec<Placed> = (0..count)
             .map(|partition| Placed { topic: "t".to_owned(), partition, replicas: Vec::new() })
             .collect();
         let made = plan(&old, &new, Replication::Exactly(replicas)).unwrap();
         let all = after(&new, &made);
-        let grown = sites(1..=brokers + 1, 0);
+        let grown = candidates(1..=brokers + 1, 0);
         let plan = plan(&grown, &all, Replication::Keep).unwrap();
         for one in &plan.moves {
             prop_assert!(one.adding().all(|broker| broker == brokers + 1), "{:?}", one);
@@ -305,14 +314,14 @@ proptest! {
                 Placed { topic: "t".to_owned(), partition, replicas: replicas.collect() }
             })
             .collect();
-        let sites = sites(1..=brokers, 0);
-        let plan = plan(&sites, &partitions, Replication::Keep).unwrap();
-        prop_assert_eq!(plan.copies, fewest(&sites, &partitions));
+        let candidates = candidates(1..=brokers, 0);
+        let plan = plan(&candidates, &partitions, Replication::Keep).unwrap();
+        prop_assert_eq!(plan.copies, fewest(&candidates, &partitions));
     }
 
     #[test]
     fn replicas_are_added_and_taken_as_asked(case in cases(), wanted in 1..=2_usize) {
-        let plan = plan(&case.sites, &case.partitions, Replication::Exactly(wanted)).unwrap();
+        let plan = plan(&case.candidates, &case.partitions, Replication::Exactly(wanted)).unwrap();
         for one in after(&case.partitions, &plan) {
             prop_assert_eq!(one.replicas.len(), wanted);
         }
@@ -322,16 +331,16 @@ proptest! {
 #[test]
 fn racks_of_unequal_size_are_still_spread() {
     // Broker 1 is alone in its rack: it must have one replica of each.
-    let mut sites = sites(1..=4, 0);
-    sites[0].rack = Some("a".to_owned());
-    sites[1..]
+    let mut candidates = candidates(1..=4, 0);
+    candidates[0].rack = Some("a".to_owned());
+    candidates[1..]
         .iter_mut()
-        .for_each(|site| site.rack = Some("b".to_owned()));
+        .for_each(|candidate| candidate.rack = Some("b".to_owned()));
     let partitions = placed("t", &[&[2, 3], &[3, 4], &[4, 2], &[2, 3], &[3, 4], &[4, 2]]);
-    let plan = plan(&sites, &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates, &partitions, Replication::Keep).unwrap();
     let all = after(&partitions, &plan);
     assert!(all.iter().all(|one| one.replicas.contains(&1)));
-    let counts = &counts(&sites, &all, |one| one.replicas.clone())["t"];
+    let counts = &counts(&candidates, &all, |one| one.replicas.clone())["t"];
     assert_eq!(
         counts.values().copied().collect::<Vec<_>>(),
         [6, 2, 2, 2],
@@ -342,7 +351,7 @@ fn racks_of_unequal_size_are_still_spread() {
 
 #[test]
 fn a_brokers_rack_that_is_missing_makes_racks_not_count() {
-    let mut some = sites(1..=3, 3);
+    let mut some = candidates(1..=3, 3);
     some[1].rack = None;
     let partitions = placed("t", &[&[1, 2], &[2, 3], &[3, 1]]);
     let plan = plan(&some, &partitions, Replication::Keep).unwrap();
@@ -352,7 +361,7 @@ fn a_brokers_rack_that_is_missing_makes_racks_not_count() {
 #[test]
 fn leaders_are_evened_without_moving_data() {
     let partitions = placed("t", &[&[1, 2, 3], &[1, 3, 2], &[1, 2, 3]]);
-    let plan = plan(&sites(1..=3, 3), &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates(1..=3, 3), &partitions, Replication::Keep).unwrap();
     assert_eq!((plan.copies, plan.moves.len()), (0, 2));
     assert!(plan.after.values().all(|share| share.leaders == 1));
     assert_eq!(plan.before[&1].leaders, 3);
@@ -362,7 +371,7 @@ fn leaders_are_evened_without_moving_data() {
 fn what_cannot_be_is_refused() {
     let partitions = placed("t", &[&[1, 2, 3]]);
     assert_eq!(
-        plan(&sites(1..=2, 0), &partitions, Replication::Keep),
+        plan(&candidates(1..=2, 0), &partitions, Replication::Keep),
         Err(PlanError::TooFewBrokers {
             topic: "t".to_owned(),
             partition: 0,
@@ -371,10 +380,10 @@ fn what_cannot_be_is_refused() {
         })
     );
     let empty = placed("t", &[&[]]);
-    assert!(plan(&sites(1..=2, 0), &empty, Replication::Keep).is_err());
+    assert!(plan(&candidates(1..=2, 0), &empty, Replication::Keep).is_err());
     let twice = [placed("t", &[&[1]]), placed("t", &[&[2]])].concat();
-    assert!(plan(&sites(1..=2, 0), &twice, Replication::Keep).is_err());
-    let mut same = sites(1..=2, 0);
+    assert!(plan(&candidates(1..=2, 0), &twice, Replication::Keep).is_err());
+    let mut same = candidates(1..=2, 0);
     same[1].broker = 1;
     assert!(plan(&same, &partitions, Replication::Keep).is_err());
 }
@@ -388,7 +397,7 @@ fn a_cluster_of_a_thousand_partitions_is_planned() {
             replicas: (0..3).map(|next| (number + next) % 9 + 1).collect(),
         })
         .collect();
-    let plan = plan(&sites(1..=12, 3), &partitions, Replication::Keep).unwrap();
+    let plan = plan(&candidates(1..=12, 3), &partitions, Replication::Keep).unwrap();
     let all: BTreeMap<i32, usize> = plan
         .after
         .iter()

@@ -1,38 +1,38 @@
-//! What was acknowledged against what is read back.
+//! Delivery audit: acknowledged records against the records read back.
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::{Noted, Ranges, Serial};
+use super::{Insertion, Ranges, Serial};
 use crate::records::{BatchError, Batches, RecordError, Unpacker};
 
-/// Gaps of one writer in one partition that are kept apart: beyond, an account cannot be closed.
+/// Gaps per writer and partition; with more, the audit fails.
 const RANGES_MAX: usize = 1 << 20;
 
-/// What was found.
+/// The result of an audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found {
     /// Records that were acknowledged.
     pub acknowledged: u64,
-    /// Records that were read back, each copy.
+    /// Records read back, every copy counted.
     pub read: u64,
-    /// Of those acknowledged, not there.
+    /// Acknowledged records that were not found.
     pub lost: u64,
     /// Copies beyond the first of a record.
     pub duplicated: u64,
-    /// Records that are there although nobody acknowledged them: their answers were lost, and they may be there.
+    /// Records found without an acknowledgement: the response was lost, so they may exist.
     pub unacknowledged: u64,
-    /// Records that stand before one that was written earlier.
+    /// Records that come after one that was written later.
     pub disordered: u64,
-    /// Records of nobody who was asked about.
+    /// Records of other runs.
     pub foreign: u64,
 }
 
-/// Why nothing can be said.
+/// Why an audit failed.
 #[derive(Debug, Error)]
 pub enum AccountError {
-    /// A batch cannot be read.
+    /// A batch could not be read.
     #[error("partition {partition}: {source}")]
     Batch {
         /// Which partition.
@@ -40,17 +40,17 @@ pub enum AccountError {
         /// Why.
         source: BatchError,
     },
-    /// What is in a batch cannot be read.
+    /// The records of a batch could not be decoded.
     #[error("partition {partition}, the batch at offset {offset}: {reason}")]
     Body {
         /// Which partition.
         partition: i32,
-        /// Where the batch begins.
+        /// Base offset of the batch.
         offset: i64,
         /// Why.
         reason: String,
     },
-    /// There is nothing at an offset where records were.
+    /// The log start offset is above 0: records were deleted.
     #[error(
         "partition {partition} begins at offset {first}: records before it were deleted; raise the topic's retention"
     )]
@@ -60,23 +60,23 @@ pub enum AccountError {
         /// Its first offset.
         first: i64,
     },
-    /// The account is too ragged.
+    /// Too many gaps in the numbers of a writer.
     #[error("partition {partition}: more than {RANGES_MAX} gaps, they cannot be accounted for")]
-    Ragged {
+    TooManyGaps {
         /// Which partition.
         partition: i32,
     },
 }
 
-/// What one writer wrote to one partition.
+/// The numbers that one writer wrote to one partition.
 #[derive(Debug)]
-struct Line {
+struct WriterLog {
     acknowledged: Ranges,
     seen: Ranges,
     last: Option<u64>,
 }
 
-impl Line {
+impl WriterLog {
     fn new() -> Self {
         Self {
             acknowledged: Ranges::new(RANGES_MAX),
@@ -86,49 +86,49 @@ impl Line {
     }
 }
 
-/// An account of one topic.
+/// A delivery audit of one topic.
 #[derive(Debug)]
 pub struct Account {
     run: u64,
-    lines: BTreeMap<(i32, u32), Line>,
+    logs: BTreeMap<(i32, u32), WriterLog>,
     unpacker: Unpacker,
     found: Found,
 }
 
 impl Account {
-    /// An empty one of a run.
+    /// An empty audit of a run.
     #[must_use]
     pub fn of_run(run: u64) -> Self {
         Self {
             run,
-            lines: BTreeMap::new(),
+            logs: BTreeMap::new(),
             unpacker: Unpacker::default(),
             found: Found::default(),
         }
     }
 
-    /// Numbers that a writer had acknowledged in a partition, from one on and so many.
+    /// Adds acknowledged numbers of a writer in a partition: the first number, and how many.
     ///
     /// # Errors
-    /// When there are too many gaps.
+    /// If there are too many gaps.
     pub fn acknowledged(
         &mut self,
         partition: i32,
         writer: u32,
         (from, count): (u64, u64),
     ) -> Result<(), AccountError> {
-        let line = self.lines.entry((partition, writer));
-        let line = line.or_insert_with(Line::new);
-        match line.acknowledged.add_range(from, count) {
-            Noted::Full => Err(AccountError::Ragged { partition }),
-            Noted::New | Noted::Again => Ok(()),
+        let log = self.logs.entry((partition, writer));
+        let log = log.or_insert_with(WriterLog::new);
+        match log.acknowledged.add_range(from, count) {
+            Insertion::Full => Err(AccountError::TooManyGaps { partition }),
+            Insertion::New | Insertion::Duplicate => Ok(()),
         }
     }
 
-    /// Reads what a broker answered for a partition from an offset on, and says where to go on; the same offset: there was nothing.
+    /// Reads a Fetch response of a partition from `from` on; returns the next offset, or `from` if there was no complete batch.
     ///
     /// # Errors
-    /// When a batch is corrupt, or records before it are gone.
+    /// If a batch is corrupt or cannot be decoded, or there are too many gaps.
     pub fn read(&mut self, partition: i32, from: i64, bytes: &[u8]) -> Result<i64, AccountError> {
         let mut next = from;
         for batch in Batches::new(bytes) {
@@ -155,29 +155,28 @@ impl Account {
                     continue;
                 }
                 let serial = Serial::of_value(self.run, record.value.unwrap_or_default());
-                note(&mut self.lines, &mut self.found, partition, serial)?;
+                count_record(&mut self.logs, &mut self.found, partition, serial)?;
             }
             next = header.next_offset();
         }
         Ok(next)
     }
 
-    /// What was found, when everything has been read.
+    /// The result, once everything has been read.
     #[must_use]
     pub fn close(&self) -> Found {
         let mut found = self.found;
-        for line in self.lines.values() {
-            found.acknowledged += line.acknowledged.count();
-            found.lost += line.acknowledged.without(&line.seen);
-            found.unacknowledged += line.seen.without(&line.acknowledged);
+        for log in self.logs.values() {
+            found.acknowledged += log.acknowledged.count();
+            found.lost += log.acknowledged.without(&log.seen);
+            found.unacknowledged += log.seen.without(&log.acknowledged);
         }
         found
     }
 }
 
-/// Takes one record in.
-fn note(
-    lines: &mut BTreeMap<(i32, u32), Line>,
+fn count_record(
+    logs: &mut BTreeMap<(i32, u32), WriterLog>,
     found: &mut Found,
     partition: i32,
     serial: Option<Serial>,
@@ -187,12 +186,14 @@ fn note(
         return Ok(());
     };
     found.read += 1;
-    let line = lines.entry((partition, writer)).or_insert_with(Line::new);
-    match line.seen.add(number) {
-        Noted::Full => return Err(AccountError::Ragged { partition }),
-        Noted::Again => found.duplicated += 1,
-        Noted::New => found.disordered += u64::from(line.last.is_some_and(|last| number < last)),
+    let log = logs
+        .entry((partition, writer))
+        .or_insert_with(WriterLog::new);
+    match log.seen.add(number) {
+        Insertion::Full => return Err(AccountError::TooManyGaps { partition }),
+        Insertion::Duplicate => found.duplicated += 1,
+        Insertion::New => found.disordered += u64::from(log.last.is_some_and(|last| number < last)),
     }
-    line.last = line.last.max(Some(number));
+    log.last = log.last.max(Some(number));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! Whether what was acknowledged is there, once: numbers in records, the account of those acknowledged, and what is read back.
+//! Delivery audit: whether every acknowledged record is in the log exactly once.
 //!
-//! A producer that is to be audited writes a serial into each value and keeps, for each partition, which of them were acknowledged
-//! ([`Ranges`]). Afterwards everything is read back ([`Account`]): a number that was acknowledged and is not there is a lost record,
-//! one that is there twice a duplicated one. Broker offsets and counts alone cannot tell: a lost and a doubled record even out.
+//! An audited producer writes a serial into each value and records which serials were acknowledged in each partition
+//! ([`Ranges`]). Afterwards all records are read back ([`Account`]): a serial that was acknowledged and is missing is a lost
+//! record, one that occurs twice a duplicate. Offsets and counts alone cannot tell: a lost and a duplicated record cancel out.
 
 mod account;
 mod ranges;
@@ -10,43 +10,43 @@ mod ranges;
 mod tests;
 
 pub use account::{Account, AccountError, Found};
-pub use ranges::{Noted, Ranges};
+pub use ranges::{Insertion, Ranges};
 
 use crate::stamp::STAMP_BYTES;
 
-/// Where a serial stands in a value: behind the place of the stamp, whether there is one or not.
+/// Position of the serial in a value: after the bytes of the send timestamp, whether there is one or not.
 pub const SERIAL_AT: usize = STAMP_BYTES;
 
-/// Bytes of a serial.
+/// Length of a serial.
 pub const SERIAL_BYTES: usize = 8;
 
-/// The shortest value that has room for a serial.
+/// The shortest value with room for a serial.
 pub const VALUE_BYTES_MIN: usize = SERIAL_AT + SERIAL_BYTES;
 
 const NUMBER_BITS: u32 = 36;
 const WRITER_BITS: u32 = 12;
 
-/// Writers of one run at most: agents × workers.
+/// Most writers (agents × workers) of one run.
 pub const WRITERS_MAX: u32 = 1 << WRITER_BITS;
 
-/// The serials of one writer of one run: sixteen bits of the run, twelve of the writer, and a number that it counts up in each
+/// The serials of one writer of a run: 16 bits of the run, 12 bits of the writer, and a number that counts up in each
 /// partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Serials {
     front: u64,
 }
 
-/// A serial as it is read.
+/// A decoded serial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Serial {
-    /// Who wrote the record.
+    /// The writer of the record.
     pub writer: u32,
-    /// Its number among those of the writer in the partition.
+    /// Its sequence number from this writer in the partition.
     pub number: u64,
 }
 
 impl Serials {
-    /// Those of a writer, by its number in the run.
+    /// The serials of a writer, by its index in the run.
     #[must_use]
     pub fn of(run: u64, writer: u32) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Serials {
         (self.front >> NUMBER_BITS) as u32 % WRITERS_MAX
     }
 
-    /// The serial with a number; numbers come round after 68 thousand million.
+    /// The serial with this number; numbers have 36 bits and wrap after 68 thousand million.
     #[inline]
     #[must_use]
     pub fn write(self, number: u64) -> u64 {
@@ -70,7 +70,7 @@ impl Serials {
 }
 
 impl Serial {
-    /// The serial in a value; `None`: it has none of this run.
+    /// Decodes the serial of a value; `None` if it has none of this run.
     #[must_use]
     pub fn of_value(run: u64, value: &[u8]) -> Option<Self> {
         let bytes = value.get(SERIAL_AT..)?.first_chunk::<SERIAL_BYTES>()?;
@@ -85,7 +85,7 @@ impl Serial {
     }
 }
 
-/// Sixteen bits of a run, never none: a value of zeros has no serial.
+/// The run folded to 16 bits, never 0: a value of zeros has no serial.
 fn folded(run: u64) -> u64 {
     let run = run ^ (run >> 32);
     ((run ^ (run >> 16)) & 0xffff).max(1)

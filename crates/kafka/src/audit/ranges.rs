@@ -1,17 +1,17 @@
-//! Sets of numbers that mostly follow each other.
+//! Sets of mostly consecutive numbers, as ranges.
 
-/// Whether a number was there already.
+/// The result of adding a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noted {
-    /// It was not.
+pub enum Insertion {
+    /// It was new.
     New,
-    /// It was.
-    Again,
-    /// There are too many gaps: it was not noted.
+    /// It was in the set already.
+    Duplicate,
+    /// Too many ranges: it was not added.
     Full,
 }
 
-/// A set of numbers as half-open ranges, in order, that do not touch.
+/// A set of numbers as sorted half-open ranges that do not touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ranges {
     all: Vec<(u64, u64)>,
@@ -19,7 +19,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// An empty one that takes so many ranges.
+    /// An empty set of at most `max` ranges.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
@@ -28,26 +28,26 @@ impl Ranges {
         }
     }
 
-    /// What they are.
+    /// The ranges.
     #[must_use]
     pub fn all(&self) -> &[(u64, u64)] {
         &self.all
     }
 
-    /// How many numbers are in it.
+    /// How many numbers are in the set.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.all.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// Whether a number is in it.
+    /// Whether the set contains a number.
     #[must_use]
     pub fn has(&self, number: u64) -> bool {
         let behind = self.all.partition_point(|&(from, _)| from <= number);
         behind > 0 && number < self.all[behind - 1].1
     }
 
-    /// Numbers of it that are not in another one.
+    /// How many numbers are in this set but not in the other.
     #[must_use]
     pub fn without(&self, other: &Ranges) -> u64 {
         let both: u64 = self
@@ -66,36 +66,36 @@ impl Ranges {
         self.count() - both
     }
 
-    /// Takes one number in.
+    /// Adds a number.
     #[inline]
-    pub fn add(&mut self, number: u64) -> Noted {
+    pub fn add(&mut self, number: u64) -> Insertion {
         if let Some((_, to)) = self.all.last_mut()
             && *to == number
         {
             *to += 1;
-            return Noted::New;
+            return Insertion::New;
         }
         match self.has(number) {
-            true => Noted::Again,
+            true => Insertion::Duplicate,
             false => self.add_range(number, 1),
         }
     }
 
-    /// Takes numbers in that follow each other. [`Noted::Again`]: at least one of them was there.
-    pub fn add_range(&mut self, from: u64, count: u64) -> Noted {
+    /// Adds consecutive numbers. [`Insertion::Duplicate`]: at least one was in the set already.
+    pub fn add_range(&mut self, from: u64, count: u64) -> Insertion {
         let to = from + count;
         if count == 0 {
-            return Noted::New;
+            return Insertion::New;
         }
-        // The ranges that touch it become one with it.
+        // Merges the ranges that it touches.
         let first = self.all.partition_point(|&(_, end)| end < from);
         let behind = self.all.partition_point(|&(start, _)| start <= to);
         if first == behind {
             if self.all.len() == self.max {
-                return Noted::Full;
+                return Insertion::Full;
             }
             self.all.insert(first, (from, to));
-            return Noted::New;
+            return Insertion::New;
         }
         let touched = &self.all[first..behind];
         let overlaps = touched.iter().any(|&(start, end)| start < to && from < end);
@@ -103,8 +103,8 @@ impl Ranges {
         self.all[first] = whole;
         self.all.drain(first + 1..behind);
         match overlaps {
-            true => Noted::Again,
-            false => Noted::New,
+            true => Insertion::Duplicate,
+            false => Insertion::New,
         }
     }
 }

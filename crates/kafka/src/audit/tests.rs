@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Account, Found, Noted, Ranges, SERIAL_AT, Serial, Serials};
+use super::{Account, Found, Insertion, Ranges, SERIAL_AT, Serial, Serials};
 use crate::batch::{Batch, Marks, Producer, Record};
 
 proptest! {
@@ -18,7 +18,7 @@ proptest! {
         for &(from, count) in &adds {
             let again = (from..from + count).any(|number| set.contains(&number));
             let noted = ranges.add_range(from, count);
-            prop_assert_eq!(noted == Noted::Again, again);
+            prop_assert_eq!(noted == Insertion::Duplicate, again);
             set.extend(from..from + count);
         }
         prop_assert_eq!(ranges.count(), set.len() as u64);
@@ -29,7 +29,7 @@ proptest! {
         let mut other = Ranges::new(1000);
         let mut other_set = BTreeSet::new();
         for &(number, _) in &others {
-            prop_assert_eq!(other.add(number) == Noted::New, other_set.insert(number));
+            prop_assert_eq!(other.add(number) == Insertion::New, other_set.insert(number));
         }
         prop_assert_eq!(ranges.without(&other), set.difference(&other_set).count() as u64);
     }
@@ -47,10 +47,10 @@ proptest! {
 #[test]
 fn a_set_with_too_many_gaps_says_so() {
     let mut ranges = Ranges::new(2);
-    assert_eq!(ranges.add(1), Noted::New);
-    assert_eq!(ranges.add(3), Noted::New);
-    assert_eq!(ranges.add(5), Noted::Full);
-    assert_eq!(ranges.add(2), Noted::New, "it closes a gap");
+    assert_eq!(ranges.add(1), Insertion::New);
+    assert_eq!(ranges.add(3), Insertion::New);
+    assert_eq!(ranges.add(5), Insertion::Full);
+    assert_eq!(ranges.add(2), Insertion::New, "it closes a gap");
     assert_eq!(ranges.all(), [(1, 4)]);
 }
 

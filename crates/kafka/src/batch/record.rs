@@ -1,4 +1,4 @@
-//! A record without its place: key, value and headers, encoded once and copied into batches.
+//! An encoded record without its deltas: key, value and headers, encoded once and copied into batches.
 
 use crate::varint;
 
@@ -11,7 +11,7 @@ pub struct Header {
     pub value: Option<Vec<u8>>,
 }
 
-/// Key, value and headers as they stand behind a record's offset.
+/// Key, value and headers, as they follow the offset delta of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     bytes: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Encodes one; `None` is null.
+    /// Encodes a record; `None` is null.
     #[must_use]
     pub fn new(key: Option<&[u8]>, value: Option<&[u8]>, headers: &[Header]) -> Self {
         let mut bytes = Vec::new();
@@ -42,14 +42,14 @@ impl Record {
         }
     }
 
-    /// As encoded.
+    /// The encoded bytes.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where the value begins in [`Record::bytes`].
+    /// Position of the value in [`Record::bytes`].
     #[must_use]
     pub fn value_at(&self) -> usize {
         self.value_at
@@ -61,7 +61,7 @@ impl Record {
         self.value_bytes
     }
 
-    /// What stands behind the key, which another one can take the place of.
+    /// The bytes after the key: value and headers. The key can be replaced.
     #[inline]
     #[must_use]
     pub fn behind_key(&self) -> &[u8] {
@@ -70,7 +70,7 @@ impl Record {
         &rest[key_bytes.min(rest.len())..]
     }
 
-    /// The same record with a key in place of the one it has.
+    /// The same record with another key.
     #[must_use]
     pub fn with_key(&self, key: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(self.bytes.len() + key.len() + 5);

@@ -1,30 +1,30 @@
-//! A batch that is filled, sealed, sent, and filled again: records of one form stay laid out and are only patched.
+//! A reusable batch builder: copies of one template record stay laid out in the buffer and are only patched.
 
 use super::{Record, layout};
 use crate::audit::SERIAL_AT;
 use crate::compress::{CompressError, Compressor};
 use crate::varint;
 
-/// Behind a record's length and attributes stands its timestamp delta. Up to this many ms it takes one byte, so that records
-/// lie where they lay when the batch was filled before.
+/// The timestamp delta follows a record's length and attributes. Up to this many ms it takes one byte, so records keep their
+/// position when the batch is filled again.
 const SHORT_DELTA_MS: i64 = 63;
 
-/// Most bytes of a record in front of its key: its length, attributes, timestamp delta and offset delta.
+/// Longest record prefix before the key: length, attributes, timestamp delta and offset delta.
 const FRONT_BYTES_MAX: usize = 5 + 1 + 10 + 5;
 
-/// Who writes a batch, so that the broker takes it once.
+/// Producer id, epoch and sequence of a batch, by which the broker detects duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Producer {
-    /// Given by the cluster.
+    /// Producer id, assigned by the cluster.
     pub id: i64,
-    /// Given with it.
+    /// Producer epoch, assigned with it.
     pub epoch: i16,
-    /// Number of the batch's first record in its partition.
+    /// Sequence number of the batch's first record in its partition.
     pub sequence: i32,
 }
 
 impl Producer {
-    /// Nobody: the broker takes a batch as often as it comes.
+    /// No idempotence: the broker appends a batch as often as it arrives.
     pub const NONE: Producer = Producer {
         id: -1,
         epoch: -1,
@@ -32,29 +32,29 @@ impl Producer {
     };
 }
 
-/// What is written over the front of values.
+/// Bytes written over the start of each value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
-    /// Over the first eight bytes of each.
+    /// Over the first eight bytes of each value.
     pub stamp: Option<u64>,
-    /// Over the eight bytes behind those: of the first record; each of the next ones has one more.
+    /// Over the next eight bytes: of the first record; it grows by one per record.
     pub serial: Option<u64>,
 }
 
 impl Marks {
-    /// Values stay as they are.
+    /// Values stay unchanged.
     pub const NONE: Marks = Marks {
         stamp: None,
         serial: None,
     };
 
-    fn are_none(self) -> bool {
+    fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
-    /// Those of the record so many behind the first.
+    /// The marks of the record that is `records` after the first.
     #[inline]
-    fn behind(self, records: u32) -> Self {
+    fn after(self, records: u32) -> Self {
         Self {
             stamp: self.stamp,
             serial: self.serial.map(|first| first + u64::from(records)),
@@ -62,40 +62,39 @@ impl Marks {
     }
 }
 
-/// One batch, with room in front of it for what a request says of it.
+/// A batch with reserved space in front of it for the request header.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Vec<u8>,
-    /// Where the batch begins.
+    /// Start of the batch.
     start: usize,
-    /// Where it ends.
+    /// End of the batch.
     end: usize,
-    /// Beyond this it takes no second record.
+    /// Size limit; only the first record may exceed it.
     limit: usize,
     count: u32,
     base_timestamp_ms: i64,
     max_delta_ms: i64,
-    /// The form that [`Batch::repeat`] repeats.
-    form: Record,
-    /// The first records that lie as repeating the form lays them, with a short timestamp delta.
-    laid: u32,
-    /// The batch with its records compressed, if they are.
-    packed: Option<Packed>,
-    spare: Vec<u8>,
+    /// The record that [`Batch::repeat`] appends.
+    template: Record,
+    /// How many leading records are laid out as copies of the template with a short timestamp delta.
+    prepared: u32,
+    /// The batch with compressed records, if it was compressed.
+    compressed: Option<CompressedBatch>,
+    spare_buffer: Vec<u8>,
 }
 
-/// A batch whose records are compressed.
 #[derive(Debug)]
-struct Packed {
+struct CompressedBatch {
     bytes: Vec<u8>,
-    /// Where it ends; behind it stands what a request says.
+    /// End of the batch; what the request appends follows.
     end: usize,
 }
 
 impl Batch {
-    /// An empty one that takes records up to a size, its head included. `room_bytes` are kept free in front of it.
+    /// An empty batch that takes records up to a size, header included; `room_bytes` are reserved in front of it.
     #[must_use]
-    pub fn new(room_bytes: usize, size_bytes: usize, form: Record) -> Self {
+    pub fn new(room_bytes: usize, size_bytes: usize, template: Record) -> Self {
         let start = room_bytes;
         let limit = start + size_bytes.max(layout::RECORDS);
         Self {
@@ -106,54 +105,54 @@ impl Batch {
             count: 0,
             base_timestamp_ms: 0,
             max_delta_ms: 0,
-            form,
-            laid: 0,
-            packed: None,
-            spare: Vec::new(),
+            template,
+            prepared: 0,
+            compressed: None,
+            spare_buffer: Vec::new(),
         }
     }
 
-    /// Records in it.
+    /// Number of records.
     #[inline]
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Its size uncompressed, in bytes.
+    /// Uncompressed size in bytes.
     #[inline]
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.end - self.start
     }
 
-    /// Forgets its records; what lies there is kept for the next ones.
+    /// Removes all records; the buffer keeps their layout for the next ones.
     pub fn clear(&mut self) {
         self.count = 0;
         self.end = self.start + layout::RECORDS;
         self.base_timestamp_ms = 0;
         self.max_delta_ms = 0;
-        if let Some(packed) = self.packed.take() {
-            self.spare = packed.bytes;
+        if let Some(compressed) = self.compressed.take() {
+            self.spare_buffer = compressed.bytes;
         }
     }
 
-    /// Has another form repeated, from an empty batch on.
-    pub fn take_form(&mut self, form: &Record) {
-        self.form = form.clone();
-        self.laid = 0;
+    /// Sets another template. The batch must be empty.
+    pub fn take_form(&mut self, template: &Record) {
+        self.template = template.clone();
+        self.prepared = 0;
     }
 
-    /// Appends the form up to `most` times, all with one timestamp, and says how often it found room. The marks are written
-    /// over the front of each value.
+    /// Appends the template up to `most` times with one timestamp and returns how many fitted. The marks are written over the
+    /// start of each value.
     #[inline]
     pub fn repeat(&mut self, most: u32, timestamp_ms: i64, marks: Marks) -> u32 {
         let delta_ms = self.delta(timestamp_ms);
         let mut done = 0;
         while done < most {
-            let body = self.form.bytes().len() + varint::size(i64::from(self.count)) + 2;
+            let body = self.template.bytes().len() + varint::size(i64::from(self.count)) + 2;
             let length = varint::size(body as i64) + body;
-            if delta_ms > SHORT_DELTA_MS || self.count >= self.laid {
+            if delta_ms > SHORT_DELTA_MS || self.count >= self.prepared {
                 if !self.write(&[], delta_ms) {
                     break;
                 }
@@ -166,9 +165,9 @@ impl Batch {
                 self.end += length;
                 self.count += 1;
             }
-            if !marks.are_none() {
-                let from_end = self.form.bytes().len() - self.form.value_at();
-                self.mark(from_end, self.form.value_bytes(), marks.behind(done));
+            if !marks.is_empty() {
+                let from_end = self.template.bytes().len() - self.template.value_at();
+                self.mark(from_end, self.template.value_bytes(), marks.after(done));
             }
             done += 1;
         }
@@ -178,7 +177,7 @@ impl Batch {
         done
     }
 
-    /// Appends a record in parts (its key; what stands behind it), if there is room.
+    /// Appends a record given in parts (its key; the bytes after it), if there is room.
     #[inline]
     pub fn push(&mut self, parts: &[&[u8]], timestamp_ms: i64) -> bool {
         let delta_ms = self.delta(timestamp_ms);
@@ -189,7 +188,7 @@ impl Batch {
         done
     }
 
-    /// Timestamp of the next record against the first one's: time that goes back is not written.
+    /// Timestamp delta to the first record; never negative.
     #[inline]
     fn delta(&mut self, timestamp_ms: i64) -> i64 {
         if self.count == 0 {
@@ -198,11 +197,11 @@ impl Batch {
         (timestamp_ms - self.base_timestamp_ms).max(0)
     }
 
-    /// Writes a record, the form if it has no parts.
+    /// Writes a record: the template if there are no parts.
     fn write(&mut self, parts: &[&[u8]], delta_ms: i64) -> bool {
-        let form = parts.is_empty();
-        let own = self.form.bytes().len();
-        let tail = if form {
+        let template = parts.is_empty();
+        let own = self.template.bytes().len();
+        let tail = if template {
             own
         } else {
             parts.iter().map(|part| part.len()).sum()
@@ -214,7 +213,7 @@ impl Batch {
         }
         let room = self.end + FRONT_BYTES_MAX + length;
         if self.bytes.len() < room {
-            // Doubling up to the limit: most batches reach it.
+            // Doubles up to the limit: most batches reach it.
             let size = room.max((self.bytes.len() * 2).min(self.limit + FRONT_BYTES_MAX));
             self.bytes.resize(size, 0);
         }
@@ -224,24 +223,23 @@ impl Batch {
         at += 1;
         at += varint::put(&mut self.bytes[at..], delta_ms);
         at += varint::put(&mut self.bytes[at..], i64::from(self.count));
-        if form {
-            self.bytes[at..at + own].copy_from_slice(self.form.bytes());
+        if template {
+            self.bytes[at..at + own].copy_from_slice(self.template.bytes());
         }
         for part in parts {
             self.bytes[at..at + part.len()].copy_from_slice(part);
             at += part.len();
         }
-        match form && delta_ms <= SHORT_DELTA_MS && self.laid == self.count {
-            true => self.laid += 1,
-            false => self.laid = self.laid.min(self.count),
+        match template && delta_ms <= SHORT_DELTA_MS && self.prepared == self.count {
+            true => self.prepared += 1,
+            false => self.prepared = self.prepared.min(self.count),
         }
         self.end += length;
         self.count += 1;
         true
     }
 
-    /// Writes marks over the front of the last record's value, which begins so many bytes before the end of the batch and has a
-    /// length of so many.
+    /// Writes marks over the start of the last record's value, given its distance from the end of the batch and its length.
     #[inline]
     pub fn mark(&mut self, value_from_end: usize, value_bytes: usize, marks: Marks) {
         let at = self.end - value_from_end;
@@ -254,30 +252,33 @@ impl Batch {
         }
     }
 
-    /// Compresses the records, once they are all there.
+    /// Compresses the records, once all are there.
     ///
     /// # Errors
-    /// When the codec refuses.
+    /// If the codec fails.
     pub fn compress(&mut self, compressor: &mut Compressor) -> Result<(), CompressError> {
-        let mut packed = std::mem::take(&mut self.spare);
-        packed.clear();
+        let mut compressed = std::mem::take(&mut self.spare_buffer);
+        compressed.clear();
         let head = self.start + layout::RECORDS;
-        packed.resize(head, 0);
-        compressor.compress(&self.bytes[head..self.end], &mut packed)?;
-        packed[self.start + layout::ATTRIBUTES..][..2]
+        compressed.resize(head, 0);
+        compressor.compress(&self.bytes[head..self.end], &mut compressed)?;
+        compressed[self.start + layout::ATTRIBUTES..][..2]
             .copy_from_slice(&compressor.codec().attributes().to_be_bytes());
-        let end = packed.len();
-        self.packed = Some(Packed { bytes: packed, end });
+        let end = compressed.len();
+        self.compressed = Some(CompressedBatch {
+            bytes: compressed,
+            end,
+        });
         Ok(())
     }
 
-    /// Writes the head, with who sends it and its checksum. May be done again, with another producer.
+    /// Writes the header with the producer's fields and the checksum. May be repeated with another producer.
     pub fn seal(&mut self, producer: Producer) {
         let (start, count) = (self.start, self.count);
         let first = self.base_timestamp_ms;
         let last = first + self.max_delta_ms;
-        let batch = match &mut self.packed {
-            Some(packed) => &mut packed.bytes[start..packed.end],
+        let batch = match &mut self.compressed {
+            Some(compressed) => &mut compressed.bytes[start..compressed.end],
             None => &mut self.bytes[start..self.end],
         };
         let length = (batch.len() - layout::LEADER_EPOCH) as u32;
@@ -307,49 +308,52 @@ impl Batch {
         self.framed(0, 0)
     }
 
-    /// Bytes of the sealed batch.
+    /// Length of the sealed batch.
     #[inline]
     #[must_use]
     pub fn sealed_bytes(&self) -> usize {
-        self.packed.as_ref().map_or(self.end, |packed| packed.end) - self.start
+        self.compressed
+            .as_ref()
+            .map_or(self.end, |compressed| compressed.end)
+            - self.start
     }
 
-    /// The sealed batch with what was written in front of it and behind it.
+    /// The sealed batch with bytes written before and after it by [`Batch::frame`].
     ///
     /// # Panics
-    /// When more was not written.
+    /// If fewer bytes were written.
     #[inline]
     #[must_use]
-    pub fn framed(&self, before: usize, behind: usize) -> &[u8] {
-        match &self.packed {
-            Some(packed) => &packed.bytes[self.start - before..packed.end + behind],
-            None => &self.bytes[self.start - before..self.end + behind],
+    pub fn framed(&self, before: usize, after: usize) -> &[u8] {
+        match &self.compressed {
+            Some(compressed) => &compressed.bytes[self.start - before..compressed.end + after],
+            None => &self.bytes[self.start - before..self.end + after],
         }
     }
 
-    /// Writes what a request says in front of the batch and behind it.
+    /// Writes bytes of the request before and after the batch.
     ///
     /// # Panics
-    /// When it is more than there is room for in front.
-    pub fn frame(&mut self, before: &[u8], behind: &[u8]) {
+    /// If there is not enough space in front.
+    pub fn frame(&mut self, before: &[u8], after: &[u8]) {
         let (start, end) = (self.start, self.end);
-        match &mut self.packed {
-            Some(packed) => {
-                packed.bytes.truncate(packed.end);
-                packed.bytes.extend_from_slice(behind);
-                packed.bytes[start - before.len()..start].copy_from_slice(before);
+        match &mut self.compressed {
+            Some(compressed) => {
+                compressed.bytes.truncate(compressed.end);
+                compressed.bytes.extend_from_slice(after);
+                compressed.bytes[start - before.len()..start].copy_from_slice(before);
             }
             None => {
-                // The next records lie there: they are laid out anew.
-                let laid_end = end + behind.len();
-                if self.bytes.len() < laid_end {
-                    self.bytes.resize(laid_end, 0);
+                // This overwrites the layout of the next records.
+                let framed_end = end + after.len();
+                if self.bytes.len() < framed_end {
+                    self.bytes.resize(framed_end, 0);
                 }
-                if !behind.is_empty() {
-                    self.laid = self.laid.min(self.count);
+                if !after.is_empty() {
+                    self.prepared = self.prepared.min(self.count);
                 }
                 self.bytes[start - before.len()..start].copy_from_slice(before);
-                self.bytes[end..laid_end].copy_from_slice(behind);
+                self.bytes[end..framed_end].copy_from_slice(after);
             }
         }
     }

@@ -1,8 +1,7 @@
-//! A lean codec for fetches: the request is built once and only patched, the answer read as it arrives, nothing copied.
+//! A fetch codec without copies: the request is built once and patched; the response is parsed as it arrives.
 //!
-//! One version is spoken, 12 (Kafka 2.7 and later): topics by name, and no field that a consumer needs was added since.
-//! Each fetch is full (no fetch session): with the few partitions of a load, forty bytes a partition are cheaper on both sides
-//! than keeping a session.
+//! Version 12 only (Kafka 2.7 and later): topics by name; later versions add no field that a consumer needs. Every fetch is
+//! full (no fetch session): with the few partitions of a load, forty bytes per partition cost both sides less than a session.
 
 mod request;
 mod scan;
@@ -16,15 +15,15 @@ pub use scan::{Event, FetchScanner};
 pub use section::{AnswerHead, FetchError, PartitionHead};
 pub use stream::{Bodies, CrcCheck, Scanned};
 
-/// The number of the request.
+/// Its API key.
 pub const API_KEY: i16 = 1;
 
-/// The version that is spoken.
+/// The version used.
 pub const VERSION: i16 = 12;
 
-/// Scans whatever is given as the frame of an answer, in pieces: for fuzzers; must return.
+/// Scans arbitrary bytes as a response frame, in pieces. For fuzzers; must return.
 ///
-/// Gives the number of things found, so that the work is not optimised away.
+/// Returns the number of events, so that the work is not optimised away.
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, frame) = data.split_at(data.len().min(2));

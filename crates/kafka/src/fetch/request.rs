@@ -1,28 +1,28 @@
-//! A fetch request, built once for a set of partitions and patched before each sending.
+//! A Fetch request, built once for a set of partitions and patched before each use.
 
 use super::{API_KEY, VERSION};
 
-/// What a broker may take for an answer, and how long.
+/// Limits of a fetch: sizes, wait, isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FetchLimits {
-    /// It answers when it has so many bytes …
+    /// The broker answers once it has this many bytes …
     pub min_bytes: i32,
     /// … or after this time.
     pub max_wait_ms: i32,
-    /// Most bytes of an answer; one batch may be longer.
+    /// Largest response; a single batch may exceed it.
     pub max_bytes: i32,
-    /// Most bytes of one partition; one batch may be longer.
+    /// Largest size per partition; a single batch may exceed it.
     pub partition_max_bytes: i32,
-    /// What is read of transactions.
+    /// Isolation level.
     pub isolation: Isolation,
 }
 
-/// What is read of transactions.
+/// Isolation level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
-    /// Everything that is replicated.
+    /// All replicated records.
     Uncommitted,
-    /// Only what is in no open transaction.
+    /// Up to the last stable offset: nothing of open transactions.
     Committed,
 }
 
@@ -31,34 +31,34 @@ pub enum Isolation {
 pub struct TopicToFetch<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What is wanted of it.
+    /// Its partitions.
     pub partitions: &'a [PartitionToFetch],
 }
 
-/// A partition, and from where.
+/// A partition and its fetch offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionToFetch {
     /// Its number.
     pub partition: i32,
-    /// The epoch of the leader that is known, −1 for none.
+    /// The known leader epoch, −1 for none.
     pub leader_epoch: i32,
-    /// The first offset wanted.
+    /// The fetch offset.
     pub offset: i64,
 }
 
-/// Length in front, key, version.
+/// After length, API key and version.
 const CORRELATION_AT: usize = 8;
 
-/// A request as it goes over the wire.
+/// An encoded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchRequest {
     bytes: Vec<u8>,
-    /// Where the offset of each partition is, in the order they were given.
+    /// Position of each partition's fetch offset, in the order they were given.
     offsets_at: Vec<usize>,
 }
 
 impl FetchRequest {
-    /// Builds it. Names longer than Kafka allows (249 bytes) are the broker's to refuse.
+    /// Encodes a request. Topic names longer than Kafka allows (249 bytes) are left for the broker to refuse.
     #[must_use]
     pub fn new(client: &str, limits: &FetchLimits, topics: &[TopicToFetch<'_>]) -> Self {
         let mut out = Vec::with_capacity(128);
@@ -71,7 +71,7 @@ impl FetchRequest {
         out.extend_from_slice(&(client.len() as i16).to_be_bytes());
         out.extend_from_slice(client.as_bytes());
         no_tags(&mut out);
-        // No replica asks, but a consumer.
+        // Replica id −1: a consumer.
         out.extend_from_slice(&(-1_i32).to_be_bytes());
         for number in [limits.max_wait_ms, limits.min_bytes, limits.max_bytes] {
             out.extend_from_slice(&number.to_be_bytes());
@@ -80,7 +80,7 @@ impl FetchRequest {
             Isolation::Uncommitted => 0,
             Isolation::Committed => 1,
         });
-        // No session.
+        // No fetch session.
         out.extend_from_slice(&0_i32.to_be_bytes());
         out.extend_from_slice(&(-1_i32).to_be_bytes());
         count(&mut out, topics.len());
@@ -93,7 +93,7 @@ impl FetchRequest {
                 out.extend_from_slice(&wanted.leader_epoch.to_be_bytes());
                 offsets_at.push(out.len());
                 out.extend_from_slice(&wanted.offset.to_be_bytes());
-                // No epoch was fetched before, and only replicas know where their log starts.
+                // No last fetched epoch; the log start offset is for replicas only.
                 out.extend_from_slice(&(-1_i32).to_be_bytes());
                 out.extend_from_slice(&(-1_i64).to_be_bytes());
                 out.extend_from_slice(&limits.partition_max_bytes.to_be_bytes());
@@ -101,7 +101,7 @@ impl FetchRequest {
             }
             no_tags(&mut out);
         }
-        // Nothing is forgotten, and no rack is told.
+        // No forgotten topics, no rack id.
         count(&mut out, 0);
         count(&mut out, 0);
         no_tags(&mut out);
@@ -113,23 +113,23 @@ impl FetchRequest {
         }
     }
 
-    /// How many partitions it asks for.
+    /// Number of partitions.
     #[must_use]
     pub fn partitions(&self) -> usize {
         self.offsets_at.len()
     }
 
-    /// Asks the partition of this place for what follows `offset`.
+    /// Sets the fetch offset of the partition at this index.
     ///
     /// # Panics
-    /// When there is no such place.
+    /// If there is no such partition.
     #[inline]
     pub fn set_offset(&mut self, place: usize, offset: i64) {
         let at = self.offsets_at[place];
         self.bytes[at..at + 8].copy_from_slice(&offset.to_be_bytes());
     }
 
-    /// What to send, under this number.
+    /// The request with this correlation id.
     #[inline]
     pub fn bytes(&mut self, correlation: i32) -> &[u8] {
         self.bytes[CORRELATION_AT..CORRELATION_AT + 4].copy_from_slice(&correlation.to_be_bytes());
@@ -137,7 +137,7 @@ impl FetchRequest {
     }
 }
 
-/// Of compact arrays and strings: one more than there are, in seven bits a byte.
+/// Length of a compact array or string: plus one, as a varint.
 fn count(out: &mut Vec<u8>, length: usize) {
     let mut rest = length + 1;
     while rest >= 0x80 {

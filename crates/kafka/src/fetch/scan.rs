@@ -1,38 +1,38 @@
-//! An answer to a fetch as it arrives: told part by part, from whatever pieces the network makes of it.
+//! An incremental parser of Fetch responses: events from arbitrary pieces of input.
 
-use super::section::{AnswerHead, FetchError, PartitionHead, Place, Section};
-use super::stream::{BatchStream, Bodies, BodyIn, CrcCheck, Scanned, Step};
+use super::section::{AnswerHead, FetchError, PartitionHead, Section, SectionReader};
+use super::stream::{BatchStream, Bodies, BodyLocation, CrcCheck, Scanned, Step};
 use crate::records::{BatchError, HEADER_BYTES};
 
-/// Most bytes between the records of two partitions: names are short, and aborted transactions few.
+/// Largest section between records: names are short, and aborted transactions few.
 const SECTION_MAX_BYTES: usize = 1 << 20;
 
-/// A part of an answer.
+/// An event of the parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// It began.
+    /// The response header.
     Answer(AnswerHead),
     /// A partition; its batches follow.
     Partition(PartitionHead<'a>),
     /// A batch of it.
     Batch(Scanned<'a>),
-    /// What cannot be a batch; the rest of the partition passes unread.
+    /// An invalid batch; the rest of the partition is skipped.
     Bad(BatchError),
-    /// Its last batch was cut after so many bytes: it is the first of the next fetch.
+    /// A partial batch at the end of a partition, with the bytes that were received; the next fetch returns it whole.
     Cut(usize),
-    /// The answer is whole.
+    /// The end of the response.
     End,
 }
 
-/// Reads the frames of answers.
+/// Parses response frames.
 #[derive(Debug)]
 pub struct FetchScanner {
-    place: Place,
+    reader: SectionReader,
     stage: Stage,
-    /// Bytes of the frame that have not been used.
+    /// Bytes of the frame that are not consumed yet.
     frame_left: usize,
-    /// A part that came in pieces, as far as it came.
-    gathered: Vec<u8>,
+    /// The received part of a section that came in pieces.
+    buffered: Vec<u8>,
     topic: Vec<u8>,
     batches: BatchStream,
 }
@@ -43,7 +43,7 @@ enum Stage {
     Records {
         left: usize,
     },
-    /// Records behind something that is no batch.
+    /// Skipping the rest of a partition after an invalid batch.
     Skip {
         left: usize,
     },
@@ -51,25 +51,25 @@ enum Stage {
 }
 
 impl FetchScanner {
-    /// One that expects no frame yet.
+    /// A scanner without a frame.
     #[must_use]
     pub fn new(check: CrcCheck, bodies: Bodies) -> Self {
         Self {
-            place: Place::START,
+            reader: SectionReader::START,
             stage: Stage::Over,
             frame_left: 0,
-            gathered: Vec::new(),
+            buffered: Vec::new(),
             topic: Vec::new(),
             batches: BatchStream::new(check, bodies),
         }
     }
 
-    /// A frame of so many bytes follows, from behind its length and its correlation on.
+    /// Begins a frame of this many bytes after length and correlation id.
     pub fn begin(&mut self, frame_bytes: usize) {
-        self.place = Place::START;
+        self.reader = SectionReader::START;
         self.stage = Stage::Section;
         self.frame_left = frame_bytes;
-        self.gathered.clear();
+        self.buffered.clear();
         self.batches.restart();
     }
 
@@ -79,10 +79,10 @@ impl FetchScanner {
         self.stage == Stage::Over
     }
 
-    /// The next part; `None` when the bytes are used up. What it leaves of them behind the end belongs to the next frame.
+    /// The next event; `None` if more input is needed. Bytes beyond the frame are left in `bytes`: they belong to the next one.
     ///
     /// # Errors
-    /// When this is no answer to a fetch; nothing more can be read then.
+    /// If the frame is not a valid Fetch response; the scanner cannot continue then.
     pub fn next<'a, 'b: 'a>(
         &'a mut self,
         bytes: &mut &'b [u8],
@@ -113,7 +113,7 @@ impl FetchScanner {
                         })));
                     }
                 },
-                // Behind a batch: what is cut is told with its last byte.
+                // After the records: a partial batch is reported together with its last byte.
                 Stage::Records { left: 0 } | Stage::Skip { left: 0 } => {
                     self.stage = Stage::Section;
                     self.batches.restart();
@@ -148,9 +148,9 @@ impl FetchScanner {
                 header,
                 checked,
                 body: match body {
-                    BodyIn::Nothing => None,
-                    BodyIn::Gathered => Some(self.batches.gathered()),
-                    BodyIn::Piece => {
+                    BodyLocation::Skipped => None,
+                    BodyLocation::Buffered => Some(self.batches.buffered()),
+                    BodyLocation::Input => {
                         Some(&used[used.len() - (header.batch_bytes - HEADER_BYTES)..])
                     }
                 },
@@ -175,14 +175,14 @@ impl FetchScanner {
         }
     }
 
-    /// Reads a part, from the bytes at hand if it is whole there, or else from what was gathered of it.
+    /// Parses a section, from the input if it is whole there, else from the buffered bytes.
     fn section(&mut self, bytes: &mut &[u8]) -> Result<Option<Section<'static>>, FetchError> {
-        let cut = FetchError::Cut(self.place.word());
-        if self.gathered.is_empty() {
+        let cut = FetchError::Cut(self.reader.section_name());
+        if self.buffered.is_empty() {
             let offered = &bytes[..self.frame_left.min(bytes.len())];
             let mut rest = offered;
-            if let Some(section) = self.place.read(&mut rest) {
-                let section = keep(section, &mut self.topic);
+            if let Some(section) = self.reader.read(&mut rest) {
+                let section = store_topic(section, &mut self.topic);
                 let used = offered.len() - rest.len();
                 self.frame_left -= used;
                 *bytes = &bytes[used..];
@@ -191,33 +191,33 @@ impl FetchScanner {
             if offered.len() == self.frame_left {
                 return Err(cut);
             }
-            self.gathered.extend_from_slice(offered);
+            self.buffered.extend_from_slice(offered);
             *bytes = &bytes[offered.len()..];
             return Ok(None);
         }
-        let before = self.gathered.len();
-        // What is gathered is still counted as left.
+        let before = self.buffered.len();
+        // Buffered bytes are still counted in `frame_left`.
         let offered = &bytes[..(self.frame_left - before).min(bytes.len())];
-        self.gathered.extend_from_slice(offered);
-        let mut rest = &self.gathered[..];
-        let Some(section) = self.place.read(&mut rest) else {
-            if self.gathered.len() == self.frame_left || self.gathered.len() > SECTION_MAX_BYTES {
+        self.buffered.extend_from_slice(offered);
+        let mut rest = &self.buffered[..];
+        let Some(section) = self.reader.read(&mut rest) else {
+            if self.buffered.len() == self.frame_left || self.buffered.len() > SECTION_MAX_BYTES {
                 return Err(cut);
             }
             *bytes = &bytes[offered.len()..];
             return Ok(None);
         };
-        let section = keep(section, &mut self.topic);
-        let used = self.gathered.len() - rest.len();
-        self.gathered.clear();
+        let section = store_topic(section, &mut self.topic);
+        let used = self.buffered.len() - rest.len();
+        self.buffered.clear();
         self.frame_left -= used;
         *bytes = &bytes[used - before..];
         Ok(Some(section))
     }
 }
 
-/// A part without what it borrows: the name of a topic is kept until the next one.
-fn keep(section: Section<'_>, topic: &mut Vec<u8>) -> Section<'static> {
+/// Detaches a section from the input: the name of a topic is stored until the next one.
+fn store_topic(section: Section<'_>, topic: &mut Vec<u8>) -> Section<'static> {
     match section {
         Section::Head(head) => Section::Head(head),
         Section::Topic(name) => {

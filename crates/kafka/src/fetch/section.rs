@@ -1,140 +1,140 @@
-//! What is between the records of an answer: its head, the heads of topics and partitions, and tagged fields.
+//! The sections between the records of a Fetch response: response header, topic and partition headers, tagged fields.
 
 use thiserror::Error;
 
-/// The first things an answer says.
+/// The header of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerHead {
-    /// For how long the broker held it back, or wants us to hold back.
+    /// Throttle time: how long the broker delayed the response, or the client should wait.
     pub throttle_ms: i32,
-    /// Why the whole request failed; 0 if it did not.
+    /// Error code of the whole request; 0 for none.
     pub error: i16,
 }
 
-/// What an answer says about a partition, before its records.
+/// The header of a partition, before its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionHead<'a> {
     /// Its topic.
     pub topic: &'a [u8],
     /// Its number.
     pub partition: i32,
-    /// Why it could not be read; 0 if it could.
+    /// Error code; 0 for none.
     pub error: i16,
-    /// The offset behind the last record that is replicated.
+    /// The high watermark: the offset after the last replicated record.
     pub high_watermark: i64,
-    /// The oldest offset that is still there.
+    /// The log start offset.
     pub log_start: i64,
-    /// The replica to ask in place of the leader; −1 for none.
+    /// The preferred read replica; −1 for none.
     pub preferred_replica: i32,
-    /// Bytes of records that follow.
+    /// Length of the records that follow.
     pub records_bytes: usize,
 }
 
-/// Why an answer cannot be read.
+/// Why a response is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FetchError {
-    /// It ends too early, or a length in it goes beyond it.
+    /// It is truncated, or a length in it exceeds it.
     #[error("the answer to a fetch ends within {0}: broker and Tare do not mean the same version")]
     Cut(&'static str),
-    /// It goes on too long.
+    /// It has trailing bytes.
     #[error(
         "{0} bytes too many behind the answer to a fetch: broker and Tare do not mean the same version"
     )]
     Trailing(usize),
 }
 
-/// The parts of an answer that are not records, as far as they were read.
+/// Parser of the sections: its position in the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    at: At,
+pub(super) struct SectionReader {
+    at: Position,
     topics_left: u32,
     partitions_left: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum Position {
     Head,
     Topic,
     Partition,
-    BehindRecords,
+    AfterRecords,
     End,
 }
 
-/// What a part turned out to be.
+/// A parsed section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section<'a> {
     Head(AnswerHead),
-    /// The name of a topic.
+    /// A topic's name.
     Topic(&'a [u8]),
-    /// A partition; its topic is known to whoever asked.
+    /// A partition header; its topic is filled in by the caller.
     Partition(PartitionHead<'a>),
     End,
 }
 
-impl Place {
-    pub(super) const START: Place = Place {
-        at: At::Head,
+impl SectionReader {
+    pub(super) const START: SectionReader = SectionReader {
+        at: Position::Head,
         topics_left: 0,
         partitions_left: 0,
     };
 
-    /// In which part it is, for messages.
-    pub(super) fn word(self) -> &'static str {
+    /// Name of the current section, for error messages.
+    pub(super) fn section_name(self) -> &'static str {
         match self.at {
-            At::Head => "its head",
-            At::Topic => "the name of a topic",
-            At::Partition => "the head of a partition",
-            At::BehindRecords => "the end of a partition",
-            At::End => "its end",
+            Position::Head => "its head",
+            Position::Topic => "the name of a topic",
+            Position::Partition => "the head of a partition",
+            Position::AfterRecords => "the end of a partition",
+            Position::End => "its end",
         }
     }
 
-    /// Reads the next part; `None` when more bytes are needed, and then nothing has changed.
+    /// Parses the next section; `None` if more bytes are needed, and then nothing has changed.
     pub(super) fn read<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<Section<'a>> {
-        let mut place = *self;
-        let mut rest = Rest(bytes);
-        let section = place.step(&mut rest)?;
-        *self = place;
+        let mut reader = *self;
+        let mut rest = ByteReader(bytes);
+        let section = reader.step(&mut rest)?;
+        *self = reader;
         *bytes = rest.0;
         Some(section)
     }
 
-    fn step<'a>(&mut self, rest: &mut Rest<'a>) -> Option<Section<'a>> {
+    fn step<'a>(&mut self, rest: &mut ByteReader<'a>) -> Option<Section<'a>> {
         loop {
             match self.at {
-                At::Head => {
+                Position::Head => {
                     rest.tags()?;
                     let throttle_ms = rest.int()?;
                     let error = rest.short()?;
                     let _session = rest.int()?;
                     self.topics_left = rest.count()?;
-                    self.at = At::Topic;
+                    self.at = Position::Topic;
                     return Some(Section::Head(AnswerHead { throttle_ms, error }));
                 }
-                At::Topic if self.topics_left == 0 => self.at = At::End,
-                At::Topic => {
+                Position::Topic if self.topics_left == 0 => self.at = Position::End,
+                Position::Topic => {
                     let name_bytes = rest.count()?;
                     let name = rest.take(name_bytes as usize)?;
                     self.partitions_left = rest.count()?;
                     self.topics_left -= 1;
-                    self.at = At::Partition;
+                    self.at = Position::Partition;
                     return Some(Section::Topic(name));
                 }
-                At::Partition if self.partitions_left == 0 => {
+                Position::Partition if self.partitions_left == 0 => {
                     rest.tags()?;
-                    self.at = At::Topic;
+                    self.at = Position::Topic;
                 }
-                At::Partition => {
+                Position::Partition => {
                     let head = partition(rest)?;
                     self.partitions_left -= 1;
-                    self.at = At::BehindRecords;
+                    self.at = Position::AfterRecords;
                     return Some(Section::Partition(head));
                 }
-                At::BehindRecords => {
+                Position::AfterRecords => {
                     rest.tags()?;
-                    self.at = At::Partition;
+                    self.at = Position::Partition;
                 }
-                At::End => {
+                Position::End => {
                     rest.tags()?;
                     return Some(Section::End);
                 }
@@ -143,14 +143,14 @@ impl Place {
     }
 }
 
-fn partition<'a>(rest: &mut Rest<'a>) -> Option<PartitionHead<'a>> {
+fn partition<'a>(rest: &mut ByteReader<'a>) -> Option<PartitionHead<'a>> {
     let partition = rest.int()?;
     let error = rest.short()?;
     let high_watermark = rest.long()?;
     let _last_stable = rest.long()?;
     let log_start = rest.long()?;
     for _ in 0..rest.count()? {
-        // An aborted transaction: who, and since which offset.
+        // An aborted transaction: producer id and first offset.
         rest.take(16)?;
         rest.tags()?;
     }
@@ -167,10 +167,10 @@ fn partition<'a>(rest: &mut Rest<'a>) -> Option<PartitionHead<'a>> {
     })
 }
 
-/// What is left of the bytes at hand.
-struct Rest<'a>(&'a [u8]);
+/// The remaining input.
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (front, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -195,7 +195,7 @@ impl<'a> Rest<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
-    /// Seven bits a byte, at most 32 bits; what is longer is cut to them, and then too long for any frame.
+    /// A varint of at most 32 bits; a longer one is clamped, and then exceeds any frame.
     fn number(&mut self) -> Option<u32> {
         let mut value: u64 = 0;
         for at in 0..5 {
@@ -208,12 +208,12 @@ impl<'a> Rest<'a> {
         Some(value.min(u64::from(u32::MAX)) as u32)
     }
 
-    /// Of a compact array, string or bytes: one less than is written; none at all is 0.
+    /// Length of a compact array, string or bytes, encoded plus one; null counts as 0.
     fn count(&mut self) -> Option<u32> {
         Some(self.number()?.saturating_sub(1))
     }
 
-    /// Passes over tagged fields.
+    /// Skips tagged fields.
     fn tags(&mut self) -> Option<()> {
         for _ in 0..self.number()? {
             let _tag = self.number()?;

@@ -1,76 +1,76 @@
-//! The records of one partition as they arrive in pieces: headers gathered, checksums run along, bodies kept only if wanted.
+//! Incremental parsing of one partition's batches: headers buffered, checksums computed on the fly, bodies kept on request.
 
 use crate::records::{BatchError, BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
 
-/// Longest batch whose body is kept: sixteen times what brokers take by default.
+/// Longest batch whose body is kept: sixteen times the brokers' default limit.
 const KEPT_MAX_BYTES: usize = 16 << 20;
 
-/// Whether checksums are compared.
+/// Whether checksums are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrcCheck {
-    /// They are.
+    /// Verify.
     On,
-    /// They are not; it shows what they cost.
+    /// Skip, to measure their cost.
     Off,
 }
 
-/// What becomes of the bodies of batches.
+/// What happens to the bodies of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bodies {
-    /// They are summed over and pass; their records are counted by the header.
+    /// Only checksummed; records are counted by the header.
     Pass,
-    /// They are given out whole, to be walked.
+    /// Returned whole, for parsing.
     Keep,
 }
 
-/// A batch that went by.
+/// A parsed batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanned<'a> {
     /// Its header.
     pub header: BatchHeader,
-    /// Whether its checksum is right; without a check it is taken for right.
+    /// Whether the checksum is right; always `Ok` without a check.
     pub checked: Result<(), BatchError>,
-    /// What follows its header, if bodies are kept.
+    /// The bytes after the header, if bodies are kept.
     pub body: Option<&'a [u8]>,
 }
 
-/// What became of the bytes given.
+/// The result of consuming input.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// They are used up.
+    /// More input is needed.
     More,
-    /// A batch is whole with the last of the bytes that were used.
+    /// A batch ends with the last byte consumed.
     Batch {
         header: BatchHeader,
         checked: Result<(), BatchError>,
-        body: BodyIn,
+        body: BodyLocation,
     },
-    /// No batch; what is left of the partition cannot be read.
+    /// An invalid batch; the rest of the partition cannot be parsed.
     Bad(BatchError),
 }
 
 /// Where the body of a batch is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyIn {
-    /// Nowhere: it was not kept.
-    Nothing,
-    /// It is the last bytes that were used.
-    Piece,
-    /// It came in pieces and was put together.
-    Gathered,
+pub(super) enum BodyLocation {
+    /// It was not kept.
+    Skipped,
+    /// The last bytes consumed of the input.
+    Input,
+    /// It came in pieces and was assembled in the buffer.
+    Buffered,
 }
 
-/// The batches of a partition in pieces.
+/// Parser of the batches of a partition.
 #[derive(Debug)]
 pub(super) struct BatchStream {
     check: CrcCheck,
     bodies: Bodies,
     head: [u8; HEADER_BYTES],
-    /// Bytes of the batch under way that went by.
-    gone: usize,
+    /// Bytes of the current batch that were consumed.
+    consumed: usize,
     header: Option<BatchHeader>,
     crc: u32,
-    /// The body as far as it came, if it is kept and came in pieces.
+    /// The received part of a body that is kept and came in pieces.
     body: Vec<u8>,
 }
 
@@ -80,23 +80,23 @@ impl BatchStream {
             check,
             bodies,
             head: [0; HEADER_BYTES],
-            gone: 0,
+            consumed: 0,
             header: None,
             crc: 0,
             body: Vec::new(),
         }
     }
 
-    /// Another partition begins; bytes of a batch that was cut.
+    /// Starts with the next partition; returns the bytes of a partial batch.
     pub(super) fn restart(&mut self) -> usize {
         self.header = None;
-        std::mem::take(&mut self.gone)
+        std::mem::take(&mut self.consumed)
     }
 
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Step {
         let header = match self.header {
             Some(header) => header,
-            None => match self.gather(bytes) {
+            None => match self.read_header(bytes) {
                 Ok(Some(header)) => header,
                 Ok(None) => return Step::More,
                 Err(error) => return Step::Bad(error),
@@ -109,48 +109,48 @@ impl BatchStream {
                 max_bytes: KEPT_MAX_BYTES,
             });
         }
-        let left = header.batch_bytes - self.gone;
+        let left = header.batch_bytes - self.consumed;
         let (piece, rest) = bytes.split_at(left.min(bytes.len()));
         *bytes = rest;
         if self.check == CrcCheck::On {
             self.crc = crc32c::crc32c_append(self.crc, piece);
         }
         let is_whole = piece.len() == left;
-        let came_before = self.gone > HEADER_BYTES;
-        if self.bodies == Bodies::Keep && (came_before || !is_whole) {
-            if !came_before {
+        let body_started = self.consumed > HEADER_BYTES;
+        if self.bodies == Bodies::Keep && (body_started || !is_whole) {
+            if !body_started {
                 self.body.clear();
             }
             self.body.extend_from_slice(piece);
         }
-        self.gone += piece.len();
+        self.consumed += piece.len();
         if !is_whole {
             return Step::More;
         }
         self.restart();
         Step::Batch {
             header,
-            checked: self.verdict(&header),
+            checked: self.check_crc(&header),
             body: match self.bodies {
-                Bodies::Pass => BodyIn::Nothing,
-                Bodies::Keep if came_before => BodyIn::Gathered,
-                Bodies::Keep => BodyIn::Piece,
+                Bodies::Pass => BodyLocation::Skipped,
+                Bodies::Keep if body_started => BodyLocation::Buffered,
+                Bodies::Keep => BodyLocation::Input,
             },
         }
     }
 
-    /// The body that came in pieces.
-    pub(super) fn gathered(&self) -> &[u8] {
+    /// The body that was assembled from pieces.
+    pub(super) fn buffered(&self) -> &[u8] {
         &self.body
     }
 
-    /// Gathers the header. A batch of another format may be shorter than one: the front is looked at first.
-    fn gather(&mut self, bytes: &mut &[u8]) -> Result<Option<BatchHeader>, BatchError> {
+    /// Buffers and parses the header. A batch of another format may be shorter than a header: the prefix is checked first.
+    fn read_header(&mut self, bytes: &mut &[u8]) -> Result<Option<BatchHeader>, BatchError> {
         for until in [PREFIX_BYTES, HEADER_BYTES] {
-            let wanted = until.saturating_sub(self.gone);
+            let wanted = until.saturating_sub(self.consumed);
             let (piece, rest) = bytes.split_at(wanted.min(bytes.len()));
-            self.head[self.gone..self.gone + piece.len()].copy_from_slice(piece);
-            self.gone += piece.len();
+            self.head[self.consumed..self.consumed + piece.len()].copy_from_slice(piece);
+            self.consumed += piece.len();
             *bytes = rest;
             if piece.len() < wanted {
                 return Ok(None);
@@ -170,13 +170,13 @@ impl BatchStream {
         Ok(Some(header))
     }
 
-    fn verdict(&self, header: &BatchHeader) -> Result<(), BatchError> {
+    fn check_crc(&self, header: &BatchHeader) -> Result<(), BatchError> {
         if self.check == CrcCheck::Off || self.crc == header.crc {
             return Ok(());
         }
         Err(BatchError::Crc {
             offset: header.base_offset,
-            said: header.crc,
+            stored: header.crc,
             found: self.crc,
         })
     }

@@ -1,4 +1,4 @@
-//! How the leader of a group shares partitions out among its members.
+//! Partition assignors: how the leader of a group assigns partitions to its members.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,28 +11,28 @@ pub struct TopicPartitions {
     pub partitions: Vec<i32>,
 }
 
-/// A member as the leader sees it.
+/// A member, as the leader sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscriber {
-    /// Its number in the group.
+    /// Its member id.
     pub member: String,
-    /// Topics it wants partitions of.
+    /// Topics it subscribes to.
     pub topics: Vec<String>,
-    /// What it had before.
+    /// Partitions it owned before.
     pub owned: Vec<TopicPartitions>,
 }
 
-/// A way to share partitions out.
+/// A partition assignor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assignor {
-    /// Of each topic, neighbouring partitions to each member: Kafka's default.
+    /// Contiguous partitions of each topic: Kafka's default.
     Range,
-    /// As evenly as can be, and everybody keeps what it had where that is even.
+    /// As even as possible; members keep what they owned where that is balanced.
     Sticky,
 }
 
 impl Assignor {
-    /// All of them.
+    /// All assignors.
     pub const ALL: [Assignor; 2] = [Assignor::Range, Assignor::Sticky];
 
     /// Its name in the protocol.
@@ -44,7 +44,7 @@ impl Assignor {
         }
     }
 
-    /// Shares out; a topic without known partitions has none. Members are in the order given, each with its partitions.
+    /// Assigns partitions; a topic with an unknown number of partitions has none. The result is in the order of the members.
     #[must_use]
     pub fn assign(
         self,
@@ -97,7 +97,7 @@ fn sticky(members: &[Subscriber], partitions: &BTreeMap<String, u32>) -> Vec<Sha
         .collect();
     let all = free.len();
     let mut shares = vec![Share::new(); members.len()];
-    // Who has most keeps most: the odd ones out go to those that had more before.
+    // Members that owned most come first: they get the partitions that do not divide evenly.
     let mut order: Vec<usize> = (0..members.len()).collect();
     let owned = |at: usize| {
         members[at]

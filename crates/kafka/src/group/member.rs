@@ -1,7 +1,7 @@
-//! One member: what it asks for next, and what it has.
+//! The state machine of one group member.
 
-mod answers;
-mod asking;
+mod requests;
+mod responses;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ use super::GroupPlan;
 use super::assign::TopicPartitions;
 use super::messages::GroupKind;
 
-/// Pause before something that failed is asked again; it doubles with each rebalance in a row.
+/// Pause before a retry; it doubles with each consecutive rebalance.
 const PAUSE_NS: u64 = 100_000_000;
 
 /// Longest pause: 100 ms doubled five times.
@@ -22,64 +22,64 @@ const PAUSE_DOUBLINGS_MAX: u32 = 5;
 
 const NEVER: u64 = u64::MAX;
 
-/// Whom to send something to.
+/// The destination of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
     /// Any broker.
     Any,
-    /// The broker with this number, the coordinator.
+    /// This broker, the coordinator.
     Node(i32),
 }
 
-/// A partition that was given to the member.
+/// An assigned partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assigned {
     /// Its topic.
     pub topic: String,
     /// Its number.
     pub partition: i32,
-    /// Where the group was; `None` if it never was there.
+    /// The group's committed offset; `None` if there is none.
     pub committed: Option<i64>,
 }
 
-/// How far the member is with a partition.
+/// An offset to commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitOffset {
     /// Its topic.
     pub topic: String,
     /// Its number.
     pub partition: i32,
-    /// The next offset.
+    /// The next offset to read.
     pub offset: i64,
 }
 
-/// Why partitions were taken away.
+/// Why partitions were revoked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revocation {
-    /// Members came or went.
+    /// A rebalance.
     Rebalance,
-    /// The coordinator does not know us any more.
-    Forgotten,
-    /// No heartbeat was answered for as long as a session lasts.
-    Silence,
+    /// The coordinator does not know this member any more.
+    UnknownMember,
+    /// No heartbeat was answered within the session timeout.
+    SessionTimeout,
 }
 
-/// What happened.
+/// An event of a membership.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupEvent {
     /// Partitions to fetch from now on.
     Assigned(Vec<Assigned>),
-    /// None of them any more, until told otherwise.
+    /// All partitions were revoked.
     Revoked(Revocation),
     /// Offsets were committed.
     Committed,
-    /// The membership ended, and cannot be had again.
+    /// The membership failed for good.
     Failed(GroupError),
-    /// The membership ended as it was asked to.
+    /// The membership ended on request.
     Left,
 }
 
-/// Why a membership cannot be had.
+/// Why a membership failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GroupError {
     /// The coordinator refuses.
@@ -87,61 +87,61 @@ pub enum GroupError {
     Refused {
         /// The group.
         group: String,
-        /// The broker's word.
+        /// The broker's error.
         error: String,
         /// What to do.
         advice: &'static str,
     },
-    /// It never comes to rest.
+    /// The group does not stabilize.
     #[error(
         "group {group:?} was rebalanced {count} times in a row without coming to rest: see which of its members come and go, or use another group"
     )]
-    Storm {
+    RebalanceLoop {
         /// The group.
         group: String,
-        /// How often.
+        /// Consecutive rebalances.
         count: u32,
     },
-    /// Nobody leads it.
+    /// No coordinator is found.
     #[error(
         "group {group:?} has had no coordinator for {seconds} s: see that the brokers which hold __consumer_offsets are up and can be reached"
     )]
     NoCoordinator {
         /// The group.
         group: String,
-        /// How long it was looked for.
+        /// How long it was searched for.
         seconds: u64,
     },
-    /// Another member, or the broker, speaks otherwise.
+    /// A message of another member or of the broker cannot be decoded.
     #[error("group {group:?}: {what} cannot be read: are its members consumers of this protocol")]
     Unreadable {
         /// The group.
         group: String,
-        /// What was to be read.
+        /// The message.
         what: &'static str,
     },
 }
 
-/// What is counted.
+/// Counters of a membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GroupCounts {
-    /// Times that partitions were taken away.
+    /// Revocations.
     pub rebalances: u64,
-    /// Times that partitions were given.
+    /// Assignments.
     pub assignments: u64,
-    /// Time without partitions, from asking to be a member to having a share.
+    /// Time without partitions, from the first request to join until the assignment.
     pub rebalancing_ns: u64,
     /// Heartbeats that were answered.
     pub heartbeats: u64,
-    /// Commits that were taken.
+    /// Successful commits.
     pub commits: u64,
     /// Commits that were refused or lost.
     pub commits_failed: u64,
-    /// Times that a coordinator was looked for.
+    /// FindCoordinator requests.
     pub searches: u64,
 }
 
-/// How far a membership has come.
+/// The state of a membership.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
     Join,
@@ -152,37 +152,37 @@ enum Step {
     Over,
 }
 
-/// The member.
+/// A group member.
 #[derive(Debug)]
 pub struct Member {
     plan: GroupPlan,
-    /// Partitions of each topic, as the cluster says: the leader shares them out.
+    /// Number of partitions of each topic, from metadata: the leader assigns them.
     partitions: BTreeMap<String, u32>,
     coordinator: Option<i32>,
     member: StrBytes,
     generation: i32,
     step: Step,
-    /// What was asked and is not answered.
-    asked: Vec<GroupKind>,
-    /// Nothing is asked before.
+    /// Requests without a response.
+    in_flight: Vec<GroupKind>,
+    /// No request is sent before this time.
     not_before_ns: u64,
     heartbeat_ns: u64,
-    heard_ns: u64,
-    share: Vec<TopicPartitions>,
+    last_heartbeat_ns: u64,
+    assignment: Vec<TopicPartitions>,
     commit: Option<Vec<CommitOffset>>,
     leaving: bool,
-    /// Rebalances without a heartbeat in between.
-    streak: u32,
-    /// Since when there are no partitions.
-    without_since_ns: Option<u64>,
-    /// Since when no coordinator has answered, while one is looked for.
-    alone_since_ns: Option<u64>,
+    /// Consecutive rebalances without a heartbeat in between.
+    consecutive_rebalances: u32,
+    /// Since when no partitions are assigned.
+    unassigned_since_ns: Option<u64>,
+    /// Since when no coordinator has answered, while one is searched for.
+    no_coordinator_since_ns: Option<u64>,
     events: VecDeque<GroupEvent>,
     counts: GroupCounts,
 }
 
 impl Member {
-    /// One that has not asked for anything.
+    /// A member that has not joined yet.
     #[must_use]
     pub fn new(plan: GroupPlan) -> Self {
         Self {
@@ -192,77 +192,77 @@ impl Member {
             member: StrBytes::default(),
             generation: -1,
             step: Step::Join,
-            asked: Vec::new(),
+            in_flight: Vec::new(),
             not_before_ns: 0,
             heartbeat_ns: NEVER,
-            heard_ns: 0,
-            share: Vec::new(),
+            last_heartbeat_ns: 0,
+            assignment: Vec::new(),
             commit: None,
             leaving: false,
-            streak: 0,
-            without_since_ns: None,
-            alone_since_ns: None,
+            consecutive_rebalances: 0,
+            unassigned_since_ns: None,
+            no_coordinator_since_ns: None,
             events: VecDeque::new(),
             counts: GroupCounts::default(),
         }
     }
 
-    /// How many partitions a topic has. Without it, a leader shares none of it out.
+    /// Sets the number of partitions of a topic. Without it, the leader assigns none of the topic.
     pub fn know(&mut self, topic: &str, partitions: u32) {
         self.partitions.insert(topic.to_owned(), partitions);
     }
 
-    /// What happened, until there is nothing.
+    /// The next event; `None` if there is none.
     pub fn event(&mut self) -> Option<GroupEvent> {
         self.events.pop_front()
     }
 
-    /// What is counted.
+    /// The counters.
     #[must_use]
     pub fn counts(&self) -> GroupCounts {
         self.counts
     }
 
-    /// Whether it has its share.
+    /// Whether it has its assignment.
     #[must_use]
     pub fn is_stable(&self) -> bool {
         self.step == Step::Stable
     }
 
-    /// Whether it ended.
+    /// Whether the membership ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.step == Step::Over
     }
 
-    /// Whether a commit waits or is under way.
+    /// Whether a commit is waiting or in flight.
     #[must_use]
     pub fn is_committing(&self) -> bool {
-        self.commit.is_some() || self.asked.contains(&GroupKind::Commit)
+        self.commit.is_some() || self.in_flight.contains(&GroupKind::Commit)
     }
 
-    /// Offsets to commit; later ones take the place of those that still wait. Ignored without a share.
+    /// Offsets to commit; they replace offsets that are still waiting. Ignored unless the member is stable.
     pub fn commit(&mut self, offsets: Vec<CommitOffset>) {
         if self.is_stable() && !offsets.is_empty() {
             self.commit = Some(offsets);
         }
     }
 
-    /// Offsets to commit before joining again, after partitions were taken away for a rebalance: the coordinator takes them from
-    /// members of the generation that ends. Ignored at any other time.
+    /// Offsets to commit before rejoining, after a revocation for a rebalance: the coordinator accepts them from members of the
+    /// ending generation. Ignored at any other time.
     pub fn commit_before_joining(&mut self, offsets: Vec<CommitOffset>) {
-        let is_asked = self.asked.contains(&GroupKind::Join);
-        if self.step == Step::Join && self.generation >= 0 && !is_asked && !offsets.is_empty() {
+        let is_in_flight = self.in_flight.contains(&GroupKind::Join);
+        if self.step == Step::Join && self.generation >= 0 && !is_in_flight && !offsets.is_empty() {
             self.commit = Some(offsets);
         }
     }
 
-    /// Ends the membership: behind a commit that waits.
+    /// Ends the membership, after a waiting commit.
     pub fn leave(&mut self) {
         self.leaving = true;
     }
 
-    /// The request of this kind will not be answered: its connection ended, or could not be had.
+    /// The request of this kind gets no response: its connection ended, or could not be opened.
     pub fn lost(&mut self, kind: GroupKind, now_ns: u64) {
         self.answered(kind);
         self.coordinator = None;
@@ -275,15 +275,15 @@ impl Member {
     }
 
     fn answered(&mut self, kind: GroupKind) {
-        self.asked.retain(|&asked| asked != kind);
+        self.in_flight.retain(|&in_flight| in_flight != kind);
     }
 
     fn pause(&mut self, now_ns: u64) {
-        let doublings = self.streak.min(PAUSE_DOUBLINGS_MAX);
+        let doublings = self.consecutive_rebalances.min(PAUSE_DOUBLINGS_MAX);
         self.not_before_ns = now_ns.saturating_add(PAUSE_NS << doublings);
     }
 
-    /// Gives everything up and asks to be a member again.
+    /// Revokes all partitions and joins again.
     fn rejoin(&mut self, why: Revocation, now_ns: u64) {
         if self.step == Step::Stable {
             self.counts.rebalances += 1;
@@ -292,22 +292,22 @@ impl Member {
         if why != Revocation::Rebalance {
             self.member = StrBytes::default();
             self.generation = -1;
-            // Nobody takes it any more; in a rebalance it goes before the next joining.
+            // Nobody accepts this commit any more; in a rebalance it is sent before the next JoinGroup.
             self.counts.commits_failed += u64::from(self.commit.take().is_some());
         }
-        self.without_since_ns.get_or_insert(now_ns);
+        self.unassigned_since_ns.get_or_insert(now_ns);
         self.heartbeat_ns = NEVER;
         self.step = Step::Join;
-        self.streak += 1;
-        if self.streak > self.plan.rebalances_max {
-            let error = GroupError::Storm {
+        self.consecutive_rebalances += 1;
+        if self.consecutive_rebalances > self.plan.rebalances_max {
+            let error = GroupError::RebalanceLoop {
                 group: self.plan.group.clone(),
-                count: self.streak - 1,
+                count: self.consecutive_rebalances - 1,
             };
             return self.end(GroupEvent::Failed(error));
         }
-        // The first one is the ordinary case; what goes on is slowed down.
-        if self.streak > 1 {
+        // A single rebalance is normal; repeated ones are slowed down.
+        if self.consecutive_rebalances > 1 {
             self.pause(now_ns);
         }
     }
@@ -318,7 +318,7 @@ impl Member {
         self.events.push_back(event);
     }
 
-    /// Ends with the broker's word, or tries again where that helps.
+    /// Handles an error code: retries or rejoins where that helps, else ends the membership.
     fn refuse(&mut self, code: i16, now_ns: u64) {
         use ResponseError as E;
         let error = ResponseError::try_from_code(code);
@@ -327,12 +327,12 @@ impl Member {
                 self.coordinator = None;
                 return self.pause(now_ns);
             }
-            // The number is kept: under another one, the coordinator would wait for the old one in vain.
+            // Keeps the member id: under a new one, the coordinator would wait for the old member in vain.
             Some(E::RebalanceInProgress | E::IllegalGeneration) => {
                 return self.rejoin(Revocation::Rebalance, now_ns);
             }
             Some(E::UnknownMemberId) => {
-                return self.rejoin(Revocation::Forgotten, now_ns);
+                return self.rejoin(Revocation::UnknownMember, now_ns);
             }
             Some(error) if error.is_retriable() => return self.pause(now_ns),
             _ => {}

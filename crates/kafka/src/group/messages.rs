@@ -1,4 +1,4 @@
-//! The messages between a member and its coordinator, and what stands in the bytes that the coordinator only passes on.
+//! Requests and responses between member and coordinator, and the embedded consumer protocol messages.
 
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::consumer_protocol_assignment::TopicPartition as AssignedTopic;
@@ -15,27 +15,27 @@ use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use super::assign::{Subscriber, TopicPartitions};
 use crate::frame::{self, FrameError};
 
-/// Which message.
+/// The kind of a group request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupKind {
-    /// Who coordinates?
+    /// FindCoordinator.
     Find,
-    /// To be a member.
+    /// JoinGroup.
     Join,
-    /// To have a share.
+    /// SyncGroup.
     Sync,
-    /// Still there.
+    /// Heartbeat.
     Heartbeat,
-    /// Where the group was.
+    /// OffsetFetch.
     Offsets,
-    /// Where it is.
+    /// OffsetCommit.
     Commit,
-    /// No member any more.
+    /// LeaveGroup.
     Leave,
 }
 
 impl GroupKind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, by index.
     pub const ALL: [GroupKind; 7] = [
         GroupKind::Find,
         GroupKind::Join,
@@ -46,7 +46,7 @@ impl GroupKind {
         GroupKind::Leave,
     ];
 
-    /// Its key, and the oldest and newest version that are written here.
+    /// Its API key, and the oldest and newest version that are used.
     #[must_use]
     pub const fn versions(self) -> (ApiKey, i16, i16) {
         match self {
@@ -61,7 +61,7 @@ impl GroupKind {
     }
 }
 
-/// A message to the coordinator.
+/// A request to the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "GroupKind says what each is")]
 pub enum GroupRequest {
@@ -75,7 +75,7 @@ pub enum GroupRequest {
 }
 
 impl GroupRequest {
-    /// Which one it is.
+    /// Its kind.
     #[must_use]
     pub fn kind(&self) -> GroupKind {
         match self {
@@ -90,7 +90,7 @@ impl GroupRequest {
     }
 }
 
-/// An answer of the coordinator.
+/// A response of the coordinator.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "GroupKind says what each is")]
 pub enum GroupAnswer {
@@ -104,10 +104,10 @@ pub enum GroupAnswer {
 }
 
 impl GroupAnswer {
-    /// Reads the answer to a message of this kind: the frame behind its length.
+    /// Decodes the response to a request of this kind: the frame after its length.
     ///
     /// # Errors
-    /// When it is not what this version says.
+    /// If it is not a response of this version.
     pub fn read(kind: GroupKind, answer: Bytes, version: i16) -> Result<Self, FrameError> {
         Ok(match kind {
             GroupKind::Find => {
@@ -131,17 +131,17 @@ impl GroupAnswer {
     }
 }
 
-/// Of subscriptions: the first one that says what a member had.
+/// Version of subscriptions: the first one with owned partitions.
 const SUBSCRIPTION_VERSION: i16 = 1;
 
-/// Of assignments: nothing was added since.
+/// Version of assignments: later ones add nothing.
 const ASSIGNMENT_VERSION: i16 = 0;
 
 pub(super) fn name(topic: &str) -> TopicName {
     TopicName(StrBytes::from_string(topic.to_owned()))
 }
 
-/// What a member tells the leader.
+/// Encodes a subscription: a member to the leader.
 pub(super) fn write_subscription(topics: &[String], owned: &[TopicPartitions]) -> Option<Bytes> {
     let owned = owned.iter().map(|one| {
         OwnedTopic::default()
@@ -154,7 +154,7 @@ pub(super) fn write_subscription(topics: &[String], owned: &[TopicPartitions]) -
     versioned(&message, SUBSCRIPTION_VERSION)
 }
 
-/// The same, as the leader reads it. Members may be other programs: a newer version has more behind, which does not matter.
+/// Decodes a subscription. Members may be other clients: newer versions append fields, which are ignored.
 pub(super) fn read_subscription(member: &str, bytes: &Bytes) -> Option<Subscriber> {
     let mut rest = bytes.clone();
     let version = i16::from_be_bytes(*rest.first_chunk::<2>()?).clamp(0, 3);
@@ -173,7 +173,7 @@ pub(super) fn read_subscription(member: &str, bytes: &Bytes) -> Option<Subscribe
     })
 }
 
-/// What the leader tells a member.
+/// Encodes an assignment: the leader to a member.
 pub(super) fn write_assignment(share: &[TopicPartitions]) -> Option<Bytes> {
     let topics = share.iter().map(|one| {
         AssignedTopic::default()
@@ -184,7 +184,7 @@ pub(super) fn write_assignment(share: &[TopicPartitions]) -> Option<Bytes> {
     versioned(&message, ASSIGNMENT_VERSION)
 }
 
-/// The same, as the member reads it. Nothing at all is an empty share.
+/// Decodes an assignment. No bytes are an empty assignment.
 pub(super) fn read_assignment(bytes: &Bytes) -> Option<Vec<TopicPartitions>> {
     if bytes.is_empty() {
         return Some(Vec::new());

@@ -1,7 +1,7 @@
-//! Membership in a consumer group, without I/O: what to ask the coordinator and when, and what its answers mean.
+//! Consumer group membership without I/O: a state machine of requests and responses.
 //!
-//! The classic protocol, eager: everything is given up before a rebalance. [`Member`] is asked what to send
-//! ([`Member::poll`]), told what came ([`Member::answer`], [`Member::lost`]) and asked what happened ([`Member::event`]).
+//! The classic protocol, eager: all partitions are revoked before a rebalance. [`Member::poll`] gives the requests to send,
+//! [`Member::answer`] and [`Member::lost`] take their results, [`Member::event`] reports what happened.
 
 mod assign;
 mod member;
@@ -15,29 +15,29 @@ pub use member::{
 };
 pub use messages::{GroupAnswer, GroupKind, GroupRequest};
 
-/// How a member behaves.
+/// Configuration of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupPlan {
-    /// The group's name.
+    /// The group id.
     pub group: String,
-    /// Topics it wants partitions of.
+    /// Topics to subscribe to.
     pub topics: Vec<String>,
-    /// A name of its own by which it keeps its partitions over a restart.
+    /// The group instance id (static membership): partitions are kept over a restart.
     pub instance: Option<String>,
-    /// The ways to share partitions out that it can, the preferred one first.
+    /// Supported assignors, the preferred one first.
     pub assignors: Vec<Assignor>,
-    /// Without a heartbeat for so long, the coordinator takes it for dead.
+    /// `session.timeout.ms`: without a heartbeat for this long, the coordinator removes the member.
     pub session_timeout_ms: i32,
-    /// In a rebalance, the coordinator waits so long for all members.
+    /// `rebalance.timeout.ms`: how long the coordinator waits for all members in a rebalance.
     pub rebalance_timeout_ms: i32,
-    /// Distance of two heartbeats.
+    /// Heartbeat interval.
     pub heartbeat_every_ms: u32,
-    /// So many rebalances in a row without a heartbeat in between are a storm, and end the membership.
+    /// Consecutive rebalances without a heartbeat in between after which the membership fails.
     pub rebalances_max: u32,
 }
 
 impl GroupPlan {
-    /// A member of this group with the limits of Kafka's own consumer.
+    /// A member of this group with the defaults of Kafka's own consumer.
     #[must_use]
     pub fn new(group: &str, topics: &[String]) -> Self {
         Self {

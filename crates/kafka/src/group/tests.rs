@@ -484,7 +484,7 @@ fn without_an_answer_for_a_session_the_partitions_are_given_up() {
     }
     assert_eq!(
         member.event(),
-        Some(GroupEvent::Revoked(Revocation::Silence))
+        Some(GroupEvent::Revoked(Revocation::SessionTimeout))
     );
 }
 
@@ -497,7 +497,7 @@ fn a_storm_of_rebalances_is_slowed_down_and_ends_with_its_name() {
     let Some(GroupEvent::Failed(error)) = &world.ended[0] else {
         panic!("{:?}", world.ended);
     };
-    assert!(matches!(error, GroupError::Storm { count: 50, .. }));
+    assert!(matches!(error, GroupError::RebalanceLoop { count: 50, .. }));
     assert!(error.to_string().contains("50 times in a row"), "{error}");
     assert!(world.asked < 120, "{} requests", world.asked);
 }

@@ -1,27 +1,27 @@
-//! Where a broker listens: a host and a port.
+//! Broker addresses: host and port.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The port brokers listen on when nobody says another.
-pub const PORT_USUAL: u16 = 9092;
+/// The default port of brokers.
+pub const DEFAULT_PORT: u16 = 9092;
 
-/// A host and a port, not resolved yet.
+/// A host and a port, not resolved.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
-    /// Name or address, an IPv6 one without brackets.
+    /// Name or IP address; IPv6 without brackets.
     pub host: String,
     /// Port.
     pub port: u16,
 }
 
-/// Why words are no address.
+/// An address that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{words:?} is no address of a broker: write HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092"
 )]
 pub struct AddressError {
-    /// What was written.
+    /// The input.
     pub words: String,
 }
 
@@ -35,7 +35,7 @@ impl FromStr for Address {
         let (host, rest) = match words.strip_prefix('[') {
             Some(inside) => inside.split_once(']').ok_or_else(refuse)?,
             None => match words.split_once(':') {
-                // More than one colon and no brackets: an IPv6 address alone.
+                // Several colons and no brackets: a bare IPv6 address.
                 Some((_, port)) if port.contains(':') => (words, ""),
                 Some((host, _)) => (host, &words[host.len()..]),
                 None => (words, ""),
@@ -43,7 +43,7 @@ impl FromStr for Address {
         };
         let port = match rest.strip_prefix(':') {
             Some(port) => port.parse().map_err(|_| refuse())?,
-            None if rest.is_empty() => PORT_USUAL,
+            None if rest.is_empty() => DEFAULT_PORT,
             None => return Err(refuse()),
         };
         let is_name = !host.is_empty() && !host.contains(['/', ' ', ',', '@']);
@@ -66,10 +66,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// Reads `HOST:PORT,HOST:PORT`.
+/// Parses `HOST:PORT,HOST:PORT`.
 ///
 /// # Errors
-/// The first that is none, or that there is none at all.
+/// If a part is not an address, or there is none.
 pub fn list(words: &str) -> Result<Vec<Address>, AddressError> {
     words.split(',').map(|word| word.trim().parse()).collect()
 }

@@ -1,4 +1,4 @@
-//! The brokers of one cluster: who they are, a connection to each, and another try when one goes away.
+//! A cluster client: broker discovery, one connection per broker, retries.
 
 use std::collections::BTreeMap;
 use std::thread::sleep;
@@ -14,72 +14,72 @@ use super::settings::Settings;
 use super::tls::TlsClient;
 use super::versions::Versions;
 
-/// First pause before another try.
-const PAUSE_FIRST: Duration = Duration::from_millis(50);
-/// Longest pause.
-const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// First retry pause.
+const BACKOFF_FIRST: Duration = Duration::from_millis(50);
+/// Longest retry pause.
+const BACKOFF_MAX: Duration = Duration::from_secs(1);
 
-/// Whether a request may be sent a second time when the connection was lost before its answer.
+/// Whether a request may be repeated if its connection was lost before the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
-    /// It changes nothing, or the same twice.
-    Safe,
-    /// What it did is not known: the caller must look.
+pub enum RetrySafety {
+    /// It changes nothing, or has the same effect twice.
+    Idempotent,
+    /// Its effect is unknown after a lost connection: the caller must check.
     Never,
 }
 
-/// Pauses between tries: they double, up to a second, until a moment.
+/// Retry backoff: pauses double up to a second, until a deadline.
 #[derive(Debug)]
 pub struct Patience {
-    until: Instant,
+    deadline: Instant,
     pause: Duration,
 }
 
 impl Patience {
-    /// For so long.
+    /// A backoff whose deadline is this far away.
     #[must_use]
     pub fn of(within: Duration) -> Patience {
         Patience {
-            until: Instant::now() + within,
-            pause: PAUSE_FIRST,
+            deadline: Instant::now() + within,
+            pause: BACKOFF_FIRST,
         }
     }
 
-    /// When it ends.
+    /// The deadline.
     #[must_use]
-    pub fn until(&self) -> Instant {
-        self.until
+    pub fn deadline(&self) -> Instant {
+        self.deadline
     }
 
-    /// Waits; `false` when there is no time for another try.
+    /// Sleeps for the next pause; `false` if the deadline comes first.
     #[must_use]
     pub fn wait(&mut self) -> bool {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.deadline.saturating_duration_since(Instant::now());
         if left <= self.pause {
             return false;
         }
         sleep(self.pause);
-        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        self.pause = (self.pause * 2).min(BACKOFF_MAX);
         true
     }
 }
 
-/// A cluster, as a client sees it.
+/// A client of one cluster.
 #[derive(Debug)]
 pub struct Cluster {
     settings: Settings,
     tls: Option<TlsClient>,
     bootstrap: Vec<Address>,
-    /// Every broker that the last metadata named.
+    /// Brokers of the latest metadata.
     brokers: BTreeMap<i32, Address>,
-    links: BTreeMap<Address, Connection>,
+    connections: BTreeMap<Address, Connection>,
 }
 
 impl Cluster {
-    /// Finds the brokers through the first of these addresses that answers.
+    /// Discovers the brokers through the first bootstrap address that answers.
     ///
     /// # Errors
-    /// Why none does.
+    /// The error of the last address, if none answers.
     pub fn connect(bootstrap: Vec<Address>, settings: Settings) -> Result<Cluster, LinkError> {
         let tls = settings.tls.as_ref().map(TlsClient::new).transpose()?;
         let mut cluster = Cluster {
@@ -87,28 +87,28 @@ impl Cluster {
             tls,
             bootstrap,
             brokers: BTreeMap::new(),
-            links: BTreeMap::new(),
+            connections: BTreeMap::new(),
         };
         cluster.refresh()?;
         Ok(cluster)
     }
 
-    /// How it is talked to.
+    /// The connection settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Every broker that was there when last asked.
+    /// Brokers of the latest metadata.
     #[must_use]
     pub fn brokers(&self) -> &BTreeMap<i32, Address> {
         &self.brokers
     }
 
-    /// Asks who the brokers are.
+    /// Refreshes the list of brokers.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// If no broker answers.
     pub fn refresh(&mut self) -> Result<(), LinkError> {
         let none = MetadataRequest::default()
             .with_topics(Some(Vec::new()))
@@ -116,10 +116,10 @@ impl Cluster {
         self.metadata(&none).map(drop)
     }
 
-    /// What topics, partitions and brokers there are.
+    /// Metadata: topics, partitions and brokers.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// If no broker answers.
     pub fn metadata(&mut self, request: &MetadataRequest) -> Result<MetadataResponse, LinkError> {
         let answer = self.ask(request)?;
         let brokers = answer.brokers.iter();
@@ -130,63 +130,70 @@ impl Cluster {
                 Some((broker.node_id.0, Address { host, port }))
             })
             .collect();
-        // Connections to brokers that have gone are of no more use; the first ones may have another name for the same broker.
+        // Drops connections to removed brokers. Bootstrap addresses stay: they may be another name of the same broker.
         let known: Vec<&Address> = self.brokers.values().chain(&self.bootstrap).collect();
-        self.links.retain(|address, _| known.contains(&address));
+        self.connections
+            .retain(|address, _| known.contains(&address));
         Ok(answer)
     }
 
-    /// What a broker that is connected to can.
+    /// API versions of a connected broker.
     ///
     /// # Errors
-    /// When nobody is there.
+    /// If no broker can be reached.
     pub fn versions(&mut self) -> Result<Versions, LinkError> {
-        if let Some(link) = self.links.values().next() {
-            return Ok(link.versions().clone());
+        if let Some(connection) = self.connections.values().next() {
+            return Ok(connection.versions().clone());
         }
         self.refresh()?;
-        let link = self.links.values().next();
-        Ok(link.map(|link| link.versions().clone()).unwrap_or_default())
+        let connection = self.connections.values().next();
+        Ok(connection
+            .map(|connection| connection.versions().clone())
+            .unwrap_or_default())
     }
 
-    /// Asks any broker; another one when that goes away.
+    /// Sends a request that is safe to repeat to any broker; to another one if that fails.
     ///
     /// # Errors
-    /// When nobody answers.
+    /// If no broker answers.
     pub fn ask<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
-        self.any(request, Repeat::Safe)
+        self.request_any(request, RetrySafety::Idempotent)
     }
 
-    /// Has any broker do something, at most once.
+    /// Sends a request to any broker, at most once.
     ///
     /// # Errors
-    /// When nobody answers; what was done is then not known.
+    /// If no broker answers; the effect of the request is then unknown.
     pub fn tell<R: Request>(&mut self, request: &R) -> Result<R::Response, LinkError> {
-        self.any(request, Repeat::Never)
+        self.request_any(request, RetrySafety::Never)
     }
 
-    fn any<R: Request>(&mut self, request: &R, repeat: Repeat) -> Result<R::Response, LinkError> {
+    fn request_any<R: Request>(
+        &mut self,
+        request: &R,
+        safety: RetrySafety,
+    ) -> Result<R::Response, LinkError> {
         let mut patience = Patience::of(self.settings.answer_within);
         loop {
             let mut last = None;
             let candidates = self.candidates();
             for (number, address) in (1..).zip(&candidates) {
-                // One that hangs must leave time for the next one.
-                let until = match repeat {
-                    Repeat::Safe if number < candidates.len() => {
+                // One broker that hangs must leave time for the next.
+                let deadline = match safety {
+                    RetrySafety::Idempotent if number < candidates.len() => {
                         let half = Instant::now() + self.settings.answer_within / 2;
-                        half.min(patience.until())
+                        half.min(patience.deadline())
                     }
-                    _ => patience.until(),
+                    _ => patience.deadline(),
                 };
-                match self.at(address, request, i16::MAX, until, repeat) {
+                match self.request_at(address, request, i16::MAX, deadline, safety) {
                     Ok(answer) => return Ok(answer),
-                    Err(Lost { error, is_final }) if is_final => return Err(error),
-                    Err(Lost { error, .. }) => last = Some(error),
+                    Err(FailedAttempt { error, is_final }) if is_final => return Err(error),
+                    Err(FailedAttempt { error, .. }) => last = Some(error),
                 }
             }
             let last = last.unwrap_or(LinkError::NoAddress);
-            // A cluster that never answered is not waited for: the address is more likely wrong than the broker young.
+            // No retry before the first response: a wrong address is likelier than a starting broker.
             if self.brokers.is_empty() || !patience.wait() {
                 return Err(LinkError::Nobody {
                     last: Box::new(last),
@@ -195,10 +202,10 @@ impl Cluster {
         }
     }
 
-    /// Asks one broker, in a version no newer than `newest`.
+    /// Sends a request to one broker, in a version no newer than `newest`.
     ///
     /// # Errors
-    /// When it is not there or does not answer.
+    /// If the broker is not known or does not answer.
     pub fn ask_broker<R: Request>(
         &mut self,
         id: i32,
@@ -215,12 +222,17 @@ impl Cluster {
                     found.ok_or(LinkError::NoBroker { id })?
                 }
             };
-            match self.at(&address, request, newest, patience.until(), Repeat::Safe) {
+            match self.request_at(
+                &address,
+                request,
+                newest,
+                patience.deadline(),
+                RetrySafety::Idempotent,
+            ) {
                 Ok(answer) => return Ok(answer),
-                Err(Lost { error, is_final }) => {
-                    // One that refuses connections is down, one that may not be called is as good as that, and one that was silent
-                    // for the whole time may be down:
-                    // whoever needs it asks again later.
+                Err(FailedAttempt { error, is_final }) => {
+                    // Not retried: a broker that refuses connections is down, and one at a forbidden address is as good as
+                    // down.
                     let is_down = matches!(
                         error,
                         LinkError::Refused { .. } | LinkError::OutOfReach { .. }
@@ -234,10 +246,10 @@ impl Cluster {
         }
     }
 
-    /// Connected brokers first, then those known, then those named at the start.
+    /// Connected brokers first, then known ones, then the bootstrap addresses.
     fn candidates(&self) -> Vec<Address> {
         let mut all: Vec<Address> = Vec::new();
-        let connected = self.links.keys();
+        let connected = self.connections.keys();
         for address in connected
             .chain(self.brokers.values())
             .chain(&self.bootstrap)
@@ -249,53 +261,52 @@ impl Cluster {
         all
     }
 
-    fn at<R: Request>(
+    fn request_at<R: Request>(
         &mut self,
         address: &Address,
         request: &R,
         newest: i16,
-        until: Instant,
-        repeat: Repeat,
-    ) -> Result<R::Response, Lost> {
-        if !self.links.contains_key(address) {
+        deadline: Instant,
+        safety: RetrySafety,
+    ) -> Result<R::Response, FailedAttempt> {
+        if !self.connections.contains_key(address) {
             let opened = Connection::open(address, &self.settings, self.tls.as_ref());
-            let opened = opened.map_err(|error| Lost {
-                is_final: !error.is_passing() && !self.is_one_of_several(),
+            let opened = opened.map_err(|error| FailedAttempt {
+                is_final: !error.is_retriable() && !self.has_alternatives(),
                 error,
             })?;
-            self.links.insert(address.clone(), opened);
+            self.connections.insert(address.clone(), opened);
         }
-        let Some(link) = self.links.get_mut(address) else {
+        let Some(connection) = self.connections.get_mut(address) else {
             return Err(LinkError::NoAddress.into());
         };
-        link.ask(request, newest, until).map_err(|error| {
-            // Whatever went wrong, what comes next on this connection belongs to nobody.
+        connection.ask(request, newest, deadline).map_err(|error| {
+            // After any other error, the next bytes on this connection cannot be matched to a request.
             if !matches!(error, LinkError::Version { .. } | LinkError::Request { .. }) {
-                self.links.remove(address);
+                self.connections.remove(address);
             }
-            Lost {
-                is_final: !error.is_passing() || repeat == Repeat::Never,
+            FailedAttempt {
+                is_final: !error.is_retriable() || safety == RetrySafety::Never,
                 error,
             }
         })
     }
 
-    /// Whether somebody else could be asked: then a broker with a wrong certificate is not the end.
-    fn is_one_of_several(&self) -> bool {
+    /// Whether there are other brokers to ask: then a wrong certificate of one is not final.
+    fn has_alternatives(&self) -> bool {
         !self.brokers.is_empty() || self.bootstrap.len() > 1
     }
 }
 
-/// A try that failed.
-struct Lost {
+struct FailedAttempt {
     error: LinkError,
-    /// No other try would do better.
+    /// A retry cannot succeed.
     is_final: bool,
 }
 
-impl From<LinkError> for Lost {
-    fn from(error: LinkError) -> Lost {
-        Lost {
+impl From<LinkError> for FailedAttempt {
+    fn from(error: LinkError) -> FailedAttempt {
+        FailedAttempt {
             error,
             is_final: true,
         }

@@ -1,4 +1,4 @@
-//! One connection to one broker: requests out, answers in, one at a time.
+//! A blocking connection to one broker, one request at a time.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::time::Instant;
@@ -14,34 +14,33 @@ use crate::frame::{self, ANSWER_MAX_BYTES, FrameError};
 use super::address::Address;
 use super::error::LinkError;
 use super::settings::Settings;
-use super::stream::Timed;
+use super::stream::DeadlineStream;
 use super::tls::{self, TlsClient};
 use super::versions::{Versions, name};
 
-/// The version the first question is asked in; a broker that does not know it says so in version 0.
-const FIRST_VERSION: i16 = 3;
+/// Version of the first ApiVersions request; a broker that does not support it answers in version 0.
+const API_VERSIONS_VERSION: i16 = 3;
 
-/// How much of an answer is asked for from the system at once: an answer may claim to be longer than it will be.
-const PIECE_BYTES: usize = 1 << 20;
+/// Read size: a response may claim to be longer than it is, so its buffer grows with the data.
+const READ_CHUNK_BYTES: usize = 1 << 20;
 
-/// What is below.
 enum Stream {
-    Plain(Timed),
-    Tls(Box<StreamOwned<ClientConnection, Timed>>),
+    Plain(DeadlineStream),
+    Tls(Box<StreamOwned<ClientConnection, DeadlineStream>>),
 }
 
-/// How far a connection has come: the same loss means different things.
+/// The stage of a connection: the same I/O error has a different meaning in each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing was ever answered.
-    Fresh,
-    /// It has told its versions.
+    /// No response yet.
+    New,
+    /// ApiVersions was answered.
     Versions,
-    /// It has answered something else too.
-    Used,
+    /// Another request was answered too.
+    Established,
 }
 
-/// A connection that has agreed on versions and let us in.
+/// A connection with negotiated versions and completed authentication.
 pub struct Connection {
     broker: Address,
     client: StrBytes,
@@ -62,20 +61,20 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Connects, shakes hands, agrees on versions, proves who we are: all within `connect_within`.
+    /// Connects: TCP, TLS handshake, ApiVersions, SASL; all within `connect_within`.
     pub(super) fn open(
         broker: &Address,
         settings: &Settings,
         tls: Option<&TlsClient>,
     ) -> Result<Connection, LinkError> {
-        let until = Instant::now() + settings.connect_within;
-        let mut stream = Timed::connect(broker, settings)?;
-        stream.set_until(until);
+        let deadline = Instant::now() + settings.connect_within;
+        let mut stream = DeadlineStream::connect(broker, settings)?;
+        stream.set_deadline(deadline);
         let stream = match tls {
             None => Stream::Plain(stream),
-            Some(tls) => match tls.over(broker, stream) {
+            Some(tls) => match tls.handshake(broker, stream) {
                 Ok(stream) => Stream::Tls(Box::new(stream)),
-                Err((error, _)) => return Err(no_handshake(broker, settings, &error)),
+                Err((error, _)) => return Err(handshake_error(broker, settings, &error)),
             },
         };
         let mut connection = Connection {
@@ -83,39 +82,39 @@ impl Connection {
             client: StrBytes::from_string(settings.client_id.clone()),
             stream,
             versions: Versions::default(),
-            stage: Stage::Fresh,
+            stage: Stage::New,
             correlation: 0,
             settings: settings.clone(),
         };
-        connection.agree(until)?;
+        connection.negotiate_versions(deadline)?;
         if let Some(sasl) = &settings.sasl {
-            super::sasl::prove(&mut connection, sasl, until)?;
-            connection.stage = Stage::Used;
+            super::sasl::authenticate(&mut connection, sasl, deadline)?;
+            connection.stage = Stage::Established;
         }
         Ok(connection)
     }
 
-    /// Whom it leads to.
+    /// The broker's address.
     #[must_use]
     pub fn broker(&self) -> &Address {
         &self.broker
     }
 
-    /// What the broker can.
+    /// API versions of the broker.
     #[must_use]
     pub fn versions(&self) -> &Versions {
         &self.versions
     }
 
-    /// Asks and waits for the answer, in the newest version that both know and that is no newer than `newest`.
+    /// Sends a request and waits for the response, in the newest common version that is no newer than `newest`.
     ///
     /// # Errors
-    /// Why there is no answer. The connection is of no more use then.
+    /// If there is no valid response. The connection cannot be used any more then.
     pub fn ask<R: Request>(
         &mut self,
         request: &R,
         newest: i16,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<R::Response, LinkError> {
         let version = self
             .versions
@@ -126,29 +125,29 @@ impl Connection {
                 theirs: gap.theirs,
                 ours: gap.ours,
             })?;
-        let frame = self.exchange(request, version, until)?;
+        let frame = self.exchange(request, version, deadline)?;
         let answer = self.read::<R>(frame, version)?;
-        self.stage = Stage::Used;
+        self.stage = Stage::Established;
         Ok(answer)
     }
 
-    fn agree(&mut self, until: Instant) -> Result<(), LinkError> {
+    fn negotiate_versions(&mut self, deadline: Instant) -> Result<(), LinkError> {
         let request = ApiVersionsRequest::default()
             .with_client_software_name(StrBytes::from_static_str("tare"))
             .with_client_software_version(StrBytes::from_static_str(env!("CARGO_PKG_VERSION")));
-        let frame = self.exchange(&request, FIRST_VERSION, until)?;
-        // A broker that does not know our version answers in version 0, with the error in the first word of the body.
+        let frame = self.exchange(&request, API_VERSIONS_VERSION, deadline)?;
+        // A broker that does not support our version answers in version 0, with the error code first in the body.
         let is_refused =
             frame.get(4..6) == Some(&ResponseError::UnsupportedVersion.code().to_be_bytes()[..]);
         let answer: ApiVersionsResponse = match is_refused {
-            false => self.read::<ApiVersionsRequest>(frame, FIRST_VERSION)?,
+            false => self.read::<ApiVersionsRequest>(frame, API_VERSIONS_VERSION)?,
             true => {
-                let frame = self.exchange(&ApiVersionsRequest::default(), 0, until)?;
+                let frame = self.exchange(&ApiVersionsRequest::default(), 0, deadline)?;
                 self.read::<ApiVersionsRequest>(frame, 0)?
             }
         };
         if let Some(error) = ResponseError::try_from_code(answer.error_code) {
-            return Err(self.garbage(name(ApiVersionsRequest::KEY), format!("error {error}")));
+            return Err(self.malformed(name(ApiVersionsRequest::KEY), format!("error {error}")));
         }
         self.versions = Versions::of(&answer);
         self.stage = Stage::Versions;
@@ -159,7 +158,7 @@ impl Connection {
         &mut self,
         request: &R,
         version: i16,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<Bytes, LinkError> {
         self.correlation = self.correlation.wrapping_add(1);
         let mut out = BytesMut::new();
@@ -170,15 +169,15 @@ impl Connection {
                 source,
             },
         )?;
-        self.set_until(until);
+        self.set_deadline(deadline);
         let io = self.send(&out).and_then(|()| self.receive());
         let frame = match io {
             Ok(frame) => frame,
-            Err(error) => return Err(self.lost(name(R::KEY), &error)),
+            Err(error) => return Err(self.connection_error(name(R::KEY), &error)),
         };
         match frame::correlation(&frame) {
             Some(number) if number == self.correlation => Ok(frame),
-            other => Err(self.garbage(
+            other => Err(self.malformed(
                 name(R::KEY),
                 match other {
                     Some(number) => {
@@ -195,13 +194,13 @@ impl Connection {
 
     fn read<R: Request>(&self, frame: Bytes, version: i16) -> Result<R::Response, LinkError> {
         frame::read::<R>(frame, version)
-            .map_err(|error| self.garbage(name(R::KEY), error.to_string()))
+            .map_err(|error| self.malformed(name(R::KEY), error.to_string()))
     }
 
-    fn set_until(&mut self, until: Instant) {
+    fn set_deadline(&mut self, deadline: Instant) {
         match &mut self.stream {
-            Stream::Plain(stream) => stream.set_until(until),
-            Stream::Tls(stream) => stream.sock.set_until(until),
+            Stream::Plain(stream) => stream.set_deadline(deadline),
+            Stream::Tls(stream) => stream.sock.set_deadline(deadline),
         }
     }
 
@@ -227,13 +226,13 @@ impl Connection {
         let mut body = Vec::new();
         while body.len() < length {
             let from = body.len();
-            body.resize(length.min(from + PIECE_BYTES), 0);
+            body.resize(length.min(from + READ_CHUNK_BYTES), 0);
             stream.read_exact(&mut body[from..])?;
         }
         Ok(body.into())
     }
 
-    pub(super) fn garbage(&self, api: String, why: String) -> LinkError {
+    pub(super) fn malformed(&self, api: String, why: String) -> LinkError {
         LinkError::Garbage {
             broker: self.broker.clone(),
             api,
@@ -241,15 +240,15 @@ impl Connection {
         }
     }
 
-    fn shows_nothing(&self) -> bool {
+    fn has_no_client_certificate(&self) -> bool {
         let tls = self.settings.tls.as_ref();
         tls.is_some_and(|tls| tls.identity.is_none())
     }
 
-    /// What a broken connection means, by how far it had come.
-    fn lost(&self, api: String, error: &Error) -> LinkError {
-        if let Some(meaning) = tls::meaning(&self.broker, error) {
-            return meaning;
+    /// The meaning of an I/O error, by the stage of the connection.
+    fn connection_error(&self, api: String, error: &Error) -> LinkError {
+        if let Some(tls_error) = tls::tls_error(&self.broker, error) {
+            return tls_error;
         }
         let broker = self.broker.clone();
         let is_plain = matches!(self.stream, Stream::Plain(_));
@@ -261,37 +260,37 @@ impl Connection {
                 broker,
                 api,
                 within: match self.stage {
-                    Stage::Fresh => self.settings.connect_within,
+                    Stage::New => self.settings.connect_within,
                     _ => self.settings.answer_within,
                 },
             },
-            (_, Stage::Fresh) if is_plain => LinkError::NotPlain {
+            (_, Stage::New) if is_plain => LinkError::NotPlain {
                 broker,
-                why: frame.map_or_else(|| ended(error), ToString::to_string),
+                why: frame.map_or_else(|| close_reason(error), ToString::to_string),
             },
-            _ if frame.is_some() => self.garbage(api, error.to_string()),
-            // In TLS 1.3 the client is done before the broker has looked for a certificate; its alert may be lost with the
+            _ if frame.is_some() => self.malformed(api, error.to_string()),
+            // In TLS 1.3 the client's handshake ends before the broker checks its certificate; the alert may be lost with the
             // connection.
-            (_, Stage::Fresh) if self.shows_nothing() => LinkError::Identity {
+            (_, Stage::New) if self.has_no_client_certificate() => LinkError::Identity {
                 broker,
-                why: format!("{} right after the handshake", ended(error)),
+                why: format!("{} right after the handshake", close_reason(error)),
             },
             (_, Stage::Versions) if self.settings.sasl.is_none() => LinkError::WantsSasl {
                 broker,
-                why: ended(error),
+                why: close_reason(error),
             },
             _ => LinkError::Closed {
                 broker,
                 api,
-                why: ended(error),
+                why: close_reason(error),
             },
         }
     }
 }
 
-fn no_handshake(broker: &Address, settings: &Settings, error: &Error) -> LinkError {
-    if let Some(meaning) = tls::meaning(broker, error) {
-        return meaning;
+fn handshake_error(broker: &Address, settings: &Settings, error: &Error) -> LinkError {
+    if let Some(tls_error) = tls::tls_error(broker, error) {
+        return tls_error;
     }
     let broker = broker.clone();
     match error.kind() {
@@ -306,13 +305,13 @@ fn no_handshake(broker: &Address, settings: &Settings, error: &Error) -> LinkErr
         },
         _ => LinkError::NotTls {
             broker,
-            why: ended(error),
+            why: close_reason(error),
         },
     }
 }
 
-/// The end of a stream in words.
-fn ended(error: &Error) -> String {
+/// A broken connection, for messages.
+fn close_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
         _ => error.to_string(),

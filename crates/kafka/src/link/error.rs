@@ -1,4 +1,4 @@
-//! Why a broker cannot be talked to: which broker, what was tried, what to do next.
+//! Connection errors: which broker, which operation, the next step.
 
 use std::time::Duration;
 
@@ -8,122 +8,122 @@ use crate::frame::FrameError;
 
 use super::address::Address;
 
-/// Why a broker cannot be talked to.
+/// Why a broker could not be reached or used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The host has no address.
+    /// The host cannot be resolved.
     #[error(
         "the host of broker {broker} cannot be found: {why}; check the name, or what the broker advertises"
     )]
     Unknown {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
-    /// Its address may not be called.
+    /// Connections to its address are not allowed.
     #[error(
         "broker {broker} is not called: {refused}, or change what it advertises (advertised.listeners)"
     )]
     OutOfReach {
-        /// Which, as it was named or advertises itself.
+        /// The broker, as configured or advertised.
         broker: Address,
         /// Why not.
         refused: OutOfReach,
     },
-    /// Nobody takes the connection.
+    /// The connection attempt failed.
     #[error(
         "no connection to broker {broker}: {why}; check that it is up and that this is a listener of it"
     )]
     Refused {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
-    /// Too slow.
+    /// A timeout.
     #[error(
         "broker {broker} gave no answer to {api} within {} s: it hangs, or something between drops packets; look at its log",
         within.as_secs_f32()
     )]
     Slow {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What it was asked.
+        /// The request.
         api: String,
-        /// How long was waited.
+        /// The timeout.
         within: Duration,
     },
-    /// The connection broke while it was used.
+    /// The connection was closed while it was used.
     #[error(
         "broker {broker} closed the connection during {api} ({why}): it stopped, or refuses this client; look at its log"
     )]
     Closed {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What it was asked.
+        /// The request.
         api: String,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
-    /// Plain bytes to a listener that does not take them.
+    /// A plaintext connection, probably to a TLS listener.
     #[error(
         "broker {broker} does not speak plain Kafka ({why}): if this listener has TLS, say so (--tls, or `tls:` of the cluster)"
     )]
     NotPlain {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What came instead.
+        /// The failure.
         why: String,
     },
-    /// A TLS client at a plain listener, as it seems.
+    /// A TLS connection, probably to a plaintext listener.
     #[error(
         "broker {broker} does not speak TLS ({why}): if this listener is a plain one, leave TLS out, or give the port of the TLS listener"
     )]
     NotTls {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What came instead.
+        /// The failure.
         why: String,
     },
-    /// The broker's certificate is not believed.
+    /// The broker's certificate is not trusted.
     #[error(
         "the certificate of broker {broker} is not trusted ({why}): give the authority that signed it (--cacert FILE, or `tls: {{ca: FILE}}` of the cluster)"
     )]
     Untrusted {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The certificate is good, but for another name.
+    /// The broker's certificate is for another host name.
     #[error(
         "the certificate of broker {broker} is for another name ({why}): use a name in it, or say which one to expect (--server-name NAME)"
     )]
     Misnamed {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The broker wants a certificate of the client, or another one.
+    /// The broker rejects the client certificate, or its absence.
     #[error(
         "broker {broker} refuses this client's certificate ({why}): give one that it trusts (--cert FILE --key FILE, or `tls: {{cert, key}}` of the cluster)"
     )]
     Identity {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What it said.
+        /// The broker's message.
         why: String,
     },
-    /// TLS failed otherwise.
+    /// Another TLS failure.
     #[error(
         "no TLS with broker {broker}: {why}; compare its ssl.enabled.protocols and ssl.cipher.suites"
     )]
     Tls {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What it said.
+        /// The message.
         why: String,
     },
     /// A file of certificates or keys cannot be used.
@@ -134,110 +134,110 @@ pub enum LinkError {
         /// Why not.
         why: String,
     },
-    /// The system has no authorities.
+    /// The system has no certificate authorities.
     #[error(
         "the system has no certificate authorities: install ca-certificates, or give --cacert FILE"
     )]
     NoRoots,
-    /// The listener asks for no password.
+    /// The listener does not use SASL.
     #[error(
         "broker {broker} asks for no password on this listener: leave SASL out, or give the port of its SASL listener"
     )]
     NoSasl {
-        /// Which.
+        /// The broker.
         broker: Address,
     },
-    /// The listener wants a password.
+    /// The listener probably requires SASL.
     #[error(
         "broker {broker} told its versions but nothing else ({why}): if this listener wants a password, give a user (--sasl scram-sha-256 --user NAME, or `sasl:` of the cluster)"
     )]
     WantsSasl {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// How it ended.
+        /// How the connection ended.
         why: String,
     },
-    /// Another mechanism is wanted.
+    /// The SASL mechanism is not enabled.
     #[error("broker {broker} does not take SASL {asked}: it takes {offered}")]
     Mechanism {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What was asked for.
+        /// The requested mechanism.
         asked: &'static str,
-        /// What there is.
+        /// The enabled mechanisms.
         offered: String,
     },
-    /// Wrong user or password.
+    /// Authentication failed.
     #[error(
         "broker {broker} does not let user {user} in: {why}; check user, password and mechanism"
     )]
     Password {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// Who.
+        /// The user.
         user: String,
-        /// What was said.
+        /// The reason.
         why: String,
     },
-    /// No version of a request that both sides know.
+    /// No common version of a request.
     #[error(
         "broker {broker} has no version of {api} that Tare speaks (broker {theirs}, Tare {ours}): it is older than this needs, or not Kafka"
     )]
     Version {
-        /// Which.
+        /// The broker.
         broker: Address,
         /// Name of the request.
         api: String,
-        /// What the broker can.
+        /// Versions of the broker.
         theirs: String,
-        /// What we can.
+        /// Versions of this client.
         ours: String,
     },
-    /// What came is not Kafka, or not the answer.
+    /// A malformed response, or one to another request.
     #[error(
         "broker {broker} answered {api} with what is not Kafka: {why}; is this the port of a broker?"
     )]
     Garbage {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What it was asked.
+        /// The request.
         api: String,
-        /// What was wrong.
+        /// What is wrong.
         why: String,
     },
-    /// A request that cannot be written in the version agreed on.
+    /// A request that cannot be encoded in the common version.
     #[error("broker {broker} is too old for {api}: {source}")]
     Request {
-        /// Which.
+        /// The broker.
         broker: Address,
-        /// What was to be asked.
+        /// The request.
         api: String,
         /// Why.
         source: FrameError,
     },
-    /// A broker that the cluster does not list.
+    /// A broker that the metadata does not list.
     #[error(
         "the cluster has no broker {id} now: it is down, or was never there; see `tare kafka brokers`"
     )]
     NoBroker {
-        /// Its number.
+        /// Its id.
         id: i32,
     },
-    /// Nobody was named.
+    /// No bootstrap address was given.
     #[error("no address of a broker was given: write HOST:PORT")]
     NoAddress,
-    /// None of the addresses given led to a broker.
+    /// None of the bootstrap addresses answered.
     #[error("no broker could be reached; the last one tried: {last}")]
     Nobody {
-        /// What the last one said.
+        /// The error of the last one.
         last: Box<LinkError>,
     },
 }
 
 impl LinkError {
-    /// Whether another broker, or the same one later, may do better: one that is stopping closes connections at any stage.
+    /// Whether another broker, or a retry, may succeed: a broker that is stopping closes connections at any stage.
     #[must_use]
-    pub fn is_passing(&self) -> bool {
+    pub fn is_retriable(&self) -> bool {
         matches!(
             self,
             LinkError::Unknown { .. }

@@ -1,4 +1,4 @@
-//! Blocking connections to the brokers of a cluster: TCP, TLS, SASL, versions, and other tries, all with limits.
+//! Blocking Kafka client: TCP, TLS, SASL, version negotiation and retries, all with timeouts.
 
 mod address;
 mod cluster;
@@ -10,9 +10,9 @@ mod stream;
 mod tls;
 mod versions;
 
-pub use address::{Address, AddressError, PORT_USUAL, list as addresses};
-pub use cluster::{Cluster, Patience, Repeat};
+pub use address::{Address, AddressError, DEFAULT_PORT, list as addresses};
+pub use cluster::{Cluster, Patience, RetrySafety};
 pub use connection::Connection;
 pub use error::LinkError;
-pub use settings::{Dial, Dialler, Identity, Settings, Tls, Trust};
+pub use settings::{ConnectFn, Dial, Identity, Settings, Tls, Trust};
 pub use versions::Versions;

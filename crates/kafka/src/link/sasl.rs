@@ -1,4 +1,4 @@
-//! Proving who we are on a connection: the mechanism is agreed on, then its steps go back and forth.
+//! SASL authentication of a connection: SaslHandshake, then SaslAuthenticate exchanges.
 
 use std::time::Instant;
 
@@ -12,37 +12,36 @@ use crate::sasl::{Credentials, Login, Mechanism, SaslError, Step};
 use super::connection::Connection;
 use super::error::LinkError;
 
-/// Goes through it.
-pub(super) fn prove(
+pub(super) fn authenticate(
     connection: &mut Connection,
     credentials: &Credentials,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<(), LinkError> {
-    agree(connection, credentials.mechanism, until)?;
+    negotiate_mechanism(connection, credentials.mechanism, deadline)?;
     let broker = connection.broker().clone();
     let refuse = |error: SaslError| LinkError::Password {
         broker: broker.clone(),
         user: credentials.user.clone(),
         why: error.to_string(),
     };
-    let (mut login, mut words) = Login::begin(credentials).map_err(refuse)?;
+    let (mut login, mut token) = Login::begin(credentials).map_err(refuse)?;
     loop {
-        let answer = say(connection, credentials, words, until)?;
+        let answer = send_token(connection, credentials, token, deadline)?;
         match login.proceed(&answer).map_err(refuse)? {
-            Step::Say(next) => words = next,
+            Step::Say(next) => token = next,
             Step::Done => return Ok(()),
         }
     }
 }
 
-fn agree(
+fn negotiate_mechanism(
     connection: &mut Connection,
     mechanism: Mechanism,
-    until: Instant,
+    deadline: Instant,
 ) -> Result<(), LinkError> {
     let name = StrBytes::from_static_str(mechanism.name());
     let request = SaslHandshakeRequest::default().with_mechanism(name);
-    let answer = connection.ask(&request, i16::MAX, until)?;
+    let answer = connection.ask(&request, i16::MAX, deadline)?;
     let broker = connection.broker().clone();
     match ResponseError::try_from_code(answer.error_code) {
         None => Ok(()),
@@ -59,26 +58,26 @@ fn agree(
             })
         }
         Some(ResponseError::IllegalSaslState) => Err(LinkError::NoSasl { broker }),
-        Some(error) => Err(connection.garbage("SaslHandshake".to_owned(), error.to_string())),
+        Some(error) => Err(connection.malformed("SaslHandshake".to_owned(), error.to_string())),
     }
 }
 
-/// One step: our words out, the broker's in.
-fn say(
+/// One SaslAuthenticate exchange: our token out, the broker's in.
+fn send_token(
     connection: &mut Connection,
     credentials: &Credentials,
-    words: Vec<u8>,
-    until: Instant,
+    token: Vec<u8>,
+    deadline: Instant,
 ) -> Result<Bytes, LinkError> {
-    let request = SaslAuthenticateRequest::default().with_auth_bytes(words.into());
-    let answer = connection.ask(&request, i16::MAX, until)?;
+    let request = SaslAuthenticateRequest::default().with_auth_bytes(token.into());
+    let answer = connection.ask(&request, i16::MAX, deadline)?;
     match ResponseError::try_from_code(answer.error_code) {
         None => Ok(answer.auth_bytes),
         Some(error) => Err(LinkError::Password {
             broker: connection.broker().clone(),
             user: credentials.user.clone(),
             why: match answer.error_message {
-                Some(said) if !said.is_empty() => said.to_string(),
+                Some(message) if !message.is_empty() => message.to_string(),
                 _ => error.to_string(),
             },
         }),

@@ -1,4 +1,4 @@
-//! How to talk to the brokers of a cluster: security, names and limits.
+//! Connection settings of a cluster: security, names and timeouts.
 
 use std::fmt;
 use std::io;
@@ -11,22 +11,22 @@ use tare_schema::load::Reach;
 
 use crate::sasl::Credentials;
 
-/// How to talk to brokers.
+/// Connection settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How this client is called in the brokers' logs and quotas.
+    /// The client id, in the brokers' logs and quotas.
     pub client_id: String,
-    /// TLS; none: plain.
+    /// TLS; `None`: plaintext.
     pub tls: Option<Tls>,
-    /// User and password; none: anonymous, or known by certificate.
+    /// SASL credentials; `None`: no SASL.
     pub sasl: Option<Credentials>,
-    /// How TCP connections come to be.
+    /// How TCP connections are opened.
     pub dial: Dial,
-    /// Which addresses they may go to, those included that brokers advertise.
+    /// Which addresses may be connected to, including those that brokers advertise.
     pub reach: Reach,
-    /// Longest way to a connection that can be used: TCP, TLS, SASL and versions together.
+    /// Timeout of opening a connection: TCP, TLS, SASL and ApiVersions together.
     pub connect_within: Duration,
-    /// Longest wait for one answer.
+    /// Timeout of one request.
     pub answer_within: Duration,
 }
 
@@ -44,18 +44,18 @@ impl Default for Settings {
     }
 }
 
-/// How TCP connections come to be.
+/// How TCP connections are opened.
 #[derive(Clone, Default)]
 pub enum Dial {
-    /// The kernel connects.
+    /// By the kernel.
     #[default]
     Kernel,
-    /// Somebody else does, within a time: brokers may be where only another network leads.
-    By(Arc<Dialler>),
+    /// By this function: brokers may be reachable through another network only.
+    By(Arc<ConnectFn>),
 }
 
-/// Connects to an address within a time.
-pub type Dialler = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
+/// Connects to an address within a timeout.
+pub type ConnectFn = dyn Fn(SocketAddr, Duration) -> io::Result<TcpStream> + Send + Sync;
 
 impl Dial {
     pub(super) fn connect(&self, at: SocketAddr, within: Duration) -> io::Result<TcpStream> {
@@ -75,33 +75,33 @@ impl fmt::Debug for Dial {
     }
 }
 
-/// TLS as a client.
+/// TLS settings of a client.
 #[derive(Debug, Clone, Default)]
 pub struct Tls {
-    /// Whom to believe.
+    /// Trusted certificates.
     pub trust: Trust,
-    /// What to show when asked.
+    /// The client certificate.
     pub identity: Option<Identity>,
-    /// Name to expect in the certificate and to send as SNI; the broker's host when there is none.
+    /// Host name to verify and to send as SNI; by default the broker's host.
     pub server_name: Option<String>,
 }
 
-/// Whom to believe.
+/// Trusted certificates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// The system's authorities.
+    /// The system's certificate authorities.
     #[default]
     System,
     /// The certificates of a PEM file: authorities, or the broker's own.
     File(PathBuf),
-    /// Everybody: for test beds.
+    /// No verification: for test beds.
     Anybody,
 }
 
-/// A certificate and its key, PEM.
+/// A client certificate and its key, PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// File of the certificate and what signed it.
+    /// File of the certificate chain.
     pub certificate: PathBuf,
     /// File of the key.
     pub key: PathBuf,

@@ -1,4 +1,4 @@
-//! A TCP connection whose every read and write has a deadline.
+//! A TCP stream with a deadline for every read and write.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -8,26 +8,25 @@ use super::address::Address;
 use super::error::LinkError;
 use super::settings::Settings;
 
-/// TCP until a moment.
 #[derive(Debug)]
-pub(super) struct Timed {
+pub(super) struct DeadlineStream {
     stream: TcpStream,
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Timed {
-    /// Connects to the first of the host's addresses that may be called and takes it.
+impl DeadlineStream {
+    /// Connects to the first address of the host that is allowed and accepts.
     pub(super) fn connect(
         broker: &Address,
         settings: &Settings,
-    ) -> std::result::Result<Timed, LinkError> {
+    ) -> std::result::Result<DeadlineStream, LinkError> {
         let within = settings.connect_within;
-        let until = Instant::now() + within;
+        let deadline = Instant::now() + within;
         let unknown = |why: String| LinkError::Unknown {
             broker: broker.clone(),
             why,
         };
-        // The resolver has its own limit; there is no other way to ask it without a thread.
+        // The resolver has its own timeout; setting another one would take a thread.
         let found = (broker.host.as_str(), broker.port)
             .to_socket_addrs()
             .map_err(|error| unknown(error.to_string()))?;
@@ -40,15 +39,15 @@ impl Timed {
                 };
                 continue;
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            if remaining.is_zero() {
                 break;
             }
-            match settings.dial.connect(one, left) {
+            match settings.dial.connect(one, remaining) {
                 Ok(stream) => {
-                    // Requests are small and are waited for: never hold them back.
+                    // Requests are small and latency-bound: no Nagle delay.
                     let _ = stream.set_nodelay(true);
-                    return Ok(Timed { stream, until });
+                    return Ok(DeadlineStream { stream, deadline });
                 }
                 Err(error) if error.kind() == ErrorKind::TimedOut => {
                     last = LinkError::Slow {
@@ -68,21 +67,21 @@ impl Timed {
         Err(last)
     }
 
-    /// From now on everything ends at this moment.
-    pub(super) fn set_until(&mut self, until: Instant) {
-        self.until = until;
+    /// Sets the deadline of all following operations.
+    pub(super) fn set_deadline(&mut self, deadline: Instant) {
+        self.deadline = deadline;
     }
 
-    fn left(&self) -> Result<Duration> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        match left.is_zero() {
+    fn remaining(&self) -> Result<Duration> {
+        let remaining = self.deadline.saturating_duration_since(Instant::now());
+        match remaining.is_zero() {
             true => Err(ErrorKind::TimedOut.into()),
-            false => Ok(left),
+            false => Ok(remaining),
         }
     }
 }
 
-/// A socket's time limit shows as `WouldBlock`; above it there is only one word for it.
+/// A socket timeout is reported as `WouldBlock`; callers see `TimedOut` only.
 fn timed_out(error: Error) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
@@ -90,16 +89,16 @@ fn timed_out(error: Error) -> Error {
     }
 }
 
-impl Read for Timed {
+impl Read for DeadlineStream {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.set_read_timeout(Some(self.remaining()?))?;
         self.stream.read(into).map_err(timed_out)
     }
 }
 
-impl Write for Timed {
+impl Write for DeadlineStream {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.set_write_timeout(Some(self.remaining()?))?;
         self.stream.write(bytes).map_err(timed_out)
     }
 

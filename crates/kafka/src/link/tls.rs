@@ -1,4 +1,4 @@
-//! TLS over a blocking connection: what to believe, what to show, and what a failed handshake means.
+//! TLS client: trusted certificates, client certificate, and the meaning of handshake errors.
 
 use std::io::{Error, ErrorKind};
 use std::path::Path;
@@ -18,9 +18,9 @@ use rustls::{
 use super::address::Address;
 use super::error::LinkError;
 use super::settings::{Tls, Trust};
-use super::stream::Timed;
+use super::stream::DeadlineStream;
 
-/// What every connection of a cluster shares.
+/// TLS configuration, shared by all connections of a cluster.
 #[derive(Debug, Clone)]
 pub(super) struct TlsClient {
     config: Arc<ClientConfig>,
@@ -28,7 +28,7 @@ pub(super) struct TlsClient {
 }
 
 impl TlsClient {
-    /// Reads the files.
+    /// Reads the certificate files.
     pub(super) fn new(tls: &Tls) -> Result<TlsClient, LinkError> {
         let provider = Arc::new(ring::default_provider());
         let refused = |error: rustls::Error| LinkError::File {
@@ -56,12 +56,12 @@ impl TlsClient {
         })
     }
 
-    /// Shakes hands.
-    pub(super) fn over(
+    /// Does the TLS handshake over a connected stream.
+    pub(super) fn handshake(
         &self,
         broker: &Address,
-        mut stream: Timed,
-    ) -> Result<StreamOwned<ClientConnection, Timed>, (Error, Timed)> {
+        mut stream: DeadlineStream,
+    ) -> Result<StreamOwned<ClientConnection, DeadlineStream>, (Error, DeadlineStream)> {
         let name = self.server_name.as_ref().unwrap_or(&broker.host);
         let connection = ServerName::try_from(name.clone())
             .map_err(|error| Error::new(ErrorKind::InvalidInput, error))
@@ -82,8 +82,8 @@ impl TlsClient {
     }
 }
 
-/// What went wrong inside TLS, if that is where it went wrong.
-pub(super) fn meaning(broker: &Address, error: &Error) -> Option<LinkError> {
+/// The TLS failure behind an I/O error, if it is one.
+pub(super) fn tls_error(broker: &Address, error: &Error) -> Option<LinkError> {
     let broker = broker.clone();
     let why = error.to_string();
     let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
@@ -127,7 +127,7 @@ fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, LinkError> {
     let mut roots = RootCertStore::empty();
-    let mut named = Vec::new();
+    let mut pinned = Vec::new();
     match trust {
         Trust::Anybody => {}
         Trust::System => {
@@ -137,8 +137,8 @@ fn verifier(
             }
         }
         Trust::File(path) => {
-            named = certificates(path)?;
-            for one in &named {
+            pinned = certificates(path)?;
+            for one in &pinned {
                 roots
                     .add(one.clone())
                     .map_err(|error| unusable(path, &error))?;
@@ -158,16 +158,16 @@ fn verifier(
     };
     Ok(Arc::new(Verifier {
         authorities,
-        named,
+        pinned,
         provider: Arc::clone(provider),
     }))
 }
 
-/// Believes authorities, or a broker that shows exactly a certificate named by the user, or (without authorities) everybody.
+/// Trusts certificate authorities, or exactly a certificate pinned by the user; without authorities, everything.
 #[derive(Debug)]
 struct Verifier {
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    named: Vec<CertificateDer<'static>>,
+    pinned: Vec<CertificateDer<'static>>,
     provider: Arc<CryptoProvider>,
 }
 
@@ -191,10 +191,10 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match verified {
-            // What `openssl req -x509` makes is an authority by its extensions, and a broker shows it all the same. Found after
-            // its dates were checked and before its name.
+            // A certificate made by `openssl req -x509` is a CA by its extensions, yet brokers present it as their own. This
+            // error comes after the validity dates are checked and before the name is.
             Err(rustls::Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.named.contains(end_entity) =>
+                if self.pinned.contains(end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())

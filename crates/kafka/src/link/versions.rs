@@ -1,11 +1,11 @@
-//! Which version of each request a broker and we both know.
+//! Negotiation of API versions.
 
 use std::collections::BTreeMap;
 
 use kafka_protocol::messages::{ApiKey, ApiVersionsResponse};
 use kafka_protocol::protocol::{Message, Request, VersionRange};
 
-/// What a broker has said it can.
+/// The API versions and features of a broker.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Versions {
     ranges: BTreeMap<i16, (i16, i16)>,
@@ -15,14 +15,14 @@ pub struct Versions {
 
 /// No version in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Gap {
+pub(super) struct NoCommonVersion {
     pub(super) api: String,
     pub(super) theirs: String,
     pub(super) ours: String,
 }
 
 impl Versions {
-    /// From a broker's answer.
+    /// From an ApiVersions response.
     #[must_use]
     pub fn of(answer: &ApiVersionsResponse) -> Versions {
         let ranges = answer.api_keys.iter();
@@ -37,24 +37,24 @@ impl Versions {
         }
     }
 
-    /// Whether the broker knows a request at all.
+    /// Whether the broker supports a request at all.
     #[must_use]
     pub fn knows<R: Request>(&self) -> bool {
         self.ranges.contains_key(&R::KEY)
     }
 
-    /// The newest version that both know of a request and of its answer, and that is no newer than `newest`.
-    pub(super) fn choose<R: Request>(&self, newest: i16) -> Result<i16, Gap> {
-        let asked = R::VERSIONS.intersect(&<R::Response as Message>::VERSIONS);
+    /// The newest version of request and response that both sides support and that is no newer than `newest`.
+    pub(super) fn choose<R: Request>(&self, newest: i16) -> Result<i16, NoCommonVersion> {
+        let supported = R::VERSIONS.intersect(&<R::Response as Message>::VERSIONS);
         let ours = VersionRange {
-            min: asked.min,
-            max: asked.max.min(newest),
+            min: supported.min,
+            max: supported.max.min(newest),
         };
         let theirs = self.ranges.get(&R::KEY);
         let common = theirs.map(|&(min, max)| ours.intersect(&VersionRange { min, max }));
         match common {
             Some(common) if !common.is_empty() => Ok(common.max),
-            _ => Err(Gap {
+            _ => Err(NoCommonVersion {
                 api: name(R::KEY),
                 theirs: theirs.map_or("none".to_owned(), |(min, max)| format!("{min} to {max}")),
                 ours: format!("{} to {}", ours.min, ours.max),
@@ -63,7 +63,7 @@ impl Versions {
     }
 }
 
-/// What a request is called.
+/// Name of a request.
 pub(super) fn name(key: i16) -> String {
     ApiKey::try_from(key).map_or_else(|()| format!("request {key}"), |key| format!("{key:?}"))
 }

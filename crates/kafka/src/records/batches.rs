@@ -1,9 +1,9 @@
-//! The batches of one partition in an answer, one behind the other.
+//! Iteration over the batches of a partition.
 
 use super::error::BatchError;
 use super::header::{BatchHeader, CRC_FROM, HEADER_BYTES, PREFIX_BYTES, Prefix};
 
-/// A batch in place.
+/// A batch, in place.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     /// Its header.
@@ -12,7 +12,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Everything behind the header: records, compressed as the attributes say.
+    /// The bytes after the header: records, compressed as the attributes say.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -24,10 +24,10 @@ impl<'a> Batch<'a> {
         self.bytes
     }
 
-    /// Compares its checksum with its bytes.
+    /// Verifies its checksum.
     ///
     /// # Errors
-    /// When they differ.
+    /// If the checksum is wrong.
     pub fn check(&self) -> Result<(), BatchError> {
         let found = crc32c::crc32c(&self.bytes[CRC_FROM..]);
         if found == self.header.crc {
@@ -35,14 +35,14 @@ impl<'a> Batch<'a> {
         }
         Err(BatchError::Crc {
             offset: self.header.base_offset,
-            said: self.header.crc,
+            stored: self.header.crc,
             found,
         })
     }
 }
 
-/// The batches of a partition, as an answer to a fetch has them: the last one may be cut, since a broker fills what it was asked
-/// for without looking where batches end. Behind an error there is nothing more.
+/// The batches of a partition in a Fetch response: the last one may be partial, since a broker fills the requested size without
+/// regard to batches. Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct Batches<'a> {
     rest: &'a [u8],
@@ -50,7 +50,7 @@ pub struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// Reads them from the bytes of a partition.
+    /// Iterates over the bytes of a partition.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Bytes of a batch that was cut at the end; known when the iteration is over.
+    /// Bytes of a partial batch at the end; known once the iteration has ended.
     #[must_use]
     pub fn cut_bytes(&self) -> usize {
         self.cut_bytes

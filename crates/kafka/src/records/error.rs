@@ -1,104 +1,104 @@
-//! What can be wrong with a batch, and with a record in it.
+//! Errors of batches and records.
 
 use thiserror::Error;
 
-/// Why a batch cannot be read.
+/// Why a batch is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BatchError {
-    /// The format before Kafka 0.11.
+    /// A format before Kafka 0.11.
     #[error(
         "the batch at offset {offset} is of format {magic}, from before Kafka 0.11: rewrite the topic with a newer producer"
     )]
     OldMagic {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// Its format.
+        /// Its magic byte.
         magic: i8,
     },
-    /// A format that is not known.
+    /// An unknown format.
     #[error(
         "the batch at offset {offset} is of format {magic}, only 2 is known: the batch is corrupt, or the broker too new"
     )]
     Magic {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// Its format.
+        /// Its magic byte.
         magic: i8,
     },
-    /// The length in front cannot be.
+    /// An impossible length.
     #[error(
         "the batch at offset {offset} says it has {length} bytes: it is corrupt; see the broker's log of that partition"
     )]
     Length {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// What it says.
+        /// The stored length.
         length: i32,
     },
-    /// Longer than what is kept of one.
+    /// Larger than the buffer for batches to parse.
     #[error(
         "the batch at offset {offset} has {bytes} bytes, of which at most {max_bytes} are kept to be walked: count it by its header"
     )]
     TooLarge {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// How long it is.
+        /// Its length.
         bytes: usize,
         /// The limit.
         max_bytes: usize,
     },
-    /// The checksum does not fit what it is over.
+    /// A wrong checksum.
     #[error(
-        "the batch at offset {offset} is corrupt: CRC32C {said:#010x} in its header, {found:#010x} over its bytes; \
+        "the batch at offset {offset} is corrupt: CRC32C {stored:#010x} in its header, {found:#010x} over its bytes; \
          verify the replicas of that partition"
     )]
     Crc {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// In the header.
-        said: u32,
-        /// Over the bytes.
+        /// The checksum in the header.
+        stored: u32,
+        /// The computed checksum.
         found: u32,
     },
-    /// Its numbers contradict each other.
+    /// Contradictory counts.
     #[error(
         "the batch at offset {offset} says {records} records up to offset {offset} + {last_delta}: it is corrupt"
     )]
     Numbers {
-        /// Where the batch begins in the partition.
+        /// Base offset of the batch.
         offset: i64,
-        /// Records as it says.
+        /// The stored number of records.
         records: i32,
-        /// Its last offset as it says, from its first.
+        /// The stored last offset delta.
         last_delta: i32,
     },
 }
 
-/// Why the records of a batch cannot be walked any further.
+/// Why the records of a batch cannot be parsed further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RecordError {
     /// The bytes end within a record.
     #[error("the bytes of the batch end within record {number} of {of}")]
     Cut {
-        /// Which one, from 0.
+        /// Index of the record.
         number: u32,
-        /// How many there should be.
+        /// The number of records in the header.
         of: u32,
     },
-    /// A length in it cannot be.
+    /// An impossible length.
     #[error("record {number} of {of} has an impossible length in it")]
     Length {
-        /// Which one, from 0.
+        /// Index of the record.
         number: u32,
-        /// How many there should be.
+        /// The number of records in the header.
         of: u32,
     },
-    /// Bytes are left behind the last one.
+    /// Trailing bytes after the last record.
     #[error("{bytes} bytes are left behind the last of {of} records")]
     Trailing {
         /// How many bytes.
         bytes: usize,
-        /// How many records there should be.
+        /// The number of records in the header.
         of: u32,
     },
 }

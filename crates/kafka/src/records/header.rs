@@ -1,37 +1,37 @@
-//! The header of a batch: how long it is, how many records it says it has, and what it is summed over.
+//! The header of a record batch.
 
 use super::error::BatchError;
 use super::walk::Records;
 
-/// From the first byte up to and with the format: what must be there to know how long a batch is.
+/// Bytes up to and including the magic byte: enough to know the format and the length of a batch.
 pub const PREFIX_BYTES: usize = 17;
 
-/// The whole header.
+/// Length of the header.
 pub const HEADER_BYTES: usize = 61;
 
-/// The first byte that the checksum is over: the attributes.
+/// First byte covered by the checksum: the attributes.
 pub const CRC_FROM: usize = 21;
 
-/// Offset and length, which the length does not count.
+/// Base offset and length field, which the length does not include.
 const UNCOUNTED_BYTES: usize = 12;
 
-/// The front of a batch.
+/// The prefix of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
-    /// Offset of the batch in its partition.
+    /// Base offset of the batch.
     pub base_offset: i64,
-    /// The whole batch, from its first byte to its last.
+    /// Length of the whole batch.
     pub batch_bytes: usize,
 }
 
 impl Prefix {
-    /// Reads it.
+    /// Parses a prefix.
     ///
     /// # Errors
-    /// When it is of a format that is not known, or its length cannot be.
+    /// If the format is not supported, or the length impossible.
     pub fn read(bytes: &[u8; PREFIX_BYTES]) -> Result<Self, BatchError> {
-        let offset = i64::from_be_bytes(part(bytes, 0));
-        let length = i32::from_be_bytes(part(bytes, 8));
+        let offset = i64::from_be_bytes(array_at(bytes, 0));
+        let length = i32::from_be_bytes(array_at(bytes, 8));
         match bytes[16] as i8 {
             2 => {}
             magic @ (0 | 1) => return Err(BatchError::OldMagic { offset, magic }),
@@ -49,27 +49,27 @@ impl Prefix {
     }
 }
 
-/// What the attributes say.
+/// The attributes of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes(pub i16);
 
-/// Whose time the timestamps of a batch are.
+/// The timestamp type of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timestamps {
-    /// The producer's, for each record.
+    /// CreateTime: set by the producer, for each record.
     Created,
-    /// The broker's, one for all.
+    /// LogAppendTime: set by the broker, one for all records.
     Appended,
 }
 
 impl Attributes {
-    /// The number of the codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+    /// The codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
     #[must_use]
     pub fn codec(self) -> u8 {
         (self.0 & 7) as u8
     }
 
-    /// Whose time it is.
+    /// The timestamp type.
     #[must_use]
     pub fn timestamps(self) -> Timestamps {
         match self.0 & 8 {
@@ -84,7 +84,7 @@ impl Attributes {
         self.0 & 16 != 0
     }
 
-    /// Whether it is the broker's own mark at the end of a transaction, no data.
+    /// Whether it is a control batch: a transaction marker of the broker, no data.
     #[must_use]
     pub fn is_control(self) -> bool {
         self.0 & 32 != 0
@@ -94,48 +94,48 @@ impl Attributes {
 /// The header of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchHeader {
-    /// Offset of the first record, as it was when the batch was written.
+    /// Offset of the first record when the batch was written.
     pub base_offset: i64,
-    /// The whole batch, from its first byte to its last.
+    /// Length of the whole batch.
     pub batch_bytes: usize,
-    /// Epoch of the leader that appended it; −1 when unknown.
+    /// Epoch of the leader that appended it; −1 if unknown.
     pub leader_epoch: i32,
     /// CRC32C over everything from [`CRC_FROM`] on.
     pub crc: u32,
-    /// Codec, kind of timestamps, transaction.
+    /// Codec, timestamp type, transaction.
     pub attributes: Attributes,
-    /// Offset of the last record, from the first; compaction keeps it when it takes records out.
+    /// Offset of the last record, relative to the first; compaction keeps it when it removes records.
     pub last_offset_delta: i32,
-    /// What the records' times are relative to, in milliseconds since 1970.
+    /// The timestamp that deltas are relative to, in milliseconds since 1970.
     pub base_timestamp_ms: i64,
-    /// The latest of them.
+    /// The largest timestamp.
     pub max_timestamp_ms: i64,
-    /// Who wrote it; −1 without idempotence.
+    /// Producer id; −1 without idempotence.
     pub producer_id: i64,
-    /// The writer's epoch.
+    /// Producer epoch.
     pub producer_epoch: i16,
     /// Sequence number of the first record; −1 without idempotence.
     pub base_sequence: i32,
-    /// How many records there are.
+    /// Number of records.
     pub records: u32,
 }
 
 impl BatchHeader {
-    /// Reads it.
+    /// Parses a header.
     ///
     /// # Errors
-    /// As [`Prefix::read`], and when its numbers contradict each other.
+    /// As [`Prefix::read`], and if its counts contradict each other.
     pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, BatchError> {
-        let prefix = Prefix::read(&part(bytes, 0))?;
-        let last_delta = i32::from_be_bytes(part(bytes, 23));
-        let count = i32::from_be_bytes(part(bytes, 57));
+        let prefix = Prefix::read(&array_at(bytes, 0))?;
+        let last_delta = i32::from_be_bytes(array_at(bytes, 23));
+        let count = i32::from_be_bytes(array_at(bytes, 57));
         let numbers = BatchError::Numbers {
             offset: prefix.base_offset,
             records: count,
             last_delta,
         };
         let records = u32::try_from(count).map_err(|_| numbers)?;
-        // Compaction takes records out and leaves the offsets: there may be fewer, never more.
+        // Compaction removes records and keeps the offsets: there may be fewer records, never more.
         let fits = last_delta >= 0 && i64::from(count) <= i64::from(last_delta) + 1;
         let ends = prefix.base_offset.checked_add(i64::from(last_delta) + 1);
         if !fits || ends.is_none() {
@@ -144,36 +144,36 @@ impl BatchHeader {
         Ok(Self {
             base_offset: prefix.base_offset,
             batch_bytes: prefix.batch_bytes,
-            leader_epoch: i32::from_be_bytes(part(bytes, 12)),
-            crc: u32::from_be_bytes(part(bytes, 17)),
-            attributes: Attributes(i16::from_be_bytes(part(bytes, 21))),
+            leader_epoch: i32::from_be_bytes(array_at(bytes, 12)),
+            crc: u32::from_be_bytes(array_at(bytes, 17)),
+            attributes: Attributes(i16::from_be_bytes(array_at(bytes, 21))),
             last_offset_delta: last_delta,
-            base_timestamp_ms: i64::from_be_bytes(part(bytes, 27)),
-            max_timestamp_ms: i64::from_be_bytes(part(bytes, 35)),
-            producer_id: i64::from_be_bytes(part(bytes, 43)),
-            producer_epoch: i16::from_be_bytes(part(bytes, 51)),
-            base_sequence: i32::from_be_bytes(part(bytes, 53)),
+            base_timestamp_ms: i64::from_be_bytes(array_at(bytes, 27)),
+            max_timestamp_ms: i64::from_be_bytes(array_at(bytes, 35)),
+            producer_id: i64::from_be_bytes(array_at(bytes, 43)),
+            producer_epoch: i16::from_be_bytes(array_at(bytes, 51)),
+            base_sequence: i32::from_be_bytes(array_at(bytes, 53)),
             records,
         })
     }
 
-    /// The offset to fetch from next.
+    /// The offset after the last record.
     #[must_use]
     pub fn next_offset(&self) -> i64 {
         self.base_offset + i64::from(self.last_offset_delta) + 1
     }
 
-    /// Walks its records in `body`: what follows the header, decompressed if the batch is compressed.
+    /// Iterates over the records in `body`: the bytes after the header, decompressed if the batch is compressed.
     #[must_use]
     pub fn records<'a>(&self, body: &'a [u8]) -> Records<'a> {
         Records::new(self, body)
     }
 }
 
-/// A part of known length at a place that is known to be there.
+/// A fixed-size array at a position that is known to be in range.
 #[inline]
-fn part<const N: usize, const M: usize>(bytes: &[u8; N], at: usize) -> [u8; M] {
-    let mut part = [0; M];
-    part.copy_from_slice(&bytes[at..at + M]);
-    part
+fn array_at<const N: usize, const M: usize>(bytes: &[u8; N], at: usize) -> [u8; M] {
+    let mut array_at = [0; M];
+    array_at.copy_from_slice(&bytes[at..at + M]);
+    array_at
 }

@@ -1,7 +1,7 @@
-//! Reading record batches (format v2) in place: nothing is copied and nothing allocated, also not per record.
+//! Reading record batches (format v2) in place, without copies or allocations.
 //!
-//! Three levels, each only as far as somebody asks: the [`BatchHeader`] says how many records there are and where they end;
-//! [`Batch::check`] runs CRC32C over the rest; [`Records`] walks the records. Format: Kafka's documentation, "Record Batch".
+//! Three levels, each on demand: [`BatchHeader`] has the number of records and the last offset; [`Batch::check`] runs CRC32C
+//! over the rest; [`Records`] iterates over the records. Format: Kafka's documentation, "Record Batch".
 
 mod batches;
 mod error;
@@ -21,9 +21,9 @@ pub use record::{Control, Header, HeaderError, Headers, Record};
 pub use unpack::{UNPACKED_MAX_BYTES, Unpacker};
 pub use walk::Records;
 
-/// Walks whatever is given as a fetch answer's records: for fuzzers; must return.
+/// Parses arbitrary bytes as a partition's records. For fuzzers; must return.
 ///
-/// Gives the number of things found, so that the work is not optimised away.
+/// Returns the number of items found, so that the work is not optimised away.
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let mut found = 0;

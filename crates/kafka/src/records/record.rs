@@ -1,17 +1,17 @@
-//! A record in place: its key, value, headers, time and offset.
+//! A record in place: key, value, headers, timestamp and offset.
 
 use crate::varint::{take_int, take_unsigned};
 
-/// A record; its parts are where they arrived.
+/// A record; it borrows from the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Its offset in the partition.
     pub offset: i64,
-    /// When it was created or appended, in milliseconds since 1970.
+    /// CreateTime or LogAppendTime, in milliseconds since 1970.
     pub timestamp_ms: i64,
     /// Its key.
     pub key: Option<&'a [u8]>,
-    /// Its value; without one it is a tombstone.
+    /// Its value; `None`: a tombstone.
     pub value: Option<&'a [u8]>,
     pub(super) header_count: u32,
     pub(super) header_bytes: &'a [u8],
@@ -20,25 +20,25 @@ pub struct Record<'a> {
 /// A header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header<'a> {
-    /// Its name: UTF-8 as Kafka says, unchecked.
+    /// Its key: UTF-8 according to Kafka, unchecked.
     pub name: &'a [u8],
-    /// What it says.
+    /// Its value.
     pub value: Option<&'a [u8]>,
 }
 
-/// What a mark at the end of a transaction says.
+/// The type of a control record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// What was written does not count.
+    /// The transaction was aborted.
     Abort,
-    /// It counts.
+    /// The transaction was committed.
     Commit,
-    /// A mark of another kind: leader change, snapshot.
+    /// Another type: leader change, snapshot.
     Other(i16),
 }
 
 impl<'a> Record<'a> {
-    /// Its headers, read as they are asked for.
+    /// Its headers, parsed on demand.
     #[must_use]
     pub fn headers(&self) -> Headers<'a> {
         Headers {
@@ -47,20 +47,20 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// How many headers it says it has.
+    /// The number of headers it declares.
     #[must_use]
     pub fn header_count(&self) -> u32 {
         self.header_count
     }
 
-    /// The value of the first header of this name.
+    /// The value of the first header with this key.
     #[must_use]
     pub fn header(&self, name: &[u8]) -> Option<&'a [u8]> {
         let mut headers = self.headers().filter_map(Result::ok);
         headers.find(|header| header.name == name)?.value
     }
 
-    /// What it says, as a record of a control batch: its key has version and kind.
+    /// The type of a control record: its key holds version and type.
     #[must_use]
     pub fn control(&self) -> Option<Control> {
         let kind = self.key?.get(2..4)?;
@@ -72,12 +72,12 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The headers of a record were cut or overlong.
+/// The headers of a record are truncated or too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the headers of a record do not fit into it")]
 pub struct HeaderError;
 
-/// The headers of a record. Behind an error there is nothing more.
+/// The headers of a record. Ends after the first error.
 #[derive(Debug, Clone)]
 pub struct Headers<'a> {
     left: u32,
@@ -107,7 +107,7 @@ impl<'a> Iterator for Headers<'a> {
     }
 }
 
-/// Takes bytes with their length in front: −1 is none at all. The outer `None` is an impossible length.
+/// Takes bytes with a length prefix; −1 is null. The outer `None` is an impossible length.
 #[inline]
 #[expect(
     clippy::option_option,

@@ -303,12 +303,12 @@ fn the_end_of_a_transaction_is_no_data_and_says_what_became_of_it() {
     let batch = Batches::new(&bytes).next().unwrap().unwrap();
     assert!(batch.header.attributes.is_control());
     assert!(batch.header.attributes.is_transactional());
-    let said: Vec<_> = batch
+    let stored: Vec<_> = batch
         .header
         .records(batch.body())
         .map(|record| record.unwrap().control().unwrap())
         .collect();
-    assert_eq!(said, [Control::Commit, Control::Abort, Control::Other(2)]);
+    assert_eq!(stored, [Control::Commit, Control::Abort, Control::Other(2)]);
 }
 
 #[test]

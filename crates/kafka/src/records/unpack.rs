@@ -1,12 +1,12 @@
-//! The records of a compressed batch: decompressed into a buffer that is kept.
+//! Decompression of a batch's records into a reused buffer.
 
 use super::header::BatchHeader;
 use crate::compress::{CompressError, Compression, Decompressor};
 
-/// Most bytes that are taken out of one batch: hundred times what brokers take by default.
+/// Default limit of the decompressed size: a hundred times the brokers' default limit of a batch.
 pub const UNPACKED_MAX_BYTES: usize = 100 << 20;
 
-/// Decompresses batch after batch.
+/// Decompresses batches, one at a time.
 #[derive(Debug)]
 pub struct Unpacker {
     codecs: Decompressor,
@@ -21,7 +21,7 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// One that takes at most so many bytes out of a batch.
+    /// A decompressor with a limit of the decompressed size.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -31,10 +31,10 @@ impl Unpacker {
         }
     }
 
-    /// What is to be walked: the body as it is where it is not compressed, and else what comes out of it.
+    /// The records to parse: the body itself if it is not compressed, else its decompressed bytes.
     ///
     /// # Errors
-    /// When the body is not what its codec writes, or too much comes out of it.
+    /// If the body is invalid for its codec, or too large when decompressed.
     pub fn unpack<'a>(
         &'a mut self,
         header: &BatchHeader,

@@ -1,11 +1,11 @@
-//! Walking the records of a batch.
+//! Iteration over the records of a batch.
 
 use super::error::RecordError;
 use super::header::{BatchHeader, Timestamps};
 use super::record::{Record, take_bytes};
 use crate::varint::{take_int, take_long};
 
-/// The records of a batch. Behind an error there is nothing more; bytes behind the last record are one.
+/// The records of a batch. Ends after the first error; trailing bytes after the last record are one.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     rest: &'a [u8],
@@ -13,7 +13,7 @@ pub struct Records<'a> {
     of: u32,
     base_offset: i64,
     base_timestamp_ms: i64,
-    /// Of a batch whose times are the broker's: the one of all records.
+    /// With LogAppendTime: the timestamp of all records.
     appended_ms: Option<i64>,
     is_over: bool,
 }

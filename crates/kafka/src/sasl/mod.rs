@@ -1,4 +1,4 @@
-//! Saying who we are to a broker: the steps of SASL, without I/O.
+//! SASL client mechanisms, without I/O.
 
 mod scram;
 
@@ -9,26 +9,26 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use scram::Scram;
 
-/// How a user proves to be who he says.
+/// A SASL mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mechanism {
-    /// The password itself: over TLS only, anywhere but in a test.
+    /// The password itself: only over TLS, except in tests.
     Plain,
-    /// A proof of it (RFC 5802) with SHA-256.
+    /// SCRAM (RFC 5802) with SHA-256.
     ScramSha256,
-    /// The same with SHA-512.
+    /// SCRAM with SHA-512.
     ScramSha512,
 }
 
 impl Mechanism {
-    /// All of them.
+    /// All mechanisms.
     pub const ALL: [Mechanism; 3] = [
         Mechanism::Plain,
         Mechanism::ScramSha256,
         Mechanism::ScramSha512,
     ];
 
-    /// As brokers name it.
+    /// Its registered name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -58,14 +58,14 @@ impl FromStr for Mechanism {
     }
 }
 
-/// Who we are.
+/// Credentials of this client.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
-    /// How it is proved.
+    /// The mechanism.
     pub mechanism: Mechanism,
     /// The user.
     pub user: String,
-    /// And the password.
+    /// The password.
     pub password: String,
 }
 
@@ -75,47 +75,47 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Why a login cannot go on.
+/// Why an authentication failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SaslError {
-    /// The broker says no.
+    /// The broker refuses.
     #[error(
         "the broker refuses the login of {user:?}: {reason}; check user, password and mechanism"
     )]
     Refused {
-        /// Who it was.
+        /// The user.
         user: String,
-        /// The broker's words.
+        /// The broker's message.
         reason: String,
     },
-    /// The broker does not know the password itself.
+    /// The server signature is wrong: the broker does not know the password.
     #[error(
         "the broker proves no knowledge of the password: it is not the one the user was created on"
     )]
-    Impostor,
-    /// It says something else than the mechanism has it say.
+    WrongServerSignature,
+    /// A malformed message of the broker.
     #[error("the broker's word in a {mechanism} login cannot be used: {what}")]
-    Rubbish {
-        /// Of the login.
+    Malformed {
+        /// The mechanism.
         mechanism: Mechanism,
         /// What is wrong.
         what: &'static str,
     },
-    /// The machine gives no randomness.
+    /// No random numbers for a nonce.
     #[error("the system gives no random numbers for a login")]
     NoRandom,
 }
 
-/// What is to be done after a word of the broker's.
+/// The next step of an authentication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Say this, and wait for the next word.
+    /// Send this token, and wait for the next one.
     Say(Vec<u8>),
-    /// Nothing: we are logged in.
+    /// Authentication is complete.
     Done,
 }
 
-/// A login under way.
+/// An authentication in progress.
 #[derive(Debug)]
 pub struct Login {
     user: String,
@@ -129,20 +129,20 @@ enum State {
 }
 
 impl Login {
-    /// Begins one: the first thing to say.
+    /// Starts an authentication; also returns the first token to send.
     ///
     /// # Errors
-    /// Without randomness.
+    /// If the system has no random numbers.
     pub fn begin(credentials: &Credentials) -> Result<(Self, Vec<u8>), SaslError> {
         let mut random = [0; 18];
         SystemRandom::new()
             .fill(&mut random)
             .map_err(|_| SaslError::NoRandom)?;
-        Ok(Self::begin_with(credentials, &scram::encode(&random)))
+        Ok(Self::begin_with_nonce(credentials, &scram::encode(&random)))
     }
 
-    /// The same with a nonce that is given.
-    fn begin_with(credentials: &Credentials, nonce: &str) -> (Self, Vec<u8>) {
+    /// The same with a given nonce.
+    fn begin_with_nonce(credentials: &Credentials, nonce: &str) -> (Self, Vec<u8>) {
         let Credentials { user, password, .. } = credentials;
         let (state, first) = match credentials.mechanism {
             Mechanism::Plain => {
@@ -161,10 +161,10 @@ impl Login {
         (login, first)
     }
 
-    /// Takes what the broker answered.
+    /// Handles the broker's token.
     ///
     /// # Errors
-    /// When it refuses, or is not who knows the password.
+    /// If the broker refuses, its token is malformed, or its signature is wrong.
     pub fn proceed(&mut self, answer: &[u8]) -> Result<Step, SaslError> {
         match &mut self.state {
             State::Plain => Ok(Step::Done),
@@ -172,7 +172,7 @@ impl Login {
         }
     }
 
-    /// The error of a broker that refused in the words of its protocol.
+    /// The error for a broker that refused with a protocol error.
     #[must_use]
     pub fn refused(&self, reason: &str) -> SaslError {
         SaslError::Refused {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_scram_login_is_that_of_the_standard() {
         let known = credentials(Mechanism::ScramSha256, "pencil");
-        let (mut login, first) = Login::begin_with(&known, NONCE);
+        let (mut login, first) = Login::begin_with_nonce(&known, NONCE);
         assert_eq!(first, b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         assert_eq!(
             login.proceed(CHALLENGE),
@@ -216,11 +216,14 @@ mod tests {
     #[test]
     fn another_password_makes_another_proof_and_an_impostor_is_found_out() {
         let wrong = credentials(Mechanism::ScramSha256, "pen");
-        let (mut login, _) = Login::begin_with(&wrong, NONCE);
+        let (mut login, _) = Login::begin_with_nonce(&wrong, NONCE);
         let said = login.proceed(CHALLENGE).unwrap();
         assert_ne!(said, Step::Say(PROOF.as_bytes().to_vec()));
-        assert_eq!(login.proceed(VERIFIED), Err(SaslError::Impostor));
-        let (mut login, _) = Login::begin_with(&wrong, NONCE);
+        assert_eq!(
+            login.proceed(VERIFIED),
+            Err(SaslError::WrongServerSignature)
+        );
+        let (mut login, _) = Login::begin_with_nonce(&wrong, NONCE);
         login.proceed(CHALLENGE).unwrap();
         let refused = login.proceed(b"e=invalid-proof").unwrap_err();
         assert!(refused.to_string().contains("invalid-proof"), "{refused}");
@@ -237,7 +240,7 @@ mod tests {
             (b"", "nonce"),
         ] {
             for mechanism in [Mechanism::ScramSha256, Mechanism::ScramSha512] {
-                let (mut login, _) = Login::begin_with(&credentials(mechanism, "p"), NONCE);
+                let (mut login, _) = Login::begin_with_nonce(&credentials(mechanism, "p"), NONCE);
                 let error = login.proceed(challenge).unwrap_err().to_string();
                 assert!(error.contains(what), "{what}: {error}");
             }

@@ -1,4 +1,4 @@
-//! SCRAM (RFC 5802): a proof of the password that does not show it, and the broker's proof that it knows it too.
+//! SCRAM (RFC 5802): client and broker both prove that they know the password, without sending it.
 
 use std::num::NonZeroU32;
 
@@ -8,17 +8,17 @@ use ring::{digest, hmac, pbkdf2};
 
 use super::{Mechanism, SaslError, Step};
 
-/// Most rounds that are gone through: brokers have 4096 to 16384.
+/// Most PBKDF2 iterations accepted; brokers use 4096 to 16384.
 const ROUNDS_MAX: u32 = 1_000_000;
 
-/// One login.
+/// One authentication.
 pub(super) struct Scram {
     mechanism: Mechanism,
     password: String,
     nonce: String,
-    /// The first message without its head, which goes into the proof.
-    first: String,
-    /// What the broker must show in the end.
+    /// client-first-message-bare, a part of AuthMessage.
+    client_first_bare: String,
+    /// The expected server signature.
     expected: Option<Vec<u8>>,
 }
 
@@ -28,7 +28,6 @@ impl std::fmt::Debug for Scram {
     }
 }
 
-/// As base64.
 pub(super) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
@@ -36,20 +35,20 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 impl Scram {
     pub fn begin(mechanism: Mechanism, user: &str, password: &str, nonce: &str) -> (Self, String) {
         let user = user.replace('=', "=3D").replace(',', "=2C");
-        let first = format!("n={user},r={nonce}");
-        let said = format!("n,,{first}");
+        let client_first_bare = format!("n={user},r={nonce}");
+        let client_first = format!("n,,{client_first_bare}");
         let scram = Self {
             mechanism,
             password: password.to_owned(),
             nonce: nonce.to_owned(),
-            first,
+            client_first_bare,
             expected: None,
         };
-        (scram, said)
+        (scram, client_first)
     }
 
     pub fn proceed(&mut self, user: &str, answer: &[u8]) -> Result<Step, SaslError> {
-        let answer = std::str::from_utf8(answer).map_err(|_| self.rubbish("it is no text"))?;
+        let answer = std::str::from_utf8(answer).map_err(|_| self.malformed("it is no text"))?;
         if let Some(reason) = field(answer, "e=") {
             return Err(SaslError::Refused {
                 user: user.to_owned(),
@@ -57,29 +56,31 @@ impl Scram {
             });
         }
         match self.expected.take() {
-            None => self.prove(answer).map(Step::Say),
+            None => self.client_final(answer).map(Step::Say),
             Some(expected) => {
-                let shown = field(answer, "v=").and_then(|shown| STANDARD.decode(shown).ok());
-                match shown.is_some_and(|shown| shown == expected) {
+                let server_signature = field(answer, "v=")
+                    .and_then(|server_signature| STANDARD.decode(server_signature).ok());
+                match server_signature.is_some_and(|server_signature| server_signature == expected)
+                {
                     true => Ok(Step::Done),
-                    false => Err(SaslError::Impostor),
+                    false => Err(SaslError::WrongServerSignature),
                 }
             }
         }
     }
 
-    /// Answers the challenge.
-    fn prove(&mut self, challenge: &str) -> Result<Vec<u8>, SaslError> {
+    /// client-final-message: the answer to the server's challenge.
+    fn client_final(&mut self, challenge: &str) -> Result<Vec<u8>, SaslError> {
         let nonce = field(challenge, "r=")
             .filter(|nonce| nonce.starts_with(&self.nonce) && nonce.len() > self.nonce.len())
-            .ok_or_else(|| self.rubbish("its nonce does not go on from ours"))?;
+            .ok_or_else(|| self.malformed("its nonce does not go on from ours"))?;
         let salt = field(challenge, "s=").and_then(|salt| STANDARD.decode(salt).ok());
-        let salt = salt.ok_or_else(|| self.rubbish("it has no salt"))?;
+        let salt = salt.ok_or_else(|| self.malformed("it has no salt"))?;
         let rounds = field(challenge, "i=").and_then(|rounds| rounds.parse().ok());
         let rounds = rounds
             .filter(|&rounds| rounds <= ROUNDS_MAX)
             .and_then(NonZeroU32::new)
-            .ok_or_else(|| self.rubbish("its number of rounds is not 1 to 1000000"))?;
+            .ok_or_else(|| self.malformed("its number of rounds is not 1 to 1000000"))?;
         let (of_hmac, of_digest, of_pbkdf2) = match self.mechanism {
             Mechanism::Plain | Mechanism::ScramSha256 => (
                 hmac::HMAC_SHA256,
@@ -106,28 +107,31 @@ impl Scram {
         );
         let client_key = sign(&salted, b"Client Key");
         let stored_key = digest::digest(of_digest, &client_key);
-        let last = format!("c=biws,r={nonce}");
-        let all = format!("{},{challenge},{last}", self.first);
-        let signature = sign(stored_key.as_ref(), all.as_bytes());
+        let final_without_proof = format!("c=biws,r={nonce}");
+        let auth_message = format!(
+            "{},{challenge},{final_without_proof}",
+            self.client_first_bare
+        );
+        let signature = sign(stored_key.as_ref(), auth_message.as_bytes());
         let proof: Vec<u8> = client_key
             .iter()
             .zip(&signature)
             .map(|(key, signed)| key ^ signed)
             .collect();
         let server_key = sign(&salted, b"Server Key");
-        self.expected = Some(sign(&server_key, all.as_bytes()));
-        Ok(format!("{last},p={}", encode(&proof)).into_bytes())
+        self.expected = Some(sign(&server_key, auth_message.as_bytes()));
+        Ok(format!("{final_without_proof},p={}", encode(&proof)).into_bytes())
     }
 
-    fn rubbish(&self, what: &'static str) -> SaslError {
-        SaslError::Rubbish {
+    fn malformed(&self, what: &'static str) -> SaslError {
+        SaslError::Malformed {
             mechanism: self.mechanism,
             what,
         }
     }
 }
 
-/// A field of a message by the letter in front of it.
+/// An attribute of a message, by its name and `=`.
 fn field<'a>(message: &'a str, letter: &str) -> Option<&'a str> {
     message
         .split(',')

@@ -1,4 +1,4 @@
-//! A group and its members, whichever way they agree.
+//! Description of a group and its members, for the classic and the consumer protocol.
 
 use bytes::{Buf, Bytes};
 use kafka_protocol::ResponseError;
@@ -49,9 +49,9 @@ impl Admin {
     /// Describes a group.
     ///
     /// # Errors
-    /// When there is none of this name.
+    /// If the group does not exist.
     pub fn group(&mut self, name: &str) -> Result<GroupView, AdminError> {
-        self.patiently(|admin| admin.group_once(name))
+        self.with_retries(|admin| admin.group_once(name))
     }
 
     fn group_once(&mut self, name: &str) -> Result<GroupView, AdminError> {
@@ -66,10 +66,10 @@ impl Admin {
             let answer = self.cluster.ask_broker(coordinator, &request, i16::MAX)?;
             for group in &answer.groups {
                 match ResponseError::try_from_code(group.error_code) {
-                    None => return Ok(modern(group, coordinator)),
-                    // It is a classic one, or none at all.
+                    None => return Ok(consumer_group(group, coordinator)),
+                    // A classic group, or none.
                     Some(ResponseError::GroupIdNotFound | ResponseError::UnsupportedVersion) => {}
-                    Some(_) => refuse(name, group.error_code, group.error_message.as_ref())?,
+                    Some(_) => check_error(name, group.error_code, group.error_message.as_ref())?,
                 }
             }
         }
@@ -80,27 +80,30 @@ impl Admin {
                 "the cluster said nothing about group {name}"
             )));
         };
-        refuse(name, group.error_code, group.error_message.as_ref())?;
+        check_error(name, group.error_code, group.error_message.as_ref())?;
         if group.group_state.as_str() == "Dead" {
-            // Before version 6 that is how a group that does not exist looks.
-            refuse(name, ResponseError::GroupIdNotFound.code(), None)?;
+            // Before version 6, an unknown group is reported as state Dead.
+            check_error(name, ResponseError::GroupIdNotFound.code(), None)?;
         }
-        Ok(classic(group, coordinator))
+        Ok(classic_group(group, coordinator))
     }
 }
 
-fn refuse(
+fn check_error(
     name: &str,
     code: i16,
-    said: Option<&kafka_protocol::protocol::StrBytes>,
+    message: Option<&kafka_protocol::protocol::StrBytes>,
 ) -> Result<(), AdminError> {
-    match Refusal::of(code, said) {
+    match Refusal::of(code, message) {
         None => Ok(()),
         Some(refusal) => Err(refusal.about(format!("group {name}"))),
     }
 }
 
-fn modern(group: &consumer_group_describe_response::DescribedGroup, coordinator: i32) -> GroupView {
+fn consumer_group(
+    group: &consumer_group_describe_response::DescribedGroup,
+    coordinator: i32,
+) -> GroupView {
     let member = |member: &consumer_group_describe_response::Member| GroupMember {
         id: member.member_id.to_string(),
         instance: member.instance_id.as_ref().map(|id| id.to_string()),
@@ -124,14 +127,14 @@ fn modern(group: &consumer_group_describe_response::DescribedGroup, coordinator:
     }
 }
 
-fn classic(group: &describe_groups_response::DescribedGroup, coordinator: i32) -> GroupView {
+fn classic_group(group: &describe_groups_response::DescribedGroup, coordinator: i32) -> GroupView {
     let is_consumers = group.protocol_type.as_str() == "consumer";
     let member = |member: &describe_groups_response::DescribedGroupMember| GroupMember {
         id: member.member_id.to_string(),
         instance: member.group_instance_id.as_ref().map(|id| id.to_string()),
         client: member.client_id.to_string(),
         host: member.client_host.to_string(),
-        // Other kinds of group (Connect) write something else there.
+        // Other protocol types (Kafka Connect) have another format there.
         assigned: match is_consumers {
             true => assigned(&member.member_assignment),
             false => Vec::new(),
@@ -147,7 +150,7 @@ fn classic(group: &describe_groups_response::DescribedGroup, coordinator: i32) -
     }
 }
 
-/// What the leader of a classic group has written for a member: a version, then the assignment. Nothing when it cannot be read.
+/// Decodes a member's assignment in a classic group: a version, then the assignment. Empty if it cannot be decoded.
 fn assigned(bytes: &Bytes) -> Vec<(String, Vec<i32>)> {
     let mut rest = bytes.clone();
     if rest.remaining() < 2 {

@@ -1,4 +1,4 @@
-//! How far a group is behind, partition by partition.
+//! Consumer lag of a group, by partition.
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,10 @@ pub struct PartitionLag {
 }
 
 impl Admin {
-    /// Describes a group with its lag. Partitions that are assigned but were never committed are shown without one.
+    /// Describes a group with its lag. Partitions that are assigned but have no committed offset have no lag.
     ///
     /// # Errors
-    /// When there is no such group.
+    /// If the group does not exist.
     pub fn group_lag(&mut self, name: &str) -> Result<GroupLag, AdminError> {
         let group = self.group(name)?;
         let committed = self.committed(name)?;
@@ -72,17 +72,17 @@ impl Admin {
                 }
             }
         }
-        // Offsets outlive the topic they were of.
+        // Committed offsets outlive their topic.
         let known = self.topics()?;
-        let is_there = |key: &&Key| {
+        let exists = |key: &&Key| {
             let topic = known.iter().find(|topic| topic.name == key.0);
             topic.is_some_and(|topic| topic.partitions.iter().any(|one| one.partition == key.1))
         };
-        let asked: Vec<Key> = rows.keys().filter(is_there).cloned().collect();
-        for (key, end) in self.offsets(&asked, When::Latest)? {
+        let requested: Vec<Key> = rows.keys().filter(exists).cloned().collect();
+        for (key, end) in self.offsets(&requested, When::Latest)? {
             if let Some(one) = rows.get_mut(&key) {
                 one.end = Some(end);
-                // The commit was read first: the end can only have grown since.
+                // The commits were read first: the end can only have grown since.
                 one.lag = one.committed.map(|committed| (end - committed).max(0));
             }
         }
@@ -95,18 +95,18 @@ impl Admin {
         })
     }
 
-    /// Everything that a group has committed.
+    /// All committed offsets of a group.
     ///
     /// # Errors
-    /// When its coordinator does not say.
+    /// If its coordinator does not answer.
     pub fn committed(&mut self, name: &str) -> Result<BTreeMap<(String, i32), i64>, AdminError> {
-        self.patiently(|admin| {
+        self.with_retries(|admin| {
             let coordinator = admin.coordinator(name)?;
-            let asked = OffsetFetchRequestGroup::default()
+            let requested = OffsetFetchRequestGroup::default()
                 .with_group_id(group_id(name))
                 .with_member_epoch(-1)
                 .with_topics(None);
-            let request = OffsetFetchRequest::default().with_groups(vec![asked]);
+            let request = OffsetFetchRequest::default().with_groups(vec![requested]);
             let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
             let mut found = BTreeMap::new();
             let mut refused = None;

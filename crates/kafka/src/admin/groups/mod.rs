@@ -1,4 +1,4 @@
-//! Consumer groups: which there are, who is in them, how far behind they are; deleted, and set to other offsets.
+//! Consumer groups: list, describe, lag, delete, reset offsets.
 
 mod describe;
 mod lag;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::link::Patience;
 
 use super::error::{AdminError, Outcome, Refusal};
-use super::{Admin, group_id, words};
+use super::{Admin, group_id, str_bytes};
 
 pub use describe::{GroupMember, GroupView};
 pub use lag::{GroupLag, PartitionLag};
@@ -33,16 +33,16 @@ pub struct GroupSummary {
 }
 
 impl Admin {
-    /// Every group of the cluster, by name.
+    /// All groups of the cluster, by name.
     ///
     /// # Errors
-    /// When a broker does not answer.
+    /// If a broker does not answer.
     pub fn groups(&mut self) -> Result<Vec<GroupSummary>, AdminError> {
         self.cluster.refresh()?;
         let brokers: Vec<i32> = self.cluster.brokers().keys().copied().collect();
         let mut all = Vec::new();
         for broker in brokers {
-            let answer = self.patiently(|admin| {
+            let answer = self.with_retries(|admin| {
                 let request = ListGroupsRequest::default();
                 let answer = admin.cluster.ask_broker(broker, &request, i16::MAX)?;
                 match Refusal::of(answer.error_code, None) {
@@ -65,10 +65,10 @@ impl Admin {
         Ok(all)
     }
 
-    /// Deletes groups with their offsets, each by itself.
+    /// Deletes groups with their committed offsets; each succeeds or fails by itself.
     ///
     /// # Errors
-    /// When nobody answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; what the cluster refuses is in the outcomes.
     pub fn delete_groups<S: AsRef<str>>(
         &mut self,
         names: &[S],
@@ -77,7 +77,7 @@ impl Admin {
         for name in names {
             let name = name.as_ref();
             let request = DeleteGroupsRequest::default().with_groups_names(vec![group_id(name)]);
-            let done = self.patiently(|admin| {
+            let done = self.with_retries(|admin| {
                 let coordinator = admin.coordinator(name)?;
                 let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
                 let code = answer.results.first().map_or(0, |one| one.error_code);
@@ -95,8 +95,8 @@ impl Admin {
         Ok(outcomes)
     }
 
-    /// Tries again what passes by itself: a coordinator that moves, loads or was just made.
-    fn patiently<T>(
+    /// Retries on transient errors: a coordinator that moves, is loading or was just created.
+    fn with_retries<T>(
         &mut self,
         mut act: impl FnMut(&mut Admin) -> Result<T, AdminError>,
     ) -> Result<T, AdminError> {
@@ -104,18 +104,18 @@ impl Admin {
         loop {
             match act(self) {
                 Err(AdminError::Refused { refusal, .. })
-                    if refusal.is_passing() && patience.wait() => {}
+                    if refusal.is_retriable() && patience.wait() => {}
                 done => return done,
             }
         }
     }
 
-    /// Who keeps a group. The first time it is asked, the cluster makes the topic of offsets, which takes a while.
+    /// The coordinator of a group. The first request makes the cluster create `__consumer_offsets`, which takes a while.
     fn coordinator(&mut self, group: &str) -> Result<i32, AdminError> {
         let request = FindCoordinatorRequest::default()
             .with_key_type(0)
-            .with_coordinator_keys(vec![words(group)]);
-        self.patiently(|admin| {
+            .with_coordinator_keys(vec![str_bytes(group)]);
+        self.with_retries(|admin| {
             let answer = admin.cluster.ask(&request)?;
             let Some(one) = answer.coordinators.first() else {
                 return Err(AdminError::Input(format!(

@@ -1,4 +1,4 @@
-//! A group set to other offsets, while nobody is in it.
+//! Resetting the committed offsets of a group without members.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::admin::error::{AdminError, Outcome};
 use crate::admin::offsets::{Key, When};
 use crate::admin::{Admin, group_id, topic_name};
 
-/// Where to.
+/// The target of a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetTo {
-    /// To what is still there.
+    /// The first offset that still exists.
     Earliest,
-    /// To the end: what is there now is skipped.
+    /// The log end offset: existing records are skipped.
     Latest,
-    /// To the first record at or after this time, the end when there is none.
+    /// The first record at or after this time; the log end if there is none.
     Time {
         /// Milliseconds since 1970.
         time_ms: i64,
     },
     /// To this offset.
     Offset(i64),
-    /// From what is committed, forward or back.
+    /// The committed offset plus this, which may be negative.
     By(i64),
 }
 
@@ -46,12 +46,12 @@ pub struct Reset {
 }
 
 impl Admin {
-    /// Sets a group's offsets on these topics, or on all that it has committed to; a group that is not there is made by it.
+    /// Resets a group's offsets on these topics, or on all that it has committed; creates the group if it does not exist.
     ///
-    /// Offsets beyond either end are set to that end.
+    /// Offsets outside the log are clamped to its start or end.
     ///
     /// # Errors
-    /// When somebody is in the group, or a topic is not there.
+    /// If the group has members, or a topic does not exist.
     pub fn reset_group(
         &mut self,
         name: &str,
@@ -59,7 +59,7 @@ impl Admin {
         to: ResetTo,
         mode: Mode,
     ) -> Result<Vec<Reset>, AdminError> {
-        self.refuse_if_read(name)?;
+        self.refuse_if_active(name)?;
         let committed = self.committed(name)?;
         let mut names: Vec<String> = match topics {
             [] => committed.keys().map(|(topic, _)| topic.clone()).collect(),
@@ -77,15 +77,15 @@ impl Admin {
             let all = topic.partitions.iter();
             keys.extend(all.map(|one| (topic.name.clone(), one.partition)));
         }
-        let resets = self.destinations(&keys, &committed, to)?;
+        let resets = self.target_offsets(&keys, &committed, to)?;
         if mode == Mode::Do {
             self.commit(name, &resets)?;
         }
         Ok(resets)
     }
 
-    /// The coordinator lets a stranger commit only when the group is empty, and then says no more than "unknown member".
-    fn refuse_if_read(&mut self, name: &str) -> Result<(), AdminError> {
+    /// For an OffsetCommit from outside a non-empty group, the coordinator reports no more than "unknown member": check first.
+    fn refuse_if_active(&mut self, name: &str) -> Result<(), AdminError> {
         match self.group(name) {
             Ok(group) if group.members.is_empty() => Ok(()),
             Ok(group) => Err(AdminError::Input(format!(
@@ -94,7 +94,7 @@ impl Admin {
                 group.members[0].client,
                 group.members[0].host
             ))),
-            // It will be made.
+            // The commit will create it.
             Err(AdminError::Refused { refusal, .. })
                 if refusal.error() == Some(kafka_protocol::ResponseError::GroupIdNotFound) =>
             {
@@ -104,7 +104,7 @@ impl Admin {
         }
     }
 
-    fn destinations(
+    fn target_offsets(
         &mut self,
         keys: &[Key],
         committed: &BTreeMap<Key, i64>,
@@ -127,7 +127,7 @@ impl Admin {
                 ResetTo::Latest => last,
                 ResetTo::Time { .. } => timed.get(key).copied().unwrap_or(last),
                 ResetTo::Offset(offset) => offset,
-                // Without a commit there is nothing to go from.
+                // Without a committed offset there is nothing to shift.
                 ResetTo::By(count) => match from {
                     Some(from) => from.saturating_add(count),
                     None => continue,
@@ -162,7 +162,7 @@ impl Admin {
             .with_group_id(group_id(name))
             .with_generation_id_or_member_epoch(-1)
             .with_topics(topics.collect());
-        self.patiently(|admin| {
+        self.with_retries(|admin| {
             let coordinator = admin.coordinator(name)?;
             let answer = admin.cluster.ask_broker(coordinator, &request, i16::MAX)?;
             let mut outcomes = Vec::new();

@@ -1,4 +1,4 @@
-//! Partitions moved to other brokers: begun from a plan, throttled, followed, cancelled.
+//! Partition reassignment: start from a plan, throttle, show progress, cancel.
 
 mod throttle;
 
@@ -13,7 +13,7 @@ use kafka_protocol::messages::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::assign::{Move, Placed, Site};
+use crate::assign::{CandidateBroker, Move, Placed};
 
 use super::error::{AdminError, Outcome, Refusal};
 use super::offsets::Key;
@@ -41,19 +41,19 @@ pub struct Moving {
 }
 
 impl Admin {
-    /// The brokers that replicas can be put on now.
+    /// Brokers that can take replicas now.
     ///
     /// # Errors
-    /// When nobody answers.
-    pub fn sites(&mut self) -> Result<Vec<Site>, AdminError> {
+    /// If no broker answers.
+    pub fn sites(&mut self) -> Result<Vec<CandidateBroker>, AdminError> {
         let none = MetadataRequest::default()
             .with_topics(Some(Vec::new()))
             .with_allow_auto_topic_creation(false);
         let answer = self.cluster.metadata(&none)?;
-        let mut sites: Vec<Site> = answer
+        let mut sites: Vec<CandidateBroker> = answer
             .brokers
             .iter()
-            .map(|broker| Site {
+            .map(|broker| CandidateBroker {
                 broker: broker.node_id.0,
                 rack: broker.rack.as_ref().map(|rack| rack.to_string()),
             })
@@ -62,10 +62,10 @@ impl Admin {
         Ok(sites)
     }
 
-    /// Where the partitions of topics are: what a plan starts from.
+    /// Current replica assignments of topics: the input of a plan.
     ///
     /// # Errors
-    /// When a topic is not there, or partitions of it are moving already.
+    /// If a topic does not exist, or partitions of it are being reassigned already.
     pub fn placed(&mut self, topics: &[String]) -> Result<Vec<Placed>, AdminError> {
         let moving = self.reassignments()?;
         if let Some(one) = moving.iter().find(|one| topics.contains(&one.topic)) {
@@ -85,19 +85,18 @@ impl Admin {
         Ok(placed)
     }
 
-    /// Begins moves. With a limit, copying is throttled until [`Admin::unthrottle`].
+    /// Starts reassignments. With a limit, replication is throttled until [`Admin::unthrottle`].
     ///
     /// # Errors
-    /// When a partition is no longer where the plan says, when somebody else throttles already, or the cluster refuses; nothing
-    /// moves then.
+    /// If a partition is no longer where the plan says, a throttle is set already, or the cluster refuses; nothing moves then.
     pub fn reassign(&mut self, moves: &[Move], limit: Limit) -> Result<(), AdminError> {
         self.refuse_if_stale(moves)?;
         let mut throttles = Throttles::of(moves, limit);
         if let Some(throttles) = &mut throttles {
-            // One that is down copies nothing, and takes no settings.
+            // A broker that is down copies nothing and accepts no configuration.
             let sites = self.sites()?;
-            let is_there = |id: &i32| sites.iter().any(|site| site.broker == *id);
-            throttles.brokers.retain(|id, _| is_there(id));
+            let is_alive = |id: &i32| sites.iter().any(|site| site.broker == *id);
+            throttles.brokers.retain(|id, _| is_alive(id));
         }
         if let Some(throttles) = &throttles {
             self.throttle(throttles)?;
@@ -116,10 +115,10 @@ impl Admin {
         done
     }
 
-    /// What moves now, with how far it is.
+    /// Ongoing reassignments with their progress.
     ///
     /// # Errors
-    /// When nobody answers, or this user may not ask.
+    /// If no broker answers, or this user is not authorized.
     pub fn reassignments(&mut self) -> Result<Vec<Moving>, AdminError> {
         let request = ListPartitionReassignmentsRequest::default()
             .with_timeout_ms(self.timeout_ms())
@@ -141,14 +140,14 @@ impl Admin {
             }));
         }
         all.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-        self.weigh(&mut all)?;
+        self.fill_progress(&mut all)?;
         Ok(all)
     }
 
-    /// Sends what moves (all, or some) back to where it was.
+    /// Cancels ongoing reassignments (all, or some): replicas go back to where they were.
     ///
     /// # Errors
-    /// When nobody answers; what the cluster refuses is in the outcomes.
+    /// If no broker answers; what the cluster refuses is in the outcomes.
     pub fn cancel_reassignments(
         &mut self,
         partitions: &[(String, i32)],
@@ -214,8 +213,8 @@ impl Admin {
         Ok(())
     }
 
-    /// Looks on the disks how much of each new copy is there.
-    fn weigh(&mut self, all: &mut [Moving]) -> Result<(), AdminError> {
+    /// Fills in copied and total bytes from the brokers' log directories.
+    fn fill_progress(&mut self, all: &mut [Moving]) -> Result<(), AdminError> {
         if all.iter().all(|one| one.adding.is_empty()) {
             return Ok(());
         }
@@ -224,7 +223,7 @@ impl Admin {
         brokers.dedup();
         let mut sizes: BTreeMap<(Key, i32), i64> = BTreeMap::new();
         for broker in brokers {
-            // One that is down does not say; its copies are then unknown, not empty.
+            // The sizes on a broker that is down are unknown, not 0.
             let Ok(dirs) = self.log_dirs(Some(&[broker])) else {
                 continue;
             };
@@ -239,17 +238,17 @@ impl Admin {
                 sizes.get(&(key, broker)).copied()
             };
             let old = one.replicas.iter().filter(|id| !one.adding.contains(id));
-            let Some(whole) = old.filter_map(|id| size(*id)).max() else {
+            let Some(full_size) = old.filter_map(|id| size(*id)).max() else {
                 continue;
             };
             let copies = one
                 .adding
                 .iter()
-                .map(|id| size(*id).unwrap_or(0).min(whole));
+                .map(|id| size(*id).unwrap_or(0).min(full_size));
             one.copied_bytes = Some(copies.sum());
             one.wanted_bytes = i64::try_from(one.adding.len())
                 .ok()
-                .map(|count| whole.saturating_mul(count));
+                .map(|count| full_size.saturating_mul(count));
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Limits on copying between brokers: set before partitions move, taken away afterwards.
+//! Replication throttles: set before a reassignment, removed after it.
 //!
-//! Kafka limits by two settings on each broker (bytes a second as a leader, and as a follower) and two on each topic (the replicas
-//! that they count for, `partition:broker`).
+//! Kafka has two settings per broker (bytes/s as a leader, and as a follower) and two per topic (the replicas to throttle, as
+//! `partition:broker`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,15 @@ const RATES: [&str; 2] = [
     "leader.replication.throttled.rate",
     "follower.replication.throttled.rate",
 ];
-const LEADING: &str = "leader.replication.throttled.replicas";
-const FOLLOWING: &str = "follower.replication.throttled.replicas";
+const LEADER_REPLICAS: &str = "leader.replication.throttled.replicas";
+const FOLLOWER_REPLICAS: &str = "follower.replication.throttled.replicas";
 
-/// How fast copies may be made.
+/// Rate limit of replication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// As fast as brokers can.
+    /// No limit.
     None,
-    /// At most so much on each broker, in and out.
+    /// At most this many bytes/s on each broker, in and out.
     BytesPerSecond(u64),
 }
 
@@ -49,7 +49,7 @@ pub struct Throttled {
 }
 
 impl Throttles {
-    /// What moves need; nothing when nothing is copied or no limit is wanted.
+    /// The throttles that these moves need; `None` if nothing is copied or no limit is set.
     pub(super) fn of(moves: &[Move], limit: Limit) -> Option<Throttles> {
         let Limit::BytesPerSecond(rate) = limit else {
             return None;
@@ -58,7 +58,7 @@ impl Throttles {
         for one in moves.iter().filter(|one| one.adding().next().is_some()) {
             let topic = throttles.topics.entry(one.topic.clone()).or_default();
             let name = |broker: i32| format!("{}:{broker}", one.partition);
-            // Whoever has it now may be asked for it.
+            // Any current replica may be the source.
             topic.leading.extend(one.from.iter().map(|id| name(*id)));
             topic.following.extend(one.adding().map(name));
             let brokers: BTreeSet<i32> = one.from.iter().copied().chain(one.adding()).collect();
@@ -68,7 +68,7 @@ impl Throttles {
         (!throttles.topics.is_empty()).then_some(throttles)
     }
 
-    /// Whether there is none.
+    /// Whether no throttle is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.brokers.is_empty() && self.topics.is_empty()
@@ -76,10 +76,10 @@ impl Throttles {
 }
 
 impl Admin {
-    /// Limits that are set now, whoever set them.
+    /// Throttles that are set now, by this client or another.
     ///
     /// # Errors
-    /// When a broker does not answer.
+    /// If a broker does not answer.
     pub fn throttles(&mut self) -> Result<Throttles, AdminError> {
         let mut throttles = Throttles::default();
         let sites = self.sites()?;
@@ -88,7 +88,8 @@ impl Admin {
             .map(|site| Resource::Broker(site.broker))
             .collect();
         for (resource, configs) in self.configs(&brokers, Some(&RATES))? {
-            let rates = set(&configs, ConfigSource::Broker).filter_map(|one| one.parse().ok());
+            let rates =
+                values_from(&configs, ConfigSource::Broker).filter_map(|one| one.parse().ok());
             if let (Resource::Broker(id), Some(rate)) = (resource, rates.min()) {
                 throttles.brokers.insert(id, rate);
             }
@@ -98,18 +99,20 @@ impl Admin {
             .into_iter()
             .map(|topic| Resource::Topic(topic.name))
             .collect();
-        for (resource, configs) in self.configs(&topics, Some(&[LEADING, FOLLOWING]))? {
+        for (resource, configs) in
+            self.configs(&topics, Some(&[LEADER_REPLICAS, FOLLOWER_REPLICAS]))?
+        {
             let list = |key: &str| -> Vec<String> {
                 let named = configs.iter().filter(|config| config.name == key);
                 let named: Vec<Config> = named.cloned().collect();
-                set(&named, ConfigSource::Topic)
+                values_from(&named, ConfigSource::Topic)
                     .flat_map(|value| value.split(',').map(str::to_owned).collect::<Vec<_>>())
                     .filter(|one| !one.is_empty())
                     .collect()
             };
             let throttled = Throttled {
-                leading: list(LEADING),
-                following: list(FOLLOWING),
+                leading: list(LEADER_REPLICAS),
+                following: list(FOLLOWER_REPLICAS),
             };
             if let (Resource::Topic(name), false) = (resource, throttled == Throttled::default()) {
                 throttles.topics.insert(name, throttled);
@@ -118,7 +121,7 @@ impl Admin {
         Ok(throttles)
     }
 
-    /// Sets limits, all or none; refuses where there are some already, which belong to somebody else.
+    /// Sets throttles, all or none; refuses if there are any already, which belong to another reassignment.
     pub(super) fn throttle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         self.refuse_if_throttled(throttles)?;
         let done = self.set_throttles(throttles);
@@ -129,15 +132,15 @@ impl Admin {
     }
 
     fn refuse_if_throttled(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
-        let there = self.throttles()?;
+        let existing = self.throttles()?;
         let brokers = throttles.brokers.keys();
         let broker = brokers
             .into_iter()
-            .find(|id| there.brokers.contains_key(id));
+            .find(|id| existing.brokers.contains_key(id));
         let topic = throttles
             .topics
             .keys()
-            .find(|name| there.topics.contains_key(*name));
+            .find(|name| existing.topics.contains_key(*name));
         let whose = match (broker, topic) {
             (None, None) => None,
             (Some(id), _) => Some(format!("broker {id}")),
@@ -158,8 +161,8 @@ impl Admin {
         }
         for (name, throttled) in &throttles.topics {
             let changes = [
-                (LEADING, &throttled.leading),
-                (FOLLOWING, &throttled.following),
+                (LEADER_REPLICAS, &throttled.leading),
+                (FOLLOWER_REPLICAS, &throttled.following),
             ]
             .map(|(key, list)| Change::Set(key.to_owned(), list.join(",")));
             self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
@@ -167,13 +170,14 @@ impl Admin {
         Ok(())
     }
 
-    /// Takes limits away.
+    /// Removes throttles.
     ///
     /// # Errors
-    /// When the cluster refuses.
+    /// If the cluster refuses.
     pub fn unthrottle(&mut self, throttles: &Throttles) -> Result<(), AdminError> {
         for name in throttles.topics.keys() {
-            let changes = [LEADING, FOLLOWING].map(|key| Change::Unset(key.to_owned()));
+            let changes =
+                [LEADER_REPLICAS, FOLLOWER_REPLICAS].map(|key| Change::Unset(key.to_owned()));
             self.alter_configs(&Resource::Topic(name.clone()), &changes, Mode::Do)?;
         }
         for id in throttles.brokers.keys() {
@@ -184,8 +188,8 @@ impl Admin {
     }
 }
 
-/// Values that were set at this place, and not inherited.
-fn set(configs: &[Config], source: ConfigSource) -> impl Iterator<Item = &str> {
+/// Values set at this level, not inherited.
+fn values_from(configs: &[Config], source: ConfigSource) -> impl Iterator<Item = &str> {
     configs
         .iter()
         .filter(move |config| config.source == source)

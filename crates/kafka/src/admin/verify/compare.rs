@@ -1,4 +1,4 @@
-//! The batches of several replicas of a partition side by side, as they come in.
+//! Compares the batches of several replicas of a partition as they are read.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::records::BatchHeader;
 
-/// Differences that are kept: where replicas have parted, one is as good as a thousand.
+/// Differences kept in the report; further ones are not recorded.
 pub(super) const DIFFERENCES_MAX: usize = 10;
 
 /// What is compared of a batch: all of its bytes are under the checksum but these.
@@ -49,9 +49,9 @@ pub struct Difference {
     pub batches: BTreeMap<i32, Option<BatchMark>>,
 }
 
-/// What was found so far.
+/// The state of a comparison.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Comparison {
     pub(super) batches: u64,
     pub(super) records: u64,
     pub(super) bytes: u64,
@@ -60,36 +60,36 @@ pub(super) struct Found {
     pub(super) differences: Vec<Difference>,
 }
 
-/// What one replica has still to be compared.
+/// Batches of one replica that are not compared yet.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
-    pub(super) waiting: VecDeque<BatchMark>,
-    /// Nothing more comes.
-    pub(super) is_over: bool,
+pub(super) struct ReplicaQueue {
+    pub(super) pending: VecDeque<BatchMark>,
+    /// The replica has no further batches.
+    pub(super) is_done: bool,
 }
 
-/// Compares as far as every lane has something, or is over.
-pub(super) fn compare(lanes: &mut BTreeMap<i32, Lane>, found: &mut Found) {
-    while lanes
+/// Compares as far as every replica has a pending batch or is done.
+pub(super) fn compare(queues: &mut BTreeMap<i32, ReplicaQueue>, found: &mut Comparison) {
+    while queues
         .values()
-        .all(|lane| lane.is_over || !lane.waiting.is_empty())
+        .all(|queue| queue.is_done || !queue.pending.is_empty())
     {
-        let fronts = lanes.values().filter_map(|lane| lane.waiting.front());
+        let fronts = queues.values().filter_map(|queue| queue.pending.front());
         let Some(lowest) = fronts.map(|front| front.offset).min() else {
             return;
         };
-        // Only what begins first is compared: the others have nothing there.
-        let here: BTreeMap<i32, Option<BatchMark>> = lanes
+        // Only the batches with the lowest offset are compared: the other replicas have nothing there.
+        let here: BTreeMap<i32, Option<BatchMark>> = queues
             .iter_mut()
-            .map(|(&broker, lane)| {
-                let is_here = lane
-                    .waiting
+            .map(|(&broker, queue)| {
+                let is_here = queue
+                    .pending
                     .front()
                     .is_some_and(|front| front.offset == lowest);
                 (
                     broker,
                     if is_here {
-                        lane.waiting.pop_front()
+                        queue.pending.pop_front()
                     } else {
                         None
                     },
@@ -132,40 +132,40 @@ mod tests {
         }
     }
 
-    fn lane(marks: &[BatchMark], is_over: bool) -> Lane {
-        Lane {
-            waiting: marks.iter().copied().collect(),
-            is_over,
+    fn queue(marks: &[BatchMark], is_done: bool) -> ReplicaQueue {
+        ReplicaQueue {
+            pending: marks.iter().copied().collect(),
+            is_done,
         }
     }
 
     #[test]
     fn the_same_batches_are_counted_once() {
         let all = [mark(0, 1), mark(10, 2)];
-        let mut lanes = BTreeMap::from([(1, lane(&all, true)), (2, lane(&all, true))]);
-        let mut found = Found::default();
-        compare(&mut lanes, &mut found);
+        let mut queues = BTreeMap::from([(1, queue(&all, true)), (2, queue(&all, true))]);
+        let mut found = Comparison::default();
+        compare(&mut queues, &mut found);
         assert_eq!((found.batches, found.records, found.bytes), (2, 20, 200));
         assert_eq!((found.at, found.differences.len()), (20, 0));
     }
 
     #[test]
     fn a_lane_without_anything_yet_is_waited_for() {
-        let mut lanes = BTreeMap::from([(1, lane(&[mark(0, 1)], false)), (2, lane(&[], false))]);
-        let mut found = Found::default();
-        compare(&mut lanes, &mut found);
+        let mut queues = BTreeMap::from([(1, queue(&[mark(0, 1)], false)), (2, queue(&[], false))]);
+        let mut found = Comparison::default();
+        compare(&mut queues, &mut found);
         assert_eq!((found.batches, found.differences.len()), (0, 0));
-        lanes.get_mut(&2).unwrap().waiting.push_back(mark(0, 1));
-        compare(&mut lanes, &mut found);
+        queues.get_mut(&2).unwrap().pending.push_back(mark(0, 1));
+        compare(&mut queues, &mut found);
         assert_eq!(found.batches, 1);
     }
 
     #[test]
     fn another_checksum_is_a_difference_and_what_follows_is_still_compared() {
         let (a, b) = ([mark(0, 1), mark(10, 2)], [mark(0, 9), mark(10, 2)]);
-        let mut lanes = BTreeMap::from([(1, lane(&a, true)), (2, lane(&b, true))]);
-        let mut found = Found::default();
-        compare(&mut lanes, &mut found);
+        let mut queues = BTreeMap::from([(1, queue(&a, true)), (2, queue(&b, true))]);
+        let mut found = Comparison::default();
+        compare(&mut queues, &mut found);
         assert_eq!(found.batches, 1);
         assert_eq!(found.differences.len(), 1);
         assert_eq!(found.differences[0].offset, 0);
@@ -178,9 +178,9 @@ mod tests {
             let all = [mark(0, 1), mark(10, 2), mark(20, 3)];
             let mut less = all.to_vec();
             less.remove(at);
-            let mut lanes = BTreeMap::from([(1, lane(&all, true)), (2, lane(&less, true))]);
-            let mut found = Found::default();
-            compare(&mut lanes, &mut found);
+            let mut queues = BTreeMap::from([(1, queue(&all, true)), (2, queue(&less, true))]);
+            let mut found = Comparison::default();
+            compare(&mut queues, &mut found);
             assert_eq!(found.batches, 2, "without batch {at}");
             assert_eq!(found.differences.len(), 1, "without batch {at}");
             let difference = &found.differences[0];
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn differences_have_a_limit() {
         let (a, b): (Vec<_>, Vec<_>) = (0..100).map(|n| (mark(n * 10, 1), mark(n * 10, 2))).unzip();
-        let mut lanes = BTreeMap::from([(1, lane(&a, true)), (2, lane(&b, true))]);
-        let mut found = Found::default();
-        compare(&mut lanes, &mut found);
+        let mut queues = BTreeMap::from([(1, queue(&a, true)), (2, queue(&b, true))]);
+        let mut found = Comparison::default();
+        compare(&mut queues, &mut found);
         assert_eq!(found.differences.len(), DIFFERENCES_MAX);
-        assert!(lanes.values().all(|lane| lane.waiting.is_empty()));
+        assert!(queues.values().all(|queue| queue.pending.is_empty()));
     }
 }

@@ -1,8 +1,8 @@
-//! Whether all replicas of a partition hold the same records: each is read by itself and they are compared batch by batch.
+//! Compares all replicas of a partition batch by batch.
 //!
-//! A follower answers a consumer's fetch since version 11 (KIP-392), up to its own high watermark; where its log begins it tells
-//! only a debugging client (replica −2), as Kafka's ReplicaVerificationTool asks. Batches are copied between brokers byte by
-//! byte, so the same batches must be at the same offsets with the same checksums; the checksum itself is computed again here.
+//! Followers answer a consumer's fetch since version 11 (KIP-392), up to their own high watermark; their log start offset only
+//! a debugging client gets (replica id −2, as in Kafka's ReplicaVerificationTool). Brokers copy batches byte by byte, so equal
+//! offsets must hold equal batches with equal checksums; the checksum of each batch is verified as well.
 
 mod compare;
 
@@ -24,15 +24,15 @@ use super::topics::PartitionView;
 use super::{Admin, topic_name};
 
 pub use compare::{BatchMark, Difference};
-use compare::{Found, Lane, compare};
+use compare::{Comparison, ReplicaQueue, compare};
 
-/// Versions from 13 on name topics by number; 11 is the first in which followers answer.
-const FETCH_NEWEST: i16 = 12;
-/// Bytes asked for at once from each replica.
-const PIECE_BYTES: i32 = 4 << 20;
-/// As a debugging client names itself.
-const DEBUGGING: i32 = -2;
-/// How long a broker may wait for records that are surely there.
+/// From version 13 on, topics are named by id; 11 is the first version that followers answer.
+const FETCH_VERSION_MAX: i16 = 12;
+/// Bytes per fetch.
+const FETCH_BYTES: i32 = 4 << 20;
+/// Replica id of a debugging client.
+const DEBUG_REPLICA_ID: i32 = -2;
+/// `max_wait_ms` of a fetch for records that exist.
 const WAIT_MS: i32 = 500;
 
 /// What was found about a partition.
@@ -91,30 +91,30 @@ pub struct Replica {
     pub corrupt: u64,
 }
 
-/// How far a comparison is.
+/// Progress of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// First offset.
     pub from: i64,
-    /// Where it is.
+    /// Current offset.
     pub at: i64,
-    /// Where it ends.
+    /// End offset.
     pub to: i64,
     /// Bytes compared.
     pub size_bytes: u64,
 }
 
-/// One replica while it is read.
-struct Reader {
+/// A replica that is being read.
+struct ReplicaReader {
     view: Replica,
     next: i64,
 }
 
 impl Admin {
-    /// Compares the replicas of a partition up to what all have now.
+    /// Compares the replicas of a partition up to the lowest of their high watermarks.
     ///
     /// # Errors
-    /// When the partition is not there, or a replica stops answering on the way.
+    /// If the partition does not exist, or a replica stops answering.
     pub fn verify(
         &mut self,
         topic: &str,
@@ -122,7 +122,7 @@ impl Admin {
         watch: &mut dyn FnMut(Progress),
     ) -> Result<VerifyView, AdminError> {
         let mut notes = Vec::new();
-        let mut readers: BTreeMap<i32, Reader> = BTreeMap::new();
+        let mut readers: BTreeMap<i32, ReplicaReader> = BTreeMap::new();
         for &broker in &partition.replicas {
             match self.reader(topic, partition, broker) {
                 Ok(reader) => {
@@ -131,30 +131,30 @@ impl Admin {
                 Err(error) => notes.push(format!("replica on broker {broker}: {error}")),
             }
         }
-        let is_whole = notes.is_empty() && readers.len() == partition.replicas.len();
+        let is_complete = notes.is_empty() && readers.len() == partition.replicas.len();
         let from = readers.values().map(|one| one.view.first).max();
         let to = readers.values().map(|one| one.view.end).min();
         let from = from.unwrap_or_default();
         let to = to.unwrap_or_default().max(from);
-        let mut found = Found {
+        let mut found = Comparison {
             at: from,
-            ..Found::default()
+            ..Comparison::default()
         };
-        let mut lanes: BTreeMap<i32, Lane> = readers
+        let mut queues: BTreeMap<i32, ReplicaQueue> = readers
             .keys()
-            .map(|broker| (*broker, Lane::default()))
+            .map(|broker| (*broker, ReplicaQueue::default()))
             .collect();
         readers.values_mut().for_each(|one| one.next = from);
-        while lanes.values().any(|lane| !lane.is_over) {
-            for (broker, lane) in &mut lanes {
+        while queues.values().any(|queue| !queue.is_done) {
+            for (broker, queue) in &mut queues {
                 let Some(reader) = readers.get_mut(broker) else {
                     continue;
                 };
-                if lane.waiting.is_empty() && !lane.is_over {
-                    self.fill(topic, partition.partition, reader, lane, from, to)?;
+                if queue.pending.is_empty() && !queue.is_done {
+                    self.read_more(topic, partition.partition, reader, queue, from, to)?;
                 }
             }
-            compare(&mut lanes, &mut found);
+            compare(&mut queues, &mut found);
             watch(Progress {
                 from,
                 at: found.at.min(to),
@@ -168,7 +168,7 @@ impl Admin {
             _ if corrupt => Verdict::Differs,
             (false, false) => Verdict::Differs,
             (false, true) => Verdict::Cleaned,
-            (true, _) if !is_whole || readers.len() < 2 => Verdict::Incomplete,
+            (true, _) if !is_complete || readers.len() < 2 => Verdict::Incomplete,
             (true, _) => Verdict::Same,
         };
         if partition.replicas.len() < 2 {
@@ -205,23 +205,23 @@ impl Admin {
         Ok(is_compacted)
     }
 
-    /// Where a replica begins and ends.
+    /// Start and end offset of a replica.
     fn reader(
         &mut self,
         topic: &str,
         partition: &PartitionView,
         broker: i32,
-    ) -> Result<Reader, AdminError> {
-        let asked = ListOffsetsPartition::default()
+    ) -> Result<ReplicaReader, AdminError> {
+        let requested = ListOffsetsPartition::default()
             .with_partition_index(partition.partition)
             .with_current_leader_epoch(-1)
             .with_timestamp(-2);
-        let asked = ListOffsetsTopic::default()
+        let requested = ListOffsetsTopic::default()
             .with_name(topic_name(topic))
-            .with_partitions(vec![asked]);
+            .with_partitions(vec![requested]);
         let request = ListOffsetsRequest::default()
-            .with_replica_id(DEBUGGING.into())
-            .with_topics(vec![asked]);
+            .with_replica_id(DEBUG_REPLICA_ID.into())
+            .with_topics(vec![requested]);
         let answer = self.cluster.ask_broker(broker, &request, i16::MAX)?;
         let all = answer.topics.iter().flat_map(|topic| &topic.partitions);
         let Some(one) = all.into_iter().next() else {
@@ -232,7 +232,7 @@ impl Admin {
         }
         let first = one.offset;
         let data = self.fetch(topic, partition.partition, broker, first)?;
-        Ok(Reader {
+        Ok(ReplicaReader {
             view: Replica {
                 broker,
                 is_leader: partition.leader == Some(broker),
@@ -244,18 +244,18 @@ impl Admin {
         })
     }
 
-    /// Reads on.
-    fn fill(
+    /// Reads further batches of a replica.
+    fn read_more(
         &mut self,
         topic: &str,
         partition: i32,
-        reader: &mut Reader,
-        lane: &mut Lane,
+        reader: &mut ReplicaReader,
+        queue: &mut ReplicaQueue,
         from: i64,
         to: i64,
     ) -> Result<(), AdminError> {
         if reader.next >= to {
-            lane.is_over = true;
+            queue.is_done = true;
             return Ok(());
         }
         let data = self.fetch(topic, partition, reader.view.broker, reader.next)?;
@@ -273,18 +273,18 @@ impl Admin {
                 break;
             }
             reader.next = reader.next.max(next);
-            // The batch that an offset lies in comes whole, also when the offset is not its first.
+            // A fetch returns whole batches: the first one may begin before the requested offset.
             if next > from && next > before {
                 reader.view.corrupt += u64::from(batch.check().is_err());
-                lane.waiting.push_back(BatchMark::of(&batch.header));
+                queue.pending.push_back(BatchMark::of(&batch.header));
             }
         }
-        // Nothing although there should be something: what was there up to the end was cleaned away.
-        lane.is_over = reader.next == before || reader.next >= to;
+        // No progress although records are expected: they were removed by compaction.
+        queue.is_done = reader.next == before || reader.next >= to;
         Ok(())
     }
 
-    /// One fetch from one replica, whoever leads.
+    /// One fetch from one replica, leader or follower.
     pub(super) fn fetch(
         &mut self,
         topic: &str,
@@ -292,24 +292,26 @@ impl Admin {
         broker: i32,
         offset: i64,
     ) -> Result<PartitionData, AdminError> {
-        let asked = FetchPartition::default()
+        let requested = FetchPartition::default()
             .with_partition(partition)
             .with_current_leader_epoch(-1)
             .with_fetch_offset(offset)
-            .with_partition_max_bytes(PIECE_BYTES);
-        let asked = FetchTopic::default()
+            .with_partition_max_bytes(FETCH_BYTES);
+        let requested = FetchTopic::default()
             .with_topic(topic_name(topic))
-            .with_partitions(vec![asked]);
+            .with_partitions(vec![requested]);
         let request = FetchRequest::default()
             .with_replica_id((-1).into())
             .with_max_wait_ms(WAIT_MS)
             .with_min_bytes(0)
-            .with_max_bytes(PIECE_BYTES)
+            .with_max_bytes(FETCH_BYTES)
             .with_session_epoch(-1)
-            .with_topics(vec![asked]);
+            .with_topics(vec![requested]);
         let mut patience = Patience::of(self.cluster.settings().answer_within);
         loop {
-            let answer = self.cluster.ask_broker(broker, &request, FETCH_NEWEST)?;
+            let answer = self
+                .cluster
+                .ask_broker(broker, &request, FETCH_VERSION_MAX)?;
             let what = || format!("{topic}-{partition} on broker {broker}");
             if let Some(refusal) = Refusal::of(answer.error_code, None) {
                 return Err(refusal.about(what()));
@@ -323,7 +325,7 @@ impl Admin {
             };
             match Refusal::of(data.error_code, None) {
                 None => return Ok(data),
-                Some(refusal) if refusal.is_passing() && patience.wait() => {}
+                Some(refusal) if refusal.is_retriable() && patience.wait() => {}
                 Some(refusal) => return Err(refusal.about(what())),
             }
         }

@@ -1,37 +1,37 @@
-//! Bytes of an answer whose lengths are held against what is there before anybody reserves memory for them.
+//! A buffer that checks array lengths against the remaining bytes before a decoder reserves memory.
 
 use std::ops::Range;
 
 use bytes::{Buf, Bytes, TryGetError};
 use kafka_protocol::protocol::buf::ByteBuf;
 
-/// Up to this many elements nothing is asked: the numbers of brokers and tags look like lengths, and are small.
-const ELEMENTS_FREE: u64 = 1 << 20;
+/// Numbers up to this are not checked: broker ids and tags look like lengths, and are small.
+const UNCHECKED_MAX: u64 = 1 << 20;
 
-/// How a version writes the lengths of its arrays.
+/// How a message version encodes array lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lengths {
-    /// As numbers of 32 bits.
+pub enum LengthFormat {
+    /// As 32-bit integers.
     Plain,
-    /// As numbers of variable length; then one of 32 bits may be anything.
+    /// As varints; then a 32-bit integer may be anything.
     Compact,
 }
 
-/// The decoders of kafka-protocol reserve as many elements as a length says. An element has a byte at least, so more of them
-/// than bytes left is no answer.
+/// The decoders of kafka-protocol reserve as many elements as a length says. An element has at least one byte, so a length
+/// above the remaining bytes is invalid.
 #[derive(Debug)]
-pub struct Bounded {
+pub struct CheckedBuf {
     rest: Bytes,
-    lengths: Lengths,
-    /// The number of variable length that is being read, and how many bytes of it were.
+    lengths: LengthFormat,
+    /// The varint that is being read, and how many bytes of it were read.
     number: u64,
     read: u32,
 }
 
-impl Bounded {
-    /// A whole answer.
+impl CheckedBuf {
+    /// A whole response.
     #[must_use]
-    pub fn new(rest: Bytes, lengths: Lengths) -> Self {
+    pub fn new(rest: Bytes, lengths: LengthFormat) -> Self {
         Self {
             rest,
             lengths,
@@ -42,8 +42,8 @@ impl Bounded {
 
     fn check(&self, number: u64) -> Result<(), TryGetError> {
         let available = self.rest.remaining();
-        // A compact length is one more than it says.
-        if number > ELEMENTS_FREE && number > available as u64 + 1 {
+        // A compact length is encoded plus one.
+        if number > UNCHECKED_MAX && number > available as u64 + 1 {
             return Err(TryGetError {
                 requested: usize::try_from(number).unwrap_or(usize::MAX),
                 available,
@@ -53,7 +53,7 @@ impl Bounded {
     }
 }
 
-impl Buf for Bounded {
+impl Buf for CheckedBuf {
     fn remaining(&self) -> usize {
         self.rest.remaining()
     }
@@ -80,7 +80,7 @@ impl Buf for Bounded {
 
     fn try_get_i32(&mut self) -> Result<i32, TryGetError> {
         let number = self.rest.try_get_i32()?;
-        if self.lengths == Lengths::Plain {
+        if self.lengths == LengthFormat::Plain {
             self.check(u64::try_from(number).unwrap_or(0))?;
         }
         Ok(number)
@@ -91,7 +91,7 @@ impl Buf for Bounded {
     }
 }
 
-impl ByteBuf for Bounded {
+impl ByteBuf for CheckedBuf {
     fn peek_bytes(&mut self, range: Range<usize>) -> Bytes {
         self.rest.peek_bytes(range)
     }

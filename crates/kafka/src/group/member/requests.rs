@@ -1,4 +1,4 @@
-//! What a member asks for next.
+//! The requests that a member sends.
 
 use bytes::Bytes;
 use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
@@ -17,7 +17,7 @@ use super::{CommitOffset, GroupError, GroupEvent, Member, NEVER, Revocation, Ste
 use crate::group::messages::{GroupKind, GroupRequest, name, write_subscription};
 
 impl Member {
-    /// What to send now, and to whom; to be asked until there is nothing.
+    /// The next request and its destination; to be called until it returns `None`.
     pub fn poll(&mut self, now_ns: u64) -> Option<(To, GroupRequest)> {
         if self.step == Step::Over || now_ns < self.not_before_ns {
             return None;
@@ -25,7 +25,7 @@ impl Member {
         if self.leaving
             && self.step != Step::Leave
             && self.commit.is_none()
-            && self.asked.is_empty()
+            && self.in_flight.is_empty()
         {
             if self.member.is_empty() || self.coordinator.is_none() {
                 self.end(GroupEvent::Left);
@@ -33,65 +33,69 @@ impl Member {
             }
             self.step = Step::Leave;
         }
-        self.without_since_ns = match self.step {
+        self.unassigned_since_ns = match self.step {
             Step::Stable | Step::Leave | Step::Over => None,
-            _ => self.without_since_ns.or(Some(now_ns)),
+            _ => self.unassigned_since_ns.or(Some(now_ns)),
         };
         let Some(coordinator) = self.coordinator else {
-            let alone_ns = now_ns.saturating_sub(*self.alone_since_ns.get_or_insert(now_ns));
-            // No coordinator would wait longer for a member.
+            let searching_ns =
+                now_ns.saturating_sub(*self.no_coordinator_since_ns.get_or_insert(now_ns));
+            // A coordinator would not wait longer for a member.
             let limit_ms = u64::from(self.plan.rebalance_timeout_ms.max(0).unsigned_abs());
-            if alone_ns > limit_ms * 1_000_000 {
+            if searching_ns > limit_ms * 1_000_000 {
                 self.end(GroupEvent::Failed(GroupError::NoCoordinator {
                     group: self.plan.group.clone(),
-                    seconds: alone_ns / 1_000_000_000,
+                    seconds: searching_ns / 1_000_000_000,
                 }));
                 return None;
             }
-            if self.asked.contains(&GroupKind::Find) {
+            if self.in_flight.contains(&GroupKind::Find) {
                 return None;
             }
             self.counts.searches += 1;
-            return Some((To::Any, self.ask(GroupRequest::Find(self.find()))));
+            return Some((
+                To::Any,
+                self.mark_in_flight(GroupRequest::Find(self.find())),
+            ));
         };
         let request = self.next(now_ns)?;
-        Some((To::Node(coordinator), self.ask(request)))
+        Some((To::Node(coordinator), self.mark_in_flight(request)))
     }
 
-    /// The last words of who waits for no answer: a commit, if there are offsets, and the farewell. The membership is over.
+    /// Final OffsetCommit (if there are offsets) and LeaveGroup, sent without waiting for responses. The membership is over.
     pub fn hurry_away(&mut self, offsets: Vec<CommitOffset>) -> Option<(To, Vec<GroupRequest>)> {
         let coordinator = self.coordinator?;
         if self.member.is_empty() || self.step == Step::Over {
             return None;
         }
-        let mut words = Vec::new();
+        let mut requests = Vec::new();
         let offsets = match self.step {
             Step::Stable => offsets,
             _ => self.commit.take().unwrap_or_default(),
         };
         if !offsets.is_empty() {
-            words.push(self.commit_of(offsets));
+            requests.push(self.commit_request(offsets));
         }
-        words.push(self.farewell());
+        requests.push(self.leave_request());
         self.end(GroupEvent::Left);
-        Some((To::Node(coordinator), words))
+        Some((To::Node(coordinator), requests))
     }
 
-    /// When to ask again, if nothing comes before.
+    /// When to call [`Member::poll`] again, if no response comes before.
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         let wanted_ns = match self.step {
             Step::Over => return NEVER,
             Step::Stable if self.coordinator.is_some() => {
-                let waits = self.commit.is_some() && !self.asked.contains(&GroupKind::Commit);
-                let leaves = self.leaving && self.asked.is_empty();
+                let waits = self.commit.is_some() && !self.in_flight.contains(&GroupKind::Commit);
+                let leaves = self.leaving && self.in_flight.is_empty();
                 match waits || leaves {
                     true => 0,
                     false => self.heartbeat_ns,
                 }
             }
-            _ if self.coordinator.is_none() && !self.asked.contains(&GroupKind::Find) => 0,
-            _ if self.asked.is_empty() => 0,
+            _ if self.coordinator.is_none() && !self.in_flight.contains(&GroupKind::Find) => 0,
+            _ if self.in_flight.is_empty() => 0,
             _ => NEVER,
         };
         match wanted_ns {
@@ -100,51 +104,51 @@ impl Member {
         }
     }
 
-    fn ask(&mut self, request: GroupRequest) -> GroupRequest {
-        self.asked.push(request.kind());
+    fn mark_in_flight(&mut self, request: GroupRequest) -> GroupRequest {
+        self.in_flight.push(request.kind());
         request
     }
 
     fn next(&mut self, now_ns: u64) -> Option<GroupRequest> {
-        let is_asked = |kind| self.asked.contains(&kind);
+        let is_in_flight = |kind| self.in_flight.contains(&kind);
         match &self.step {
             Step::Over => None,
-            Step::Join if is_asked(GroupKind::Join) => None,
-            // With the next generation the coordinator would take no offsets of this one.
-            Step::Join if is_asked(GroupKind::Commit) => None,
+            Step::Join if is_in_flight(GroupKind::Join) => None,
+            // With the next generation, the coordinator would refuse offsets of this one.
+            Step::Join if is_in_flight(GroupKind::Commit) => None,
             Step::Join => match self.commit.take() {
-                Some(offsets) => Some(self.commit_of(offsets)),
+                Some(offsets) => Some(self.commit_request(offsets)),
                 None => self.join(),
             },
-            Step::Sync(shares) => (!is_asked(GroupKind::Sync)).then(|| {
+            Step::Sync(assignments) => (!is_in_flight(GroupKind::Sync)).then(|| {
                 GroupRequest::Sync(
                     SyncGroupRequest::default()
                         .with_group_id(self.group())
                         .with_generation_id(self.generation)
                         .with_member_id(self.member.clone())
                         .with_group_instance_id(self.instance())
-                        .with_assignments(shares.clone()),
+                        .with_assignments(assignments.clone()),
                 )
             }),
-            Step::Offsets => (!is_asked(GroupKind::Offsets)).then(|| self.offsets()),
-            Step::Leave => (!is_asked(GroupKind::Leave)).then(|| self.farewell()),
+            Step::Offsets => (!is_in_flight(GroupKind::Offsets)).then(|| self.offsets()),
+            Step::Leave => (!is_in_flight(GroupKind::Leave)).then(|| self.leave_request()),
             Step::Stable => {
                 let session_ns = self.plan.session_timeout_ms.max(0).unsigned_abs();
                 let session_ns = u64::from(session_ns) * 1_000_000;
-                if now_ns.saturating_sub(self.heard_ns) > session_ns {
-                    self.rejoin(Revocation::Silence, now_ns);
+                if now_ns.saturating_sub(self.last_heartbeat_ns) > session_ns {
+                    self.rejoin(Revocation::SessionTimeout, now_ns);
                     return None;
                 }
-                if !self.asked.contains(&GroupKind::Commit)
+                if !self.in_flight.contains(&GroupKind::Commit)
                     && let Some(offsets) = self.commit.take()
                 {
-                    return Some(self.commit_of(offsets));
+                    return Some(self.commit_request(offsets));
                 }
                 if now_ns < self.heartbeat_ns {
                     return None;
                 }
                 self.heartbeat_ns = now_ns + u64::from(self.plan.heartbeat_every_ms) * 1_000_000;
-                (!self.asked.contains(&GroupKind::Heartbeat)).then(|| {
+                (!self.in_flight.contains(&GroupKind::Heartbeat)).then(|| {
                     GroupRequest::Heartbeat(
                         HeartbeatRequest::default()
                             .with_group_id(self.group())
@@ -166,14 +170,14 @@ impl Member {
     }
 
     fn find(&self) -> FindCoordinatorRequest {
-        // Kind 0 is a group.
+        // Key type 0: group.
         FindCoordinatorRequest::default()
             .with_key(StrBytes::from_string(self.plan.group.clone()))
             .with_key_type(0)
     }
 
     fn join(&self) -> Option<GroupRequest> {
-        let metadata: Bytes = write_subscription(&self.plan.topics, &self.share)?;
+        let metadata: Bytes = write_subscription(&self.plan.topics, &self.assignment)?;
         let protocols = self.plan.assignors.iter().map(|assignor| {
             JoinGroupRequestProtocol::default()
                 .with_name(StrBytes::from_static_str(assignor.name()))
@@ -192,7 +196,7 @@ impl Member {
     }
 
     fn offsets(&self) -> GroupRequest {
-        let topics = self.share.iter().map(|one| {
+        let topics = self.assignment.iter().map(|one| {
             OffsetFetchRequestTopic::default()
                 .with_name(name(&one.topic))
                 .with_partition_indexes(one.partitions.clone())
@@ -204,7 +208,7 @@ impl Member {
         )
     }
 
-    fn commit_of(&self, offsets: Vec<CommitOffset>) -> GroupRequest {
+    fn commit_request(&self, offsets: Vec<CommitOffset>) -> GroupRequest {
         let mut topics: Vec<OffsetCommitRequestTopic> = Vec::new();
         for one in offsets {
             let partition = OffsetCommitRequestPartition::default()
@@ -232,7 +236,7 @@ impl Member {
         )
     }
 
-    fn farewell(&self) -> GroupRequest {
+    fn leave_request(&self) -> GroupRequest {
         let identity = MemberIdentity::default()
             .with_member_id(self.member.clone())
             .with_group_instance_id(self.instance());

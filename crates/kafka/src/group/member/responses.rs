@@ -1,4 +1,4 @@
-//! What the coordinator's answers mean for a member.
+//! Handling of the coordinator's responses.
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::sync_group_request::SyncGroupRequestAssignment;
@@ -13,7 +13,7 @@ use crate::group::messages::{
 };
 
 impl Member {
-    /// The coordinator answered. What nobody waits for any more is passed over.
+    /// Handles a response. One without a request in flight is ignored.
     pub fn answer(&mut self, answer: GroupAnswer, now_ns: u64) {
         let kind = match &answer {
             GroupAnswer::Find(_) => GroupKind::Find,
@@ -24,7 +24,7 @@ impl Member {
             GroupAnswer::Commit(_) => GroupKind::Commit,
             GroupAnswer::Leave(_) => GroupKind::Leave,
         };
-        if !self.asked.contains(&kind) || self.step == Step::Over {
+        if !self.in_flight.contains(&kind) || self.step == Step::Over {
             return;
         }
         self.answered(kind);
@@ -35,15 +35,15 @@ impl Member {
             GroupAnswer::Find(found) => self.refuse(found.error_code, now_ns),
             GroupAnswer::Join(joined) => self.joined(&joined, now_ns),
             GroupAnswer::Sync(synced) => self.synced(&synced, now_ns),
-            GroupAnswer::Offsets(told) => self.told(told, now_ns),
-            GroupAnswer::Heartbeat(heard) => self.heard(heard.error_code, now_ns),
-            GroupAnswer::Commit(taken) => self.taken(&taken, now_ns),
-            // Whatever it says: we are gone.
+            GroupAnswer::Offsets(fetched) => self.fetched(fetched, now_ns),
+            GroupAnswer::Heartbeat(heartbeat) => self.heartbeat(heartbeat.error_code, now_ns),
+            GroupAnswer::Commit(committed) => self.committed(&committed, now_ns),
+            // Whatever the result: the membership is over.
             GroupAnswer::Leave(_) => self.end(GroupEvent::Left),
         }
-        // To be told of one is not enough: it has to take us.
+        // Finding a coordinator is not enough: it has to answer this member.
         if kind != GroupKind::Find && self.coordinator.is_some() {
-            self.alone_since_ns = None;
+            self.no_coordinator_since_ns = None;
         }
     }
 
@@ -52,7 +52,7 @@ impl Member {
             return;
         }
         if joined.error_code == ResponseError::MemberIdRequired.code() {
-            // Asked again at once, by the number that was given.
+            // JoinGroup is repeated at once with the member id that was assigned.
             self.member = joined.member_id.clone();
             return;
         }
@@ -61,18 +61,21 @@ impl Member {
         }
         self.member = joined.member_id.clone();
         self.generation = joined.generation_id;
-        let shares = match joined.leader == joined.member_id {
-            true => self.share_out(joined),
+        let assignments = match joined.leader == joined.member_id {
+            true => self.assign_partitions(joined),
             false => Some(Vec::new()),
         };
-        match shares {
-            Some(shares) => self.step = Step::Sync(shares),
-            None => self.unreadable("what a member wants"),
+        match assignments {
+            Some(assignments) => self.step = Step::Sync(assignments),
+            None => self.fail_unreadable("what a member wants"),
         }
     }
 
-    /// As the leader, says who gets what.
-    fn share_out(&self, joined: &JoinGroupResponse) -> Option<Vec<SyncGroupRequestAssignment>> {
+    /// As the leader, assigns partitions to all members.
+    fn assign_partitions(
+        &self,
+        joined: &JoinGroupResponse,
+    ) -> Option<Vec<SyncGroupRequestAssignment>> {
         let members: Vec<Subscriber> = joined
             .members
             .iter()
@@ -82,13 +85,13 @@ impl Member {
         let assignor = Assignor::ALL
             .into_iter()
             .find(|assignor| chosen.is_some_and(|name| **name == *assignor.name()))?;
-        let shares = assignor.assign(&members, &self.partitions);
-        let each = joined.members.iter().zip(shares);
-        each.map(|(member, share)| {
+        let assignments = assignor.assign(&members, &self.partitions);
+        let each = joined.members.iter().zip(assignments);
+        each.map(|(member, assignment)| {
             Some(
                 SyncGroupRequestAssignment::default()
                     .with_member_id(member.member_id.clone())
-                    .with_assignment(write_assignment(&share)?),
+                    .with_assignment(write_assignment(&assignment)?),
             )
         })
         .collect()
@@ -102,26 +105,26 @@ impl Member {
             return self.refuse(synced.error_code, now_ns);
         }
         match read_assignment(&synced.assignment) {
-            Some(share) => {
-                self.share = share;
+            Some(assignment) => {
+                self.assignment = assignment;
                 self.step = Step::Offsets;
             }
-            None => self.unreadable("our share"),
+            None => self.fail_unreadable("our share"),
         }
     }
 
-    fn told(&mut self, told: OffsetFetchResponse, now_ns: u64) {
+    fn fetched(&mut self, fetched: OffsetFetchResponse, now_ns: u64) {
         if self.step != Step::Offsets {
             return;
         }
-        let partitions = told.topics.iter().flat_map(|topic| &topic.partitions);
+        let partitions = fetched.topics.iter().flat_map(|topic| &topic.partitions);
         let mut codes = partitions.map(|one| one.error_code);
-        let failed = (told.error_code != 0).then_some(told.error_code);
+        let failed = (fetched.error_code != 0).then_some(fetched.error_code);
         if let Some(code) = failed.or_else(|| codes.find(|&code| code != 0)) {
             return self.refuse(code, now_ns);
         }
         let committed = |topic: &str, partition: i32| {
-            let of = told.topics.iter().find(|one| *one.name.0 == *topic)?;
+            let of = fetched.topics.iter().find(|one| *one.name.0 == *topic)?;
             let of = of
                 .partitions
                 .iter()
@@ -129,7 +132,7 @@ impl Member {
             (of.committed_offset >= 0).then_some(of.committed_offset)
         };
         let assigned = self
-            .share
+            .assignment
             .iter()
             .flat_map(|one| {
                 one.partitions
@@ -143,16 +146,16 @@ impl Member {
             })
             .collect();
         self.step = Step::Stable;
-        self.heard_ns = now_ns;
+        self.last_heartbeat_ns = now_ns;
         self.heartbeat_ns = now_ns + u64::from(self.plan.heartbeat_every_ms) * 1_000_000;
         self.counts.assignments += 1;
-        if let Some(since_ns) = self.without_since_ns.take() {
+        if let Some(since_ns) = self.unassigned_since_ns.take() {
             self.counts.rebalancing_ns += now_ns.saturating_sub(since_ns);
         }
         self.events.push_back(GroupEvent::Assigned(assigned));
     }
 
-    fn heard(&mut self, code: i16, now_ns: u64) {
+    fn heartbeat(&mut self, code: i16, now_ns: u64) {
         if self.step != Step::Stable {
             return;
         }
@@ -160,12 +163,12 @@ impl Member {
             return self.refuse(code, now_ns);
         }
         self.counts.heartbeats += 1;
-        self.heard_ns = now_ns;
-        self.streak = 0;
+        self.last_heartbeat_ns = now_ns;
+        self.consecutive_rebalances = 0;
     }
 
-    fn taken(&mut self, taken: &OffsetCommitResponse, now_ns: u64) {
-        let partitions = taken.topics.iter().flat_map(|topic| &topic.partitions);
+    fn committed(&mut self, committed: &OffsetCommitResponse, now_ns: u64) {
+        let partitions = committed.topics.iter().flat_map(|topic| &topic.partitions);
         let failed = partitions.map(|one| one.error_code).find(|&code| code != 0);
         match failed {
             None => {
@@ -181,7 +184,7 @@ impl Member {
         }
     }
 
-    fn unreadable(&mut self, what: &'static str) {
+    fn fail_unreadable(&mut self, what: &'static str) {
         let group = self.plan.group.clone();
         self.end(GroupEvent::Failed(GroupError::Unreadable { group, what }));
     }
