@@ -1,6 +1,6 @@
-//! The MongoDB wire protocol, pure: BSON, the messages of client and server, and a database in memory that answers them.
+//! The MongoDB wire protocol without I/O: BSON, messages of client and server, and an in-memory database.
 //!
-//! Nothing here does I/O, reads a clock or draws a random number: whoever owns the connection gives bytes, the time and a seed.
+//! Nothing here does I/O, reads a clock or draws random numbers: the caller provides bytes, the time and a seed.
 
 pub mod bson;
 pub mod database;

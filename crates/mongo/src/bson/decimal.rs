@@ -1,8 +1,9 @@
-//! The value of a 128-bit decimal, as near as a double comes to it.
+//! Conversion of a 128-bit decimal to the nearest double.
 
-/// IEEE 754-2008 decimal128 with the coefficient in binary, as BSON has it (little endian), to a double.
+/// IEEE 754-2008 decimal128 with a binary coefficient (BSON, little endian) to a double.
 ///
-/// Decimals are stored and returned exactly; only their order goes by this, so two that differ behind the 17th digit are equal here.
+/// Decimals are stored and returned exactly; only comparisons use this, so two that differ after the 17th digit compare as
+/// equal.
 #[must_use]
 pub fn decimal_to_f64(bytes: [u8; 16]) -> f64 {
     const EXPONENT_BIAS: i32 = 6176;
@@ -16,7 +17,7 @@ pub fn decimal_to_f64(bytes: [u8; 16]) -> f64 {
     if combination == 0x1e {
         return sign * f64::INFINITY;
     }
-    // The form with a large coefficient (combination 11xxx) only holds values beyond the maximum, which count as 0.
+    // The form with a large coefficient (combination 11xxx) only encodes values above the maximum, which count as 0.
     let (exponent, coefficient) = if combination >> 3 == 3 {
         ((bits >> 111) & 0x3fff, 0)
     } else {

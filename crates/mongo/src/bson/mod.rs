@@ -1,7 +1,7 @@
-//! BSON (bsonspec.org, version 1.1) read in place and written straight into a buffer.
+//! BSON (bsonspec.org, version 1.1), read in place and written directly into a buffer.
 //!
-//! A document stays the bytes that it is on the wire: reading is walking, and no field is allocated. Bytes from outside are checked
-//! once, whole, by [`Doc::check`]; everything behind that walks without errors.
+//! A document is a slice of its encoded bytes: elements are iterated without allocation. Input is validated once, as a whole,
+//! by [`Doc::check`]; later reads cannot fail.
 
 mod decimal;
 mod order;
@@ -12,14 +12,14 @@ mod write;
 mod tests;
 
 pub use decimal::decimal_to_f64;
-pub use order::{class, class_of, compare, put_key};
+pub use order::{append_sort_key, compare, type_order, type_order_of};
 pub use read::{BsonError, Doc, Elements, OwnedDoc, Value};
-pub use write::{Items, Writer, document};
+pub use write::{ArrayWriter, Writer, document};
 
-/// Levels of documents and arrays within each other; what MongoDB allows in what it stores.
+/// Nesting depth of documents and arrays; MongoDB's limit for stored documents.
 pub const DEPTH_MAX: usize = 100;
 
-/// Bytes of a stored document; MongoDB's `maxBsonObjectSize`.
+/// Size of a stored document; MongoDB's `maxBsonObjectSize`.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Type bytes (bsonspec.org).
@@ -56,7 +56,7 @@ pub mod kind {
     pub const CODE_WITH_SCOPE: u8 = 0x0f;
     /// 32-bit integer.
     pub const INT32: u8 = 0x10;
-    /// Replication's time stamp.
+    /// Replication timestamp.
     pub const TIMESTAMP: u8 = 0x11;
     /// 64-bit integer.
     pub const INT64: u8 = 0x12;

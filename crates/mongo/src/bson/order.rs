@@ -1,17 +1,17 @@
-//! The order of values as MongoDB has it: first by class of type, then by value; and keys of bytes that sort the same way.
+//! MongoDB's comparison order of values (by type, then by value), and sort keys: byte strings that compare the same way.
 //!
-//! Source: MongoDB manual, "Comparison/Sort Order". A key is made so that one is never the front of another, so keys of several
-//! values can be written one behind the other and still sort value by value.
+//! Source: MongoDB manual, "Comparison/Sort Order". No sort key is a prefix of another, so concatenated keys of several values
+//! compare value by value.
 
 use std::cmp::Ordering;
 
 use super::{Doc, Value, decimal_to_f64};
 
-/// Classes of types in their order; types of one class are compared by value. 0 is the end of a document in a key.
-pub mod class {
+/// Type order: values of one type class are compared by value. 0 ends a document in a sort key.
+pub mod type_order {
     /// MinKey.
     pub const MIN: u8 = 1;
-    /// Null, undefined and what is missing.
+    /// Null, undefined and missing values.
     pub const NULL: u8 = 5;
     /// All numbers.
     pub const NUMBER: u8 = 10;
@@ -29,7 +29,7 @@ pub mod class {
     pub const BOOL: u8 = 40;
     /// Dates.
     pub const DATE: u8 = 45;
-    /// Time stamps of replication.
+    /// Replication timestamps.
     pub const TIMESTAMP: u8 = 47;
     /// Regular expressions.
     pub const REGEX: u8 = 50;
@@ -43,41 +43,41 @@ pub mod class {
     pub const MAX: u8 = 127;
 }
 
-/// The class of a value's type.
+/// The type order of a value.
 #[must_use]
-pub fn class_of(value: &Value<'_>) -> u8 {
+pub fn type_order_of(value: &Value<'_>) -> u8 {
     match value {
-        Value::MinKey => class::MIN,
-        Value::Null | Value::Undefined => class::NULL,
+        Value::MinKey => type_order::MIN,
+        Value::Null | Value::Undefined => type_order::NULL,
         Value::Int32(_) | Value::Int64(_) | Value::Double(_) | Value::Decimal128(_) => {
-            class::NUMBER
+            type_order::NUMBER
         }
-        Value::String(_) | Value::Symbol(_) => class::STRING,
-        Value::Document(_) => class::DOCUMENT,
-        Value::Array(_) => class::ARRAY,
-        Value::Binary { .. } => class::BINARY,
-        Value::ObjectId(_) => class::OBJECT_ID,
-        Value::Bool(_) => class::BOOL,
-        Value::Date(_) => class::DATE,
-        Value::Timestamp(_) => class::TIMESTAMP,
-        Value::Regex { .. } => class::REGEX,
-        Value::Code(_) => class::CODE,
+        Value::String(_) | Value::Symbol(_) => type_order::STRING,
+        Value::Document(_) => type_order::DOCUMENT,
+        Value::Array(_) => type_order::ARRAY,
+        Value::Binary { .. } => type_order::BINARY,
+        Value::ObjectId(_) => type_order::OBJECT_ID,
+        Value::Bool(_) => type_order::BOOL,
+        Value::Date(_) => type_order::DATE,
+        Value::Timestamp(_) => type_order::TIMESTAMP,
+        Value::Regex { .. } => type_order::REGEX,
+        Value::Code(_) => type_order::CODE,
         Value::Opaque {
             kind: super::kind::DB_POINTER,
             ..
-        } => class::DB_POINTER,
-        Value::Opaque { .. } => class::CODE_WITH_SCOPE,
-        Value::MaxKey => class::MAX,
+        } => type_order::DB_POINTER,
+        Value::Opaque { .. } => type_order::CODE_WITH_SCOPE,
+        Value::MaxKey => type_order::MAX,
     }
 }
 
-/// A number as its nearest double, made sortable, and what the double misses. NaN is below all others, both zeros are one.
-fn rank(value: &Value<'_>) -> (u64, i64) {
+/// A number as its nearest double in sortable form, and the difference to it. NaN sorts first; both zeros are equal.
+fn number_key(value: &Value<'_>) -> (u64, i64) {
     match *value {
         Value::Int32(value) => (sortable(f64::from(value)), 0),
         Value::Int64(value) => {
             let near = value as f64;
-            // At most 512 apart: doubles of this size are 1024 apart.
+            // The difference is at most 512: doubles of this size are 1024 apart.
             (sortable(near), (i128::from(value) - near as i128) as i64)
         }
         Value::Double(value) => (sortable(value), 0),
@@ -98,11 +98,11 @@ fn sortable(value: f64) -> u64 {
     }
 }
 
-/// Orders two values.
+/// Compares two values.
 #[must_use]
 pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Ordering {
     use Value as V;
-    let classes = class_of(left).cmp(&class_of(right));
+    let classes = type_order_of(left).cmp(&type_order_of(right));
     if classes != Ordering::Equal {
         return classes;
     }
@@ -110,8 +110,8 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Ordering {
         (V::Int32(left), V::Int32(right)) => left.cmp(right),
         (V::String(left) | V::Symbol(left), V::String(right) | V::Symbol(right))
         | (V::Code(left), V::Code(right)) => left.as_bytes().cmp(right.as_bytes()),
-        (V::Document(left), V::Document(right)) => compare_docs(*left, *right, Keys::Count),
-        (V::Array(left), V::Array(right)) => compare_docs(*left, *right, Keys::DoNot),
+        (V::Document(left), V::Document(right)) => compare_docs(*left, *right, Keys::Compared),
+        (V::Array(left), V::Array(right)) => compare_docs(*left, *right, Keys::Ignored),
         (
             V::Binary { subtype, bytes },
             V::Binary {
@@ -131,15 +131,15 @@ pub fn compare(left: &Value<'_>, right: &Value<'_>) -> Ordering {
             },
         ) => (pattern, options).cmp(&(other, other_options)),
         (V::Opaque { bytes, .. }, V::Opaque { bytes: other, .. }) => bytes.cmp(other),
-        (left, right) => rank(left).cmp(&rank(right)),
+        (left, right) => number_key(left).cmp(&number_key(right)),
     }
 }
 
-/// Whether the names of elements take part in a comparison.
+/// Whether element names take part in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keys {
-    Count,
-    DoNot,
+    Compared,
+    Ignored,
 }
 
 fn compare_docs(left: Doc<'_>, right: Doc<'_>, keys: Keys) -> Ordering {
@@ -151,11 +151,11 @@ fn compare_docs(left: Doc<'_>, right: Doc<'_>, keys: Keys) -> Ordering {
             (Some(_), None) => return Ordering::Greater,
             (Some(one), Some(other)) => (one, other),
         };
-        let order = class_of(&one.1)
-            .cmp(&class_of(&other.1))
+        let order = type_order_of(&one.1)
+            .cmp(&type_order_of(&other.1))
             .then_with(|| match keys {
-                Keys::Count => one.0.as_bytes().cmp(other.0.as_bytes()),
-                Keys::DoNot => Ordering::Equal,
+                Keys::Compared => one.0.as_bytes().cmp(other.0.as_bytes()),
+                Keys::Ignored => Ordering::Equal,
             })
             .then_with(|| compare(&one.1, &other.1));
         if order != Ordering::Equal {
@@ -164,33 +164,33 @@ fn compare_docs(left: Doc<'_>, right: Doc<'_>, keys: Keys) -> Ordering {
     }
 }
 
-/// Appends bytes that sort as the value does.
-pub fn put_key(out: &mut Vec<u8>, value: Value<'_>) {
-    out.push(class_of(&value));
-    put_rest(out, value);
+/// Appends the sort key of a value.
+pub fn append_sort_key(out: &mut Vec<u8>, value: Value<'_>) {
+    out.push(type_order_of(&value));
+    append_value_key(out, value);
 }
 
-fn put_rest(out: &mut Vec<u8>, value: Value<'_>) {
+fn append_value_key(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
         Value::Int32(_) | Value::Int64(_) | Value::Double(_) | Value::Decimal128(_) => {
-            let (near, missed) = rank(&value);
+            let (near, missed) = number_key(&value);
             out.extend_from_slice(&near.to_be_bytes());
-            put_i64(out, missed);
+            append_i64(out, missed);
         }
         Value::String(text) | Value::Symbol(text) | Value::Code(text) => {
-            put_escaped(out, text.as_bytes());
+            append_escaped(out, text.as_bytes());
         }
         Value::Document(doc) => {
             for (key, value) in doc {
-                out.push(class_of(&value));
-                put_escaped(out, key.as_bytes());
-                put_rest(out, value);
+                out.push(type_order_of(&value));
+                append_escaped(out, key.as_bytes());
+                append_value_key(out, value);
             }
             out.push(0);
         }
         Value::Array(doc) => {
             for value in doc.values() {
-                put_key(out, value);
+                append_sort_key(out, value);
             }
             out.push(0);
         }
@@ -201,24 +201,24 @@ fn put_rest(out: &mut Vec<u8>, value: Value<'_>) {
         }
         Value::ObjectId(id) => out.extend_from_slice(&id),
         Value::Bool(value) => out.push(u8::from(value)),
-        Value::Date(value) => put_i64(out, value),
+        Value::Date(value) => append_i64(out, value),
         Value::Timestamp(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Regex { pattern, options } => {
-            put_escaped(out, pattern.as_bytes());
-            put_escaped(out, options.as_bytes());
+            append_escaped(out, pattern.as_bytes());
+            append_escaped(out, options.as_bytes());
         }
-        Value::Opaque { bytes, .. } => put_escaped(out, bytes),
+        Value::Opaque { bytes, .. } => append_escaped(out, bytes),
         Value::MinKey | Value::MaxKey | Value::Null | Value::Undefined => {}
     }
 }
 
-fn put_i64(out: &mut Vec<u8>, value: i64) {
-    // The sign turned round, so that negative numbers come first.
+fn append_i64(out: &mut Vec<u8>, value: i64) {
+    // Sign bit inverted, so that negative numbers sort first.
     out.extend_from_slice(&(value.cast_unsigned() ^ (1 << 63)).to_be_bytes());
 }
 
-/// Zero bytes become 0, 255, so that 0, 0 is an end that sorts below every continuation.
-fn put_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Zero bytes are written as 0, 255; the end as 0, 0, which sorts before any continuation.
+fn append_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     for part in bytes.split_inclusive(|&byte| byte == 0) {
         out.extend_from_slice(part);
         if part.last() == Some(&0) {

@@ -1,4 +1,4 @@
-//! Documents as they lie in a buffer, and the walk through their elements.
+//! Documents in a buffer, and iteration over their elements.
 
 use std::str;
 
@@ -6,13 +6,13 @@ use thiserror::Error;
 
 use super::{DEPTH_MAX, kind};
 
-/// What is wrong with bytes that should be a document.
+/// Why bytes are not a valid document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BsonError {
-    /// A length or an element reaches beyond the bytes there are.
+    /// A length or an element exceeds the input.
     #[error("the document ends within an element; send it whole")]
     Truncated,
-    /// The length at its start is not the length it has.
+    /// A length does not match the actual one.
     #[error(
         "a length of {bytes} bytes does not fit; send documents and strings with their own length"
     )]
@@ -20,13 +20,13 @@ pub enum BsonError {
         /// As written.
         bytes: i64,
     },
-    /// No such type.
+    /// Unknown element type.
     #[error("{kind:#04x} is no type of BSON; send types of version 1.1")]
     Kind {
         /// The type byte.
         kind: u8,
     },
-    /// A string or a key is no UTF-8.
+    /// A string or a key is not UTF-8.
     #[error("a string is not UTF-8; send it as binary")]
     Utf8,
     /// A boolean is neither 0 nor 1.
@@ -40,19 +40,19 @@ pub enum BsonError {
         "a zero byte is missing at the end of a string or document; send it with its terminator"
     )]
     Terminator,
-    /// Too many levels.
+    /// Nested too deeply.
     #[error("documents lie more than {DEPTH_MAX} levels deep; send fewer")]
     Deep,
 }
 
-/// The value of an element, in place.
+/// A value, borrowed from its document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[expect(missing_docs, reason = "the names are those of the specification")]
 pub enum Value<'a> {
     Double(f64),
     String(&'a str),
     Document(Doc<'a>),
-    /// The keys do not count.
+    /// Keys are ignored.
     Array(Doc<'a>),
     Binary {
         subtype: u8,
@@ -78,7 +78,7 @@ pub enum Value<'a> {
     Decimal128([u8; 16]),
     MinKey,
     MaxKey,
-    /// What nobody makes any more (DBPointer, code with scope): carried, compared by its bytes, never looked into.
+    /// Deprecated types (DBPointer, code with scope): kept and compared as bytes.
     Opaque {
         kind: u8,
         bytes: &'a [u8],
@@ -113,13 +113,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A whole number, whatever type carries it: drivers send 1, 1L and 1.0 for the same.
+    /// The value as an integer, whatever its type: drivers send 1, 1L and 1.0 for the same.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match *self {
             Self::Int32(value) => Some(i64::from(value)),
             Self::Int64(value) => Some(value),
-            // Both bounds are exact as doubles; the upper one is the first that is out.
+            // Both bounds are exact doubles; the upper one is the first out of range.
             Self::Double(value)
                 if value.fract() == 0.0
                     && (-(2.0_f64.powi(63))..2.0_f64.powi(63)).contains(&value) =>
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it stands for yes: a boolean, or a number that is not 0.
+    /// Whether it is true: the boolean, or a number other than 0.
     #[must_use]
     pub fn is_true(&self) -> bool {
         match *self {
@@ -170,21 +170,21 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A document in a buffer: its bytes with length and terminator.
+/// An encoded document, with length and terminator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc<'a>(&'a [u8]);
 
-/// A document that owns its bytes.
+/// An owned document.
 pub type OwnedDoc = Box<[u8]>;
 
 impl<'a> Doc<'a> {
     /// `{}`.
     pub const EMPTY: Doc<'static> = Doc(&[5, 0, 0, 0, 0]);
 
-    /// The document that these bytes are, checked to the last level.
+    /// Validates bytes as one document, to the last level.
     ///
     /// # Errors
-    /// Bytes that are no document, or more or less than one.
+    /// If the bytes are not exactly one document.
     pub fn check(bytes: &'a [u8]) -> Result<Self, BsonError> {
         match Self::check_first(bytes)? {
             (doc, []) => Ok(doc),
@@ -194,23 +194,23 @@ impl<'a> Doc<'a> {
         }
     }
 
-    /// The document at the front of these bytes, checked, and what is behind it.
+    /// Validates the document at the start of the bytes; also returns the rest.
     ///
     /// # Errors
-    /// Bytes that do not start with a document.
+    /// If the bytes do not start with a document.
     pub fn check_first(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), BsonError> {
         let (doc, rest) = take_doc(bytes)?;
         check_elements(doc.body(), 1)?;
         Ok((doc, rest))
     }
 
-    /// Bytes that were checked before. Wrong ones end the walk early; they do no other harm.
+    /// Bytes that were validated before. Iteration over invalid bytes ends early and does no other harm.
     #[must_use]
     pub fn trusted(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes, with length and terminator.
+    /// The bytes, including length and terminator.
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         self.0
@@ -227,13 +227,13 @@ impl<'a> Doc<'a> {
         self.body().is_empty()
     }
 
-    /// Its elements in order.
+    /// Iterates over its elements.
     #[must_use]
     pub fn iter(self) -> Elements<'a> {
         Elements { rest: self.body() }
     }
 
-    /// Its values in order: what counts in an array.
+    /// Iterates over its values: the items of an array.
     pub fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.iter().map(|(_, value)| value)
     }
@@ -245,7 +245,7 @@ impl<'a> Doc<'a> {
             .find_map(|(key, value)| (key == name).then_some(value))
     }
 
-    /// The first element: the name of a command, or of an operator.
+    /// The first element: the name of a command or operator.
     #[must_use]
     pub fn first(self) -> Option<(&'a str, Value<'a>)> {
         self.iter().next()
@@ -261,7 +261,7 @@ impl<'a> IntoIterator for Doc<'a> {
     }
 }
 
-/// Walks the elements of a document.
+/// Iterator over the elements of a document.
 #[derive(Debug, Clone)]
 pub struct Elements<'a> {
     rest: &'a [u8],
@@ -279,7 +279,7 @@ impl<'a> Iterator for Elements<'a> {
 
 type Element<'a> = (&'a str, Value<'a>, &'a [u8]);
 
-/// The first element and what is behind it; nothing of nothing.
+/// The first element and the remaining bytes; `None` at the end.
 fn take_element(bytes: &[u8]) -> Result<Option<Element<'_>>, BsonError> {
     let Some((&kind, rest)) = bytes.split_first() else {
         return Ok(None);
@@ -384,7 +384,7 @@ fn take_i32(bytes: &[u8]) -> Result<(i32, &[u8]), BsonError> {
     Ok((i32::from_le_bytes(raw), rest))
 }
 
-/// A length, which must not be negative.
+/// A length; negative ones are invalid.
 fn take_length(bytes: &[u8]) -> Result<(usize, &[u8]), BsonError> {
     let (length, rest) = take_i32(bytes)?;
     let unfit = |_| BsonError::Length {

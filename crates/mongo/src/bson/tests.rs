@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use std::cmp::Ordering;
 
-use super::{BsonError, DEPTH_MAX, Doc, Value, compare, decimal_to_f64, document, kind, put_key};
+use super::{
+    BsonError, DEPTH_MAX, Doc, Value, append_sort_key, compare, decimal_to_f64, document, kind,
+};
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
@@ -200,7 +202,7 @@ fn a_double_beyond_64_bits_is_no_whole_number() {
 
 fn key(value: Value<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    put_key(&mut out, value);
+    append_sort_key(&mut out, value);
     out
 }
 

@@ -1,4 +1,4 @@
-//! Documents written element by element into a buffer.
+//! Writes documents element by element into a buffer.
 
 use super::kind;
 use super::read::{Doc, Value};
@@ -12,7 +12,7 @@ pub fn document(out: &mut Vec<u8>, write: impl FnOnce(&mut Writer<'_>)) {
     set_length(out, start);
 }
 
-/// Writes the length of what starts there. Lengths are 32 bits; whoever writes keeps documents within their limit.
+/// Sets the length of the document that starts there. Lengths are 32 bits; callers keep documents within their limits.
 fn set_length(out: &mut [u8], start: usize) {
     let length = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
     if let Some(place) = out.get_mut(start..start + 4) {
@@ -29,20 +29,20 @@ pub struct Writer<'a> {
 impl Writer<'_> {
     fn key(&mut self, kind: u8, key: &str) -> &mut Vec<u8> {
         self.out.push(kind);
-        // A key ends at its first zero byte: there is no way to write one that has it.
+        // Keys end at their first zero byte and cannot contain one.
         let name = key.as_bytes().split(|&byte| byte == 0).next();
         self.out.extend_from_slice(name.unwrap_or_default());
         self.out.push(0);
         self.out
     }
 
-    /// Bytes written so far into the buffer, whatever was in it before included.
+    /// Length of the buffer, including what was in it before.
     #[must_use]
     pub fn buffer_bytes(&self) -> usize {
         self.out.len()
     }
 
-    /// Takes back what was written since the buffer had so many bytes.
+    /// Truncates the buffer to this length.
     pub(crate) fn rewind(&mut self, buffer_bytes: usize) {
         self.out.truncate(buffer_bytes);
     }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         self.value(key, Value::Int64(value))
     }
 
-    /// A count: 32 bits where it fits, as MongoDB writes it.
+    /// A count: 32 bits if it fits, as MongoDB writes it.
     pub fn count(&mut self, key: &str, value: usize) -> &mut Self {
         match i32::try_from(value) {
             Ok(value) => self.i32(key, value),
@@ -122,9 +122,9 @@ impl Writer<'_> {
     }
 
     /// An array.
-    pub fn array(&mut self, key: &str, write: impl FnOnce(&mut Items<'_>)) -> &mut Self {
+    pub fn array(&mut self, key: &str, write: impl FnOnce(&mut ArrayWriter<'_>)) -> &mut Self {
         document(self.key(kind::ARRAY, key), |writer| {
-            write(&mut Items {
+            write(&mut ArrayWriter {
                 writer: Writer { out: writer.out },
                 count: 0,
             });
@@ -132,7 +132,7 @@ impl Writer<'_> {
         self
     }
 
-    /// The elements of a document, as they are.
+    /// Appends all elements of a document.
     pub fn all_of(&mut self, doc: Doc<'_>) -> &mut Self {
         let bytes = doc.bytes();
         let body = bytes.get(4..bytes.len().saturating_sub(1));
@@ -141,14 +141,14 @@ impl Writer<'_> {
     }
 }
 
-/// Writes the items of one array.
+/// Writes the items of an array.
 #[derive(Debug)]
-pub struct Items<'a> {
+pub struct ArrayWriter<'a> {
     writer: Writer<'a>,
     count: u32,
 }
 
-impl Items<'_> {
+impl ArrayWriter<'_> {
     fn with(&mut self, write: impl FnOnce(&mut Writer<'_>, &str)) -> &mut Self {
         let mut digits = [0; 10];
         write(&mut self.writer, decimal(self.count, &mut digits));
@@ -156,13 +156,13 @@ impl Items<'_> {
         self
     }
 
-    /// Items so far.
+    /// Items written so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
-    /// Bytes written so far into the buffer, whatever was in it before included.
+    /// Length of the buffer, including what was in it before.
     #[must_use]
     pub fn buffer_bytes(&self) -> usize {
         self.writer.buffer_bytes()
@@ -183,14 +183,14 @@ impl Items<'_> {
     }
 
     /// An array.
-    pub fn array(&mut self, write: impl FnOnce(&mut Items<'_>)) -> &mut Self {
+    pub fn array(&mut self, write: impl FnOnce(&mut ArrayWriter<'_>)) -> &mut Self {
         self.with(|writer, key| {
             writer.array(key, write);
         })
     }
 }
 
-/// The number in digits, without allocating.
+/// A number in decimal, without allocation.
 fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &str {
     let mut at = digits.len();
     loop {

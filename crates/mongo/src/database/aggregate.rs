@@ -1,11 +1,11 @@
-//! The command aggregate: a pipeline of stages over documents.
+//! The `aggregate` command: a pipeline of stages over documents.
 
 use std::sync::Arc;
 
 use super::Database;
-use super::collection::{Slice, Stored};
-use super::cursor::{Answer, FIRST_BATCH, Rest};
-use super::failure::{Code, Failure};
+use super::collection::{SkipLimit, Stored};
+use super::command_error::{Code, CommandError};
+use super::cursor::{CursorReply, FIRST_BATCH, Remainder};
 use super::filter::Filter;
 use super::group::Group;
 use super::projection::Projection;
@@ -13,10 +13,10 @@ use super::request::{Request, doc_of};
 use super::sort::Sort;
 use crate::bson::{Doc, Value, Writer, document};
 
-/// Stages of a pipeline, as in MongoDB.
+/// Stages per pipeline, as in MongoDB.
 const STAGES_MAX: usize = 1000;
 
-/// A stage, read.
+/// A parsed stage.
 enum Stage<'a> {
     Match(Filter<'a>),
     Group(Group<'a>),
@@ -28,25 +28,27 @@ enum Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn read(doc: Doc<'a>) -> Result<Self, Failure> {
+    fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
         let (name, operand) = match (doc.first(), doc.iter().count()) {
             (Some(stage), 1) => stage,
             _ => {
-                return Err(Failure::bad(
+                return Err(CommandError::bad_value(
                     "A pipeline stage specification object must contain exactly one field.",
                 ));
             }
         };
         let body = || {
-            operand
-                .as_doc()
-                .ok_or_else(|| Failure::bad(format!("the {name} stage must be an object")))
+            operand.as_doc().ok_or_else(|| {
+                CommandError::bad_value(format!("the {name} stage must be an object"))
+            })
         };
         let number = || {
             let number = operand
                 .as_i64()
                 .and_then(|number| usize::try_from(number).ok());
-            number.ok_or_else(|| Failure::bad(format!("{name} needs a whole number of at least 0")))
+            number.ok_or_else(|| {
+                CommandError::bad_value(format!("{name} needs a whole number of at least 0"))
+            })
         };
         Ok(match name {
             "$match" => Self::Match(Filter::read(body()?)?),
@@ -54,7 +56,7 @@ impl<'a> Stage<'a> {
             "$sort" => Self::Sort(Sort::read(body()?)?),
             "$skip" => Self::Skip(number()?),
             "$limit" => match number()? {
-                0 => return Err(Failure::bad("the limit must be positive")),
+                0 => return Err(CommandError::bad_value("the limit must be positive")),
                 limit => Self::Limit(limit),
             },
             "$project" => Self::Project(Projection::read(body()?)?),
@@ -62,10 +64,14 @@ impl<'a> Stage<'a> {
                 Some(name) if !name.is_empty() && !name.starts_with('$') && !name.contains('.') => {
                     Self::Count(name)
                 }
-                _ => return Err(Failure::bad("the count field must be a non-empty string")),
+                _ => {
+                    return Err(CommandError::bad_value(
+                        "the count field must be a non-empty string",
+                    ));
+                }
             },
             _ => {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::InvalidPipelineOperator,
                     format!(
                         "Unrecognized pipeline stage name: '{name}'; served are $match $group $sort $skip $limit $project $count"
@@ -75,7 +81,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn run(&self, mut rows: Vec<Stored>) -> Result<Vec<Stored>, Failure> {
+    fn run(&self, mut rows: Vec<Stored>) -> Result<Vec<Stored>, CommandError> {
         match self {
             Self::Match(filter) => rows.retain(|row| filter.passes(Doc::trusted(row))),
             Self::Group(group) => rows = group.run(rows.into_iter())?,
@@ -112,16 +118,18 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let Some(("aggregate", Value::String(_))) = request.body.first() else {
-            return Err(Failure::unserved("an aggregation without a collection"));
+            return Err(CommandError::unsupported(
+                "an aggregation without a collection",
+            ));
         };
         let collection = request.collection()?;
         request.refuse(&["collation", "let", "explain"])?;
         self.check_hint(request, collection)?;
         let stages = request.documents("pipeline")?;
         if stages.len() > STAGES_MAX {
-            return Err(Failure::bad(format!(
+            return Err(CommandError::bad_value(format!(
                 "a pipeline has at most {STAGES_MAX} stages"
             )));
         }
@@ -129,33 +137,35 @@ impl Database {
             .into_iter()
             .map(Stage::read)
             .collect::<Result<_, _>>()?;
-        let rows = self.piped(request.database, collection, &stages)?;
+        let rows = self.run_pipeline(request.database, collection, &stages)?;
         let options = doc_of(request.body, "cursor")?;
         let batch = match options.get("batchSize").map(|value| value.as_i64()) {
             None => FIRST_BATCH,
             Some(size) => size
                 .and_then(|size| usize::try_from(size).ok())
-                .ok_or_else(|| Failure::bad("batchSize must be a whole number of at least 0"))?,
+                .ok_or_else(|| {
+                    CommandError::bad_value("batchSize must be a whole number of at least 0")
+                })?,
         };
         self.cursors.answer(
-            Answer {
+            CursorReply {
                 namespace: format!("{}.{collection}", request.database),
                 rows: rows.into(),
                 projection: None,
                 batch,
-                rest: Rest::Kept,
+                rest: Remainder::Keep,
             },
             w,
         )
     }
 
-    /// A filter and an order in front go through the indexes.
-    fn piped(
+    /// Runs a pipeline. Leading `$match` and `$sort` stages use the indexes.
+    fn run_pipeline(
         &self,
         database: &str,
         collection: &str,
         stages: &[Stage<'_>],
-    ) -> Result<Vec<Stored>, Failure> {
+    ) -> Result<Vec<Stored>, CommandError> {
         let Some(collection) = self.collection(database, collection) else {
             return stages
                 .iter()
@@ -174,7 +184,7 @@ impl Database {
             [Stage::Limit(limit), ..] => *limit,
             _ => usize::MAX,
         };
-        let (records, ..) = collection.find(filter, &sort, Slice { skip: 0, limit });
+        let (records, ..) = collection.find(filter, &sort, SkipLimit { skip: 0, limit });
         let rows = records.into_iter().map(|record| record.doc).collect();
         stages.iter().try_fold(rows, |rows, stage| stage.run(rows))
     }

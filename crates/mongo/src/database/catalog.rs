@@ -1,15 +1,15 @@
-//! The commands about collections and indexes: create, drop, list.
+//! Commands on collections and indexes: create, drop, list.
 
 use super::Database;
 use super::collection::Stored;
-use super::cursor::{Answer, FIRST_BATCH, Rest};
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
+use super::cursor::{CursorReply, FIRST_BATCH, Remainder};
 use super::filter::Filter;
 use super::index::{Coverage, Direction, IndexField, IndexSpec, Uniqueness};
-use super::request::{Request, doc_of, refuse_in};
+use super::request::{Request, doc_of, reject_unsupported};
 use crate::bson::{Doc, Value, Writer, document};
 
-/// Fields of an index, as in MongoDB.
+/// Fields per index, as in MongoDB.
 const INDEX_FIELDS_MAX: usize = 32;
 
 impl Database {
@@ -17,7 +17,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         _: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         request.refuse(&[
             "capped",
@@ -28,19 +28,19 @@ impl Database {
             "clusteredIndex",
         ])?;
         if self.collection(request.database, name).is_some() {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::NamespaceExists,
                 format!("Collection {}.{name} already exists.", request.database),
             ));
         }
-        self.changing(request.database, name, |_| Ok(()))
+        self.modify_collection(request.database, name, |_| Ok(()))
     }
 
     pub(super) fn drop_collection(
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         let collections = self.databases.get_mut(request.database);
         if let Some(dropped) = collections.and_then(|all| all.remove(name)) {
@@ -48,7 +48,7 @@ impl Database {
             w.count("nIndexesWas", dropped.indexes().len())
                 .str("ns", &format!("{}.{name}", request.database));
         }
-        self.forget_empty(request.database);
+        self.remove_if_empty(request.database);
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         if let Some(dropped) = self.databases.remove(request.database) {
             self.bytes -= dropped
                 .values()
@@ -67,7 +67,7 @@ impl Database {
         Ok(())
     }
 
-    fn forget_empty(&mut self, database: &str) {
+    fn remove_if_empty(&mut self, database: &str) {
         if self
             .databases
             .get(database)
@@ -81,11 +81,13 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         let specs = request.documents("indexes")?;
         if specs.is_empty() {
-            return Err(Failure::bad("Must specify at least one index to create"));
+            return Err(CommandError::bad_value(
+                "Must specify at least one index to create",
+            ));
         }
         let specs = specs
             .into_iter()
@@ -93,8 +95,8 @@ impl Database {
             .collect::<Result<Vec<_>, _>>()?;
         let is_new = self.collection(request.database, name).is_none();
         let (mut before, mut after, mut made) = (0, 0, 0);
-        self.refuse_if_full(0)?;
-        self.changing(request.database, name, |collection| {
+        self.check_capacity(0)?;
+        self.modify_collection(request.database, name, |collection| {
             before = collection.indexes().len();
             for spec in specs {
                 made += usize::from(collection.create_index(spec)?);
@@ -115,11 +117,11 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         let wanted = request.get("index");
         let no_collection = || {
-            Failure::new(
+            CommandError::new(
                 Code::NamespaceNotFound,
                 format!("ns not found {}.{name}", request.database),
             )
@@ -138,12 +140,15 @@ impl Database {
             _ => None,
         };
         let not_found =
-            || Failure::new(Code::IndexNotFound, "index not found with that name or key");
+            || CommandError::new(Code::IndexNotFound, "index not found with that name or key");
         let index = index.ok_or_else(not_found)?;
         if index == "_id_" {
-            return Err(Failure::new(Code::InvalidOptions, "cannot drop _id index"));
+            return Err(CommandError::new(
+                Code::InvalidOptions,
+                "cannot drop _id index",
+            ));
         }
-        self.changing(request.database, name, |collection| {
+        self.modify_collection(request.database, name, |collection| {
             collection.drop_index(&index).ok_or_else(not_found)
         })?;
         w.count("nIndexesWas", before);
@@ -154,10 +159,10 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         let collection = self.collection(request.database, name).ok_or_else(|| {
-            Failure::new(
+            CommandError::new(
                 Code::NamespaceNotFound,
                 format!("ns does not exist: {}.{name}", request.database),
             )
@@ -174,7 +179,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let filter = Filter::read(request.doc("filter")?)?;
         let names = self.databases.get(request.database);
         let rows = names
@@ -201,18 +206,18 @@ impl Database {
         name: &str,
         rows: std::collections::VecDeque<Stored>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let batch = doc_of(request.body, "cursor")?
             .get("batchSize")
             .and_then(|value| value.as_i64())
             .and_then(|batch| usize::try_from(batch).ok());
         self.cursors.answer(
-            Answer {
+            CursorReply {
                 namespace: format!("{}.{name}", request.database),
                 rows,
                 projection: None,
                 batch: batch.unwrap_or(FIRST_BATCH),
-                rest: Rest::Kept,
+                rest: Remainder::Keep,
             },
             w,
         )
@@ -222,7 +227,7 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let filter = Filter::read(request.doc("filter")?)?;
         let mut total = 0;
         w.array("databases", |list| {
@@ -252,8 +257,8 @@ fn row(write: impl FnOnce(&mut Writer<'_>)) -> Stored {
     out.into()
 }
 
-fn read_index(doc: Doc<'_>) -> Result<IndexSpec, Failure> {
-    refuse_in(
+fn read_index(doc: Doc<'_>) -> Result<IndexSpec, CommandError> {
+    reject_unsupported(
         doc,
         &[
             "expireAfterSeconds",
@@ -264,7 +269,7 @@ fn read_index(doc: Doc<'_>) -> Result<IndexSpec, Failure> {
         ],
     )?;
     let key = doc_of(doc, "key")?;
-    let refuse = |message: String| Failure::new(Code::CannotCreateIndex, message);
+    let refuse = |message: String| CommandError::new(Code::CannotCreateIndex, message);
     let mut fields = Vec::new();
     for (path, value) in key {
         if path.is_empty()
@@ -292,7 +297,7 @@ fn read_index(doc: Doc<'_>) -> Result<IndexSpec, Failure> {
     let name = doc.get("name").and_then(|value| value.as_str());
     let name = name
         .filter(|name| !name.is_empty() && *name != "*")
-        .ok_or_else(|| Failure::new(Code::IDLFailedToParse, "every index needs a name"))?;
+        .ok_or_else(|| CommandError::new(Code::IDLFailedToParse, "every index needs a name"))?;
     let flag = |name| {
         doc.get(name)
             .is_some_and(|value: Value<'_>| value.is_true())

@@ -1,60 +1,59 @@
-//! A collection: documents as bytes, in order of insertion, and their indexes kept in step.
+//! A collection: encoded documents in insertion order, and their indexes.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::filter::Filter;
 use super::index::{Direction, Index, IndexSpec, RecordId, Uniqueness};
 use super::plan::{Plan, Sorted};
 use super::sort::Sort;
 use crate::bson::{Doc, Value, document};
 
-/// Indexes of a collection, as in MongoDB.
+/// Indexes per collection, as in MongoDB.
 const INDEXES_MAX: usize = 64;
 
-/// What a document costs beside its bytes: its place in the map and its counts.
+/// Estimated memory per document besides its bytes: map entry and reference counts.
 const DOCUMENT_OVERHEAD_BYTES: usize = 64;
 
-/// A stored document; cursors keep it while it is replaced.
+/// A stored document; cursors keep it when it is replaced.
 pub(crate) type Stored = Arc<[u8]>;
 
-/// A document with its number.
+/// A document with its record id.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub id: RecordId,
     pub doc: Stored,
 }
 
-/// What a query looked at.
+/// Keys and documents examined by a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Examined {
     pub keys: usize,
     pub docs: usize,
 }
 
-/// Which part of what passes is wanted.
+/// Skip and limit of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slice {
+pub(crate) struct SkipLimit {
     pub skip: usize,
     pub limit: usize,
 }
 
-impl Slice {
-    /// Everything.
+impl SkipLimit {
+    /// No skip, no limit.
     pub(crate) const ALL: Self = Self {
         skip: 0,
         limit: usize::MAX,
     };
-    /// The first.
+    /// The first document.
     pub(crate) const FIRST: Self = Self { skip: 0, limit: 1 };
 }
 
-/// Documents and indexes.
 #[derive(Debug)]
 pub(crate) struct Collection {
-    /// `database.collection`, as errors name it.
+    /// `database.collection`, for error messages.
     namespace: Box<str>,
     documents: BTreeMap<RecordId, Stored>,
     next: RecordId,
@@ -81,16 +80,16 @@ impl Collection {
         &self.indexes
     }
 
-    /// Of documents and indexes.
+    /// Memory of documents and indexes.
     pub(crate) fn bytes(&self) -> usize {
         let indexes: usize = self.indexes.iter().map(|index| index.bytes).sum();
         self.document_bytes + self.len() * DOCUMENT_OVERHEAD_BYTES + indexes
     }
 
-    /// Adds a document, or nothing if one of its keys is taken.
-    pub(crate) fn insert(&mut self, doc: Doc<'_>) -> Result<RecordId, Failure> {
+    /// Inserts a document, unless one of its unique keys exists.
+    pub(crate) fn insert(&mut self, doc: Doc<'_>) -> Result<RecordId, CommandError> {
         let keys = self.keys(doc)?;
-        self.refuse_taken(&keys, doc, None)?;
+        self.check_unique(&keys, doc, None)?;
         let id = self.next;
         self.next += 1;
         for (index, keys) in self.indexes.iter_mut().zip(&keys) {
@@ -101,11 +100,11 @@ impl Collection {
         Ok(id)
     }
 
-    /// Puts another document in the place of one.
-    pub(crate) fn replace(&mut self, record: &Record, doc: Doc<'_>) -> Result<(), Failure> {
+    /// Replaces a document.
+    pub(crate) fn replace(&mut self, record: &Record, doc: Doc<'_>) -> Result<(), CommandError> {
         let before = self.keys(Doc::trusted(&record.doc))?;
         let after = self.keys(doc)?;
-        self.refuse_taken(&after, doc, Some(record.id))?;
+        self.check_unique(&after, doc, Some(record.id))?;
         for ((index, before), after) in self.indexes.iter_mut().zip(&before).zip(&after) {
             if before != after {
                 index.remove(before, record.id);
@@ -118,7 +117,7 @@ impl Collection {
         Ok(())
     }
 
-    pub(crate) fn remove(&mut self, record: &Record) -> Result<(), Failure> {
+    pub(crate) fn remove(&mut self, record: &Record) -> Result<(), CommandError> {
         let keys = self.keys(Doc::trusted(&record.doc))?;
         for (index, keys) in self.indexes.iter_mut().zip(&keys) {
             index.remove(keys, record.id);
@@ -129,22 +128,22 @@ impl Collection {
         Ok(())
     }
 
-    fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<Vec<u8>>>, Failure> {
+    fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<Vec<u8>>>, CommandError> {
         self.indexes.iter().map(|index| index.keys(doc)).collect()
     }
 
-    fn refuse_taken(
+    fn check_unique(
         &self,
         keys: &[Vec<Vec<u8>>],
         doc: Doc<'_>,
         except: Option<RecordId>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         for (index, keys) in self.indexes.iter().zip(keys) {
             let taken = index.spec.uniqueness == Uniqueness::Unique
                 && keys.iter().any(|key| {
                     index
-                        .holder(key)
-                        .is_some_and(|holder| Some(holder) != except)
+                        .record_with_key(key)
+                        .is_some_and(|record_with_key| Some(record_with_key) != except)
                 });
             if taken {
                 return Err(self.duplicate(index, doc));
@@ -153,7 +152,7 @@ impl Collection {
         Ok(())
     }
 
-    fn duplicate(&self, index: &Index, doc: Doc<'_>) -> Failure {
+    fn duplicate(&self, index: &Index, doc: Doc<'_>) -> CommandError {
         let mut value = Vec::new();
         document(&mut value, |w| {
             for field in &index.spec.fields {
@@ -173,16 +172,16 @@ impl Collection {
             "E11000 duplicate key error collection: {} index: {} dup key: {}",
             self.namespace,
             index.spec.name,
-            super::show::Shown(Value::Document(Doc::trusted(&value)))
+            super::display::Displayed(Value::Document(Doc::trusted(&value)))
         );
-        Failure {
+        CommandError {
             details: Some(details.into()),
-            ..Failure::new(Code::DuplicateKey, message)
+            ..CommandError::new(Code::DuplicateKey, message)
         }
     }
 
-    /// Adds an index over what is there; false if there is such a one already.
-    pub(crate) fn create_index(&mut self, spec: IndexSpec) -> Result<bool, Failure> {
+    /// Creates an index over the existing documents; `false` if it exists already.
+    pub(crate) fn create_index(&mut self, spec: IndexSpec) -> Result<bool, CommandError> {
         let same_fields = |index: &&Index| index.spec.fields == spec.fields;
         let same_name = |index: &&Index| index.spec.name == spec.name;
         if let Some(index) = self.indexes.iter().find(|i| same_name(i) || same_fields(i)) {
@@ -196,7 +195,7 @@ impl Collection {
             } else {
                 Code::IndexOptionsConflict
             };
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 code,
                 format!(
                     "index {} exists with other fields or options; drop it first",
@@ -205,7 +204,7 @@ impl Collection {
             ));
         }
         if self.indexes.len() >= INDEXES_MAX {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::CannotCreateIndex,
                 format!("a collection has at most {INDEXES_MAX} indexes"),
             ));
@@ -214,7 +213,7 @@ impl Collection {
         for (id, doc) in &self.documents {
             let keys = index.keys(Doc::trusted(doc))?;
             let unique = index.spec.uniqueness == Uniqueness::Unique;
-            if unique && keys.iter().any(|key| index.holder(key).is_some()) {
+            if unique && keys.iter().any(|key| index.record_with_key(key).is_some()) {
                 return Err(self.duplicate(&index, Doc::trusted(doc)));
             }
             index.add(&keys, *id);
@@ -223,7 +222,7 @@ impl Collection {
         Ok(true)
     }
 
-    /// Drops indexes by name; all but that of `_id` for "*". `None` if there is none.
+    /// Drops an index by name, or all but that of `_id` for "*". `None` if there is no such index.
     pub(crate) fn drop_index(&mut self, name: &str) -> Option<()> {
         let before = self.indexes.len();
         self.indexes.retain(|index| {
@@ -232,12 +231,12 @@ impl Collection {
         (name == "*" || self.indexes.len() < before).then_some(())
     }
 
-    /// What passes, in the order asked for.
+    /// Matching documents in the requested order.
     pub(crate) fn find(
         &self,
         filter: &Filter<'_>,
         sort: &Sort<'_>,
-        slice: Slice,
+        skip_limit: SkipLimit,
     ) -> (Vec<Record>, Plan, Examined) {
         let plan = Plan::choose(&self.indexes, filter, sort);
         let mut examined = Examined::default();
@@ -250,7 +249,7 @@ impl Collection {
                 }
             );
         let enough = if in_order {
-            slice.limit.saturating_add(slice.skip)
+            skip_limit.limit.saturating_add(skip_limit.skip)
         } else {
             usize::MAX
         };
@@ -271,12 +270,12 @@ impl Collection {
         if !in_order {
             found.sort_by_cached_key(|record| (sort.key(Doc::trusted(&record.doc)), record.id));
         }
-        found.truncate(slice.skip.saturating_add(slice.limit));
-        found.drain(..slice.skip.min(found.len()));
+        found.truncate(skip_limit.skip.saturating_add(skip_limit.limit));
+        found.drain(..skip_limit.skip.min(found.len()));
         (found, plan, examined)
     }
 
-    /// How many pass.
+    /// The number of matching documents.
     pub(crate) fn count(&self, filter: &Filter<'_>) -> usize {
         let everything = Filter::All(Vec::new());
         if *filter == everything {

@@ -1,16 +1,16 @@
-//! Answers that do not fit one batch: what is left of them, and how batches are written.
+//! Cursors: results that do not fit one batch, and the batches of a reply.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::collection::Stored;
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::projection::Projection;
 use crate::bson::{DOCUMENT_BYTES_MAX, Doc, OwnedDoc, Writer};
 
-/// Documents of a first batch if the client says nothing, as in MongoDB.
+/// Default size of the first batch, as in MongoDB.
 pub(crate) const FIRST_BATCH: usize = 101;
 
-/// What is left of an answer.
+/// The rest of a result.
 #[derive(Debug)]
 struct Cursor {
     namespace: String,
@@ -18,7 +18,7 @@ struct Cursor {
     projection: Option<OwnedDoc>,
 }
 
-/// The cursors that clients may ask for more. A query's answer is that of its moment, whatever changes later.
+/// Open cursors. A cursor returns the result as of its query, whatever changes later.
 #[derive(Debug)]
 pub(crate) struct Cursors {
     open: BTreeMap<i64, Cursor>,
@@ -26,23 +26,23 @@ pub(crate) struct Cursors {
     max: usize,
 }
 
-/// An answer of many documents.
+/// The result of a query or a listing.
 #[derive(Debug)]
-pub(crate) struct Answer<'a> {
+pub(crate) struct CursorReply<'a> {
     pub namespace: String,
     pub rows: VecDeque<Stored>,
-    /// As it came, for later batches.
+    /// As sent by the client, for later batches.
     pub projection: Option<Doc<'a>>,
-    /// Documents of this batch at most.
+    /// Largest number of documents in this batch.
     pub batch: usize,
-    pub rest: Rest,
+    pub rest: Remainder,
 }
 
-/// What becomes of what does not fit the batch.
+/// Whether the documents after the first batch are kept for a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
-    Kept,
-    Dropped,
+pub(crate) enum Remainder {
+    Keep,
+    Discard,
 }
 
 impl Cursors {
@@ -58,18 +58,18 @@ impl Cursors {
         self.open.len()
     }
 
-    /// Writes a first batch and keeps the rest.
+    /// Writes the first batch and opens a cursor for the rest.
     pub(crate) fn answer(
         &mut self,
-        mut answer: Answer<'_>,
+        mut answer: CursorReply<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let projection = answer.projection.map(Projection::read).transpose()?;
         let mut id = 0;
         w.doc("cursor", |w| {
             let projection = projection.unwrap_or_default();
             write_batch("firstBatch", &mut answer.rows, &projection, answer.batch, w);
-            if !answer.rows.is_empty() && answer.rest == Rest::Kept {
+            if !answer.rows.is_empty() && answer.rest == Remainder::Keep {
                 id = self.keep(Cursor {
                     namespace: answer.namespace.clone(),
                     rows: answer.rows,
@@ -81,20 +81,21 @@ impl Cursors {
         Ok(())
     }
 
-    /// Writes a further batch.
+    /// Writes the next batch.
     pub(crate) fn more(
         &mut self,
         id: i64,
         namespace: &str,
         batch: usize,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
-        let gone = || Failure::new(Code::CursorNotFound, format!("cursor id {id} not found"));
+    ) -> Result<(), CommandError> {
+        let not_found =
+            || CommandError::new(Code::CursorNotFound, format!("cursor id {id} not found"));
         let cursor = self
             .open
             .get_mut(&id)
             .filter(|cursor| cursor.namespace == namespace)
-            .ok_or_else(gone)?;
+            .ok_or_else(not_found)?;
         let projection = match &cursor.projection {
             Some(doc) => Projection::read(Doc::trusted(doc))?,
             None => Projection::default(),
@@ -110,13 +111,13 @@ impl Cursors {
         Ok(())
     }
 
-    /// Drops a cursor; whether there was one.
+    /// Closes a cursor; `false` if there is none.
     pub(crate) fn kill(&mut self, id: i64, namespace: &str) -> bool {
         let its = |cursor: &Cursor| cursor.namespace == namespace;
         self.open.get(&id).is_some_and(its) && self.open.remove(&id).is_some()
     }
 
-    /// Keeps a cursor; the eldest makes room if there are too many.
+    /// Stores a cursor; the oldest ones are closed if there are too many.
     fn keep(&mut self, cursor: Cursor) -> i64 {
         while self.open.len() >= self.max.max(1) {
             self.open.pop_first();
@@ -140,7 +141,7 @@ fn write_batch(
         while list.count() < batch
             && let Some(row) = rows.front()
         {
-            // One document always fits; the next only if both stay within the limit of an answer.
+            // The first document always fits; further ones only within the limit of a reply.
             let written = list.buffer_bytes() - start;
             if list.count() > 0 && written + row.len() > DOCUMENT_BYTES_MAX {
                 break;

@@ -1,33 +1,37 @@
-//! Expressions of an aggregation: fields, constants and documents of them.
+//! Aggregation expressions: fields, constants and documents of them.
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::path;
 use crate::bson::{Doc, Value, Writer};
 
-/// An expression, read.
+/// A parsed expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Expression<'a> {
-    /// `"$a.b"`, through documents alone.
+    /// `"$a.b"`; paths lead through documents only, not arrays.
     Field(&'a str),
     Constant(Value<'a>),
     Document(Vec<(&'a str, Expression<'a>)>),
 }
 
 impl<'a> Expression<'a> {
-    pub(crate) fn read(value: Value<'a>) -> Result<Self, Failure> {
+    pub(crate) fn read(value: Value<'a>) -> Result<Self, CommandError> {
         match value {
             Value::String("$$ROOT" | "$$CURRENT") => Ok(Self::Field("")),
             Value::String(text) if text.starts_with("$$") => {
-                Err(Failure::unserved(&format!("the variable {text}")))
+                Err(CommandError::unsupported(&format!("the variable {text}")))
             }
             Value::String(text) => Ok(match text.strip_prefix('$') {
-                Some("") => return Err(Failure::bad("'$' by itself is not a valid FieldPath")),
+                Some("") => {
+                    return Err(CommandError::bad_value(
+                        "'$' by itself is not a valid FieldPath",
+                    ));
+                }
                 Some(path) => Self::Field(path),
                 None => Self::Constant(value),
             }),
             Value::Document(doc) => match doc.first() {
                 Some(("$literal", literal)) => Ok(Self::Constant(literal)),
-                Some((operator, _)) if operator.starts_with('$') => Err(Failure::new(
+                Some((operator, _)) if operator.starts_with('$') => Err(CommandError::new(
                     Code::InvalidPipelineOperator,
                     format!(
                         "Unrecognized expression '{operator}'; served are fields, constants, documents and $literal"
@@ -36,14 +40,14 @@ impl<'a> Expression<'a> {
                 _ => doc
                     .iter()
                     .map(|(key, value)| Ok((key, Self::read(value)?)))
-                    .collect::<Result<_, Failure>>()
+                    .collect::<Result<_, CommandError>>()
                     .map(Self::Document),
             },
             value => Ok(Self::Constant(value)),
         }
     }
 
-    /// Writes the value for a document, or nothing where a field is missing.
+    /// Writes the value of the expression for a document; nothing if a field is missing.
     pub(crate) fn write(&self, key: &str, doc: Doc<'_>, w: &mut Writer<'_>) {
         match self {
             Self::Document(fields) => {

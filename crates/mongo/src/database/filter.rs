@@ -1,15 +1,15 @@
-//! Filters of find, update and delete: read once, then asked of every candidate.
+//! Filters of find, update and delete: parsed once, then applied to every candidate.
 
 use std::cmp::Ordering;
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::path;
-use crate::bson::{Doc, Value, class_of, compare};
+use crate::bson::{Doc, Value, compare, type_order_of};
 
-/// What documents must be like.
+/// A parsed filter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Filter<'a> {
-    /// A value at this path passes.
+    /// A value at this path passes the test.
     Field {
         path: &'a str,
         test: Test<'a>,
@@ -19,24 +19,24 @@ pub(crate) enum Filter<'a> {
     None(Vec<Filter<'a>>),
 }
 
-/// What a value must be like.
+/// A test of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test<'a> {
     Equal(Value<'a>),
     Compared(Bound, Value<'a>),
     In(Doc<'a>),
-    /// Not all of these.
+    /// Not all of these hold.
     Not(Vec<Test<'a>>),
     Exists,
-    /// An array of so many items.
+    /// An array of this length.
     Size(i64),
-    /// An array with an item of which all hold.
+    /// An array with an item for which all of these hold.
     Item(Vec<Test<'a>>),
-    /// An array with a document that passes.
+    /// An array with a document that matches.
     Document(Box<Filter<'a>>),
 }
 
-/// On which side of a value.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
     Less,
@@ -57,8 +57,8 @@ impl Bound {
 }
 
 impl<'a> Filter<'a> {
-    /// Reads a filter as drivers send it.
-    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, Failure> {
+    /// Parses a filter.
+    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
         let mut all = Vec::new();
         for (name, value) in doc {
             match name {
@@ -67,7 +67,7 @@ impl<'a> Filter<'a> {
                 "$nor" => all.push(Self::None(Self::read_list(name, value)?)),
                 "$comment" => {}
                 name if name.starts_with('$') => {
-                    return Err(Failure::bad(format!(
+                    return Err(CommandError::bad_value(format!(
                         "unknown top level operator: {name}; served are $and, $or, $nor"
                     )));
                 }
@@ -84,23 +84,25 @@ impl<'a> Filter<'a> {
         })
     }
 
-    fn read_list(name: &str, value: Value<'a>) -> Result<Vec<Self>, Failure> {
+    fn read_list(name: &str, value: Value<'a>) -> Result<Vec<Self>, CommandError> {
         let items = value
             .as_array()
             .filter(|items| !items.is_empty())
-            .ok_or_else(|| Failure::bad(format!("{name} argument must be a non-empty array")))?;
+            .ok_or_else(|| {
+                CommandError::bad_value(format!("{name} argument must be a non-empty array"))
+            })?;
         items
             .values()
             .map(|item| match item {
                 Value::Document(doc) => Self::read(doc),
-                _ => Err(Failure::bad(
+                _ => Err(CommandError::bad_value(
                     "$or/$and/$nor entries need to be full objects",
                 )),
             })
             .collect()
     }
 
-    /// Whether a document passes.
+    /// Whether a document matches.
     pub(crate) fn passes(&self, doc: Doc<'_>) -> bool {
         match self {
             Self::Field { path, test } => test.passes_at(doc, path),
@@ -110,7 +112,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// The tests that every document that passes has passed.
+    /// The tests that every matching document passes.
     pub(crate) fn required<'f>(&'f self, found: &mut Vec<(&'a str, &'f Test<'a>)>) {
         match self {
             Self::Field { path, test } => found.push((path, test)),
@@ -120,37 +122,37 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// The tests on one field: a value that it must equal, or operators.
-fn tests(value: Value<'_>) -> Result<Vec<Test<'_>>, Failure> {
+/// The tests on one field: a value to equal, or operators.
+fn tests(value: Value<'_>) -> Result<Vec<Test<'_>>, CommandError> {
     match value {
         Value::Document(doc) if doc.first().is_some_and(|(name, _)| name.starts_with('$')) => doc
             .iter()
             .map(|(name, operand)| test(name, operand))
             .collect(),
-        value => Ok(vec![Test::Equal(plain(value)?)]),
+        value => Ok(vec![Test::Equal(check_operand(value)?)]),
     }
 }
 
-fn test<'a>(name: &str, operand: Value<'a>) -> Result<Test<'a>, Failure> {
+fn test<'a>(name: &str, operand: Value<'a>) -> Result<Test<'a>, CommandError> {
     let list = || {
         operand
             .as_array()
-            .ok_or_else(|| Failure::bad(format!("{name} needs an array")))
+            .ok_or_else(|| CommandError::bad_value(format!("{name} needs an array")))
     };
     let values = || {
         let items = list()?;
         for item in items.values() {
-            plain(item)?;
+            check_operand(item)?;
         }
-        Ok::<_, Failure>(items)
+        Ok::<_, CommandError>(items)
     };
     Ok(match name {
-        "$eq" => Test::Equal(plain(operand)?),
-        "$ne" => Test::Not(vec![Test::Equal(plain(operand)?)]),
-        "$gt" => Test::Compared(Bound::Greater, plain(operand)?),
-        "$gte" => Test::Compared(Bound::GreaterOrEqual, plain(operand)?),
-        "$lt" => Test::Compared(Bound::Less, plain(operand)?),
-        "$lte" => Test::Compared(Bound::LessOrEqual, plain(operand)?),
+        "$eq" => Test::Equal(check_operand(operand)?),
+        "$ne" => Test::Not(vec![Test::Equal(check_operand(operand)?)]),
+        "$gt" => Test::Compared(Bound::Greater, check_operand(operand)?),
+        "$gte" => Test::Compared(Bound::GreaterOrEqual, check_operand(operand)?),
+        "$lt" => Test::Compared(Bound::Less, check_operand(operand)?),
+        "$lte" => Test::Compared(Bound::LessOrEqual, check_operand(operand)?),
         "$in" => Test::In(values()?),
         "$nin" => Test::Not(vec![Test::In(values()?)]),
         "$exists" if operand.is_true() => Test::Exists,
@@ -161,26 +163,27 @@ fn test<'a>(name: &str, operand: Value<'a>) -> Result<Test<'a>, Failure> {
                     .map(|(name, operand)| test(name, operand))
                     .collect::<Result<_, _>>()?,
             ),
-            _ => return Err(Failure::bad("$not needs a document of operators")),
+            _ => {
+                return Err(CommandError::bad_value(
+                    "$not needs a document of operators",
+                ));
+            }
         },
-        "$size" => Test::Size(
-            operand
-                .as_i64()
-                .filter(|&size| size >= 0)
-                .ok_or_else(|| Failure::bad("$size must be a whole number of at least 0"))?,
-        ),
+        "$size" => Test::Size(operand.as_i64().filter(|&size| size >= 0).ok_or_else(|| {
+            CommandError::bad_value("$size must be a whole number of at least 0")
+        })?),
         "$elemMatch" => item_test(operand)?,
         _ => {
-            return Err(Failure::bad(format!(
+            return Err(CommandError::bad_value(format!(
                 "unknown operator: {name}; served are $eq $ne $gt $gte $lt $lte $in $nin $exists $not $size $elemMatch"
             )));
         }
     })
 }
 
-fn item_test(operand: Value<'_>) -> Result<Test<'_>, Failure> {
+fn item_test(operand: Value<'_>) -> Result<Test<'_>, CommandError> {
     let Value::Document(doc) = operand else {
-        return Err(Failure::bad("$elemMatch needs an Object"));
+        return Err(CommandError::bad_value("$elemMatch needs an Object"));
     };
     match doc.first() {
         Some((name, _)) if name.starts_with('$') && !matches!(name, "$and" | "$or" | "$nor") => {
@@ -190,11 +193,16 @@ fn item_test(operand: Value<'_>) -> Result<Test<'_>, Failure> {
     }
 }
 
-/// Regular expressions in a filter are patterns, not values.
-fn plain(value: Value<'_>) -> Result<Value<'_>, Failure> {
+/// Rejects operands that MongoDB treats as patterns, not values.
+fn check_operand(value: Value<'_>) -> Result<Value<'_>, CommandError> {
     match value {
-        Value::Regex { .. } => Err(Failure::unserved("a regular expression in a filter")),
-        Value::Undefined => Err(Failure::new(Code::BadValue, "cannot compare to undefined")),
+        Value::Regex { .. } => Err(CommandError::unsupported(
+            "a regular expression in a filter",
+        )),
+        Value::Undefined => Err(CommandError::new(
+            Code::BadValue,
+            "cannot compare to undefined",
+        )),
         value => Ok(value),
     }
 }
@@ -216,7 +224,7 @@ impl Test<'_> {
         }
     }
 
-    /// Whether it holds for this very value.
+    /// Whether it holds for this value, without looking into arrays.
     fn holds(&self, value: Option<Value<'_>>) -> bool {
         let present = value.unwrap_or(Value::Null);
         match self {
@@ -237,11 +245,11 @@ impl Test<'_> {
     }
 }
 
-/// Only values of one class compare; NaN is neither above nor below anything.
+/// Only values of the same type order compare; NaN is neither above nor below anything.
 fn compared(bound: Bound, value: &Value<'_>, limit: &Value<'_>) -> bool {
     let nan = |value: &Value<'_>| matches!(value, Value::Double(number) if number.is_nan());
     let order = compare(value, limit);
-    class_of(value) == class_of(limit)
+    type_order_of(value) == type_order_of(limit)
         && (order == Ordering::Equal || nan(value) == nan(limit))
         && bound.holds(order)
 }

@@ -1,19 +1,19 @@
-//! `$group`: documents gathered by a value, and what is added up over each group.
+//! The `$group` stage: documents grouped by an expression, with accumulators.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::collection::Stored;
+use super::command_error::{Code, CommandError};
 use super::expression::Expression;
-use super::failure::{Code, Failure};
 use super::number::{Operator, as_f64, calculate};
-use crate::bson::{Doc, OwnedDoc, Value, compare, document, put_key};
+use crate::bson::{Doc, OwnedDoc, Value, append_sort_key, compare, document};
 
-/// Groups of one stage; MongoDB would spill to disk, this does not.
+/// Groups per stage; MongoDB would spill to disk.
 const GROUPS_MAX: usize = 1_000_000;
 
-/// A stage, read.
+/// A parsed stage.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Group<'a> {
     id: Expression<'a>,
@@ -24,17 +24,17 @@ pub(crate) struct Group<'a> {
 enum Accumulator {
     Sum,
     Average,
-    Least,
-    Greatest,
+    Min,
+    Max,
     First,
     Last,
     Push,
     Count,
 }
 
-/// What is known of one field of one group.
+/// The state of one accumulator of one group.
 #[derive(Debug)]
-enum State {
+enum AccumulatorState {
     Sum(Value<'static>),
     Average {
         sum: f64,
@@ -42,31 +42,31 @@ enum State {
     },
     /// One value, in a document of its own.
     One(Option<OwnedDoc>),
-    /// A document with all of them.
+    /// A document of all values.
     All(Vec<u8>),
 }
 
 impl<'a> Group<'a> {
-    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, Failure> {
+    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
         let id = doc
             .get("_id")
-            .ok_or_else(|| Failure::bad("a group specification must include an _id"))?;
+            .ok_or_else(|| CommandError::bad_value("a group specification must include an _id"))?;
         let mut fields = Vec::new();
         for (name, value) in doc.iter().filter(|(name, _)| *name != "_id") {
             let (operator, operand) = value.as_doc().and_then(Doc::first).ok_or_else(|| {
-                Failure::bad(format!("The field '{name}' must be an accumulator object"))
+                CommandError::bad_value(format!("The field '{name}' must be an accumulator object"))
             })?;
             let accumulator = match operator {
                 "$sum" => Accumulator::Sum,
                 "$avg" => Accumulator::Average,
-                "$min" => Accumulator::Least,
-                "$max" => Accumulator::Greatest,
+                "$min" => Accumulator::Min,
+                "$max" => Accumulator::Max,
                 "$first" => Accumulator::First,
                 "$last" => Accumulator::Last,
                 "$push" => Accumulator::Push,
                 "$count" => Accumulator::Count,
                 _ => {
-                    return Err(Failure::new(
+                    return Err(CommandError::new(
                         Code::InvalidPipelineOperator,
                         format!(
                             "unknown group operator '{operator}'; served are $sum $avg $min $max $first $last $push $count"
@@ -82,10 +82,13 @@ impl<'a> Group<'a> {
         })
     }
 
-    /// One document for each group, in the order in which they were met.
-    pub(crate) fn run(&self, rows: impl Iterator<Item = Stored>) -> Result<Vec<Stored>, Failure> {
+    /// One document per group, in the order of first occurrence.
+    pub(crate) fn run(
+        &self,
+        rows: impl Iterator<Item = Stored>,
+    ) -> Result<Vec<Stored>, CommandError> {
         let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-        let mut groups: Vec<(OwnedDoc, Vec<State>)> = Vec::new();
+        let mut groups: Vec<(OwnedDoc, Vec<AccumulatorState>)> = Vec::new();
         for row in rows {
             let doc = Doc::trusted(&row);
             let mut id = Vec::new();
@@ -97,16 +100,19 @@ impl<'a> Group<'a> {
                 });
             }
             let mut key = Vec::new();
-            put_key(&mut key, Value::Document(Doc::trusted(&id)));
+            append_sort_key(&mut key, Value::Document(Doc::trusted(&id)));
             let at = *places.entry(key).or_insert(groups.len());
             if at == groups.len() {
                 if at >= GROUPS_MAX {
-                    return Err(Failure::new(
+                    return Err(CommandError::new(
                         Code::QueryExceededMemoryLimitNoDiskUseAllowed,
                         format!("$group makes more than {GROUPS_MAX} groups; group by less"),
                     ));
                 }
-                let states = self.fields.iter().map(|(_, kind, _)| State::new(*kind));
+                let states = self
+                    .fields
+                    .iter()
+                    .map(|(_, kind, _)| AccumulatorState::new(*kind));
                 groups.push((id.into(), states.collect()));
             }
             for ((_, accumulator, expression), state) in self.fields.iter().zip(&mut groups[at].1) {
@@ -119,20 +125,20 @@ impl<'a> Group<'a> {
             .collect())
     }
 
-    fn result(&self, id: &[u8], states: &[State]) -> Stored {
+    fn result(&self, id: &[u8], states: &[AccumulatorState]) -> Stored {
         let mut out = Vec::new();
         document(&mut out, |w| {
             w.all_of(Doc::trusted(id));
             for ((name, ..), state) in self.fields.iter().zip(states) {
                 match state {
-                    State::Sum(value) => w.value(name, *value),
-                    State::Average { count: 0, .. } => w.value(name, Value::Null),
-                    State::Average { sum, count } => w.f64(name, sum / *count as f64),
-                    State::One(one) => {
+                    AccumulatorState::Sum(value) => w.value(name, *value),
+                    AccumulatorState::Average { count: 0, .. } => w.value(name, Value::Null),
+                    AccumulatorState::Average { sum, count } => w.f64(name, sum / *count as f64),
+                    AccumulatorState::One(one) => {
                         let value = one.as_deref().and_then(|doc| Doc::trusted(doc).get(""));
                         w.value(name, value.unwrap_or(Value::Null))
                     }
-                    State::All(body) => w.array(name, |list| {
+                    AccumulatorState::All(body) => w.array(name, |list| {
                         for value in Doc::trusted(body).values() {
                             list.value(value);
                         }
@@ -144,12 +150,12 @@ impl<'a> Group<'a> {
     }
 }
 
-impl State {
+impl AccumulatorState {
     fn new(accumulator: Accumulator) -> Self {
         match accumulator {
             Accumulator::Sum | Accumulator::Count => Self::Sum(Value::Int32(0)),
             Accumulator::Average => Self::Average { sum: 0.0, count: 0 },
-            Accumulator::Least | Accumulator::Greatest | Accumulator::First | Accumulator::Last => {
+            Accumulator::Min | Accumulator::Max | Accumulator::First | Accumulator::Last => {
                 Self::One(None)
             }
             Accumulator::Push => Self::All(Doc::EMPTY.bytes().to_vec()),
@@ -161,7 +167,7 @@ impl State {
         accumulator: Accumulator,
         expression: &Expression<'_>,
         doc: Doc<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let mut made = Vec::new();
         document(&mut made, |w| expression.write("", doc, w));
         let value = Doc::trusted(&made).get("");
@@ -170,7 +176,7 @@ impl State {
             Self::Sum(sum) => {
                 let value = match accumulator {
                     Accumulator::Count => Some(Value::Int32(1)),
-                    // What is no number counts as 0, as in MongoDB.
+                    // Non-numeric values count as 0, as in MongoDB.
                     _ => number,
                 };
                 if let Some(value) = value {
@@ -194,10 +200,10 @@ impl State {
                         one.is_none() || accumulator == Accumulator::Last
                     }
                     (Accumulator::First, ..) => false,
-                    // What is missing or null is neither least nor greatest.
+                    // Missing and null values are ignored by `$min` and `$max`.
                     (_, None | Some(Value::Null), _) => false,
                     (_, Some(_), None) => true,
-                    (Accumulator::Least, Some(value), Some(held)) => {
+                    (Accumulator::Min, Some(value), Some(held)) => {
                         compare(&value, &held) == Ordering::Less
                     }
                     (_, Some(value), Some(held)) => compare(&value, &held) == Ordering::Greater,
@@ -216,8 +222,8 @@ impl State {
     }
 }
 
-/// Adds an item to a document of items, whose keys do not count.
-fn push(body: &mut Vec<u8>, value: Value<'_>) -> Result<(), Failure> {
+/// Appends an item to a document used as an array; its keys are ignored.
+fn push(body: &mut Vec<u8>, value: Value<'_>) -> Result<(), CommandError> {
     let mut item = Vec::new();
     document(&mut item, |w| {
         w.value("", value);
@@ -226,7 +232,7 @@ fn push(body: &mut Vec<u8>, value: Value<'_>) -> Result<(), Failure> {
     body.extend_from_slice(&item[4..]);
     let length = body.len();
     if length > crate::bson::DOCUMENT_BYTES_MAX {
-        return Err(Failure::new(
+        return Err(CommandError::new(
             Code::BSONObjectTooLarge,
             "$push makes a document that is too large; push less",
         ));

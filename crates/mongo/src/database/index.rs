@@ -1,22 +1,22 @@
-//! An index: the documents in the order of some of their values.
+//! Indexes: records ordered by the sort keys of some of their fields.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::path;
-use crate::bson::{Doc, OwnedDoc, Value, Writer, document, put_key};
+use crate::bson::{Doc, OwnedDoc, Value, Writer, append_sort_key, document};
 
-/// Keys that one document may have in one index: items of an array each make one.
+/// Keys per document and index: each item of an array makes one.
 const KEYS_PER_DOCUMENT_MAX: usize = 100_000;
 
-/// Bytes of a record's number behind its key.
+/// Length of the record id after each key.
 const RECORD_BYTES: usize = 8;
 
-/// The number of a document in its collection, in order of insertion.
+/// Record id of a document in its collection; ids follow insertion order.
 pub(crate) type RecordId = u64;
 
-/// Which way a field is ordered.
+/// Sort direction of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Ascending,
@@ -24,7 +24,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// As an index or a sort writes it: 1 or -1.
+    /// Parses the 1 or -1 of an index or a sort.
     pub(crate) fn read(value: Value<'_>) -> Option<Self> {
         match value.as_i64() {
             Some(1) => Some(Self::Ascending),
@@ -41,7 +41,7 @@ pub(crate) enum Uniqueness {
     Any,
 }
 
-/// Whether documents without any of the fields are in it.
+/// Whether documents without any of the fields are in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coverage {
     All,
@@ -55,11 +55,11 @@ pub(crate) struct IndexField {
     pub direction: Direction,
 }
 
-/// What an index is asked to be.
+/// The definition of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct IndexSpec {
     pub name: Box<str>,
-    /// `{field: 1, …}` as it was written.
+    /// The key pattern `{field: 1, …}`, as sent.
     pub pattern: OwnedDoc,
     pub fields: Vec<IndexField>,
     pub uniqueness: Uniqueness,
@@ -67,7 +67,7 @@ pub(crate) struct IndexSpec {
 }
 
 impl IndexSpec {
-    /// The index that every collection has.
+    /// The `_id` index of every collection.
     pub(crate) fn of_id() -> Self {
         let mut pattern = Vec::new();
         document(&mut pattern, |w| {
@@ -85,7 +85,7 @@ impl IndexSpec {
         }
     }
 
-    /// As listIndexes shows it.
+    /// Writes it as listIndexes does.
     pub(crate) fn write(&self, w: &mut Writer<'_>) {
         w.i32("v", 2)
             .value("key", Value::Document(Doc::trusted(&self.pattern)))
@@ -99,18 +99,18 @@ impl IndexSpec {
     }
 }
 
-/// An index with its entries: key, then record.
+/// An index with its entries: key, then record id.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub spec: IndexSpec,
     entries: BTreeSet<Box<[u8]>>,
-    /// Of all keys, with the records behind them.
+    /// Total length of the entries.
     pub bytes: usize,
-    /// A document has had more than one key in it.
+    /// Whether a document has had more than one key in it.
     pub multikey: bool,
 }
 
-/// Keys from one on up to another that is not in it.
+/// A half-open range of keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyRange {
     pub from: Vec<u8>,
@@ -118,14 +118,14 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
-    /// All keys that begin so.
-    pub(crate) fn beginning(prefix: Vec<u8>) -> Self {
+    /// All keys with this prefix.
+    pub(crate) fn with_prefix(prefix: Vec<u8>) -> Self {
         let to = successor(prefix.clone());
         Self { from: prefix, to }
     }
 }
 
-/// The first of the keys behind all that begin so.
+/// The first key after all keys with this prefix.
 pub(crate) fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.pop() {
         if last < 255 {
@@ -136,10 +136,10 @@ pub(crate) fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     None
 }
 
-/// Appends the key of a value in a field of this direction.
-pub(crate) fn put_field(out: &mut Vec<u8>, value: Value<'_>, direction: Direction) {
+/// Appends the sort key of a field in this direction.
+pub(crate) fn append_field_key(out: &mut Vec<u8>, value: Value<'_>, direction: Direction) {
     let start = out.len();
-    put_key(out, value);
+    append_sort_key(out, value);
     if direction == Direction::Descending {
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
@@ -155,8 +155,8 @@ impl Index {
         }
     }
 
-    /// The keys of a document, each once, in order.
-    pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<u8>>, Failure> {
+    /// The keys of a document, sorted, without duplicates.
+    pub(crate) fn keys(&self, doc: Doc<'_>) -> Result<Vec<Vec<u8>>, CommandError> {
         let mut keys = vec![Vec::new()];
         let mut array = None;
         let mut missing = 0;
@@ -167,14 +167,15 @@ impl Index {
                 present |= value.is_some();
                 let mut part = |value| {
                     let mut key = Vec::new();
-                    put_field(&mut key, value, field.direction);
+                    append_field_key(&mut key, value, field.direction);
                     parts.push(key);
                 };
                 part(value.unwrap_or(Value::Null));
                 if let Some(Value::Array(items)) = value {
                     several = true;
                     if items.is_empty() {
-                        // A second key marks the index: its order is not that of a sort, in which an empty array is null.
+                        // The second key marks the index as multikey: its order differs from that of a sort, where an empty
+                        // array is null.
                         part(Value::MinKey);
                     }
                     items.values().for_each(part);
@@ -183,7 +184,7 @@ impl Index {
             });
             if parts.is_empty() {
                 let mut key = Vec::new();
-                put_field(&mut key, Value::Null, field.direction);
+                append_field_key(&mut key, Value::Null, field.direction);
                 parts.push(key);
             }
             several |= parts.len() > 1;
@@ -191,18 +192,18 @@ impl Index {
             parts.dedup();
             missing += usize::from(!present);
             if several && let Some(other) = array.replace(&field.path) {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::CannotIndexParallelArrays,
                     format!("cannot index parallel arrays [{}] [{other}]", field.path),
                 ));
             }
-            keys = join(&keys, &parts);
+            keys = cross_product(&keys, &parts);
         }
         if missing == self.spec.fields.len() && self.spec.coverage == Coverage::Sparse {
             keys.clear();
         }
         if keys.len() > KEYS_PER_DOCUMENT_MAX {
-            return Err(Failure::bad(format!(
+            return Err(CommandError::bad_value(format!(
                 "a document has more than {KEYS_PER_DOCUMENT_MAX} keys in index {}",
                 self.spec.name
             )));
@@ -210,9 +211,9 @@ impl Index {
         Ok(keys)
     }
 
-    /// The record that has this key already.
-    pub(crate) fn holder(&self, key: &[u8]) -> Option<RecordId> {
-        let range = KeyRange::beginning(key.to_vec());
+    /// The record that has this key.
+    pub(crate) fn record_with_key(&self, key: &[u8]) -> Option<RecordId> {
+        let range = KeyRange::with_prefix(key.to_vec());
         self.walk(&range, Direction::Ascending).next()
     }
 
@@ -232,7 +233,7 @@ impl Index {
         }
     }
 
-    /// The records with keys in the range, in order of the keys.
+    /// Records with keys in the range, in key order.
     pub(crate) fn walk<'i>(
         &'i self,
         range: &KeyRange,
@@ -262,8 +263,8 @@ fn record_of(entry: &[u8]) -> RecordId {
     entry.last_chunk().map_or(0, |raw| u64::from_be_bytes(*raw))
 }
 
-/// Every key of the first followed by every one of the second.
-fn join(firsts: &[Vec<u8>], seconds: &[Vec<u8>]) -> Vec<Vec<u8>> {
+/// All concatenations of a key of the first list with one of the second.
+fn cross_product(firsts: &[Vec<u8>], seconds: &[Vec<u8>]) -> Vec<Vec<u8>> {
     firsts
         .iter()
         .flat_map(|first| {

@@ -1,18 +1,19 @@
-//! A database in memory that answers the commands of MongoDB's drivers.
+//! An in-memory database that answers the commands of MongoDB drivers.
 //!
-//! It is the far end of a measurement: what it serves it serves as MongoDB would, with its codes; what it does not serve
-//! it refuses by name. Documents are kept as the bytes they came in. Nothing is written to disk, there are no transactions, no
-//! replication, no authentication.
+//! It is the backend of a measurement: supported commands behave as in MongoDB, with its error codes; unsupported ones are
+//! refused by name. Documents are stored as encoded. Nothing is written to disk; there are no transactions, no replication, no
+//! authentication.
 
 mod aggregate;
 mod catalog;
 mod collection;
+mod command_error;
 mod cursor;
+mod display;
 mod expression;
-mod failure;
 mod filter;
-mod greeting;
 mod group;
+mod hello;
 mod index;
 mod node;
 mod number;
@@ -23,7 +24,6 @@ mod plan;
 mod projection;
 mod query;
 mod request;
-mod show;
 mod sort;
 mod update;
 mod write;
@@ -33,7 +33,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use failure::{Code, Failure};
+pub use command_error::{Code, CommandError};
 pub use operation::Operation;
 
 use collection::Collection;
@@ -44,14 +44,14 @@ use request::Request;
 use crate::bson::Writer;
 use crate::message::{Header, Message, write_msg, write_reply};
 
-/// Bounds on what clients may make the database keep.
+/// Limits of what clients can make the database store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all documents and indexes.
+    /// Memory of all documents and indexes.
     pub bytes_max: usize,
     /// Collections of all databases.
     pub collections_max: usize,
-    /// Answers of which clients have not taken everything; the eldest is dropped for a new one.
+    /// Open cursors; the oldest is closed for a new one.
     pub cursors_max: usize,
 }
 
@@ -65,42 +65,42 @@ impl Default for Limits {
     }
 }
 
-/// What surrounds a command: who asks, and when.
+/// Context of a command: connection and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
-    /// The number of the connection.
+    /// Connection id.
     pub connection: i64,
     /// Milliseconds since 1970.
     pub now_ms: i64,
 }
 
-/// What was served.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Served {
-    /// Which kind.
+pub struct CommandOutcome {
+    /// The kind of operation.
     pub operation: Operation,
-    /// The code, if the command failed. Writes that fail within a command that works do not count.
+    /// The error code, if the command failed. Failed writes of a command that succeeds do not count.
     pub failed: Option<Code>,
 }
 
-/// Databases with their collections.
+/// The database server: databases with their collections.
 #[derive(Debug)]
 pub struct Database {
     limits: Limits,
     databases: BTreeMap<Box<str>, BTreeMap<Box<str>, Collection>>,
     cursors: Cursors,
     ids: ObjectIds,
-    /// Of all collections.
+    /// Memory of all collections.
     bytes: usize,
     last_reply: i32,
     connections: i64,
-    /// Of the command under way.
+    /// Of the current command.
     now_ms: i64,
     connection: i64,
 }
 
 impl Database {
-    /// An empty one. The seed makes the ids that it gives its own.
+    /// An empty server. The seed makes its object ids distinct.
     #[must_use]
     pub fn new(limits: Limits, seed: u64) -> Self {
         Self {
@@ -116,37 +116,37 @@ impl Database {
         }
     }
 
-    /// The number of a new connection.
+    /// Assigns an id to a new connection.
     pub fn connect(&mut self) -> i64 {
         self.connections += 1;
         self.connections
     }
 
-    /// Answers one message; appends the answer.
+    /// Handles one message and appends the reply.
     pub fn serve(
         &mut self,
         header: &Header,
         message: &Message<'_>,
         context: Context,
         out: &mut Vec<u8>,
-    ) -> Served {
+    ) -> CommandOutcome {
         self.now_ms = context.now_ms;
         self.connection = context.connection;
         self.last_reply = self.last_reply.wrapping_add(1);
         let id = self.last_reply;
-        let mut served = Served {
+        let mut outcome = CommandOutcome {
             operation: Operation::Command,
             failed: None,
         };
         match message {
             Message::Msg(msg) => write_msg(out, id, header.request_id, |w| {
-                served = self.command(Request::of_msg(*msg), w);
+                outcome = self.command(Request::of_msg(*msg), w);
             }),
             Message::Query(query) => write_reply(out, id, header.request_id, |w| {
                 let request = Request::of_query(query.command());
                 let request = match Operation::of(request.name) {
                     Some(Operation::Hello) if query.collection.ends_with(".$cmd") => Ok(request),
-                    _ => Err(Failure::new(
+                    _ => Err(CommandError::new(
                         Code::UnsupportedOpQueryCommand,
                         format!(
                             "Unsupported OP_QUERY command: {}. The client driver may require an upgrade.",
@@ -154,13 +154,17 @@ impl Database {
                         ),
                     )),
                 };
-                served = self.command(request, w);
+                outcome = self.command(request, w);
             }),
         }
-        served
+        outcome
     }
 
-    fn command(&mut self, request: Result<Request<'_>, Failure>, w: &mut Writer<'_>) -> Served {
+    fn command(
+        &mut self,
+        request: Result<Request<'_>, CommandError>,
+        w: &mut Writer<'_>,
+    ) -> CommandOutcome {
         let start = w.buffer_bytes();
         let operation = match &request {
             Ok(request) => Operation::of(request.name).unwrap_or(Operation::Command),
@@ -172,18 +176,18 @@ impl Database {
                 w.f64("ok", 1.0);
                 None
             }
-            Err(failure) => {
+            Err(command_error) => {
                 w.rewind(start);
-                failure.write(w);
-                Some(failure.code)
+                command_error.write(w);
+                Some(command_error.code)
             }
         };
-        Served { operation, failed }
+        CommandOutcome { operation, failed }
     }
 
-    fn run(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<(), Failure> {
+    fn run(&mut self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<(), CommandError> {
         if request.get("startTransaction").is_some() || request.get("txnNumber").is_some() {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::IllegalOperation,
                 "Transaction numbers are only allowed on a replica set member or mongos",
             ));
@@ -214,21 +218,21 @@ impl Database {
                 Ok(())
             }
             "hello" | "isMaster" | "ismaster" => {
-                greeting::hello(self, request, w);
+                hello::hello(self, request, w);
                 Ok(())
             }
             "buildInfo" | "buildinfo" => {
-                greeting::build_info(w);
+                hello::build_info(w);
                 Ok(())
             }
             "connectionStatus" => {
-                greeting::connection_status(w);
+                hello::connection_status(w);
                 Ok(())
             }
-            // Sessions hold nothing here: there is nothing to start, keep or end.
+            // There are no sessions to keep or end.
             "ping" | "endSessions" | "refreshSessions" | "killSessions" => Ok(()),
-            "startSession" => Err(Failure::unserved("startSession")),
-            name => Err(Failure::new(
+            "startSession" => Err(CommandError::unsupported("startSession")),
+            name => Err(CommandError::new(
                 Code::CommandNotFound,
                 format!("no such command: '{name}'"),
             )),
@@ -239,18 +243,18 @@ impl Database {
         self.databases.get(database)?.get(name)
     }
 
-    /// Changes a collection, made if need be, and keeps the sum of bytes right.
-    fn changing(
+    /// Changes a collection, creating it if necessary, and updates the memory total.
+    fn modify_collection(
         &mut self,
         database: &str,
         name: &str,
-        change: impl FnOnce(&mut Collection) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        change: impl FnOnce(&mut Collection) -> Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
         if self.collection(database, name).is_none() {
             request::collection_name(database, name)?;
             let collections: usize = self.databases.values().map(BTreeMap::len).sum();
             if collections >= self.limits.collections_max {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::OutOfDiskSpace,
                     format!("there are {collections} collections; drop some"),
                 ));
@@ -269,11 +273,11 @@ impl Database {
         done
     }
 
-    fn refuse_if_full(&self, more_bytes: usize) -> Result<(), Failure> {
+    fn check_capacity(&self, more_bytes: usize) -> Result<(), CommandError> {
         if self.bytes.saturating_add(more_bytes) <= self.limits.bytes_max {
             return Ok(());
         }
-        Err(Failure::new(
+        Err(CommandError::new(
             Code::OutOfDiskSpace,
             format!(
                 "the database in memory holds {} bytes of at most {}; delete something",
@@ -283,9 +287,9 @@ impl Database {
     }
 }
 
-/// What is answered to a request that cannot be understood, before the connection is closed.
+/// Writes the error reply to a request that cannot be parsed; the connection is closed after it.
 pub fn refuse(request_id: i32, code: Code, message: &str, out: &mut Vec<u8>) {
     write_msg(out, 0, request_id, |w| {
-        Failure::new(code, message).write(w);
+        CommandError::new(code, message).write(w);
     });
 }

@@ -1,13 +1,14 @@
-//! A document being changed: what is touched is opened up, the rest stays bytes of the old document or of the update.
+//! A document during an update: only changed parts are expanded, the rest stays encoded bytes of the old document or the
+//! update.
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use super::path::split;
 use crate::bson::{Doc, Value, Writer};
 
-/// Items that a path may add to an array beyond its end.
+/// Items by which an update may extend an array beyond its end.
 const PADDING_MAX: usize = 100_000;
 
-/// A value, opened as far as it was changed.
+/// A value, expanded as far as it was changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node<'a> {
     Value(Value<'a>),
@@ -15,11 +16,11 @@ pub(crate) enum Node<'a> {
     Array(Vec<Node<'a>>),
 }
 
-/// The elements of an opened document.
+/// The elements of an expanded document.
 pub(crate) type Fields<'a> = Vec<(&'a str, Node<'a>)>;
 
-/// The elements of a document, each closed.
-pub(crate) fn open(doc: Doc<'_>) -> Fields<'_> {
+/// Expands a document by one level.
+pub(crate) fn expand(doc: Doc<'_>) -> Fields<'_> {
     doc.iter()
         .map(|(key, value)| (key, Node::Value(value)))
         .collect()
@@ -50,7 +51,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn write_item(&self, list: &mut crate::bson::Items<'_>) {
+    fn write_item(&self, list: &mut crate::bson::ArrayWriter<'_>) {
         match self {
             Self::Value(value) => {
                 list.value(*value);
@@ -64,15 +65,15 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The value, if it was not opened.
-    pub(crate) fn closed(&self) -> Option<Value<'a>> {
+    /// The encoded value, unless it was expanded.
+    pub(crate) fn as_value(&self) -> Option<Value<'a>> {
         match self {
             Self::Value(value) => Some(*value),
             Self::Doc(_) | Self::Array(_) => None,
         }
     }
 
-    /// As an array, opened.
+    /// Expands it as an array.
     pub(crate) fn items(&mut self) -> Option<&mut Vec<Node<'a>>> {
         if let Self::Value(Value::Array(items)) = self {
             *self = Self::Array(items.values().map(Node::Value).collect());
@@ -83,9 +84,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn opened(&mut self) -> &mut Self {
+    fn expanded(&mut self) -> &mut Self {
         match self {
-            Self::Value(Value::Document(doc)) => *self = Self::Doc(open(*doc)),
+            Self::Value(Value::Document(doc)) => *self = Self::Doc(expand(*doc)),
             Self::Value(Value::Array(items)) => {
                 *self = Self::Array(items.values().map(Node::Value).collect());
             }
@@ -95,13 +96,13 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Changes the value at a path. The closure gets what is there and gives what should be; `None` for nothing.
+/// Changes the value at a path. The closure maps the old value to the new one; `None` is no value.
 pub(crate) fn change<'a>(
     fields: &mut Fields<'a>,
     path: &'a str,
-    make: Make,
-    with: &mut dyn FnMut(Option<Node<'a>>) -> Result<Option<Node<'a>>, Failure>,
-) -> Result<(), Failure> {
+    missing: MissingPath,
+    with: &mut dyn FnMut(Option<Node<'a>>) -> Result<Option<Node<'a>>, CommandError>,
+) -> Result<(), CommandError> {
     let (name, rest) = split(path);
     let at = fields.iter().position(|(key, _)| *key == name);
     let Some(rest) = rest else {
@@ -124,49 +125,49 @@ pub(crate) fn change<'a>(
         return Ok(());
     };
     match at {
-        Some(at) => change_below(&mut fields[at].1, name, rest, make, with),
-        None if make == Make::Nothing => Ok(()),
+        Some(at) => change_below(&mut fields[at].1, name, rest, missing, with),
+        None if missing == MissingPath::Ignore => Ok(()),
         None => {
             let mut below = Vec::new();
-            change(&mut below, rest, make, with)?;
+            change(&mut below, rest, missing, with)?;
             fields.push((name, Node::Doc(below)));
             Ok(())
         }
     }
 }
 
-/// What is done about a path that is not there.
+/// What to do if the path does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Make {
-    Documents,
-    Nothing,
+pub(crate) enum MissingPath {
+    Create,
+    Ignore,
 }
 
 fn change_below<'a>(
     node: &mut Node<'a>,
     name: &str,
     path: &'a str,
-    make: Make,
-    with: &mut dyn FnMut(Option<Node<'a>>) -> Result<Option<Node<'a>>, Failure>,
-) -> Result<(), Failure> {
+    missing: MissingPath,
+    with: &mut dyn FnMut(Option<Node<'a>>) -> Result<Option<Node<'a>>, CommandError>,
+) -> Result<(), CommandError> {
     let not_viable = |name: &str| {
-        Failure::new(
+        CommandError::new(
             Code::PathNotViable,
             format!("Cannot create field '{path}' in element {name}: it is no document"),
         )
     };
-    match node.opened() {
-        Node::Doc(fields) => change(fields, path, make, with),
+    match node.expanded() {
+        Node::Doc(fields) => change(fields, path, missing, with),
         Node::Array(items) => {
             let (index, rest) = split(path);
             let Ok(at) = index.parse::<usize>() else {
-                return match make {
-                    Make::Nothing => Ok(()),
-                    Make::Documents => Err(not_viable(name)),
+                return match missing {
+                    MissingPath::Ignore => Ok(()),
+                    MissingPath::Create => Err(not_viable(name)),
                 };
             };
             if at >= items.len() {
-                if make == Make::Nothing {
+                if missing == MissingPath::Ignore {
                     return Ok(());
                 }
                 if at - items.len() > PADDING_MAX {
@@ -178,16 +179,16 @@ fn change_below<'a>(
                 }
             }
             match rest {
-                Some(rest) => change_below(&mut items[at], index, rest, make, with),
+                Some(rest) => change_below(&mut items[at], index, rest, missing, with),
                 None => {
                     let old = std::mem::replace(&mut items[at], Node::Value(Value::Null));
-                    // An item that is taken away leaves null, so that the others keep their places.
+                    // A removed item is replaced by null, so that the others keep their index.
                     items[at] = with(Some(old))?.unwrap_or(Node::Value(Value::Null));
                     Ok(())
                 }
             }
         }
-        Node::Value(_) if make == Make::Nothing => Ok(()),
+        Node::Value(_) if missing == MissingPath::Ignore => Ok(()),
         Node::Value(_) => Err(not_viable(name)),
     }
 }

@@ -1,8 +1,8 @@
-//! Arithmetic on numbers of BSON: the wider type wins, and 32 bits grow to 64.
+//! Arithmetic on BSON numbers: the wider type wins, and 32 bits grow to 64.
 
 use crate::bson::Value;
 
-/// An operation on two numbers.
+/// An arithmetic operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
@@ -11,10 +11,10 @@ pub(crate) enum Operator {
 
 /// Why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoNumber {
-    /// One of them is no number, or a decimal.
+pub(crate) enum ArithmeticError {
+    /// An operand is not a number, or is a decimal.
     Type,
-    /// It does not fit 64 bits.
+    /// The result does not fit 64 bits.
     Overflow,
 }
 
@@ -28,12 +28,12 @@ pub(crate) fn as_f64(value: &Value<'_>) -> Option<f64> {
     }
 }
 
-/// Calculates. Decimals are not calculated with.
+/// Applies an operator. Decimals are not supported.
 pub(crate) fn calculate(
     left: &Value<'_>,
     operator: Operator,
     right: &Value<'_>,
-) -> Result<Value<'static>, NoNumber> {
+) -> Result<Value<'static>, ArithmeticError> {
     let whole = |value: &Value<'_>| match *value {
         Value::Int32(value) => Some(i64::from(value)),
         Value::Int64(value) => Some(value),
@@ -44,7 +44,7 @@ pub(crate) fn calculate(
             Operator::Add => one.checked_add(other),
             Operator::Multiply => one.checked_mul(other),
         }
-        .ok_or(NoNumber::Overflow)?;
+        .ok_or(ArithmeticError::Overflow)?;
         let narrow = matches!((left, right), (Value::Int32(_), Value::Int32(_)));
         return Ok(match i32::try_from(result) {
             Ok(result) if narrow => Value::Int32(result),
@@ -56,6 +56,6 @@ pub(crate) fn calculate(
             Operator::Add => one + other,
             Operator::Multiply => one * other,
         })),
-        _ => Err(NoNumber::Type),
+        _ => Err(ArithmeticError::Type),
     }
 }

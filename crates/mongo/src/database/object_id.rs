@@ -1,6 +1,6 @@
-//! Object ids for documents that come without `_id`.
+//! Generates object ids for documents without `_id`.
 
-/// Makes ids: seconds, five bytes of this process, a counter (MongoDB manual, "ObjectId").
+/// Generates ids: seconds, five bytes of the process, a counter (MongoDB manual, "ObjectId").
 #[derive(Debug)]
 pub(crate) struct ObjectIds {
     process: [u8; 5],
@@ -9,7 +9,7 @@ pub(crate) struct ObjectIds {
 
 impl ObjectIds {
     pub(crate) fn new(seed: u64) -> Self {
-        // SplitMix64's mixing: near seeds give far ids.
+        // SplitMix64 mixing: similar seeds give different ids.
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,4 +1,4 @@
-//! The kinds of operations that are counted.
+//! Kinds of operations, for counters.
 
 /// A kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them; the place of each is its number.
+    /// All kinds, by index.
     pub const ALL: [Self; 10] = [
         Self::Hello,
         Self::Insert,
@@ -40,7 +40,7 @@ impl Operation {
         Self::Command,
     ];
 
-    /// As counters name it.
+    /// The name in counters.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Operation {
         }
     }
 
-    /// The kind of a command, if it has one of its own.
+    /// The kind of a command; `None` if it is only a [`Operation::Command`].
     #[must_use]
     pub fn of(command: &str) -> Option<Self> {
         Some(match command {

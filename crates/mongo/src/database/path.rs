@@ -1,10 +1,10 @@
-//! Dotted paths into documents, through arrays, as filters and indexes see them.
+//! Dotted paths into documents and arrays, as in filters and indexes.
 
 use crate::bson::{Doc, Value};
 
-/// Whether any value at the path passes. What is missing is given as `None`; arrays at the end of the path are given whole.
+/// Whether any value at the path passes. A missing value is `None`; arrays at the end of the path are passed as a whole.
 ///
-/// An array on the way is entered at every document in it, and by its index where the path has a number.
+/// An array within the path is searched in each of its documents, and by index if the path has a number.
 pub(crate) fn any_at<'a>(
     doc: Doc<'a>,
     path: &str,
@@ -43,7 +43,7 @@ fn any_below<'a>(
     }
 }
 
-/// The value at the path through documents alone: what expressions see.
+/// The value at a path that leads through documents only, as in expressions.
 pub(crate) fn at<'a>(doc: Doc<'a>, path: &str) -> Option<Value<'a>> {
     let (name, rest) = split(path);
     let value = doc.get(name)?;
@@ -53,7 +53,7 @@ pub(crate) fn at<'a>(doc: Doc<'a>, path: &str) -> Option<Value<'a>> {
     }
 }
 
-/// The first name of a path and what is behind it.
+/// The first name of a path, and the rest.
 pub(crate) fn split(path: &str) -> (&str, Option<&str>) {
     match path.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),

@@ -1,30 +1,30 @@
-//! Which index a query goes through, and which part of it.
+//! Query planning: which index a query uses, and which ranges of it.
 
 use super::filter::{Bound, Filter, Test};
-use super::index::{Coverage, Direction, Index, KeyRange, put_field, successor};
+use super::index::{Coverage, Direction, Index, KeyRange, append_field_key, successor};
 use super::sort::Sort;
-use crate::bson::{Value, class_of};
+use crate::bson::{Value, type_order_of};
 
-/// Points that the lists of several `$in` may make together; beyond, the rest is left to the filter.
-const POINTS_MAX: usize = 10_000;
+/// Keys that several `$in` lists may make together; beyond this, the filter does the rest.
+const EQUALITY_VALUES_MAX: usize = 10_000;
 
-/// The way to the documents that may pass.
+/// How candidate documents are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// All of them.
+    /// A collection scan.
     Scan,
-    /// Those in these ranges of an index.
+    /// These ranges of an index.
     Index {
-        /// Its place among the collection's.
+        /// Position of the index in the collection.
         index: usize,
         ranges: Vec<KeyRange>,
         walk: Direction,
-        /// They come in the order asked for.
+        /// Whether documents come in the requested order.
         sorted: Sorted,
     },
 }
 
-/// Whether documents come in the order asked for.
+/// Whether documents come in the requested order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sorted {
     Yes,
@@ -32,22 +32,22 @@ pub(crate) enum Sorted {
 }
 
 impl Plan {
-    /// Chooses: most fields bound to a value, then a range, then an order that saves sorting; of equals the eldest index.
+    /// Chooses the plan with most fields bound to values, then a range, then a usable order; of equals, the oldest index.
     pub(crate) fn choose(indexes: &[Index], filter: &Filter<'_>, sort: &Sort<'_>) -> Self {
         let mut required = Vec::new();
         filter.required(&mut required);
         let mut best = (Plan::Scan, 0);
         for (at, index) in indexes.iter().enumerate() {
-            let (plan, worth) = consider(at, index, &required, sort);
-            if worth > best.1 {
-                best = (plan, worth);
+            let (plan, score) = evaluate(at, index, &required, sort);
+            if score > best.1 {
+                best = (plan, score);
             }
         }
         best.0
     }
 }
 
-fn consider(
+fn evaluate(
     at: usize,
     index: &Index,
     required: &[(&str, &Test<'_>)],
@@ -62,13 +62,13 @@ fn consider(
             .filter(|(path, _)| **path == *field.path)
             .map(|(_, test)| *test)
             .collect();
-        if let Some(points) = points(&tests, index, prefixes.len()) {
+        if let Some(equality_values) = equality_values(&tests, index, prefixes.len()) {
             prefixes = prefixes
                 .iter()
                 .flat_map(|prefix| {
-                    points.iter().map(|value| {
+                    equality_values.iter().map(|value| {
                         let mut key = prefix.clone();
-                        put_field(&mut key, *value, field.direction);
+                        append_field_key(&mut key, *value, field.direction);
                         key
                     })
                 })
@@ -88,15 +88,15 @@ fn consider(
     }
     let has_range = ranges.is_some();
     let mut ranges: Vec<KeyRange> =
-        ranges.unwrap_or_else(|| prefixes.into_iter().map(KeyRange::beginning).collect());
+        ranges.unwrap_or_else(|| prefixes.into_iter().map(KeyRange::with_prefix).collect());
     ranges.sort_unstable_by(|one, other| one.from.cmp(&other.from));
     ranges.dedup();
     let walk = (ranges.len() <= 1)
-        .then(|| order_given(index, bound_fields, sort))
+        .then(|| walk_direction(index, bound_fields, sort))
         .flatten();
-    // A sparse index has only documents with one of its fields: right for a filter that asks for one, else not.
+    // A sparse index contains only documents with one of its fields: usable only if the filter requires one.
     let useful = bound_fields > 0 || has_range || index.spec.coverage == Coverage::All;
-    let worth = 4 * bound_fields + 2 * usize::from(has_range) + usize::from(walk.is_some());
+    let score = 4 * bound_fields + 2 * usize::from(has_range) + usize::from(walk.is_some());
     let plan = Plan::Index {
         index: at,
         ranges,
@@ -107,12 +107,16 @@ fn consider(
             Sorted::No
         },
     };
-    (plan, if useful { worth } else { 0 })
+    (plan, if useful { score } else { 0 })
 }
 
-/// The values that a field must have one of.
-fn points<'a>(tests: &[&Test<'a>], index: &Index, so_far: usize) -> Option<Vec<Value<'a>>> {
-    // What is null may be missing, and is then not in a sparse index.
+/// The values of which a field must have one; `None` if the tests do not require that.
+fn equality_values<'a>(
+    tests: &[&Test<'a>],
+    index: &Index,
+    so_far: usize,
+) -> Option<Vec<Value<'a>>> {
+    // Null also matches missing fields, which a sparse index does not contain.
     let is_in =
         |value: &Value<'_>| index.spec.coverage == Coverage::All || !matches!(value, Value::Null);
     let equal = tests.iter().find_map(|test| match test {
@@ -123,15 +127,16 @@ fn points<'a>(tests: &[&Test<'a>], index: &Index, so_far: usize) -> Option<Vec<V
         tests.iter().find_map(|test| match test {
             Test::In(items) => {
                 let values: Vec<Value<'_>> = items.values().collect();
-                (values.iter().all(is_in) && values.len() * so_far <= POINTS_MAX).then_some(values)
+                (values.iter().all(is_in) && values.len() * so_far <= EQUALITY_VALUES_MAX)
+                    .then_some(values)
             }
             _ => None,
         })
     })
 }
 
-/// The way to walk that gives the order asked for, if there is one.
-fn order_given(index: &Index, bound_fields: usize, sort: &Sort<'_>) -> Option<Direction> {
+/// The scan direction that gives the requested order, if there is one.
+fn walk_direction(index: &Index, bound_fields: usize, sort: &Sort<'_>) -> Option<Direction> {
     if sort.fields.is_empty() || index.multikey {
         return None;
     }
@@ -139,7 +144,7 @@ fn order_given(index: &Index, bound_fields: usize, sort: &Sort<'_>) -> Option<Di
     let mut next = 0;
     let mut walk = None;
     for wanted in &sort.fields {
-        // A field bound to one value is in any order.
+        // A field bound to one value does not affect the order.
         if fields[..bound_fields]
             .iter()
             .any(|field| *field.path == *wanted.path)
@@ -163,14 +168,14 @@ fn order_given(index: &Index, bound_fields: usize, sort: &Sort<'_>) -> Option<Di
     Some(walk.unwrap_or(Direction::Ascending))
 }
 
-/// From one value to another of its class; a side without value ends with the class.
+/// An interval of values of one type; an open side ends with the type.
 struct Interval<'a> {
-    class: u8,
+    type_order: u8,
     low: Option<(Value<'a>, Side)>,
     high: Option<(Value<'a>, Side)>,
 }
 
-/// Whether the value at an end is in.
+/// Whether an endpoint is included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     In,
@@ -188,13 +193,14 @@ impl<'a> Interval<'a> {
                 continue;
             }
             let interval = found.get_or_insert(Self {
-                class: class_of(value),
+                type_order: type_order_of(value),
                 low: None,
                 high: None,
             });
-            // Different items of an array may pass different tests: only one of them narrows then. Nor does a second class.
+            // In a multikey index, different items of an array may pass different tests: only one test can narrow. Another type
+            // cannot.
             let narrowed = interval.low.is_some() || interval.high.is_some();
-            if (narrowed && index.multikey) || class_of(value) != interval.class {
+            if (narrowed && index.multikey) || type_order_of(value) != interval.type_order {
                 continue;
             }
             match bound {
@@ -208,19 +214,22 @@ impl<'a> Interval<'a> {
     }
 
     fn range(&self, prefix: &[u8], direction: Direction) -> KeyRange {
-        let key = |end: &Option<(Value<'_>, Side)>, class: u8| {
+        let key = |end: &Option<(Value<'_>, Side)>, type_order: u8| {
             let mut key = prefix.to_vec();
             match end {
-                Some((value, _)) => put_field(&mut key, *value, direction),
-                None if direction == Direction::Ascending => key.push(class),
-                None => key.push(!class),
+                Some((value, _)) => append_field_key(&mut key, *value, direction),
+                None if direction == Direction::Ascending => key.push(type_order),
+                None => key.push(!type_order),
             }
             key
         };
         let side = |end: &Option<(Value<'_>, Side)>, without| end.map_or(without, |(_, side)| side);
-        let low = (key(&self.low, self.class), side(&self.low, Side::In));
-        // Without an end of its own: up to the next class, which is out.
-        let high = (key(&self.high, self.class + 1), side(&self.high, Side::Out));
+        let low = (key(&self.low, self.type_order), side(&self.low, Side::In));
+        // An open upper end: up to the next type, exclusive.
+        let high = (
+            key(&self.high, self.type_order + 1),
+            side(&self.high, Side::Out),
+        );
         let (first, last) = match direction {
             Direction::Ascending => (low, high),
             Direction::Descending => (high, low),
@@ -235,7 +244,7 @@ impl<'a> Interval<'a> {
         };
         match from {
             Some(from) => KeyRange { from, to },
-            // Behind everything there is nothing.
+            // No key sorts after this one.
             None => KeyRange {
                 from: Vec::new(),
                 to: Some(Vec::new()),

@@ -1,43 +1,43 @@
-//! Which fields of a document are given.
+//! Projections: which fields of a document are returned.
 
+use super::command_error::CommandError;
 use super::expression::Expression;
-use super::failure::Failure;
 use super::path::split;
 use crate::bson::{Doc, Value, Writer};
 
-/// A projection, read. The default gives everything.
+/// A parsed projection. The default returns everything.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Projection<'a> {
     mode: Mode,
-    /// Paths that are in or out.
+    /// Included or excluded paths.
     paths: Vec<&'a str>,
-    id: Id,
-    made: Vec<(&'a str, Expression<'a>)>,
+    id: IdField,
+    computed: Vec<(&'a str, Expression<'a>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Mode {
-    /// Everything but the paths.
+    /// All fields except the paths.
     #[default]
-    Without,
-    /// The paths alone.
-    Only,
+    Exclude,
+    /// Only the paths.
+    Include,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Id {
+enum IdField {
     #[default]
-    Given,
-    Left,
+    Included,
+    Excluded,
 }
 
 impl<'a> Projection<'a> {
-    /// Reads `{a: 1, "b.c": 1}`, `{a: 0}`, `{a: "$b"}`.
-    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, Failure> {
+    /// Parses `{a: 1, "b.c": 1}`, `{a: 0}`, `{a: "$b"}`.
+    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
         let mut projection = Self::default();
         let mut mode = None;
         let mut set_mode = |wanted: Mode, path: &str| match mode.replace(wanted) {
-            Some(other) if other != wanted => Err(Failure::bad(format!(
+            Some(other) if other != wanted => Err(CommandError::bad_value(format!(
                 "Cannot do inclusion and exclusion in one projection: {path}"
             ))),
             _ => Ok(()),
@@ -47,7 +47,7 @@ impl<'a> Projection<'a> {
                 .split('.')
                 .any(|name| name.is_empty() || name.starts_with('$'))
             {
-                return Err(Failure::bad(format!(
+                return Err(CommandError::bad_value(format!(
                     "'{path}' cannot be projected; name a field"
                 )));
             }
@@ -55,37 +55,41 @@ impl<'a> Projection<'a> {
                 Value::Bool(_) | Value::Int32(_) | Value::Int64(_) | Value::Double(_) => {
                     match (path, value.is_true()) {
                         ("_id", true) => {}
-                        ("_id", false) => projection.id = Id::Left,
+                        ("_id", false) => projection.id = IdField::Excluded,
                         (path, true) => {
-                            set_mode(Mode::Only, path)?;
+                            set_mode(Mode::Include, path)?;
                             projection.paths.push(path);
                         }
                         (path, false) => {
-                            set_mode(Mode::Without, path)?;
+                            set_mode(Mode::Exclude, path)?;
                             projection.paths.push(path);
                         }
                     }
                 }
                 value => {
-                    set_mode(Mode::Only, path)?;
+                    set_mode(Mode::Include, path)?;
                     if path.contains('.') {
-                        return Err(Failure::unserved("a made field with a dotted name"));
+                        return Err(CommandError::unsupported("a made field with a dotted name"));
                     }
-                    projection.made.push((path, Expression::read(value)?));
+                    projection.computed.push((path, Expression::read(value)?));
                 }
             }
         }
         let only_id = doc.get("_id").is_some_and(|value| value.is_true());
-        projection.mode = mode.unwrap_or(if only_id { Mode::Only } else { Mode::Without });
+        projection.mode = mode.unwrap_or(if only_id {
+            Mode::Include
+        } else {
+            Mode::Exclude
+        });
         Ok(projection)
     }
 
-    /// Whether it changes nothing.
+    /// Whether it returns everything.
     pub(crate) fn is_all(&self) -> bool {
-        self.mode == Mode::Without && self.paths.is_empty() && self.id == Id::Given
+        self.mode == Mode::Exclude && self.paths.is_empty() && self.id == IdField::Included
     }
 
-    /// Writes the elements of a document that are given.
+    /// Writes the projected elements of a document.
     pub(crate) fn write(&self, doc: Doc<'_>, w: &mut Writer<'_>) {
         if self.is_all() {
             w.all_of(doc);
@@ -93,14 +97,14 @@ impl<'a> Projection<'a> {
         }
         for (key, value) in doc {
             if key == "_id" && !self.paths.iter().any(|path| path.starts_with("_id.")) {
-                if self.id == Id::Given {
+                if self.id == IdField::Included {
                     w.value(key, value);
                 }
                 continue;
             }
             self.write_field(&self.paths, key, value, w);
         }
-        for (key, expression) in &self.made {
+        for (key, expression) in &self.computed {
             expression.write(key, doc, w);
         }
     }
@@ -116,12 +120,12 @@ impl<'a> Projection<'a> {
             }
         }
         match (self.mode, named) {
-            (Mode::Only, true) => {
+            (Mode::Include, true) => {
                 w.value(key, value);
             }
-            (Mode::Without, true) => {}
-            (Mode::Only, false) if below.is_empty() => {}
-            (Mode::Without, false) if below.is_empty() => {
+            (Mode::Exclude, true) => {}
+            (Mode::Include, false) if below.is_empty() => {}
+            (Mode::Exclude, false) if below.is_empty() => {
                 w.value(key, value);
             }
             (_, false) => match value {
@@ -135,7 +139,7 @@ impl<'a> Projection<'a> {
                                 Value::Document(doc) => {
                                     list.doc(|w| self.write_below(&below, doc, w));
                                 }
-                                item if self.mode == Mode::Without => {
+                                item if self.mode == Mode::Exclude => {
                                     list.value(item);
                                 }
                                 _ => {}
@@ -143,7 +147,7 @@ impl<'a> Projection<'a> {
                         }
                     });
                 }
-                value if self.mode == Mode::Without => {
+                value if self.mode == Mode::Exclude => {
                     w.value(key, value);
                 }
                 _ => {}

@@ -1,20 +1,20 @@
-//! The commands that read: find, getMore, killCursors, count, distinct, explain.
+//! Commands that read: find, getMore, killCursors, count, distinct, explain.
 
 use std::collections::BTreeSet;
 
 use super::Database;
-use super::collection::{Examined, Record, Slice};
-use super::cursor::{Answer, FIRST_BATCH, Rest};
-use super::failure::{Code, Failure};
+use super::collection::{Examined, Record, SkipLimit};
+use super::command_error::{Code, CommandError};
+use super::cursor::{CursorReply, FIRST_BATCH, Remainder};
 use super::filter::Filter;
 use super::path;
 use super::plan::Plan;
 use super::request::{Request, collection_name};
 use super::sort::Sort;
-use crate::bson::{Doc, Value, Writer, put_key};
+use crate::bson::{Doc, Value, Writer, append_sort_key};
 
-/// Options of queries that would change the answer and are not served.
-const UNSERVED: [&str; 9] = [
+/// Query options that would change the result and are not supported.
+const UNSUPPORTED: [&str; 9] = [
     "collation",
     "tailable",
     "awaitData",
@@ -26,20 +26,20 @@ const UNSERVED: [&str; 9] = [
     "allowPartialResults",
 ];
 
-/// Which documents a find wants.
-struct Wanted<'a> {
+/// The parsed query of a command.
+struct FindQuery<'a> {
     filter: Filter<'a>,
     sort: Sort<'a>,
-    slice: Slice,
+    skip_limit: SkipLimit,
 }
 
-impl<'a> Wanted<'a> {
-    fn read(request: &Request<'a>, filter: &str) -> Result<Self, Failure> {
-        request.refuse(&UNSERVED)?;
+impl<'a> FindQuery<'a> {
+    fn read(request: &Request<'a>, filter: &str) -> Result<Self, CommandError> {
+        request.refuse(&UNSUPPORTED)?;
         Ok(Self {
             filter: Filter::read(request.doc(filter)?)?,
             sort: Sort::read(request.doc("sort")?)?,
-            slice: Slice {
+            skip_limit: SkipLimit {
                 skip: request.count("skip")?.unwrap_or(0),
                 limit: match request.count("limit")? {
                     None | Some(0) => usize::MAX,
@@ -55,10 +55,10 @@ impl Database {
         &self,
         database: &str,
         collection: &str,
-        wanted: &Wanted<'_>,
+        query: &FindQuery<'_>,
     ) -> (Vec<Record>, Plan, Examined) {
         match self.collection(database, collection) {
-            Some(collection) => collection.find(&wanted.filter, &wanted.sort, wanted.slice),
+            Some(collection) => collection.find(&query.filter, &query.sort, query.skip_limit),
             None => (Vec::new(), Plan::Scan, Examined::default()),
         }
     }
@@ -67,32 +67,36 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
-        let wanted = Wanted::read(request, "filter")?;
+        let query = FindQuery::read(request, "filter")?;
         self.check_hint(request, collection)?;
         let projection = request.doc("projection")?;
         let batch = request.count("batchSize")?.unwrap_or(FIRST_BATCH);
         let single = request.flag("singleBatch");
-        let (records, _, _) = self.records(request.database, collection, &wanted);
+        let (records, _, _) = self.records(request.database, collection, &query);
         self.cursors.answer(
-            Answer {
+            CursorReply {
                 namespace: format!("{}.{collection}", request.database),
                 rows: records.into_iter().map(|record| record.doc).collect(),
                 projection: (!projection.is_empty()).then_some(projection),
                 batch,
-                rest: if single { Rest::Dropped } else { Rest::Kept },
+                rest: if single {
+                    Remainder::Discard
+                } else {
+                    Remainder::Keep
+                },
             },
             w,
         )
     }
 
-    /// A hint must name an index that there is. Which one is used is decided by the filter all the same.
+    /// A hint must name an existing index. The planner chooses by the filter nevertheless.
     pub(super) fn check_hint(
         &self,
         request: &Request<'_>,
         collection: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let there = |hint: Value<'_>| {
             let Some(collection) = self.collection(request.database, collection) else {
                 return true;
@@ -107,7 +111,7 @@ impl Database {
             })
         };
         match request.get("hint") {
-            Some(hint) if !there(hint) => Err(Failure::bad(
+            Some(hint) if !there(hint) => Err(CommandError::bad_value(
                 "error processing query: hint provided does not correspond to an existing index",
             )),
             _ => Ok(()),
@@ -118,14 +122,14 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let name = request.get("collection").and_then(|value| value.as_str());
         let name = name.unwrap_or_default();
         let namespace = format!("{}.{name}", request.database);
         let id = request.body.first().and_then(|(_, value)| value.as_i64());
         let id =
-            id.ok_or_else(|| Failure::new(Code::TypeMismatch, "getMore needs a cursor's id"))?;
-        // As many as fit, if the client says nothing.
+            id.ok_or_else(|| CommandError::new(Code::TypeMismatch, "getMore needs a cursor's id"))?;
+        // By default, as many documents as fit.
         let batch = request.count("batchSize")?.filter(|&batch| batch > 0);
         self.cursors
             .more(id, &namespace, batch.unwrap_or(usize::MAX), w)
@@ -135,13 +139,13 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
-        // Cursors of listCollections and aggregates without collection have names that no collection may have.
+    ) -> Result<(), CommandError> {
+        // Cursors of listCollections have a collection name that is not valid otherwise: it is not checked.
         let name = request.body.first().and_then(|(_, value)| value.as_str());
         let namespace = format!("{}.{}", request.database, name.unwrap_or_default());
         let list = request.get("cursors").and_then(|value| value.as_array());
         let list = list.ok_or_else(|| {
-            Failure::new(
+            CommandError::new(
                 Code::IDLFailedToParse,
                 "killCursors.cursors must be an array",
             )
@@ -169,14 +173,14 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
-        let wanted = Wanted::read(request, "query")?;
+        let query = FindQuery::read(request, "query")?;
         self.check_hint(request, collection)?;
         let count = self
             .collection(request.database, collection)
-            .map_or(0, |collection| collection.count(&wanted.filter));
-        let Slice { skip, limit } = wanted.slice;
+            .map_or(0, |collection| collection.count(&query.filter));
+        let SkipLimit { skip, limit } = query.skip_limit;
         w.count("n", count.saturating_sub(skip).min(limit));
         Ok(())
     }
@@ -185,20 +189,21 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
-        let wanted = Wanted::read(request, "query")?;
+        let query = FindQuery::read(request, "query")?;
         let key = request.get("key").and_then(|value| value.as_str());
-        let key =
-            key.ok_or_else(|| Failure::new(Code::TypeMismatch, "distinct.key must be a string"))?;
-        let (records, _, _) = self.records(request.database, collection, &wanted);
+        let key = key.ok_or_else(|| {
+            CommandError::new(Code::TypeMismatch, "distinct.key must be a string")
+        })?;
+        let (records, _, _) = self.records(request.database, collection, &query);
         let mut seen = BTreeSet::new();
         w.array("values", |list| {
             for record in &records {
                 path::any_at(Doc::trusted(&record.doc), key, &mut |value| {
                     let mut give = |value: Value<'_>| {
                         let mut key = Vec::new();
-                        put_key(&mut key, value);
+                        append_sort_key(&mut key, value);
                         if seen.insert(key) {
                             list.value(value);
                         }
@@ -215,25 +220,25 @@ impl Database {
         Ok(())
     }
 
-    /// How a find or count would go: through which index, and what it looks at.
+    /// The plan of a find, count or distinct: its index, and what it examines.
     pub(super) fn explain(
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let inner = request.body.first().and_then(|(_, value)| value.as_doc());
         let (name, target) = inner
             .and_then(Doc::first)
-            .ok_or_else(|| Failure::bad("explain needs a command"))?;
+            .ok_or_else(|| CommandError::bad_value("explain needs a command"))?;
         let filter = match name {
             "find" => "filter",
             "count" | "distinct" => "query",
-            _ => return Err(Failure::unserved(&format!("explain of {name}"))),
+            _ => return Err(CommandError::unsupported(&format!("explain of {name}"))),
         };
         let explained = request.of_body(inner.unwrap_or(Doc::EMPTY));
         let collection = collection_name(request.database, target.as_str().unwrap_or_default())?;
-        let wanted = Wanted::read(&explained, filter)?;
-        let (records, plan, examined) = self.records(request.database, collection, &wanted);
+        let query = FindQuery::read(&explained, filter)?;
+        let (records, plan, examined) = self.records(request.database, collection, &query);
         let indexes = self
             .collection(request.database, collection)
             .map_or(&[][..], |collection| collection.indexes());

@@ -1,13 +1,12 @@
-//! A command as it came: its name, its database, its fields, the documents sent beside it.
+//! A parsed command: name, database, fields, document sequences.
 
-use super::failure::{Code, Failure};
+use super::command_error::{Code, CommandError};
 use crate::bson::{Doc, Value};
 use crate::message::Msg;
 
-/// Bytes of a namespace, as in MongoDB.
+/// Length of a namespace, as in MongoDB.
 const NAMESPACE_BYTES_MAX: usize = 255;
 
-/// A command.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub name: &'a str,
@@ -18,20 +17,20 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// The command of an OP_MSG.
-    pub(crate) fn of_msg(msg: Msg<'a>) -> Result<Self, Failure> {
+    pub(crate) fn of_msg(msg: Msg<'a>) -> Result<Self, CommandError> {
         let name = msg.body.first().map_or("", |(name, _)| name);
         let database = msg
             .body
             .get("$db")
             .and_then(|value| value.as_str())
             .ok_or_else(|| {
-                Failure::new(
+                CommandError::new(
                     Code::IDLFailedToParse,
                     "OP_MSG requests require a $db argument",
                 )
             })?;
         if database.is_empty() || database.contains(['/', '\\', '.', ' ', '"', '$', '\0']) {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::InvalidNamespace,
                 format!("Invalid database name: '{database}'"),
             ));
@@ -54,7 +53,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// A command within this one.
+    /// A command nested in this one.
     pub(crate) fn of_body(&self, body: Doc<'a>) -> Self {
         Self {
             name: body.first().map_or("", |(name, _)| name),
@@ -63,8 +62,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The collection that the command names.
-    pub(crate) fn collection(&self) -> Result<&'a str, Failure> {
+    /// The collection of the command.
+    pub(crate) fn collection(&self) -> Result<&'a str, CommandError> {
         let value = self.body.first().map(|(_, value)| value);
         collection_name(
             self.database,
@@ -76,19 +75,19 @@ impl<'a> Request<'a> {
         self.body.get(name).filter(|value| *value != Value::Null)
     }
 
-    /// A document; an empty one if it is not there.
-    pub(crate) fn doc(&self, name: &str) -> Result<Doc<'a>, Failure> {
+    /// A document field; an empty document if it is missing.
+    pub(crate) fn doc(&self, name: &str) -> Result<Doc<'a>, CommandError> {
         doc_of(self.body, name)
     }
 
-    /// A whole number of at least 0.
-    pub(crate) fn count(&self, name: &str) -> Result<Option<usize>, Failure> {
+    /// A non-negative integer field.
+    pub(crate) fn count(&self, name: &str) -> Result<Option<usize>, CommandError> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let count = value.as_i64().and_then(|count| usize::try_from(count).ok());
         count.map(Some).ok_or_else(|| {
-            Failure::new(
+            CommandError::new(
                 Code::TypeMismatch,
                 format!("{name} must be a whole number of at least 0"),
             )
@@ -99,18 +98,18 @@ impl<'a> Request<'a> {
         self.get(name).is_some_and(|value| value.is_true())
     }
 
-    /// Refuses fields that would change what the command means.
-    pub(crate) fn refuse(&self, names: &[&str]) -> Result<(), Failure> {
-        refuse_in(self.body, names)
+    /// Rejects options that are not supported.
+    pub(crate) fn refuse(&self, names: &[&str]) -> Result<(), CommandError> {
+        reject_unsupported(self.body, names)
     }
 
-    /// Documents sent beside the command, or in an array of it.
-    pub(crate) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>, Failure> {
+    /// A document sequence, or an array field.
+    pub(crate) fn documents(&self, name: &str) -> Result<Vec<Doc<'a>>, CommandError> {
         if let Some(documents) = self.msg.and_then(|msg| msg.sequence(name)) {
             return Ok(documents.collect());
         }
         let missing = || {
-            Failure::new(
+            CommandError::new(
                 Code::IDLFailedToParse,
                 format!(
                     "{}.{name} is missing; send an array of documents",
@@ -129,20 +128,21 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A document within another; an empty one if it is not there.
-pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, Failure> {
+/// A document within another; an empty one if it is missing.
+pub(crate) fn doc_of<'a>(body: Doc<'a>, name: &str) -> Result<Doc<'a>, CommandError> {
     match body.get(name) {
         None | Some(Value::Null) => Ok(Doc::EMPTY),
         Some(Value::Document(doc)) => Ok(doc),
-        Some(_) => Err(Failure::new(
+        Some(_) => Err(CommandError::new(
             Code::TypeMismatch,
             format!("{name} must be a document"),
         )),
     }
 }
 
-/// Refuses fields that would change what a command, or one write of it, means. Empty ones mean nothing.
-pub(crate) fn refuse_in(body: Doc<'_>, names: &[&str]) -> Result<(), Failure> {
+/// Rejects options of a command, or of one write in it, that are not supported. False and empty values have no effect and are
+/// accepted.
+pub(crate) fn reject_unsupported(body: Doc<'_>, names: &[&str]) -> Result<(), CommandError> {
     let found = body.iter().find(|(name, value)| {
         let says_nothing = match value {
             Value::Document(doc) | Value::Array(doc) => doc.is_empty(),
@@ -151,19 +151,19 @@ pub(crate) fn refuse_in(body: Doc<'_>, names: &[&str]) -> Result<(), Failure> {
         names.contains(name) && !says_nothing
     });
     match found {
-        Some((name, _)) => Err(Failure::unserved(&format!("the option {name}"))),
+        Some((name, _)) => Err(CommandError::unsupported(&format!("the option {name}"))),
         None => Ok(()),
     }
 }
 
-/// The name of a collection, checked.
-pub(crate) fn collection_name<'a>(database: &str, name: &'a str) -> Result<&'a str, Failure> {
+/// Validates a collection name.
+pub(crate) fn collection_name<'a>(database: &str, name: &'a str) -> Result<&'a str, CommandError> {
     let unfit = name.is_empty()
         || name.contains(['$', '\0'])
         || name.starts_with('.')
         || database.len() + name.len() + 1 > NAMESPACE_BYTES_MAX;
     if unfit {
-        return Err(Failure::new(
+        return Err(CommandError::new(
             Code::InvalidNamespace,
             format!("Invalid namespace specified '{database}.{name}'"),
         ));

@@ -1,20 +1,19 @@
-//! The order that a query asks for.
+//! The sort order of a query.
 
-use super::failure::Failure;
-use super::index::{Direction, put_field};
+use super::command_error::CommandError;
+use super::index::{Direction, append_field_key};
 use super::path;
 use crate::bson::{Doc, Value};
 
-/// Fields that a sort may name; as many as an index may have in MongoDB.
+/// Fields of a sort; as many as an index may have in MongoDB.
 const FIELDS_MAX: usize = 32;
 
-/// Fields in the order of their weight; none leaves the order as it is.
+/// Sort fields, most significant first; without any, the order is unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sort<'a> {
     pub fields: Vec<SortField<'a>>,
 }
 
-/// One of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SortField<'a> {
     pub path: &'a str,
@@ -22,35 +21,35 @@ pub(crate) struct SortField<'a> {
 }
 
 impl<'a> Sort<'a> {
-    /// Reads `{field: 1, other: -1}`.
-    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, Failure> {
+    /// Parses `{field: 1, other: -1}`.
+    pub(crate) fn read(doc: Doc<'a>) -> Result<Self, CommandError> {
         let mut fields = Vec::new();
         for (path, value) in doc {
             if path == "$natural" {
                 continue;
             }
             let direction = Direction::read(value).ok_or_else(|| {
-                Failure::bad(format!("the order of {path} in a sort must be 1 or -1"))
+                CommandError::bad_value(format!("the order of {path} in a sort must be 1 or -1"))
             })?;
             fields.push(SortField { path, direction });
         }
         if fields.len() > FIELDS_MAX {
-            return Err(Failure::bad(format!(
+            return Err(CommandError::bad_value(format!(
                 "a sort has at most {FIELDS_MAX} fields"
             )));
         }
         Ok(Self { fields })
     }
 
-    /// Bytes that sort as the documents should be.
+    /// The sort key of a document.
     pub(crate) fn key(&self, doc: Doc<'_>) -> Vec<u8> {
         let mut key = Vec::new();
         for field in &self.fields {
             let mut chosen: Option<Vec<u8>> = None;
             let mut offer = |value: Value<'_>| {
                 let mut part = Vec::new();
-                put_field(&mut part, value, field.direction);
-                // Of an array the least item counts, or in a descending order the greatest: the least key both times.
+                append_field_key(&mut part, value, field.direction);
+                // An array sorts by its least item, or by its greatest in descending order: the smallest key in both cases.
                 if chosen.as_ref().is_none_or(|chosen| part < *chosen) {
                     chosen = Some(part);
                 }
@@ -60,7 +59,7 @@ impl<'a> Sort<'a> {
                     Some(Value::Array(items)) if !items.is_empty() => {
                         items.values().for_each(&mut offer);
                     }
-                    // An empty array sorts as what is undefined, which is below null; here as null.
+                    // In MongoDB, an empty array sorts as undefined, before null; here as null.
                     Some(Value::Array(_)) | None => offer(Value::Null),
                     Some(value) => offer(value),
                 }
@@ -68,7 +67,7 @@ impl<'a> Sort<'a> {
             });
             match chosen {
                 Some(part) => key.extend_from_slice(&part),
-                None => put_field(&mut key, Value::Null, field.direction),
+                None => append_field_key(&mut key, Value::Null, field.direction),
             }
         }
         key

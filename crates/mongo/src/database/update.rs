@@ -1,23 +1,23 @@
-//! What an update does to a document.
+//! Update documents: parsing, and application to a document.
 
 use std::cmp::Ordering;
 
-use super::failure::{Code, Failure};
-use super::node::{self, Fields, Make, Node};
-use super::number::{NoNumber, Operator, calculate};
-use super::show::Shown;
+use super::command_error::{Code, CommandError};
+use super::display::Displayed;
+use super::node::{self, Fields, MissingPath, Node};
+use super::number::{ArithmeticError, Operator, calculate};
 use crate::bson::{DOCUMENT_BYTES_MAX, Doc, Value, compare, document};
 
-/// An update, read.
+/// A parsed update.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Update<'a> {
-    /// This document instead.
+    /// Replace the document.
     Replace(Doc<'a>),
-    /// These changes, in order.
+    /// Apply these changes in order.
     Change(Vec<Change<'a>>),
 }
 
-/// One operator on one field.
+/// One update operator on one field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Change<'a> {
     path: &'a str,
@@ -29,8 +29,8 @@ enum Action<'a> {
     Set(Value<'a>),
     SetOnInsert(Value<'a>),
     Calculate(Operator, Value<'a>),
-    /// The lesser (or greater) of this and what is there.
-    Extreme(Ordering, Value<'a>),
+    /// The smaller (or larger) of this and the current value.
+    MinMax(Ordering, Value<'a>),
     Unset,
     Push(Value<'a>),
     AddToSet(Value<'a>),
@@ -38,21 +38,21 @@ enum Action<'a> {
     Now,
 }
 
-/// Whether the document is a new one.
+/// Whether an update changes a document or creates one (upsert).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Occasion {
+pub(crate) enum WriteKind {
     Update,
     Insert,
 }
 
 impl<'a> Update<'a> {
-    /// Reads an update as drivers send it.
-    pub(crate) fn read(value: Value<'a>) -> Result<Self, Failure> {
+    /// Parses an update.
+    pub(crate) fn read(value: Value<'a>) -> Result<Self, CommandError> {
         let doc = match value {
             Value::Document(doc) => doc,
-            Value::Array(_) => return Err(Failure::unserved("an update by a pipeline")),
+            Value::Array(_) => return Err(CommandError::unsupported("an update by a pipeline")),
             _ => {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::FailedToParse,
                     "an update must be a document",
                 ));
@@ -60,7 +60,7 @@ impl<'a> Update<'a> {
         };
         if doc.first().is_none_or(|(name, _)| !name.starts_with('$')) {
             if let Some((name, _)) = doc.iter().find(|(name, _)| name.starts_with('$')) {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::DollarPrefixedFieldName,
                     format!(
                         "The dollar ($) prefixed field '{name}' is not allowed in a replacement"
@@ -72,18 +72,18 @@ impl<'a> Update<'a> {
         let mut changes: Vec<Change<'a>> = Vec::new();
         for (operator, fields) in doc {
             let fields = fields.as_doc().ok_or_else(|| {
-                Failure::new(
+                CommandError::new(
                     Code::FailedToParse,
                     format!(
                         "Modifiers operate on fields but {operator} has {}",
-                        Shown(fields)
+                        Displayed(fields)
                     ),
                 )
             })?;
             for (path, operand) in fields {
                 check_path(path)?;
                 if let Some(other) = changes.iter().find(|other| conflict(other.path, path)) {
-                    return Err(Failure::new(
+                    return Err(CommandError::new(
                         Code::ConflictingUpdateOperators,
                         format!(
                             "Updating the path '{path}' would create a conflict at '{}'",
@@ -98,13 +98,13 @@ impl<'a> Update<'a> {
         Ok(Self::Change(changes))
     }
 
-    /// The document after the update; `_id` stays. `now_ms` is the time for `$currentDate`.
+    /// The updated document; `_id` is kept. `now_ms` is the time for `$currentDate`.
     pub(crate) fn apply(
         &self,
         old: Doc<'_>,
-        occasion: Occasion,
+        write_kind: WriteKind,
         now_ms: i64,
-    ) -> Result<Vec<u8>, Failure> {
+    ) -> Result<Vec<u8>, CommandError> {
         let mut new = Vec::with_capacity(old.bytes().len() + 64);
         match self {
             Self::Replace(doc) => {
@@ -119,9 +119,9 @@ impl<'a> Update<'a> {
                 });
             }
             Self::Change(changes) => {
-                let mut fields = node::open(old);
+                let mut fields = node::expand(old);
                 for change in changes {
-                    change.apply(&mut fields, occasion, now_ms)?;
+                    change.apply(&mut fields, write_kind, now_ms)?;
                 }
                 document(&mut new, |w| node::write(&fields, w));
             }
@@ -131,10 +131,10 @@ impl<'a> Update<'a> {
     }
 }
 
-/// `_id` is what it was, and the document is one that can be stored.
-fn check_changed(old: Doc<'_>, new: &[u8]) -> Result<(), Failure> {
+/// Checks that `_id` is unchanged and the document can be stored.
+fn check_changed(old: Doc<'_>, new: &[u8]) -> Result<(), CommandError> {
     if new.len() > DOCUMENT_BYTES_MAX {
-        return Err(Failure::new(
+        return Err(CommandError::new(
             Code::BSONObjectTooLarge,
             format!(
                 "the document would have {} bytes; at most {DOCUMENT_BYTES_MAX}",
@@ -142,8 +142,8 @@ fn check_changed(old: Doc<'_>, new: &[u8]) -> Result<(), Failure> {
             ),
         ));
     }
-    // A path of many names makes documents within documents.
-    let new = Doc::check(new).map_err(|error| Failure::bad(error.to_string()))?;
+    // A path of many names creates nested documents.
+    let new = Doc::check(new).map_err(|error| CommandError::bad_value(error.to_string()))?;
     let (before, after) = (old.get("_id"), new.get("_id"));
     match (before, after) {
         (Some(before), Some(after)) if compare(&before, &after) == Ordering::Equal => Ok(()),
@@ -152,18 +152,18 @@ fn check_changed(old: Doc<'_>, new: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// What is said when `_id` would change.
-pub(crate) fn immutable_id() -> Failure {
-    Failure::new(
+/// The error for a changed `_id`.
+pub(crate) fn immutable_id() -> CommandError {
+    CommandError::new(
         Code::ImmutableField,
         "Performing an update on the path '_id' would modify the immutable field '_id'",
     )
 }
 
-fn check_path(path: &str) -> Result<(), Failure> {
+fn check_path(path: &str) -> Result<(), CommandError> {
     for name in path.split('.') {
         if name.is_empty() {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::EmptyFieldName,
                 format!(
                     "The update path '{path}' contains an empty field name, which is not allowed."
@@ -171,10 +171,12 @@ fn check_path(path: &str) -> Result<(), Failure> {
             ));
         }
         if name.starts_with("$[") || name == "$" {
-            return Err(Failure::unserved("a positional operator in an update"));
+            return Err(CommandError::unsupported(
+                "a positional operator in an update",
+            ));
         }
         if name.starts_with('$') {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::DollarPrefixedFieldName,
                 format!("The dollar ($) prefixed field '{name}' in '{path}' is not allowed"),
             ));
@@ -183,7 +185,7 @@ fn check_path(path: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether one path is the other or lies in it.
+/// Whether one path is a prefix of the other.
 fn conflict(one: &str, other: &str) -> bool {
     let within = |inner: &str, outer: &str| {
         inner
@@ -193,26 +195,26 @@ fn conflict(one: &str, other: &str) -> bool {
     within(one, other) || within(other, one)
 }
 
-fn action<'a>(operator: &str, operand: Value<'a>) -> Result<Action<'a>, Failure> {
+fn action<'a>(operator: &str, operand: Value<'a>) -> Result<Action<'a>, CommandError> {
     Ok(match operator {
         "$set" => Action::Set(operand),
         "$setOnInsert" => Action::SetOnInsert(operand),
         "$inc" => Action::Calculate(Operator::Add, operand),
         "$mul" => Action::Calculate(Operator::Multiply, operand),
-        "$min" => Action::Extreme(Ordering::Less, operand),
-        "$max" => Action::Extreme(Ordering::Greater, operand),
+        "$min" => Action::MinMax(Ordering::Less, operand),
+        "$max" => Action::MinMax(Ordering::Greater, operand),
         "$unset" => Action::Unset,
         "$push" => Action::Push(operand),
         "$addToSet" => Action::AddToSet(operand),
         "$pull" => match operand {
             Value::Document(_) | Value::Regex { .. } => {
-                return Err(Failure::unserved("$pull by a condition"));
+                return Err(CommandError::unsupported("$pull by a condition"));
             }
             value => Action::Pull(value),
         },
         "$currentDate" => Action::Now,
         _ => {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::FailedToParse,
                 format!(
                     "Unknown modifier: {operator}. Served are $set $setOnInsert $inc $mul $min $max $unset $push $addToSet $pull $currentDate"
@@ -226,32 +228,32 @@ impl<'a> Change<'a> {
     fn apply(
         &self,
         fields: &mut Fields<'a>,
-        occasion: Occasion,
+        write_kind: WriteKind,
         now_ms: i64,
-    ) -> Result<(), Failure> {
-        let make = match self.action {
-            Action::Unset | Action::Pull(_) => Make::Nothing,
-            Action::SetOnInsert(_) if occasion == Occasion::Update => return Ok(()),
-            _ => Make::Documents,
+    ) -> Result<(), CommandError> {
+        let missing = match self.action {
+            Action::Unset | Action::Pull(_) => MissingPath::Ignore,
+            Action::SetOnInsert(_) if write_kind == WriteKind::Update => return Ok(()),
+            _ => MissingPath::Create,
         };
-        node::change(fields, self.path, make, &mut |old| match self.action {
+        node::change(fields, self.path, missing, &mut |old| match self.action {
             Action::Set(value) | Action::SetOnInsert(value) => Ok(Some(Node::Value(value))),
             Action::Unset => Ok(None),
             Action::Now => Ok(Some(Node::Value(Value::Date(now_ms)))),
-            Action::Calculate(operator, operand) => self.calculated(old, operator, operand),
-            Action::Extreme(wanted, value) => {
-                let beats = match old.as_ref().and_then(Node::closed) {
+            Action::Calculate(operator, operand) => self.apply_arithmetic(old, operator, operand),
+            Action::MinMax(wanted, value) => {
+                let beats = match old.as_ref().and_then(Node::as_value) {
                     Some(old) => compare(&value, &old) == wanted,
                     None => old.is_none(),
                 };
                 Ok(if beats { Some(Node::Value(value)) } else { old })
             }
-            Action::Push(operand) => self.pushed(old, operand, Repeats::Allowed),
-            Action::AddToSet(operand) => self.pushed(old, operand, Repeats::Left),
+            Action::Push(operand) => self.apply_push(old, operand, Duplicates::Allowed),
+            Action::AddToSet(operand) => self.apply_push(old, operand, Duplicates::Skipped),
             Action::Pull(value) => match old {
                 Some(mut old) => {
                     let items = old.items().ok_or_else(|| self.no_array("$pull"))?;
-                    items.retain(|item| !is(item, value));
+                    items.retain(|item| !equals(item, value));
                     Ok(Some(old))
                 }
                 None => Ok(None),
@@ -259,77 +261,78 @@ impl<'a> Change<'a> {
         })
     }
 
-    fn calculated(
+    fn apply_arithmetic(
         &self,
         old: Option<Node<'a>>,
         operator: Operator,
         operand: Value<'a>,
-    ) -> Result<Option<Node<'a>>, Failure> {
-        let shown = |value: Option<Value<'_>>| Shown(value.unwrap_or(Value::Null)).to_string();
+    ) -> Result<Option<Node<'a>>, CommandError> {
+        let displayed =
+            |value: Option<Value<'_>>| Displayed(value.unwrap_or(Value::Null)).to_string();
         let before = match &old {
-            Some(node) => node.closed().unwrap_or(Value::Document(Doc::EMPTY)),
+            Some(node) => node.as_value().unwrap_or(Value::Document(Doc::EMPTY)),
             None => Value::Int32(0),
         };
         match calculate(&before, operator, &operand) {
             Ok(value) => Ok(Some(Node::Value(value))),
-            Err(NoNumber::Overflow) => Err(Failure::bad(format!(
+            Err(ArithmeticError::Overflow) => Err(CommandError::bad_value(format!(
                 "Failed to apply the operation to current value {}: it does not fit 64 bits",
-                shown(Some(before))
+                displayed(Some(before))
             ))),
-            Err(NoNumber::Type) => Err(Failure::new(
+            Err(ArithmeticError::Type) => Err(CommandError::new(
                 Code::TypeMismatch,
                 format!(
                     "Cannot calculate with {} and {} at '{}': both must be numbers, and no decimals",
-                    shown(Some(before)),
-                    Shown(operand),
+                    displayed(Some(before)),
+                    Displayed(operand),
                     self.path
                 ),
             )),
         }
     }
 
-    fn pushed(
+    fn apply_push(
         &self,
         old: Option<Node<'a>>,
         operand: Value<'a>,
-        repeats: Repeats,
-    ) -> Result<Option<Node<'a>>, Failure> {
+        duplicates: Duplicates,
+    ) -> Result<Option<Node<'a>>, CommandError> {
         let mut node = old.unwrap_or(Node::Array(Vec::new()));
         let items = node.items().ok_or_else(|| self.no_array("$push"))?;
         let mut push = |value: Value<'a>| {
-            if repeats == Repeats::Allowed || !items.iter().any(|item| is(item, value)) {
+            if duplicates == Duplicates::Allowed || !items.iter().any(|item| equals(item, value)) {
                 items.push(Node::Value(value));
             }
         };
         match operand.as_doc().map(|doc| (doc, doc.get("$each"))) {
             Some((doc, Some(Value::Array(each)))) => {
                 if doc.iter().count() > 1 {
-                    return Err(Failure::unserved("$push with more than $each"));
+                    return Err(CommandError::unsupported("$push with more than $each"));
                 }
                 each.values().for_each(push);
             }
-            Some((_, Some(_))) => return Err(Failure::bad("$each needs an array")),
+            Some((_, Some(_))) => return Err(CommandError::bad_value("$each needs an array")),
             Some((_, None)) | None => push(operand),
         }
         Ok(Some(node))
     }
 
-    fn no_array(&self, operator: &str) -> Failure {
-        Failure::bad(format!(
+    fn no_array(&self, operator: &str) -> CommandError {
+        CommandError::bad_value(format!(
             "The field '{}' must be an array for {operator}",
             self.path
         ))
     }
 }
 
-/// Whether an item that is there already is added again.
+/// Whether values that the array already contains are added again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repeats {
+enum Duplicates {
     Allowed,
-    Left,
+    Skipped,
 }
 
-fn is(item: &Node<'_>, value: Value<'_>) -> bool {
-    item.closed()
+fn equals(item: &Node<'_>, value: Value<'_>) -> bool {
+    item.as_value()
         .is_some_and(|item| compare(&item, &value) == Ordering::Equal)
 }

@@ -1,32 +1,32 @@
-//! The commands that write: insert, update, delete, findAndModify.
+//! Commands that write: insert, update, delete, findAndModify.
 
 use super::Database;
-use super::collection::{Record, Slice, Stored};
-use super::failure::{Code, Failure};
+use super::collection::{Record, SkipLimit, Stored};
+use super::command_error::{Code, CommandError};
 use super::filter::{Filter, Test};
-use super::node::{self, Fields, Make, Node};
+use super::node::{self, Fields, MissingPath, Node};
 use super::projection::Projection;
-use super::request::{Request, doc_of, refuse_in};
+use super::request::{Request, doc_of, reject_unsupported};
 use super::sort::Sort;
-use super::update::{Occasion, Update, immutable_id};
+use super::update::{Update, WriteKind, immutable_id};
 use crate::bson::{DOCUMENT_BYTES_MAX, Doc, OwnedDoc, Value, Writer, document};
 
-/// Writes of one command, as in MongoDB.
+/// Writes per command, as in MongoDB.
 pub(crate) const WRITES_MAX: usize = 100_000;
 
-/// Options of a write that would change what it does and are not served.
-const UNSERVED: [&str; 4] = ["collation", "arrayFilters", "let", "c"];
+/// Write options that would change the effect and are not supported.
+const UNSUPPORTED: [&str; 4] = ["collation", "arrayFilters", "let", "c"];
 
-/// What one update did.
+/// The result of one update.
 #[derive(Debug, Default)]
 struct Updated {
     matched: usize,
     changed: usize,
-    /// The `_id` of a new document, in a document.
+    /// The `_id` of an upserted document, in a document.
     upserted: Option<OwnedDoc>,
 }
 
-/// Whether further writes are tried behind one that failed.
+/// Whether writes continue after one that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Ordered,
@@ -42,15 +42,15 @@ impl Order {
     }
 }
 
-/// Does each write and gives those that failed.
-fn each<'a>(
+/// Executes each write of a command; returns the errors.
+fn for_each_write<'a>(
     request: &Request<'a>,
     name: &str,
-    mut write: impl FnMut(usize, Doc<'a>) -> Result<(), Failure>,
-) -> Result<Vec<(usize, Failure)>, Failure> {
+    mut write: impl FnMut(usize, Doc<'a>) -> Result<(), CommandError>,
+) -> Result<Vec<(usize, CommandError)>, CommandError> {
     let writes = request.documents(name)?;
     if !(1..=WRITES_MAX).contains(&writes.len()) {
-        return Err(Failure::new(
+        return Err(CommandError::new(
             Code::InvalidOptions,
             format!("{} writes; send 1 to {WRITES_MAX}", writes.len()),
         ));
@@ -58,8 +58,8 @@ fn each<'a>(
     let order = Order::read(request);
     let mut failed = Vec::new();
     for (at, doc) in writes.into_iter().enumerate() {
-        if let Err(failure) = write(at, doc) {
-            failed.push((at, failure));
+        if let Err(command_error) = write(at, doc) {
+            failed.push((at, command_error));
             if order == Order::Ordered {
                 break;
             }
@@ -68,11 +68,11 @@ fn each<'a>(
     Ok(failed)
 }
 
-fn write_failed(failed: &[(usize, Failure)], w: &mut Writer<'_>) {
+fn append_write_errors(failed: &[(usize, CommandError)], w: &mut Writer<'_>) {
     if !failed.is_empty() {
         w.array("writeErrors", |list| {
-            for (at, failure) in failed {
-                list.doc(|w| failure.write_as_write_error(*at, w));
+            for (at, command_error) in failed {
+                list.doc(|w| command_error.write_as_write_error(*at, w));
             }
         });
     }
@@ -83,10 +83,10 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
         let mut inserted = 0;
-        let failed = each(request, "documents", |_, doc| {
+        let failed = for_each_write(request, "documents", |_, doc| {
             let with_id = self.with_id(doc)?;
             let doc = with_id.as_deref().map_or(doc, Doc::trusted);
             self.insert_one(request.database, collection, doc)?;
@@ -94,15 +94,15 @@ impl Database {
             Ok(())
         })?;
         w.count("n", inserted);
-        write_failed(&failed, w);
+        append_write_errors(&failed, w);
         Ok(())
     }
 
-    /// The document with its `_id` in front, if that has to be made or moved.
-    fn with_id(&mut self, doc: Doc<'_>) -> Result<Option<Vec<u8>>, Failure> {
+    /// The document with `_id` as its first field, if that has to be added or moved.
+    fn with_id(&mut self, doc: Doc<'_>) -> Result<Option<Vec<u8>>, CommandError> {
         let id = doc.get("_id");
         if let Some(Value::Array(_) | Value::Regex { .. } | Value::Undefined) = id {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::InvalidIdField,
                 "The '_id' value cannot be an array, a regular expression or undefined",
             ));
@@ -126,18 +126,18 @@ impl Database {
         database: &str,
         collection: &str,
         doc: Doc<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let bytes = doc.bytes().len();
         if bytes > DOCUMENT_BYTES_MAX {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 Code::BSONObjectTooLarge,
                 format!(
                     "object to insert too large. size in bytes: {bytes}, max size: {DOCUMENT_BYTES_MAX}"
                 ),
             ));
         }
-        self.refuse_if_full(bytes)?;
-        self.changing(database, collection, |collection| {
+        self.check_capacity(bytes)?;
+        self.modify_collection(database, collection, |collection| {
             collection.insert(doc).map(|_| ())
         })
     }
@@ -146,12 +146,12 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
         let (mut matched, mut changed) = (0, 0);
         let mut upserted: Vec<(usize, OwnedDoc)> = Vec::new();
-        let failed = each(request, "updates", |at, write| {
-            refuse_in(write, &UNSERVED)?;
+        let failed = for_each_write(request, "updates", |at, write| {
+            reject_unsupported(write, &UNSUPPORTED)?;
             let filter = Filter::read(doc_of(write, "q")?)?;
             let update = Update::read(write.get("u").unwrap_or(Value::Null))?;
             let flag = |name| {
@@ -159,19 +159,19 @@ impl Database {
                     .get(name)
                     .is_some_and(|value: Value<'_>| value.is_true())
             };
-            let slice = if flag("multi") {
-                Slice::ALL
+            let skip_limit = if flag("multi") {
+                SkipLimit::ALL
             } else {
-                Slice::FIRST
+                SkipLimit::FIRST
             };
-            if slice == Slice::ALL && matches!(update, Update::Replace(_)) {
-                return Err(Failure::new(
+            if skip_limit == SkipLimit::ALL && matches!(update, Update::Replace(_)) {
+                return Err(CommandError::new(
                     Code::FailedToParse,
                     "multi update is not supported for replacement-style update",
                 ));
             }
             let sort = Sort::read(doc_of(write, "sort")?)?;
-            let found = self.matching(request.database, collection, &filter, &sort, slice);
+            let found = self.matching(request.database, collection, &filter, &sort, skip_limit);
             let mut done = Updated::default();
             if found.is_empty() && flag("upsert") {
                 let new = self.upserted(&filter, &update)?;
@@ -198,7 +198,7 @@ impl Database {
                 }
             });
         }
-        write_failed(&failed, w);
+        append_write_errors(&failed, w);
         Ok(())
     }
 
@@ -208,22 +208,22 @@ impl Database {
         collection: &str,
         filter: &Filter<'_>,
         sort: &Sort<'_>,
-        slice: Slice,
+        skip_limit: SkipLimit,
     ) -> Vec<Record> {
         match self.collection(database, collection) {
-            Some(collection) => collection.find(filter, sort, slice).0,
+            Some(collection) => collection.find(filter, sort, skip_limit).0,
             None => Vec::new(),
         }
     }
 
-    /// Updates one document; `None` if it stays as it was.
+    /// Updates one document; `None` if it is unchanged.
     fn replace(
         &mut self,
         database: &str,
         collection: &str,
         record: &Record,
         update: &Update<'_>,
-    ) -> Result<Option<Vec<u8>>, Failure> {
+    ) -> Result<Option<Vec<u8>>, CommandError> {
         let old = Doc::trusted(&record.doc);
         if let Update::Replace(doc) = update
             && let (Some(given), Some(id)) = (doc.get("_id"), old.get("_id"))
@@ -231,19 +231,23 @@ impl Database {
         {
             return Err(immutable_id());
         }
-        let new = update.apply(old, Occasion::Update, self.now_ms)?;
+        let new = update.apply(old, WriteKind::Update, self.now_ms)?;
         if *new == *record.doc {
             return Ok(None);
         }
-        self.refuse_if_full(new.len().saturating_sub(record.doc.len()))?;
-        self.changing(database, collection, |collection| {
+        self.check_capacity(new.len().saturating_sub(record.doc.len()))?;
+        self.modify_collection(database, collection, |collection| {
             collection.replace(record, Doc::trusted(&new))
         })?;
         Ok(Some(new))
     }
 
-    /// The document that an upsert makes: what the filter demands to be equal, then the update.
-    fn upserted(&mut self, filter: &Filter<'_>, update: &Update<'_>) -> Result<Vec<u8>, Failure> {
+    /// The document of an upsert: the equality conditions of the filter, then the update.
+    fn upserted(
+        &mut self,
+        filter: &Filter<'_>,
+        update: &Update<'_>,
+    ) -> Result<Vec<u8>, CommandError> {
         let mut required = Vec::new();
         filter.required(&mut required);
         let mut fields: Fields<'_> = Vec::new();
@@ -254,14 +258,14 @@ impl Database {
             };
             let replaced = matches!(update, Update::Replace(_));
             if !replaced || path == "_id" {
-                node::change(&mut fields, path, Make::Documents, &mut |_| {
+                node::change(&mut fields, path, MissingPath::Create, &mut |_| {
                     Ok(Some(Node::Value(value)))
                 })?;
             }
         }
         let mut base = Vec::new();
         document(&mut base, |w| node::write(&fields, w));
-        let new = update.apply(Doc::trusted(&base), Occasion::Insert, self.now_ms)?;
+        let new = update.apply(Doc::trusted(&base), WriteKind::Insert, self.now_ms)?;
         Ok(self.with_id(Doc::trusted(&new))?.unwrap_or(new))
     }
 
@@ -269,17 +273,17 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
         let mut deleted = 0;
-        let failed = each(request, "deletes", |_, write| {
-            refuse_in(write, &UNSERVED)?;
+        let failed = for_each_write(request, "deletes", |_, write| {
+            reject_unsupported(write, &UNSUPPORTED)?;
             let filter = Filter::read(doc_of(write, "q")?)?;
-            let slice = match write.get("limit").and_then(|value| value.as_i64()) {
-                Some(0) => Slice::ALL,
-                Some(1) => Slice::FIRST,
+            let skip_limit = match write.get("limit").and_then(|value| value.as_i64()) {
+                Some(0) => SkipLimit::ALL,
+                Some(1) => SkipLimit::FIRST,
                 _ => {
-                    return Err(Failure::new(
+                    return Err(CommandError::new(
                         Code::FailedToParse,
                         "The limit field in delete objects must be 0 or 1",
                     ));
@@ -290,10 +294,10 @@ impl Database {
                 collection,
                 &filter,
                 &Sort::default(),
-                slice,
+                skip_limit,
             );
             for record in &found {
-                self.changing(request.database, collection, |collection| {
+                self.modify_collection(request.database, collection, |collection| {
                     collection.remove(record)
                 })?;
                 deleted += 1;
@@ -301,7 +305,7 @@ impl Database {
             Ok(())
         })?;
         w.count("n", deleted);
-        write_failed(&failed, w);
+        append_write_errors(&failed, w);
         Ok(())
     }
 
@@ -309,32 +313,38 @@ impl Database {
         &mut self,
         request: &Request<'_>,
         w: &mut Writer<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let collection = request.collection()?;
-        request.refuse(&UNSERVED)?;
+        request.refuse(&UNSUPPORTED)?;
         self.check_hint(request, collection)?;
         let filter = Filter::read(request.doc("query")?)?;
         let sort = Sort::read(request.doc("sort")?)?;
         let projection = Projection::read(request.doc("fields")?)?;
-        let found = self.matching(request.database, collection, &filter, &sort, Slice::FIRST);
+        let found = self.matching(
+            request.database,
+            collection,
+            &filter,
+            &sort,
+            SkipLimit::FIRST,
+        );
         let found = found.first();
         let removes = request.flag("remove");
         let (mut upserted, mut after) = (None, None);
         match (request.get("update"), found) {
             (None, _) if !removes => {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::FailedToParse,
                     "Either an update or remove=true must be specified",
                 ));
             }
             (Some(_), _) if removes => {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     Code::FailedToParse,
                     "Cannot specify both an update and remove=true",
                 ));
             }
             (None, Some(record)) => {
-                self.changing(request.database, collection, |collection| {
+                self.modify_collection(request.database, collection, |collection| {
                     collection.remove(record)
                 })?;
             }

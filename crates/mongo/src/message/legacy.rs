@@ -1,22 +1,22 @@
-//! OP_QUERY and its OP_REPLY: what is left of the protocol before OP_MSG, for the first hello of a connection.
+//! OP_QUERY and OP_REPLY: legacy messages, still used for the first hello of a connection.
 
 use super::{HEADER_BYTES, MessageError, opcode, take_name, take_word, write_message};
 use crate::bson::{Doc, Writer, document};
 
-/// An OP_QUERY in a buffer, checked.
+/// A validated OP_QUERY.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Query<'a> {
-    /// `admin.$cmd` where it carries a command.
+    /// `admin.$cmd` for a command.
     pub collection: &'a str,
     /// The query, or the command.
     pub body: Doc<'a>,
 }
 
 impl<'a> Query<'a> {
-    /// Reads what is behind the header.
+    /// Parses the bytes after the message header.
     ///
     /// # Errors
-    /// Parts that do not fit, documents that are none.
+    /// If parts or documents are invalid.
     pub fn read(body: &'a [u8]) -> Result<Self, MessageError> {
         let (_flags, rest) = take_word(body)?;
         let (collection, rest) = take_name(rest)?;
@@ -24,13 +24,13 @@ impl<'a> Query<'a> {
         let (_count, rest) = take_word(rest)?;
         let (body, rest) = Doc::check_first(rest)?;
         if !rest.is_empty() {
-            // The fields to return: of no use in an answer to a command.
+            // The returned fields: not used for a command.
             Doc::check(rest)?;
         }
         Ok(Self { collection, body })
     }
 
-    /// The command in it, drivers of old wrap it in `$query`.
+    /// The command; old drivers wrap it in `$query`.
     #[must_use]
     pub fn command(&self) -> Doc<'a> {
         self.body
@@ -41,7 +41,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Appends an OP_QUERY that carries a command.
+/// Appends an OP_QUERY with a command.
 pub fn write_query(out: &mut Vec<u8>, request_id: i32, write: impl FnOnce(&mut Writer<'_>)) {
     write_message(out, request_id, 0, opcode::QUERY, |out| {
         out.extend_from_slice(&[0; 4]);
@@ -52,7 +52,7 @@ pub fn write_query(out: &mut Vec<u8>, request_id: i32, write: impl FnOnce(&mut W
     });
 }
 
-/// Appends an OP_REPLY of one document.
+/// Appends an OP_REPLY with one document.
 pub fn write_reply(
     out: &mut Vec<u8>,
     request_id: i32,
@@ -70,10 +70,10 @@ pub fn write_reply(
     });
 }
 
-/// The first document of a whole OP_REPLY, the header included.
+/// The first document of an OP_REPLY, given with its header.
 ///
 /// # Errors
-/// Parts that do not fit, documents that are none.
+/// If parts or documents are invalid.
 pub fn read_reply(message: &[u8]) -> Result<Doc<'_>, MessageError> {
     const FIELDS_BYTES: usize = 4 + 8 + 4 + 4;
     let body = message.get(HEADER_BYTES + FIELDS_BYTES..);

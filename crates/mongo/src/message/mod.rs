@@ -1,6 +1,6 @@
-//! Messages as they go over a connection: where one ends, what is in it, and how an answer is written.
+//! Wire protocol messages: framing, parsing, writing.
 //!
-//! Since MongoDB 5.1 there are two: OP_MSG for everything, and OP_QUERY for the one hello with which older drivers begin.
+//! Since MongoDB 5.1 there are two: OP_MSG for everything, and OP_QUERY for the first hello of older drivers.
 
 mod legacy;
 mod op_msg;
@@ -15,57 +15,57 @@ use thiserror::Error;
 
 use crate::bson::BsonError;
 
-/// Bytes of a header: length, request id, the id answered, opcode; 32 bits each, little endian.
+/// Length of a header: message length, request id, response id, opcode; 32 bits each, little endian.
 pub const HEADER_BYTES: usize = 16;
 
-/// Bytes of a message; MongoDB's `maxMessageSizeBytes`.
+/// Largest message; MongoDB's `maxMessageSizeBytes`.
 pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
 
 /// Opcodes.
 pub mod opcode {
-    /// Answer to OP_QUERY.
+    /// Reply to OP_QUERY.
     pub const REPLY: i32 = 1;
-    /// Query; today only for a first hello.
+    /// Query; only used for the first hello.
     pub const QUERY: i32 = 2004;
     /// A compressed message.
     pub const COMPRESSED: i32 = 2012;
-    /// Everything else.
+    /// All other messages.
     pub const MSG: i32 = 2013;
 }
 
-/// What is wrong with a message. After any of these the connection cannot go on.
+/// Why a message is invalid. The connection must be closed after any of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageError {
-    /// A length that no message has.
+    /// An impossible length.
     #[error("a message of {bytes} bytes; send 16 to {bytes_max}")]
     Length {
         /// As written.
         bytes: i64,
-        /// The most that is taken.
+        /// The limit.
         bytes_max: usize,
     },
-    /// An opcode that is not served.
+    /// An opcode that is not supported.
     #[error("opcode {opcode} is not served; use OP_MSG (2013), uncompressed")]
     Opcode {
         /// As written.
         opcode: i32,
     },
-    /// A flag that must be understood and is not.
+    /// A required flag that is not supported.
     #[error("flags {flags:#010x} of an OP_MSG are not known; leave them 0")]
     Flags {
         /// As written.
         flags: u32,
     },
-    /// The message ends within itself, or something is behind its end.
+    /// The parts do not match the message length.
     #[error("the parts of a message do not fill it; send its own length")]
     Parts,
-    /// Not one section of kind 0, or a section of another kind than 0 and 1.
+    /// Not exactly one section of kind 0, or a section of an unknown kind.
     #[error("an OP_MSG has one section of kind 0 and may have some of kind 1; send it so")]
     Sections,
-    /// The checksum is not that of the bytes.
+    /// The checksum is wrong.
     #[error("the checksum of a message is wrong; look for what changes bytes on the way")]
     Checksum,
-    /// A document in it.
+    /// A document in it is invalid.
     #[error(transparent)]
     Bson(#[from] BsonError),
 }
@@ -75,19 +75,19 @@ pub enum MessageError {
 pub struct Header {
     /// Bytes of the message, the header included.
     pub length: usize,
-    /// Set by who sends it.
+    /// Set by the sender.
     pub request_id: i32,
-    /// The request that it answers; 0 in requests.
+    /// The id of the request; 0 in requests.
     pub response_to: i32,
-    /// What it is.
+    /// The opcode.
     pub opcode: i32,
 }
 
 impl Header {
-    /// The header at the front of these bytes; `None` as long as they are too few.
+    /// Parses the header at the start of the bytes; `None` if they are too short.
     ///
     /// # Errors
-    /// A length that no message has, or that is above the limit.
+    /// If the length is impossible or above the limit.
     pub fn read(bytes: &[u8], bytes_max: usize) -> Result<Option<Self>, MessageError> {
         let Some(raw) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
@@ -109,7 +109,7 @@ impl Header {
     }
 }
 
-/// A message that a server understands.
+/// A message to a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Message<'a> {
     /// OP_MSG.
@@ -119,10 +119,10 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a whole message, the header included, and checks every document in it.
+    /// Parses a whole message, given with its header, and validates all documents.
     ///
     /// # Errors
-    /// Whatever keeps it from being understood.
+    /// If the message is invalid.
     pub fn read(header: &Header, message: &'a [u8]) -> Result<Self, MessageError> {
         let body = message.get(HEADER_BYTES..).ok_or(MessageError::Parts)?;
         match header.opcode {
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Appends a message whose body the closure writes, and sets its length.
+/// Appends a message with the body written by the closure, and sets its length.
 fn write_message(
     out: &mut Vec<u8>,
     request_id: i32,

@@ -1,4 +1,4 @@
-//! OP_MSG: flags, one document, sequences of documents beside it, perhaps a checksum.
+//! OP_MSG: flags, one body document, document sequences, an optional checksum.
 
 use super::{HEADER_BYTES, MessageError, opcode, take_name, write_message};
 use crate::bson::{Doc, Writer, document};
@@ -6,15 +6,15 @@ use crate::bson::{Doc, Writer, document};
 const CHECKSUM_PRESENT: u32 = 1;
 const MORE_TO_COME: u32 = 1 << 1;
 const EXHAUST_ALLOWED: u32 = 1 << 16;
-/// The lower half must be understood; the upper half may be ignored.
+/// Flags in the lower half must be supported; those in the upper half may be ignored.
 const REQUIRED: u32 = 0xffff;
 
-/// What a sender says about its message.
+/// The flags of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(u32);
 
 impl Flags {
-    /// No answer is wanted to this request (a write with w: 0), or a further answer follows this one.
+    /// No reply is expected (a write with w: 0), or another reply follows this one.
     #[must_use]
     pub fn more_to_come(self) -> bool {
         self.0 & MORE_TO_COME != 0
@@ -26,28 +26,28 @@ impl Flags {
         self.0 & CHECKSUM_PRESENT != 0
     }
 
-    /// The server may answer once more without being asked. It need not, and this one does not.
+    /// The server may send several replies to one request. This one does not.
     #[must_use]
     pub fn exhaust_allowed(self) -> bool {
         self.0 & EXHAUST_ALLOWED != 0
     }
 }
 
-/// An OP_MSG in a buffer, checked.
+/// A validated OP_MSG.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Msg<'a> {
-    /// What its sender says.
+    /// Its flags.
     pub flags: Flags,
-    /// The command, or its answer.
+    /// The command, or its reply.
     pub body: Doc<'a>,
     sections: &'a [u8],
 }
 
 impl<'a> Msg<'a> {
-    /// Reads a whole message, the header included.
+    /// Parses a whole message, given with its header.
     ///
     /// # Errors
-    /// Unknown flags, a wrong checksum, sections that do not fit, documents that are none.
+    /// If flags, checksum, sections or documents are invalid.
     pub fn read(message: &'a [u8]) -> Result<Self, MessageError> {
         let body = message.get(HEADER_BYTES..).ok_or(MessageError::Parts)?;
         let (&raw, mut sections) = body.split_first_chunk().ok_or(MessageError::Parts)?;
@@ -82,7 +82,7 @@ impl<'a> Msg<'a> {
         })
     }
 
-    /// The documents sent beside the body under this name.
+    /// The document sequence of this name.
     #[must_use]
     pub fn sequence(&self, name: &str) -> Option<Documents<'a>> {
         let mut rest = self.sections;
@@ -100,21 +100,21 @@ impl<'a> Msg<'a> {
     }
 }
 
-/// One part of an OP_MSG.
+/// A section of an OP_MSG.
 #[derive(Debug, Clone)]
 pub enum Section<'a> {
     /// Kind 0.
     Body(Doc<'a>),
     /// Kind 1.
     Sequence {
-        /// The field of the command that the documents would be in.
+        /// The field of the command that the documents belong to.
         name: &'a str,
         /// The documents.
         documents: Documents<'a>,
     },
 }
 
-/// Documents one behind the other.
+/// A sequence of documents.
 #[derive(Debug, Clone)]
 pub struct Documents<'a> {
     rest: &'a [u8],
@@ -131,7 +131,7 @@ impl<'a> Iterator for Documents<'a> {
     }
 }
 
-/// Whether documents were checked before.
+/// Whether documents still have to be validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trust {
     Check,
@@ -170,7 +170,7 @@ fn take_sequence(bytes: &[u8], trust: Trust) -> Result<(Section<'_>, &[u8]), Mes
     Ok((Section::Sequence { name, documents }, rest))
 }
 
-/// Appends an OP_MSG of one document.
+/// Appends an OP_MSG with one document.
 pub fn write_msg(
     out: &mut Vec<u8>,
     request_id: i32,
@@ -183,7 +183,7 @@ pub fn write_msg(
     });
 }
 
-/// Appends an OP_MSG of one document and a sequence of documents beside it, which the last closure appends as they are.
+/// Appends an OP_MSG with a body and a document sequence; the last closure appends the encoded documents.
 pub fn write_msg_with(
     out: &mut Vec<u8>,
     request_id: i32,

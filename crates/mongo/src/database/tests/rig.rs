@@ -1,7 +1,7 @@
 //! A database to talk to in the notation of the shell.
 
 use crate::bson::{Doc, Value, Writer, document};
-use crate::database::show::Shown;
+use crate::database::display::Displayed;
 use crate::database::{Context, Database, Limits};
 use crate::message::{Header, MESSAGE_BYTES_MAX, Message, write_msg};
 
@@ -132,7 +132,7 @@ impl Rig {
 
     pub fn shown(&mut self, command: &str) -> String {
         let answer = self.run(command);
-        Shown(Value::Document(Doc::trusted(&answer))).to_string()
+        Displayed(Value::Document(Doc::trusted(&answer))).to_string()
     }
 
     /// Checks a whole answer.
@@ -147,7 +147,7 @@ impl Rig {
     pub fn fails(&mut self, command: &str, code: i64) -> String {
         let answer = self.run(command);
         let answer = Doc::trusted(&answer);
-        let shown = Shown(Value::Document(answer)).to_string();
+        let shown = Displayed(Value::Document(answer)).to_string();
         assert_eq!(
             answer.get("ok"),
             Some(Value::Double(0.0)),
@@ -162,7 +162,7 @@ impl Rig {
     #[track_caller]
     pub fn batch(&mut self, command: &str) -> Vec<String> {
         let answer = self.run(command);
-        let shown = Shown(Value::Document(Doc::trusted(&answer))).to_string();
+        let shown = Displayed(Value::Document(Doc::trusted(&answer))).to_string();
         let cursor = Doc::trusted(&answer)
             .get("cursor")
             .and_then(|value| value.as_doc());
@@ -171,7 +171,7 @@ impl Rig {
         let batch = batch.as_array().unwrap();
         batch
             .values()
-            .map(|value| Shown(value).to_string())
+            .map(|value| Displayed(value).to_string())
             .collect()
     }
 

@@ -1,17 +1,17 @@
-//! The commands with which drivers find out whom they talk to.
+//! Commands about the server: hello, buildInfo, connectionStatus, serverStatus, collStats.
 
 use super::Database;
-use super::failure::Failure;
+use super::command_error::CommandError;
 use super::request::Request;
 use super::write::WRITES_MAX;
 use crate::bson::{DOCUMENT_BYTES_MAX, Value, Writer};
 use crate::message::MESSAGE_BYTES_MAX;
 
-/// The version whose protocol is spoken, and its number on the wire.
+/// The emulated server version, and its wire version.
 const VERSION: [i32; 4] = [7, 0, 0, 0];
 const WIRE_VERSION_MAX: i32 = 21;
 
-/// A server on its own: neither replica set nor shards, so drivers send no transactions and repeat no writes.
+/// A standalone server: neither replica set nor shards, so drivers send no transactions and retry no writes.
 pub(super) fn hello(database: &Database, request: &Request<'_>, w: &mut Writer<'_>) {
     let primary = if request.name == "hello" {
         "isWritablePrimary"
@@ -36,7 +36,7 @@ pub(super) fn hello(database: &Database, request: &Request<'_>, w: &mut Writer<'
 pub(super) fn build_info(w: &mut Writer<'_>) {
     let [major, minor, patch, _] = VERSION;
     w.str("version", &format!("{major}.{minor}.{patch}"))
-        // Who looks into the version should see that this is not mongod.
+        // Shows that this is not mongod.
         .str("gitVersion", "tare origin: a database in memory")
         .array("modules", |_| {})
         .array("versionArray", |list| {
@@ -72,7 +72,11 @@ impl Database {
         });
     }
 
-    pub(super) fn stats(&self, request: &Request<'_>, w: &mut Writer<'_>) -> Result<(), Failure> {
+    pub(super) fn stats(
+        &self,
+        request: &Request<'_>,
+        w: &mut Writer<'_>,
+    ) -> Result<(), CommandError> {
         let name = request.collection()?;
         let collection = self.collection(request.database, name);
         w.str("ns", &format!("{}.{name}", request.database))

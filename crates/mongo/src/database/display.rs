@@ -1,23 +1,23 @@
-//! Values as people read them, in messages.
+//! Formatting of values for messages.
 
 use std::fmt;
 
 use crate::bson::{Doc, Value, decimal_to_f64};
 
-/// A value as the shell shows it.
-pub(crate) struct Shown<'a>(pub Value<'a>);
+/// A value, formatted as in the MongoDB shell.
+pub(crate) struct Displayed<'a>(pub Value<'a>);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Displayed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Value::Double(value) => write!(f, "{value:?}"),
             Value::String(text) | Value::Symbol(text) | Value::Code(text) => write!(f, "{text:?}"),
-            Value::Document(doc) => show(f, doc),
+            Value::Document(doc) => display(f, doc),
             Value::Array(items) => {
                 f.write_str("[ ")?;
                 for (at, item) in items.values().enumerate() {
                     let comma = if at > 0 { ", " } else { "" };
-                    write!(f, "{comma}{}", Shown(item))?;
+                    write!(f, "{comma}{}", Displayed(item))?;
                 }
                 f.write_str(" ]")
             }
@@ -47,11 +47,11 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-fn show(f: &mut fmt::Formatter<'_>, doc: Doc<'_>) -> fmt::Result {
+fn display(f: &mut fmt::Formatter<'_>, doc: Doc<'_>) -> fmt::Result {
     f.write_str("{ ")?;
     for (at, (key, value)) in doc.iter().enumerate() {
         let comma = if at > 0 { ", " } else { "" };
-        write!(f, "{comma}{key}: {}", Shown(value))?;
+        write!(f, "{comma}{key}: {}", Displayed(value))?;
     }
     f.write_str(" }")
 }

@@ -1,22 +1,22 @@
-//! Why a command failed, with MongoDB's codes.
+//! Command errors, with MongoDB's codes.
 
 use crate::bson::{Doc, OwnedDoc, Writer};
 
 macro_rules! codes {
     ($($name:ident = $number:literal,)*) => {
-        /// Codes of MongoDB (src/mongo/base/error_codes.yml) that are answered here.
+        /// Codes of MongoDB (src/mongo/base/error_codes.yml) that this database returns.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the names are MongoDB's")]
         pub enum Code { $($name,)* }
 
         impl Code {
-            /// As drivers see it.
+            /// The number in replies.
             #[must_use]
             pub fn number(self) -> i32 {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// As drivers see it.
+            /// The name in replies.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
@@ -59,18 +59,18 @@ codes! {
     IDLFailedToParse = 40414,
 }
 
-/// A command, or one write of it, that failed.
+/// The error of a command, or of one write in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub struct CommandError {
     /// MongoDB's code.
     pub code: Code,
-    /// In words; drivers show it as it is.
+    /// The message; drivers show it unchanged.
     pub message: String,
-    /// Fields beside it, such as the key that is there twice.
+    /// Further fields, such as the key of a duplicate.
     pub details: Option<OwnedDoc>,
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -79,19 +79,19 @@ impl Failure {
         }
     }
 
-    pub(crate) fn bad(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_value(message: impl Into<String>) -> Self {
         Self::new(Code::BadValue, message)
     }
 
-    /// What MongoDB has and this database does not.
-    pub(crate) fn unserved(what: &str) -> Self {
+    /// A feature of MongoDB that this database does not have.
+    pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(
             Code::NotImplemented,
             format!("{what} is not served by this database in memory; use mongod for it"),
         )
     }
 
-    /// As the answer to a command.
+    /// Writes it as the reply to a command.
     pub(crate) fn write(&self, w: &mut Writer<'_>) {
         w.f64("ok", 0.0).str("errmsg", &self.message);
         w.i32("code", self.code.number())
@@ -99,7 +99,7 @@ impl Failure {
         self.write_details(w);
     }
 
-    /// As one of the `writeErrors` of a write.
+    /// Writes it as an element of `writeErrors`.
     pub(crate) fn write_as_write_error(&self, index: usize, w: &mut Writer<'_>) {
         w.count("index", index).i32("code", self.code.number());
         self.write_details(w);
