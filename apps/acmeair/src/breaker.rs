@@ -1,4 +1,4 @@
-//! A circuit breaker: calls to a service that fails too often are not made for a while.
+//! A circuit breaker: pauses calls to a service that fails too often.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,89 +6,89 @@ use std::time::{Duration, Instant};
 
 use crate::metrics::Counter;
 
-/// Calls that are looked back at.
+/// Calls in the sliding window.
 const WINDOW: usize = 4;
-/// Failures among them that open it: a share of one half.
+/// Failures in the window that open the breaker: one half.
 const FAILURES: usize = 2;
 /// How long it stays open.
 const DELAY: Duration = Duration::from_secs(1);
-/// Trials in a row that close it again; as many are let through at once.
+/// Consecutive trial calls that close it again; as many are permitted at once.
 const SUCCESSES: u32 = 10;
 
-/// How it stands.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// Calls are made.
+pub enum BreakerState {
+    /// Calls are permitted.
     Closed,
-    /// Calls are not made.
+    /// Calls are rejected.
     Open,
-    /// Calls are tried.
+    /// Trial calls are permitted.
     HalfOpen,
 }
 
-impl State {
-    /// Its word.
+impl BreakerState {
+    /// Its name.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            State::Closed => "closed",
-            State::Open => "open",
-            State::HalfOpen => "half-open",
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::HalfOpen => "half-open",
         }
     }
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was answered.
+pub enum CallOutcome {
+    /// The service answered.
     Success,
-    /// It was not.
+    /// The call failed.
     Failure,
 }
 
-/// Leave to make one call, to be used with what became of it. One that is dropped unused (whoever asked has gone) makes room for
-/// another.
+/// Permission for one call, to be used with its outcome. A permit that is dropped unused (a caller that disconnected) frees its
+/// slot.
 #[derive(Debug)]
 #[must_use]
-pub struct Leave<'a> {
+pub struct Permit<'a> {
     breaker: &'a Breaker,
-    /// What was decided before is no matter of the state that came since.
-    era: u64,
+    /// State generation; outcomes of earlier generations are ignored.
+    generation: u64,
 }
 
-impl Leave<'_> {
-    /// What became of the call.
-    pub fn used(self, outcome: Outcome, now: Instant) {
-        self.breaker.note(self.era, outcome, now);
+impl Permit<'_> {
+    /// Reports the outcome of the call.
+    pub fn report(self, outcome: CallOutcome, now: Instant) {
+        self.breaker.record(self.generation, outcome, now);
     }
 }
 
-impl Drop for Leave<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut inner = self.breaker.lock();
-        if let (era, Inner::HalfOpen { under_way, .. }) = &mut *inner
-            && *era == self.era
+        if let (generation, Inner::HalfOpen { in_flight, .. }) = &mut *inner
+            && *generation == self.generation
         {
-            *under_way = under_way.saturating_sub(1);
+            *in_flight = in_flight.saturating_sub(1);
         }
     }
 }
 
 #[derive(Debug)]
 enum Inner {
-    Closed(VecDeque<Outcome>),
+    Closed(VecDeque<CallOutcome>),
     Open { until: Instant },
-    HalfOpen { under_way: u32, succeeded: u32 },
+    HalfOpen { in_flight: u32, succeeded: u32 },
 }
 
-/// The breaker of one kind of call.
+/// The circuit breaker of one kind of call.
 #[derive(Debug)]
 pub struct Breaker {
     inner: Mutex<(u64, Inner)>,
     /// How often it opened.
     pub openings: Counter,
-    /// Calls that were not made because it was open.
+    /// Calls rejected because it was open.
     pub refused: Counter,
 }
 
@@ -103,42 +103,42 @@ impl Default for Breaker {
 }
 
 impl Breaker {
-    /// Leave for a call, unless it is open.
-    pub fn admit(&self, now: Instant) -> Option<Leave<'_>> {
+    /// A permit for a call, unless the breaker is open.
+    pub fn admit(&self, now: Instant) -> Option<Permit<'_>> {
         let mut inner = self.lock();
-        let (era, state) = &mut *inner;
+        let (generation, state) = &mut *inner;
         if matches!(state, Inner::Open { until } if *until <= now) {
-            *era += 1;
+            *generation += 1;
             *state = Inner::HalfOpen {
-                under_way: 0,
+                in_flight: 0,
                 succeeded: 0,
             };
         }
-        let leave = match state {
+        let permit = match state {
             Inner::Closed(_) => true,
             Inner::HalfOpen {
-                under_way,
+                in_flight,
                 succeeded,
-            } if *under_way + *succeeded < SUCCESSES => {
-                *under_way += 1;
+            } if *in_flight + *succeeded < SUCCESSES => {
+                *in_flight += 1;
                 true
             }
             Inner::HalfOpen { .. } | Inner::Open { .. } => false,
         };
-        if !leave {
+        if !permit {
             self.refused.count();
             return None;
         }
-        Some(Leave {
+        Some(Permit {
             breaker: self,
-            era: *era,
+            generation: *generation,
         })
     }
 
-    fn note(&self, of: u64, outcome: Outcome, now: Instant) {
+    fn record(&self, of: u64, outcome: CallOutcome, now: Instant) {
         let mut inner = self.lock();
-        let (era, state) = &mut *inner;
-        if of != *era {
+        let (generation, state) = &mut *inner;
+        if of != *generation {
             return;
         }
         let next = match (state, outcome) {
@@ -149,12 +149,12 @@ impl Breaker {
                 window.push_back(outcome);
                 let failed = window
                     .iter()
-                    .filter(|one| **one == Outcome::Failure)
+                    .filter(|one| **one == CallOutcome::Failure)
                     .count();
                 (window.len() == WINDOW && failed >= FAILURES).then(|| self.opened(now))
             }
-            (Inner::HalfOpen { .. }, Outcome::Failure) => Some(self.opened(now)),
-            (Inner::HalfOpen { succeeded, .. }, Outcome::Success) => {
+            (Inner::HalfOpen { .. }, CallOutcome::Failure) => Some(self.opened(now)),
+            (Inner::HalfOpen { succeeded, .. }, CallOutcome::Success) => {
                 *succeeded += 1;
                 (*succeeded == SUCCESSES).then(|| Inner::Closed(VecDeque::with_capacity(WINDOW)))
             }
@@ -165,12 +165,12 @@ impl Breaker {
         }
     }
 
-    /// How it stands.
-    pub fn state(&self) -> State {
+    /// The current state.
+    pub fn state(&self) -> BreakerState {
         match self.lock().1 {
-            Inner::Closed(_) => State::Closed,
-            Inner::Open { .. } => State::Open,
-            Inner::HalfOpen { .. } => State::HalfOpen,
+            Inner::Closed(_) => BreakerState::Closed,
+            Inner::Open { .. } => BreakerState::Open,
+            Inner::HalfOpen { .. } => BreakerState::HalfOpen,
         }
     }
 
@@ -179,7 +179,7 @@ impl Breaker {
         Inner::Open { until: now + DELAY }
     }
 
-    /// Nothing that holds the lock can panic half way.
+    /// No code that holds the lock can panic.
     fn lock(&self) -> MutexGuard<'_, (u64, Inner)> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,12 +187,12 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
-    use super::Outcome::{Failure, Success};
+    use super::CallOutcome::{Failure, Success};
     use super::*;
 
-    fn calls(breaker: &Breaker, now: Instant, outcomes: &[Outcome]) {
+    fn calls(breaker: &Breaker, now: Instant, outcomes: &[CallOutcome]) {
         for outcome in outcomes {
-            breaker.admit(now).unwrap().used(*outcome, now);
+            breaker.admit(now).unwrap().report(*outcome, now);
         }
     }
 
@@ -201,9 +201,12 @@ mod tests {
         let now = Instant::now();
         let breaker = Breaker::default();
         calls(&breaker, now, &[Failure, Failure, Failure]);
-        assert_eq!(breaker.state(), State::Closed);
+        assert_eq!(breaker.state(), BreakerState::Closed);
         calls(&breaker, now, &[Success]);
-        assert_eq!((breaker.state(), breaker.openings.get()), (State::Open, 1));
+        assert_eq!(
+            (breaker.state(), breaker.openings.get()),
+            (BreakerState::Open, 1)
+        );
         assert!(breaker.admit(now).is_none());
         assert_eq!(breaker.refused.get(), 1);
     }
@@ -217,7 +220,7 @@ mod tests {
         }
         assert_eq!(
             (breaker.state(), breaker.openings.get()),
-            (State::Closed, 0)
+            (BreakerState::Closed, 0)
         );
     }
 
@@ -233,11 +236,11 @@ mod tests {
         );
         let later = now + DELAY;
         calls(&breaker, later, &[Success; 9]);
-        assert_eq!(breaker.state(), State::HalfOpen);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
         calls(&breaker, later, &[Success]);
         assert_eq!(
             (breaker.state(), breaker.openings.get()),
-            (State::Closed, 1)
+            (BreakerState::Closed, 1)
         );
     }
 
@@ -248,7 +251,10 @@ mod tests {
         calls(&breaker, now, &[Failure; 4]);
         let later = now + DELAY;
         calls(&breaker, later, &[Success, Success, Failure]);
-        assert_eq!((breaker.state(), breaker.openings.get()), (State::Open, 2));
+        assert_eq!(
+            (breaker.state(), breaker.openings.get()),
+            (BreakerState::Open, 2)
+        );
         assert!(breaker.admit(later).is_none());
     }
 
@@ -265,11 +271,11 @@ mod tests {
         let mut leaves = leaves.into_iter();
         // Whoever asked for this one has gone.
         drop(leaves.next());
-        breaker.admit(later).unwrap().used(Success, later);
-        for leave in leaves {
-            leave.used(Success, later);
+        breaker.admit(later).unwrap().report(Success, later);
+        for permit in leaves {
+            permit.report(Success, later);
         }
-        assert_eq!(breaker.state(), State::Closed);
+        assert_eq!(breaker.state(), BreakerState::Closed);
     }
 
     #[test]
@@ -280,7 +286,7 @@ mod tests {
         calls(&breaker, now, &[Failure; 4]);
         let later = now + DELAY;
         calls(&breaker, later, &[Success]);
-        old.used(Failure, later);
-        assert_eq!(breaker.state(), State::HalfOpen);
+        old.report(Failure, later);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
     }
 }

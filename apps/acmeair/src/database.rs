@@ -1,8 +1,8 @@
-//! The database of a service: one client with its pool, every operation limited, timed and counted.
+//! The database client of a service: one connection pool; every operation is limited, timed and counted.
 
 mod counts;
 mod explain;
-mod turns;
+mod keyed_locks;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,19 +15,19 @@ use serde::{Serialize, de::DeserializeOwned};
 use tare_schema::load::Reach;
 use tokio::sync::watch;
 
+use crate::api_error::ApiError;
 use crate::error::StartError;
-use crate::refusal::Refusal;
 pub use counts::{Counts, Op};
-use explain::{Fault, explain};
-use turns::Turns;
+use explain::{DatabaseFault, explain};
+use keyed_locks::KeyedLocks;
 
-/// Between two tries while it cannot be reached.
+/// Pause between pings while it cannot be reached.
 const PAUSE_DOWN: Duration = Duration::from_millis(500);
-/// Between two looks while nothing else speaks with it.
+/// Pause between pings while it is up.
 const PAUSE_UP: Duration = Duration::from_secs(5);
-/// Port of MongoDB where a URI says none.
+/// MongoDB's default port.
 const PORT: u16 = 27017;
-/// Longest pool; a mistake in a number is no reason to open a million connections.
+/// Largest pool size accepted: guards against typing errors.
 const POOL_MAX: u32 = 10_000;
 
 /// Where the database is, and how it is used.
@@ -59,39 +59,39 @@ pub struct DatabaseArgs {
     pub database_within: u64,
 }
 
-/// Whether the database answers.
+/// Whether the database is reachable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It was not yet reached.
+pub enum DatabaseState {
+    /// Not reached yet.
     Trying(String),
-    /// It answers.
+    /// Reachable.
     Up,
-    /// It answered before and does not now.
+    /// Reached before, but not now.
     Down(String),
 }
 
-impl State {
-    /// Its word.
+impl DatabaseState {
+    /// Its name.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
-            State::Trying(_) => "trying",
-            State::Up => "up",
-            State::Down(_) => "down",
+            DatabaseState::Trying(_) => "trying",
+            DatabaseState::Up => "up",
+            DatabaseState::Down(_) => "down",
         }
     }
 
-    /// Why it is not up.
+    /// Why it is not reachable.
     #[must_use]
     pub fn why(&self) -> Option<&str> {
         match self {
-            State::Up => None,
-            State::Trying(why) | State::Down(why) => Some(why),
+            DatabaseState::Up => None,
+            DatabaseState::Trying(why) | DatabaseState::Down(why) => Some(why),
         }
     }
 }
 
-/// Whether all addresses of a host are loopback or private ones: a name that has none yet could become anybody's.
+/// Checks that all addresses of a host are loopback or private. A name without an address is refused: it could get any later.
 async fn is_private(host: &ServerAddress) -> Result<(), StartError> {
     let ServerAddress::Tcp { host, port } = host else {
         return Ok(());
@@ -112,25 +112,24 @@ async fn is_private(host: &ServerAddress) -> Result<(), StartError> {
     Ok(())
 }
 
-/// The database.
 #[derive(Debug)]
 pub struct Database {
     service: &'static str,
     database: mongodb::Database,
-    /// Host and port, for people.
+    /// Host and port, for messages.
     pub hosts: String,
     limit: Duration,
     within: Option<Duration>,
-    state: watch::Sender<State>,
+    state: watch::Sender<DatabaseState>,
     counts: Arc<Counts>,
-    turns: Turns,
+    keyed_locks: KeyedLocks,
 }
 
 impl Database {
-    /// A client for it. Nothing is connected yet.
+    /// Creates a client. Nothing is connected yet.
     ///
     /// # Errors
-    /// When the URI is none, its certificates cannot be read, or its host is elsewhere than it may be.
+    /// If the URI or a certificate file is invalid, or the host's address is not allowed.
     pub async fn new(args: &DatabaseArgs, service: &'static str) -> Result<Database, StartError> {
         let wrong = |error: mongodb::error::Error| StartError::Uri(explain(&error).why);
         let mut options = ClientOptions::parse(&args.database).await.map_err(wrong)?;
@@ -143,7 +142,7 @@ impl Database {
         options
             .app_name
             .get_or_insert_with(|| format!("acmeair-{service}"));
-        // Before our own limit: the driver then says why no server would do, a refused certificate for one.
+        // Shorter than our own limit, so that the driver reports why no server was usable, such as a rejected certificate.
         options
             .server_selection_timeout
             .get_or_insert(limit - limit / 10);
@@ -172,13 +171,13 @@ impl Database {
             hosts: hosts.join(","),
             limit,
             within: within.map(Duration::from_secs),
-            state: watch::Sender::new(State::Trying("not yet asked".to_owned())),
+            state: watch::Sender::new(DatabaseState::Trying("not yet asked".to_owned())),
             counts,
-            turns: Turns::default(),
+            keyed_locks: KeyedLocks::default(),
         })
     }
 
-    /// A collection of it.
+    /// A collection.
     #[must_use]
     pub fn collection<T: Serialize + DeserializeOwned + Send + Sync>(
         &self,
@@ -187,62 +186,60 @@ impl Database {
         self.database.collection(name)
     }
 
-    /// Whether it answers.
+    /// The current state.
     #[must_use]
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> DatabaseState {
         self.state.borrow().clone()
     }
 
-    /// What was done with it.
+    /// The counters.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Waits until it answers.
-    ///
-    /// # Errors
-    /// Never while this database is there.
+    /// Waits until the database is up.
     pub async fn up(&self) {
-        // An error says that the sender is gone, and it is ours.
+        // An error means that the sender is gone, and it is ours.
         let _ = self
             .state
             .subscribe()
-            .wait_for(|state| *state == State::Up)
+            .wait_for(|state| *state == DatabaseState::Up)
             .await;
     }
 
-    /// Does one operation. While the database is known to be away it is not even tried: whoever asks is told at once.
+    /// Runs one operation. Fails at once, without trying, while the database is known to be unreachable.
     ///
     /// # Errors
-    /// It is away, takes too long, or says that something is wrong.
+    /// If the database is unreachable, takes too long, or returns an error.
     pub async fn run<T>(
         &self,
         op: Op,
         doing: impl Future<Output = mongodb::error::Result<T>>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiError> {
         if let Some(why) = self.state.borrow().why() {
             self.counts.refused.count();
-            return Err(self.away(why));
+            return Err(self.unavailable(why));
         }
         self.limited(op, doing, self.limit).await
     }
 
-    /// Does one operation that changes the document of this key, after all others of this process that do. FerretDB 1 reads a document
-    /// and writes it back as two steps: of two changes at once the first would be lost, and two could take away the same.
+    /// Runs one operation that changes the document of this key, after earlier ones of this process. FerretDB 1 reads a
+    /// document and writes it back in two steps: of two concurrent changes, one would be lost, and two deletions could both
+    /// succeed.
     ///
     /// # Errors
-    /// As [`Database::run`], and when the turn does not come in time; then nothing was done.
-    pub async fn run_in_turn<T>(
+    /// As [`Database::run`], and if the lock is not free in time; nothing was done then.
+    pub async fn run_locked<T>(
         &self,
         key: &str,
         op: Op,
         doing: impl Future<Output = mongodb::error::Result<T>>,
-    ) -> Result<T, Refusal> {
-        let turn = tokio::time::timeout(self.limit, self.turns.of(key)).await;
+    ) -> Result<T, ApiError> {
+        let turn = tokio::time::timeout(self.limit, self.keyed_locks.lock(key)).await;
         let _turn = turn.map_err(|_| {
             self.counts.late.count();
-            Refusal::Unavailable(format!(
+            ApiError::Unavailable(format!(
                 "{key} was being changed by others for longer than {} ms",
                 self.limit.as_millis()
             ))
@@ -250,7 +247,7 @@ impl Database {
         self.run(op, doing).await
     }
 
-    /// Does an operation on many documents, which may take longer.
+    /// Runs an operation on many documents, with a longer timeout.
     ///
     /// # Errors
     /// As [`Database::run`].
@@ -258,7 +255,7 @@ impl Database {
         &self,
         op: Op,
         doing: impl Future<Output = mongodb::error::Result<T>>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiError> {
         self.limited(op, doing, Duration::from_secs(60)).await
     }
 
@@ -267,7 +264,7 @@ impl Database {
         op: Op,
         doing: impl Future<Output = mongodb::error::Result<T>>,
         limit: Duration,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ApiError> {
         let begun = Instant::now();
         let done = tokio::time::timeout(limit, doing).await;
         self.counts.op(op).took(begun.elapsed());
@@ -275,21 +272,21 @@ impl Database {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 self.counts.failed.count();
-                let told = explain(&error);
-                match told.fault {
-                    Fault::Away => {
-                        self.turn(Err(told.why.clone()));
-                        Err(self.away(&told.why))
+                let explained = explain(&error);
+                match explained.fault {
+                    DatabaseFault::Unreachable => {
+                        self.turn(Err(explained.why.clone()));
+                        Err(self.unavailable(&explained.why))
                     }
-                    Fault::Answer => Err(Refusal::Behind(format!(
+                    DatabaseFault::Rejected => Err(ApiError::BadGateway(format!(
                         "the database refused: {}",
-                        told.why
+                        explained.why
                     ))),
                 }
             }
             Err(_) => {
                 self.counts.late.count();
-                Err(Refusal::Late(format!(
+                Err(ApiError::Timeout(format!(
                     "the database at {} took longer than {} ms",
                     self.hosts,
                     limit.as_millis()
@@ -298,19 +295,19 @@ impl Database {
         }
     }
 
-    fn away(&self, why: &str) -> Refusal {
-        Refusal::Unavailable(format!(
+    fn unavailable(&self, why: &str) -> ApiError {
+        ApiError::Unavailable(format!(
             "the database at {} is not there: {why}",
             self.hosts
         ))
     }
 
-    /// Looks again and again whether it answers, says so when that changes, and returns only when it was given up at the start.
-    pub async fn watched(self: Arc<Self>) -> StartError {
+    /// Pings the database, logs changes of its state, and returns only if it was not reached at the start within the limit.
+    pub async fn monitor(self: Arc<Self>) -> StartError {
         let begun = Instant::now();
         loop {
-            let asked = self.database.run_command(doc! { "ping": 1 });
-            let answered = tokio::time::timeout(self.limit, asked).await;
+            let ping = self.database.run_command(doc! { "ping": 1 });
+            let answered = tokio::time::timeout(self.limit, ping).await;
             self.turn(match answered {
                 Ok(Ok(_)) => Ok(()),
                 Ok(Err(error)) => Err(explain(&error).why),
@@ -318,10 +315,10 @@ impl Database {
             });
             let state = self.state();
             let pause = match &state {
-                State::Up => PAUSE_UP,
-                State::Trying(_) | State::Down(_) => PAUSE_DOWN,
+                DatabaseState::Up => PAUSE_UP,
+                DatabaseState::Trying(_) | DatabaseState::Down(_) => PAUSE_DOWN,
             };
-            if let (State::Trying(why), Some(within)) = (state, self.within)
+            if let (DatabaseState::Trying(why), Some(within)) = (state, self.within)
                 && begun.elapsed() > within
             {
                 return StartError::Database {
@@ -330,26 +327,26 @@ impl Database {
                     why,
                 };
             }
-            // An operation that finds it away wakes us, to see when it is back.
+            // An operation that finds it unreachable wakes this task.
             let mut changes = self.state.subscribe();
-            let down = changes.wait_for(|state| matches!(state, State::Down(_)));
+            let down = changes.wait_for(|state| matches!(state, DatabaseState::Down(_)));
             if pause == PAUSE_UP {
-                // Either way it is time to look.
+                // Ping in both cases.
                 let _ = tokio::time::timeout(pause, down).await;
             }
-            if pause == PAUSE_DOWN || self.state() != State::Up {
+            if pause == PAUSE_DOWN || self.state() != DatabaseState::Up {
                 tokio::time::sleep(PAUSE_DOWN).await;
             }
         }
     }
 
-    /// Keeps what was found and says so when it is news.
+    /// Stores the state and logs a change.
     fn turn(&self, found: Result<(), String>) {
         let changed = self.state.send_if_modified(|state| {
             let next = match (found, &*state) {
-                (Ok(()), _) => State::Up,
-                (Err(why), State::Trying(_)) => State::Trying(why),
-                (Err(why), State::Up | State::Down(_)) => State::Down(why),
+                (Ok(()), _) => DatabaseState::Up,
+                (Err(why), DatabaseState::Trying(_)) => DatabaseState::Trying(why),
+                (Err(why), DatabaseState::Up | DatabaseState::Down(_)) => DatabaseState::Down(why),
             };
             let news = next != *state;
             *state = next;
@@ -368,22 +365,22 @@ impl Database {
         }
     }
 
-    /// Makes an index.
+    /// Creates an index.
     ///
     /// # Errors
     /// As [`Database::run`].
-    pub async fn index(&self, collection: &str, keys: Document) -> Result<(), Refusal> {
+    pub async fn index(&self, collection: &str, keys: Document) -> Result<(), ApiError> {
         let model = mongodb::IndexModel::builder().keys(keys).build();
         let documents = self.database.collection::<Document>(collection);
         let made = async { documents.create_index(model).await };
         self.run_long(Op::CreateIndexes, made).await.map(drop)
     }
 
-    /// Puts these documents in place of all that a collection holds.
+    /// Replaces all documents of a collection.
     ///
     /// # Errors
     /// As [`Database::run`].
-    pub async fn replace_all<T>(&self, collection: &str, with: &[T]) -> Result<(), Refusal>
+    pub async fn replace_all<T>(&self, collection: &str, with: &[T]) -> Result<(), ApiError>
     where
         T: Serialize + DeserializeOwned + Send + Sync,
     {

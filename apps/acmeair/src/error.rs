@@ -2,26 +2,26 @@
 
 use serving::ServingError;
 
-/// What went wrong outside of requests.
+/// A fatal error outside of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// What every service can meet.
+    /// An error common to all services.
     #[error(transparent)]
     Serving(#[from] ServingError),
-    /// The way to the database.
+    /// The database URI.
     #[error("--database {0}; write mongodb://host:port/?tls=true&tlsCAFile=/path/ca.pem")]
     Uri(String),
-    /// The database is not where one of Tare's own is.
+    /// The database address is neither loopback nor private.
     #[error(
         "--database names {host}, {found}, and --private-database allows loopback and private addresses only: name one of those, or leave it out"
     )]
     Elsewhere {
         /// Host of the URI.
         host: String,
-        /// What is known of its address.
+        /// Its address, or why there is none.
         found: String,
     },
-    /// The database never answered.
+    /// The database could not be reached.
     #[error("{service} never reached its database in {seconds} s: {why}")]
     Database {
         /// Which service.
@@ -31,10 +31,10 @@ pub enum StartError {
         /// The last reason.
         why: String,
     },
-    /// The data could not be loaded.
+    /// Loading the data failed.
     #[error("cannot load the data: {0}")]
     Load(String),
-    /// The key of the tokens.
+    /// Creating the token key failed.
     #[error("cannot make the key of the tokens: {0}")]
     Key(String),
 }

@@ -1,43 +1,43 @@
-//! Forms as they are posted: names and values, each once, and nothing but text.
+//! Posted forms: each field once, text only.
 
 use std::collections::BTreeMap;
 
 use axum::body::Bytes;
 
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
 
-/// Longest value.
+/// Longest name or value.
 const VALUE_MAX: usize = 256;
 /// Most fields.
 const FIELDS_MAX: usize = 32;
 
-/// A form. A value is always text and never part of a query's structure, whatever stands in it.
+/// A form. Values are always text, never part of a query's structure.
 #[derive(Debug)]
 pub struct Form(BTreeMap<String, String>);
 
 impl Form {
-    /// Reads a body.
+    /// Parses a body.
     ///
     /// # Errors
-    /// A field that stands there twice, is too long, or holds what is no text.
-    pub fn read(body: &Bytes) -> Result<Form, Refusal> {
+    /// If a field is repeated, too long, or not text.
+    pub fn read(body: &Bytes) -> Result<Form, ApiError> {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(body) {
             let odd = |c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER;
             if name.contains(odd) || value.contains(odd) {
-                return Err(Refusal::Malformed(
+                return Err(ApiError::Malformed(
                     "the form holds bytes that are no text; send UTF-8 without control characters"
                         .to_owned(),
                 ));
             }
             if name.len() > VALUE_MAX || value.len() > VALUE_MAX || fields.len() == FIELDS_MAX {
-                return Err(Refusal::Malformed(format!(
+                return Err(ApiError::Malformed(format!(
                     "a form has at most {FIELDS_MAX} fields of at most {VALUE_MAX} bytes"
                 )));
             }
             let name = name.into_owned();
             if fields.contains_key(&name) {
-                return Err(Refusal::Malformed(format!(
+                return Err(ApiError::Malformed(format!(
                     "the field {name} stands there twice"
                 )));
             }
@@ -46,32 +46,32 @@ impl Form {
         Ok(Form(fields))
     }
 
-    /// The value of a field that must be there.
+    /// The value of a required field.
     ///
     /// # Errors
-    /// When it is not, or is empty.
-    pub fn need(&self, name: &str) -> Result<&str, Refusal> {
-        let missing = || Refusal::Malformed(format!("the form has no field {name}"));
+    /// If it is missing or empty.
+    pub fn need(&self, name: &str) -> Result<&str, ApiError> {
+        let missing = || ApiError::Malformed(format!("the form has no field {name}"));
         self.find(name).ok_or_else(missing)
     }
 
-    /// The value of a field that may be there.
+    /// The value of an optional field.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&str> {
         let value = self.0.get(name)?;
         (!value.is_empty()).then_some(value.as_str())
     }
 
-    /// A field that is `true` or `false`; `false` when it is not there.
+    /// A boolean field; `false` if it is missing.
     ///
     /// # Errors
-    /// Another word.
-    pub fn truth(&self, name: &str) -> Result<bool, Refusal> {
+    /// If it is neither `true` nor `false`.
+    pub fn truth(&self, name: &str) -> Result<bool, ApiError> {
         match self.find(name) {
             None => Ok(false),
             Some(word) => word
                 .parse()
-                .map_err(|_| Refusal::Malformed(format!("{name} is true or false, not {word:?}"))),
+                .map_err(|_| ApiError::Malformed(format!("{name} is true or false, not {word:?}"))),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Form {
 mod tests {
     use super::*;
 
-    fn read(body: &'static str) -> Result<Form, Refusal> {
+    fn read(body: &'static str) -> Result<Form, ApiError> {
         Form::read(&Bytes::from_static(body.as_bytes()))
     }
 

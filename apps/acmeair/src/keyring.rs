@@ -1,4 +1,4 @@
-//! The keys of the service auth as another service keeps them: fetched once, and again when a token names a new one.
+//! Cached public keys of the service auth: fetched once, and again when a token names an unknown key.
 
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -7,24 +7,23 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
-use crate::metrics::Page;
+use crate::api_error::ApiError;
+use crate::metrics::MetricsPage;
 use crate::peer::Peer;
-use crate::refusal::Refusal;
-use crate::token::{self, Bad, Keys, PublicKey};
+use crate::token::{self, Keys, PublicKey, TokenError};
 
-/// Limit of a fetch.
+/// Timeout of a fetch.
 const FETCH_LIMIT: Duration = Duration::from_millis(500);
-/// Tokens that name unknown keys make us fetch no more often than this.
+/// Shortest interval between fetches for unknown keys.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
-/// Between two tries at the start.
+/// Pause between attempts at the start.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// The keys.
 #[derive(Debug)]
 pub struct Keyring {
     auth: Peer,
     keys: RwLock<Keys>,
-    /// When they were fetched last.
+    /// Time of the last successful fetch.
     fetched: Mutex<Option<Instant>>,
 }
 
@@ -34,7 +33,7 @@ struct KeySet {
 }
 
 impl Keyring {
-    /// None yet, to be had from this service.
+    /// An empty keyring that fetches from this service.
     #[must_use]
     pub fn new(auth: Peer) -> Keyring {
         Keyring {
@@ -44,16 +43,16 @@ impl Keyring {
         }
     }
 
-    /// Who is logged in.
+    /// The login of a request's token.
     ///
     /// # Errors
-    /// Nobody, or the keys cannot be had.
-    pub async fn subject(&self, headers: &HeaderMap) -> Result<String, Refusal> {
-        let none = || Refusal::Stranger("there is no token".to_owned());
+    /// If there is no valid token, or the keys cannot be fetched.
+    pub async fn subject(&self, headers: &HeaderMap) -> Result<String, ApiError> {
+        let none = || ApiError::Unauthorized("there is no token".to_owned());
         let token = token::of(headers).ok_or_else(none)?;
         let bad = match self.check(token) {
             Ok(subject) => return Ok(subject),
-            Err(Bad::UnknownKey) => {
+            Err(TokenError::UnknownKey) => {
                 self.fetch().await?;
                 match self.check(token) {
                     Ok(subject) => return Ok(subject),
@@ -62,35 +61,36 @@ impl Keyring {
             }
             Err(bad) => bad,
         };
-        Err(Refusal::Stranger(bad.to_string()))
+        Err(ApiError::Unauthorized(bad.to_string()))
     }
 
-    /// Whether this one is logged in.
+    /// Checks that this user is logged in.
     ///
     /// # Errors
-    /// Nobody, somebody else, or the keys cannot be had.
-    pub async fn must_be(&self, headers: &HeaderMap, who: &str) -> Result<(), Refusal> {
+    /// If nobody or another user is logged in, or the keys cannot be fetched.
+    pub async fn must_be(&self, headers: &HeaderMap, who: &str) -> Result<(), ApiError> {
         let subject = self.subject(headers).await?;
         if subject == who {
             return Ok(());
         }
-        Err(Refusal::Forbidden(
+        Err(ApiError::Forbidden(
             "this is another customer's; log in as that one".to_owned(),
         ))
     }
 
-    fn check(&self, token: &str) -> Result<String, Bad> {
+    fn check(&self, token: &str) -> Result<String, TokenError> {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.subject(token)
     }
 
-    /// Fetches the keys, unless somebody just did.
-    async fn fetch(&self) -> Result<(), Refusal> {
+    /// Fetches the keys, unless that was done just now.
+    async fn fetch(&self) -> Result<(), ApiError> {
         let mut fetched = self.fetched.lock().await;
         if fetched.is_some_and(|at| at.elapsed() < FETCH_PAUSE) {
             return Ok(());
         }
-        let unknown = |why: String| Refusal::Unavailable(format!("no token can be checked: {why}"));
+        let unknown =
+            |why: String| ApiError::Unavailable(format!("no token can be checked: {why}"));
         let answer = self.auth.get("/auth/getJwk", FETCH_LIMIT).await;
         let answer = answer.map_err(|error| unknown(error.to_string()))?;
         let set: KeySet = serde_json::from_slice(&answer.body)
@@ -100,8 +100,8 @@ impl Keyring {
         Ok(())
     }
 
-    /// Fetches the first keys, however long auth takes to be there.
-    pub async fn learned(&self) {
+    /// Fetches the first keys; retries until auth is up.
+    pub async fn fetch_first(&self) {
         while self.ready().is_err() {
             if self.fetch().await.is_err() || self.ready().is_err() {
                 tokio::time::sleep(FIRST_PAUSE).await;
@@ -121,8 +121,8 @@ impl Keyring {
         }
     }
 
-    /// Writes down how often they were fetched.
-    pub fn write(&self, page: &mut Page) {
+    /// Writes the metrics.
+    pub fn write(&self, page: &mut MetricsPage) {
         self.auth.write(page);
     }
 }

@@ -1,6 +1,6 @@
-//! An airline of five services over a database: people log in, look for flights, book and cancel.
+//! An airline of five services over a database: users log in, search flights, book and cancel.
 //!
-//! `main` has the page for people, `auth` logs them in, `customer`, `flight` and `booking` each have a database of their own.
+//! `main` has the web page, `auth` issues tokens, `customer`, `flight` and `booking` each have a database of their own.
 
 use std::future::pending;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use crate::database::{Database, DatabaseArgs};
 use crate::error::StartError;
 use crate::keyring::Keyring;
 use crate::peer::Peer;
-use crate::service::{Served, Service};
+use crate::service::{Instrumented, Service};
 use crate::services::auth::Auth;
 use crate::services::booking::{Bookings, Miles};
 use crate::services::customer::Customers;
@@ -21,17 +21,17 @@ use crate::services::flight::Flights;
 use crate::services::front::Front;
 use crate::token::Issuer;
 
+mod airports;
+mod api_error;
 mod breaker;
 mod database;
 mod domain;
 mod error;
 mod form;
-mod guard;
 mod keyring;
 mod metrics;
-mod mileage;
 mod peer;
-mod refusal;
+mod retry;
 mod service;
 mod services;
 mod signing;
@@ -159,7 +159,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
                 to("flight", &behind.flight),
                 to("booking", &behind.booking),
             );
-            until_told(front, &listening, pending()).await
+            serve_until_signal(front, &listening, pending()).await
         }
         Which::Auth {
             listening,
@@ -167,7 +167,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
         } => {
             let customer = Peer::new("auth", "customer", &customer);
             let auth = Auth::new(Issuer::new()?, customer);
-            until_told(auth, &listening, pending()).await
+            serve_until_signal(auth, &listening, pending()).await
         }
         Which::Customer {
             listening,
@@ -185,7 +185,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
                     customers => loader.load_first(customers).await,
                 }
             };
-            until_told(customers, &listening, beside(database, loading)).await
+            serve_until_signal(customers, &listening, beside(database, loading)).await
         }
         Which::Flight {
             listening,
@@ -201,7 +201,7 @@ async fn serve(service: Which) -> Result<(), StartError> {
                     true => loader.load_first().await,
                 }
             };
-            until_told(flights, &listening, beside(database, loading)).await
+            serve_until_signal(flights, &listening, beside(database, loading)).await
         }
         Which::Booking(booking) => serve_booking(booking).await,
     }
@@ -212,7 +212,7 @@ async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
     let keyring = keyring(Bookings::NAME, &how.auth);
     let to = |name, at: &str| Peer::new("booking", name, at);
     let miles = Miles::new(to("flight", &how.flight), to("customer", &how.customer));
-    tokio::spawn(Arc::clone(&miles).pay_debts());
+    tokio::spawn(Arc::clone(&miles).retry_deferred());
     let bookings = Bookings::new(Arc::clone(&database), keyring, miles);
     let loader = Arc::clone(&bookings);
     let loading = async move {
@@ -221,40 +221,40 @@ async fn serve_booking(how: BookingArgs) -> Result<(), StartError> {
             true => loader.load_first().await,
         }
     };
-    until_told(bookings, &how.listening, beside(database, loading)).await
+    serve_until_signal(bookings, &how.listening, beside(database, loading)).await
 }
 
-async fn until_told<S: Service>(
+async fn serve_until_signal<S: Service>(
     service: Arc<S>,
     listening: &Listening,
     beside: impl Future<Output = StartError>,
 ) -> Result<(), StartError> {
-    let served = Served::new(service);
+    let served = Instrumented::new(service);
     let admin = Arc::clone(&served).admin();
-    serving::until_told(S::NAME, listening, served.router(), admin, beside).await
+    serving::serve_until_signal(S::NAME, listening, served.router(), admin, beside).await
 }
 
-/// The keys of auth, which are fetched as soon as it is there.
+/// The keys of auth, fetched in the background as soon as it is up.
 fn keyring(caller: &'static str, auth: &str) -> Arc<Keyring> {
     let keyring = Arc::new(Keyring::new(Peer::new(caller, "auth", auth)));
     let learning = Arc::clone(&keyring);
-    tokio::spawn(async move { learning.learned().await });
+    tokio::spawn(async move { learning.fetch_first().await });
     keyring
 }
 
-/// Watches the database and loads what is to be loaded; returns only when one of both cannot be.
+/// Monitors the database and loads the data; returns only if one of them fails.
 async fn beside(
     database: Arc<Database>,
-    loading: impl Future<Output = Result<(), refusal::Refusal>>,
+    loading: impl Future<Output = Result<(), api_error::ApiError>>,
 ) -> StartError {
     let loading = async {
         match loading.await {
             Ok(()) => pending().await,
-            Err(refusal) => StartError::Load(refusal.to_string()),
+            Err(api_error) => StartError::Load(api_error.to_string()),
         }
     };
     tokio::select! {
-        given_up = database.watched() => given_up,
+        given_up = database.monitor() => given_up,
         failed = loading => failed,
     }
 }

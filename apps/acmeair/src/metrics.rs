@@ -1,71 +1,71 @@
-//! What a service counts, and its page in the Prometheus text format.
+//! Metrics of a service, and their page in the Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A count that only grows.
+/// A counter.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     pub fn count(&self) {
         self.add(1);
     }
 
-    /// So many more.
+    /// Adds a number.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// How many.
+    /// The value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// From nothing again.
+    /// Resets it to 0.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-/// Upper ends of a latency's classes, in microseconds.
-const CLASSES_US: [u64; 14] = [
+/// Upper bounds of the latency buckets, in microseconds.
+const BUCKETS_US: [u64; 14] = [
     100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000,
 ];
 
-/// How long something took.
+/// A latency histogram.
 #[derive(Debug, Default)]
 pub struct Latency {
-    /// Of each class; the last has no upper end.
-    classes: [AtomicU64; CLASSES_US.len() + 1],
+    /// Counts by bucket; the last has no upper bound.
+    buckets: [AtomicU64; BUCKETS_US.len() + 1],
     sum_us: AtomicU64,
 }
 
 impl Latency {
-    /// One more that took so long.
+    /// Records a latency.
     pub fn took(&self, time: Duration) {
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let class = CLASSES_US.partition_point(|end| *end < us);
-        if let Some(count) = self.classes.get(class) {
+        let bucket = BUCKETS_US.partition_point(|end| *end < us);
+        if let Some(count) = self.buckets.get(bucket) {
             count.fetch_add(1, Ordering::Relaxed);
         }
         self.sum_us.fetch_add(us, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The number of recorded latencies.
     #[must_use]
     pub fn count(&self) -> u64 {
-        let counts = self.classes.iter();
+        let counts = self.buckets.iter();
         counts.map(|count| count.load(Ordering::Relaxed)).sum()
     }
 }
 
-/// What a metric's values are.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Counter,
@@ -73,24 +73,24 @@ enum Kind {
     Histogram,
 }
 
-/// The page while it is put together: lines of one metric stand together, each metric with its description once.
+/// Builds the page: lines of one metric are grouped, each metric with one description.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct MetricsPage {
     metrics: BTreeMap<&'static str, (Kind, &'static str, String)>,
 }
 
-impl Page {
-    /// A count.
+impl MetricsPage {
+    /// Adds a counter.
     pub fn counter(&mut self, metric: &'static str, help: &'static str, labels: &str, value: u64) {
         self.line(Kind::Counter, metric, help, labels, value);
     }
 
-    /// A value that may fall.
+    /// Adds a gauge.
     pub fn gauge(&mut self, metric: &'static str, help: &'static str, labels: &str, value: i64) {
         self.line(Kind::Gauge, metric, help, labels, value);
     }
 
-    /// A distribution.
+    /// Adds a histogram.
     pub fn latency(
         &mut self,
         metric: &'static str,
@@ -100,10 +100,10 @@ impl Page {
     ) {
         let lines = self.of(Kind::Histogram, metric, help);
         let mut below = 0;
-        let ends = CLASSES_US.iter().map(|us| format!("{}", *us as f64 / 1e6));
-        for (count, end) in of.classes.iter().zip(ends.chain(["+Inf".to_owned()])) {
+        let ends = BUCKETS_US.iter().map(|us| format!("{}", *us as f64 / 1e6));
+        for (count, end) in of.buckets.iter().zip(ends.chain(["+Inf".to_owned()])) {
             below += count.load(Ordering::Relaxed);
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(lines, "{metric}_bucket{{{labels},le=\"{end}\"}} {below}");
         }
         let sum = of.sum_us.load(Ordering::Relaxed) as f64 / 1e6;
@@ -131,7 +131,7 @@ impl Page {
         };
     }
 
-    /// Its text.
+    /// The page.
     #[must_use]
     pub fn text(&self) -> String {
         let mut page = String::new();
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_metric_stand_together_under_one_description() {
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         page.counter("b_total", "Bs.", "edge=\"x\"", 2);
         page.gauge("a", "As.", "", -1);
         page.counter("b_total", "Bs.", "edge=\"y\"", 0);
@@ -171,7 +171,7 @@ mod tests {
         for us in [100, 101, 3_000_000] {
             latency.took(Duration::from_micros(us));
         }
-        let mut page = Page::default();
+        let mut page = MetricsPage::default();
         page.latency("t", "T.", "op=\"find\"", &latency);
         let text = page.text();
         for line in [

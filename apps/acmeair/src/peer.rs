@@ -1,4 +1,4 @@
-//! Another service: its address, the connections to it, and one call over them.
+//! HTTP client of another service.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::metrics::{Counter, Page};
+use crate::metrics::{Counter, MetricsPage};
 
-/// Largest answer that is read.
+/// Largest response body.
 const ANSWER_MAX: usize = 1 << 20;
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_secs(60);
-/// Idle connections that are kept.
+/// Idle connections kept.
 const IDLE_MAX: usize = 256;
 
 /// Another service.
@@ -23,14 +23,14 @@ const IDLE_MAX: usize = 256;
 pub struct Peer {
     /// Its name.
     pub name: &'static str,
-    /// Who calls it.
+    /// The calling service.
     caller: &'static str,
     authority: String,
     client: Client<HttpConnector, Full<Bytes>>,
     calls: Counter,
 }
 
-/// An answer, whatever its status.
+/// A response of any status.
 #[derive(Debug)]
 pub struct Answer {
     /// Its status.
@@ -39,22 +39,22 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unanswered {
-    /// There is no connection, so nothing was sent.
+    /// No connection: nothing was sent.
     #[error("{0} cannot be reached: {1}")]
     Unsent(&'static str, String),
-    /// It took too long. It may have been done all the same.
+    /// A timeout. The request may have been executed.
     #[error("{0} took longer than {1} ms")]
-    Late(&'static str, u128),
-    /// The connection broke. It may have been done all the same.
+    Timeout(&'static str, u128),
+    /// The connection broke. The request may have been executed.
     #[error("the connection to {0} broke: {1}")]
     Broken(&'static str, String),
 }
 
 impl Unanswered {
-    /// Whether what was asked may have been done.
+    /// Whether the request may have been executed.
     #[must_use]
     pub fn uncertain(&self) -> bool {
         !matches!(self, Unanswered::Unsent(..))
@@ -84,14 +84,14 @@ impl Peer {
     /// Posts a form.
     ///
     /// # Errors
-    /// When there is no answer in time.
+    /// If there is no response in time.
     pub async fn post(
         &self,
         path: &str,
         form: &[(&str, &str)],
         within: Duration,
     ) -> Result<Answer, Unanswered> {
-        // A block of its own: the serializer cannot be held while waiting.
+        // A block of its own: the serializer must not be held across an await.
         let body = {
             let mut body = form_urlencoded::Serializer::new(String::new());
             body.extend_pairs(form);
@@ -100,10 +100,10 @@ impl Peer {
         self.send(Method::POST, path, body, within).await
     }
 
-    /// Gets a page.
+    /// Sends a GET request.
     ///
     /// # Errors
-    /// When there is no answer in time.
+    /// If there is no response in time.
     pub async fn get(&self, path: &str, within: Duration) -> Result<Answer, Unanswered> {
         self.send(Method::GET, path, Bytes::new(), within).await
     }
@@ -127,32 +127,32 @@ impl Peer {
         self.exchange(request, within).await
     }
 
-    /// One request and its answer, with the authority of this service in the request's URI.
+    /// Sends a request whose URI has the authority of this service.
     ///
     /// # Errors
-    /// When there is no answer in time.
+    /// If there is no response in time.
     pub async fn exchange(
         &self,
         request: Request<Full<Bytes>>,
         within: Duration,
     ) -> Result<Answer, Unanswered> {
-        let (_, answer) = self.whole(request, within).await?;
+        let (_, answer) = self.exchange_with_headers(request, within).await?;
         Ok(answer)
     }
 
-    /// The same with the head of the answer.
+    /// The same, with the headers of the response.
     ///
     /// # Errors
-    /// When there is no answer in time.
-    pub async fn whole(
+    /// If there is no response in time.
+    pub async fn exchange_with_headers(
         &self,
         request: Request<Full<Bytes>>,
         within: Duration,
     ) -> Result<(axum::http::HeaderMap, Answer), Unanswered> {
         self.calls.count();
-        let asked = async {
+        let call = async {
             let response = self.client.request(request).await.map_err(|error| {
-                let reason = root(&error);
+                let reason = root_cause(&error);
                 match error.is_connect() {
                     true => Unanswered::Unsent(self.name, reason),
                     false => Unanswered::Broken(self.name, reason),
@@ -167,18 +167,18 @@ impl Peer {
             };
             Ok((head.headers, answer))
         };
-        let late = |_| Unanswered::Late(self.name, within.as_millis());
-        tokio::time::timeout(within, asked).await.map_err(late)?
+        let late = |_| Unanswered::Timeout(self.name, within.as_millis());
+        tokio::time::timeout(within, call).await.map_err(late)?
     }
 
-    /// The authority, for requests that are handed on.
+    /// The authority, for forwarded requests.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Writes down how often it was called.
-    pub fn write(&self, page: &mut Page) {
+    /// Writes the number of calls.
+    pub fn write(&self, page: &mut MetricsPage) {
         let (caller, name) = (self.caller, self.name);
         let labels = format!("edge=\"{caller}__{name}\"");
         let help = "Calls made to other services, every try counted.";
@@ -186,8 +186,8 @@ impl Peer {
     }
 }
 
-/// The innermost reason, which says most.
-fn root(error: &dyn std::error::Error) -> String {
+/// The root cause, which is the most specific.
+fn root_cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;

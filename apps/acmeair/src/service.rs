@@ -1,4 +1,4 @@
-//! What all services have in common: their routes are counted, and they tell about themselves.
+//! Common parts of all services: counted routes, metrics, status and readiness pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,37 +12,37 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 
+use crate::api_error::ApiError;
 use crate::database::Database;
-use crate::metrics::{Counter, Latency, Page};
-use crate::refusal::Refusal;
+use crate::metrics::{Counter, Latency, MetricsPage};
 
-/// Largest body of a request.
+/// Largest request body.
 const BODY_MAX: usize = 16 << 10;
 
 /// A service.
 pub trait Service: Send + Sync + 'static {
     /// Its name.
     const NAME: &'static str;
-    /// Where its addresses begin.
+    /// Prefix of its paths.
     const ROOT: &'static str;
-    /// Its addresses, as they are counted.
+    /// Its routes, for counting.
     const ROUTES: &'static [&'static str];
 
-    /// Its addresses and what they do.
+    /// Its routes and handlers.
     fn router(self: Arc<Self>) -> Router;
 
-    /// Its database.
+    /// Its database, if it has one.
     fn database(&self) -> Option<&Database> {
         None
     }
 
-    /// Writes down what only this one counts.
-    fn write(&self, page: &mut Page);
+    /// Writes its own metrics.
+    fn write(&self, page: &mut MetricsPage);
 
-    /// What only this one tells.
+    /// Its own part of the status page.
     fn status(&self) -> Value;
 
-    /// Whether it can do its work; if not, what is missing.
+    /// Whether it is ready; if not, what is missing.
     fn ready(&self) -> impl Future<Output = Result<(), String>> + Send;
 }
 
@@ -54,39 +54,39 @@ struct Route {
     latency: Latency,
 }
 
-/// A service with what is counted of its routes.
+/// A service with its route counters.
 #[derive(Debug)]
-pub struct Served<S> {
+pub struct Instrumented<S> {
     service: Arc<S>,
     routes: BTreeMap<&'static str, Route>,
 }
 
-impl<S: Service> Served<S> {
-    /// Serves this.
+impl<S: Service> Instrumented<S> {
+    /// Wraps a service.
     #[must_use]
-    pub fn new(service: Arc<S>) -> Arc<Served<S>> {
+    pub fn new(service: Arc<S>) -> Arc<Instrumented<S>> {
         let routes = S::ROUTES.iter().map(|route| (*route, Route::default()));
-        Arc::new(Served {
+        Arc::new(Instrumented {
             service,
             routes: routes.collect(),
         })
     }
 
-    /// Its addresses, each counted, and its status beside them.
+    /// Its routes, counted, and its status page.
     pub fn router(self: Arc<Self>) -> Router {
         let status = format!("{}/status", S::ROOT);
         Arc::clone(&self.service)
             .router()
             .route_layer(middleware::from_fn_with_state(
                 Arc::clone(&self),
-                counted::<S>,
+                count_request::<S>,
             ))
             .route(&status, get(status_page::<S>).with_state(self))
             .layer(DefaultBodyLimit::max(BODY_MAX))
-            .fallback(async || Refusal::Missing("there is nothing at this address".to_owned()))
+            .fallback(async || ApiError::NotFound("there is nothing at this address".to_owned()))
     }
 
-    /// Its administration page.
+    /// Its administration routes.
     pub fn admin(self: Arc<Self>) -> Router {
         Router::new()
             .route("/metrics", get(metrics::<S>))
@@ -96,8 +96,8 @@ impl<S: Service> Served<S> {
     }
 }
 
-async fn counted<S: Service>(
-    State(served): State<Arc<Served<S>>>,
+async fn count_request<S: Service>(
+    State(served): State<Arc<Instrumented<S>>>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -119,8 +119,8 @@ async fn counted<S: Service>(
     response
 }
 
-async fn metrics<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
-    let mut page = Page::default();
+async fn metrics<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
+    let mut page = MetricsPage::default();
     for (path, route) in &served.routes {
         let labels = format!("route=\"{path}\"");
         let requests = &route.requests;
@@ -157,7 +157,7 @@ async fn metrics<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
     (format, page.text()).into_response()
 }
 
-async fn status_page<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
+async fn status_page<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
     let service = &served.service;
     let missing = service.ready().await.err();
     let mut status = json!({
@@ -186,14 +186,14 @@ async fn status_page<S: Service>(State(served): State<Arc<Served<S>>>) -> Respon
     axum::Json(status).into_response()
 }
 
-async fn ready<S: Service>(State(served): State<Arc<Served<S>>>) -> Response {
+async fn ready<S: Service>(State(served): State<Arc<Instrumented<S>>>) -> Response {
     match served.service.ready().await {
         Ok(()) => "ready\n".into_response(),
         Err(missing) => (StatusCode::SERVICE_UNAVAILABLE, format!("{missing}\n")).into_response(),
     }
 }
 
-/// Whether the database of a service answers; if not, why.
+/// Whether the database of a service is reachable; if not, why.
 ///
 /// # Errors
 /// The reason.

@@ -1,4 +1,4 @@
-//! RS256 by ring for the crate `jsonwebtoken`, which brings other cryptography only.
+//! An RS256 provider for the crate `jsonwebtoken`, based on ring.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
@@ -11,13 +11,13 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256};
 static RING: CryptoProvider = CryptoProvider {
     signer_factory: signer,
     verifier_factory: verifier,
-    // Keys are handed out by their components; nothing is derived from them.
+    // Keys are built from their components; nothing is derived from them.
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// To be called before the first token is made or read; calling it again changes nothing.
+/// Installs the provider. Must be called before the first token is signed or checked; repeated calls have no effect.
 pub fn install() {
-    // An error says that there is one already, and no other is ever installed.
+    // An error means that it is installed already.
     let _ = RING.install_default();
 }
 

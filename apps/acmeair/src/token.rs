@@ -1,4 +1,4 @@
-//! Tokens that say who is logged in: JWT, signed by RS256.
+//! Login tokens: JWT with RS256.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,43 +11,43 @@ use rsa::pkcs1::EncodeRsaPrivateKey;
 use rsa::traits::PublicKeyParts;
 use serde::{Deserialize, Serialize};
 
+use crate::api_error::ApiError;
 use crate::error::StartError;
-use crate::refusal::Refusal;
 
-/// How long a token is good.
+/// Lifetime of a token.
 pub const LIFE: Duration = Duration::from_secs(60 * 60);
-/// Name of the cookie that carries it.
+/// Name of the cookie with the token.
 pub const COOKIE: &str = "Bearer";
-/// Who makes tokens.
+/// Issuer.
 const ISSUER: &str = "acmeair";
 /// Length of the key.
 const KEY_BITS: usize = 2048;
-/// Longest token that is looked at; ours have some 600 bytes.
+/// Longest token accepted; ours have some 600 bytes.
 const TOKEN_MAX: usize = 4096;
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
-    /// Who made it.
+    /// Issuer.
     pub iss: String,
-    /// Who is logged in.
+    /// Subject: the login.
     pub sub: String,
-    /// When it was made, in seconds since 1970.
+    /// Time of issue, in seconds since 1970.
     pub iat: u64,
-    /// When it ends, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub exp: u64,
-    /// What its subject may do.
+    /// Roles of the subject.
     pub groups: Vec<String>,
 }
 
-/// A public key as JSON Web Keys have it.
+/// A public key in JWK format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKey {
-    /// Kind of key.
+    /// Key type.
     pub kty: String,
-    /// Its name.
+    /// Key id.
     pub kid: String,
-    /// What it is for.
+    /// Its use.
     #[serde(rename = "use")]
     pub usage: String,
     /// Algorithm.
@@ -58,10 +58,10 @@ pub struct PublicKey {
     pub e: String,
 }
 
-/// Makes tokens with a key of its own.
+/// Signs tokens with a key of its own.
 pub struct Issuer {
     key: EncodingKey,
-    /// The other half of the key.
+    /// The public key.
     pub public: PublicKey,
 }
 
@@ -79,10 +79,10 @@ pub fn now_s() -> u64 {
 }
 
 impl Issuer {
-    /// With a new key. The crate `rsa` makes it (ring cannot) and never uses it; ring signs, in constant time.
+    /// Generates a key. The crate `rsa` generates it (ring cannot) and never uses it; ring signs, in constant time.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// If the system has no random numbers.
     pub fn new() -> Result<Issuer, StartError> {
         let failed = |error: &dyn std::fmt::Display| StartError::Key(error.to_string());
         let private = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, KEY_BITS)
@@ -103,11 +103,11 @@ impl Issuer {
         })
     }
 
-    /// A token for somebody, made at this time.
+    /// A token for a login, issued at this time.
     ///
     /// # Errors
-    /// When it cannot be signed, which would be a mistake here.
-    pub fn token(&self, subject: &str, made_s: u64) -> Result<String, Refusal> {
+    /// If it cannot be signed, which would be a bug.
+    pub fn token(&self, subject: &str, made_s: u64) -> Result<String, ApiError> {
         let claims = Claims {
             iss: ISSUER.to_owned(),
             sub: subject.to_owned(),
@@ -118,27 +118,27 @@ impl Issuer {
         let mut header = Header::new(Algorithm::RS256);
         header.kid = Some(self.public.kid.clone());
         jsonwebtoken::encode(&header, &claims, &self.key)
-            .map_err(|error| Refusal::Unavailable(format!("no token could be signed: {error}")))
+            .map_err(|error| ApiError::Unavailable(format!("no token could be signed: {error}")))
     }
 }
 
-/// The keys that tokens are checked with.
+/// Public keys for checking tokens.
 #[derive(Debug, Default)]
 pub struct Keys(Vec<(String, DecodingKey)>);
 
-/// Why a token is no good.
+/// Why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Bad {
-    /// It is signed by a key that is not known (here, now).
+pub enum TokenError {
+    /// The key is unknown.
     #[error("the token was signed by another key")]
     UnknownKey,
-    /// It is nothing, or somebody changed it, or it is too old.
+    /// It is malformed, tampered with or expired.
     #[error("the token is no good ({0})")]
     Refused(String),
 }
 
 impl Keys {
-    /// These keys, without those of another algorithm.
+    /// From these keys; other algorithms are skipped.
     #[must_use]
     pub fn new(keys: &[PublicKey]) -> Keys {
         let signing = keys
@@ -151,28 +151,28 @@ impl Keys {
         Keys(known.collect())
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Who is logged in by a token.
+    /// The login of a token.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn subject(&self, token: &str) -> Result<String, Bad> {
+    /// If the token is invalid.
+    pub fn subject(&self, token: &str) -> Result<String, TokenError> {
         if token.len() > TOKEN_MAX {
-            return Err(Bad::Refused("too long".to_owned()));
+            return Err(TokenError::Refused("too long".to_owned()));
         }
-        let refused = |error: jsonwebtoken::errors::Error| Bad::Refused(error.to_string());
+        let refused = |error: jsonwebtoken::errors::Error| TokenError::Refused(error.to_string());
         let header = jsonwebtoken::decode_header(token).map_err(refused)?;
-        // The algorithm is ours to choose, not the token's: else "none" would do.
+        // The algorithm is fixed here, not taken from the token: otherwise "none" would be accepted.
         if header.alg != Algorithm::RS256 {
-            return Err(Bad::Refused("not RS256".to_owned()));
+            return Err(TokenError::Refused("not RS256".to_owned()));
         }
         let named = |(kid, _): &&(String, DecodingKey)| Some(kid) == header.kid.as_ref();
-        let (_, key) = self.0.iter().find(named).ok_or(Bad::UnknownKey)?;
+        let (_, key) = self.0.iter().find(named).ok_or(TokenError::UnknownKey)?;
         let mut checks = Validation::new(Algorithm::RS256);
         checks.set_issuer(&[ISSUER]);
         checks.set_required_spec_claims(&["exp", "iss", "sub"]);
@@ -182,7 +182,7 @@ impl Keys {
     }
 }
 
-/// The token of a request: of the header `Authorization`, else of the cookie.
+/// The token of a request: from the `Authorization` header, else from the cookie.
 #[must_use]
 pub fn of(headers: &HeaderMap) -> Option<&str> {
     let authorization = headers

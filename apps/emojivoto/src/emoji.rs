@@ -1,9 +1,9 @@
-//! The gRPC service `emoji`: which emojis there are.
+//! The gRPC service `emoji`: the table of emojis.
 
 use axum::extract::Request;
 use axum::response::Response;
 
-use crate::catalogue::{self, ALL};
+use crate::emoji_table::{self, ALL};
 use crate::messages::{
     Emoji, FindByShortcodeRequest, FindByShortcodeResponse, ListAllRequest, ListAllResponse,
 };
@@ -15,7 +15,7 @@ pub const LIST_ALL: &str = "ListAll";
 /// Method that finds one.
 pub const FIND: &str = "FindByShortcode";
 
-/// The service; it has no state but the table.
+/// The service; its only state is the table.
 #[derive(Debug, Clone, Copy)]
 pub struct EmojiService;
 
@@ -35,7 +35,7 @@ impl Service for EmojiService {
     }
 }
 
-fn message(emoji: &catalogue::Emoji) -> Emoji {
+fn message(emoji: &emoji_table::Emoji) -> Emoji {
     Emoji {
         unicode: emoji.unicode.to_owned(),
         shortcode: emoji.shortcode(),
@@ -49,7 +49,7 @@ fn list() -> ListAllResponse {
 }
 
 fn find(asked: &FindByShortcodeRequest) -> FindByShortcodeResponse {
-    let place = catalogue::place(&asked.shortcode);
+    let place = emoji_table::place(&asked.shortcode);
     FindByShortcodeResponse {
         emoji: place.and_then(|place| ALL.get(place)).map(message),
     }

@@ -1,61 +1,62 @@
-//! Faults on purpose: a share of requests that fail, and a delay before every answer.
+//! Fault injection: a share of requests that fail, and a delay before every answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longest delay: whatever waits longer has been given up by its caller.
+/// Longest delay: callers have timed out before.
 const DELAY_MAX: Duration = Duration::from_secs(60);
-/// Shares are kept in millionths, so that sums of them are exact.
+/// Shares are stored in millionths, so that sums are exact.
 const MILLION: u64 = 1_000_000;
 
-/// What a service does wrong on purpose.
+/// The faults of a service.
 #[derive(Debug)]
 pub struct Faults {
     millionths: u64,
     delay: Duration,
-    asked: AtomicU64,
+    requests: AtomicU64,
 }
 
-/// Whether a request is to be answered.
+/// The injected outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// As it should be.
+pub enum InjectedOutcome {
+    /// None: answer normally.
     Answer,
-    /// With an error.
+    /// An error.
     Fail,
 }
 
 impl Faults {
-    /// A share of requests between 0 and 1 that fail, and a delay; both are cut to what is possible.
+    /// A share of requests between 0 and 1 that fail, and a delay; both are clamped to their limits.
     #[must_use]
     pub fn new(share: f64, delay: Duration) -> Faults {
         Faults {
             millionths: (share.clamp(0.0, 1.0) * MILLION as f64).round() as u64,
             delay: delay.min(DELAY_MAX),
-            asked: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
         }
     }
 
-    /// Waits as long as every request shall wait, and says what becomes of this one.
-    pub async fn next(&self) -> Fate {
+    /// Waits for the delay and returns the outcome of this request.
+    pub async fn next(&self) -> InjectedOutcome {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
-        self.fate()
+        self.decide()
     }
 
-    /// Failures are spread evenly: of the first n requests exactly the whole part of n × share have failed.
-    fn fate(&self) -> Fate {
+    /// Failures are spread evenly: of the first n requests, exactly ⌊n × share⌋ fail.
+    fn decide(&self) -> InjectedOutcome {
         if self.millionths == 0 {
-            return Fate::Answer;
+            return InjectedOutcome::Answer;
         }
-        let before = self.asked.fetch_add(1, Ordering::Relaxed);
-        let failed =
-            |asked: u64| u128::from(asked) * u128::from(self.millionths) / u128::from(MILLION);
+        let before = self.requests.fetch_add(1, Ordering::Relaxed);
+        let failed = |requests: u64| {
+            u128::from(requests) * u128::from(self.millionths) / u128::from(MILLION)
+        };
         if failed(before + 1) > failed(before) {
-            Fate::Fail
+            InjectedOutcome::Fail
         } else {
-            Fate::Answer
+            InjectedOutcome::Answer
         }
     }
 }
@@ -66,7 +67,9 @@ mod tests {
 
     fn failed(share: f64, of: u64) -> usize {
         let faults = Faults::new(share, Duration::ZERO);
-        (0..of).filter(|_| faults.fate() == Fate::Fail).count()
+        (0..of)
+            .filter(|_| faults.decide() == InjectedOutcome::Fail)
+            .count()
     }
 
     #[test]
@@ -81,8 +84,8 @@ mod tests {
     #[test]
     fn failures_are_spread_and_do_not_come_in_a_row() {
         let faults = Faults::new(0.25, Duration::ZERO);
-        let fates: Vec<Fate> = (0..8).map(|_| faults.fate()).collect();
-        let (answer, fail) = (Fate::Answer, Fate::Fail);
+        let fates: Vec<InjectedOutcome> = (0..8).map(|_| faults.decide()).collect();
+        let (answer, fail) = (InjectedOutcome::Answer, InjectedOutcome::Fail);
         let expected = [answer, answer, answer, fail, answer, answer, answer, fail];
         assert_eq!(fates, expected);
     }

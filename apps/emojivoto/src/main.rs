@@ -1,6 +1,6 @@
-//! A small application of three services to look at calls between services: people vote for emojis.
+//! A small application of three services, for measurements of calls between services: users vote for emojis.
 //!
-//! `web` answers people over HTTP and calls `emoji` (which emojis there are) and `voting` (counts) over gRPC.
+//! `web` serves users over HTTP and calls `emoji` (the table of emojis) and `voting` (counts) over gRPC.
 
 use std::future::pending;
 use std::process::ExitCode;
@@ -12,14 +12,14 @@ use serving::Listening;
 use crate::emoji::EmojiService;
 use crate::error::StartError;
 use crate::faults::Faults;
-use crate::service::Served;
+use crate::service::Instrumented;
 use crate::votes::Votes;
 use crate::voting::VotingService;
 use crate::web::{Backends, Web};
 
 mod admin;
-mod catalogue;
 mod emoji;
+mod emoji_table;
 mod error;
 mod faults;
 mod messages;
@@ -113,12 +113,13 @@ async fn serve(service: Which) -> Result<(), StartError> {
         } => {
             let web = Web::new(&backends, faults.faults())?;
             let admin = admin::page(web.clone());
-            serving::until_told("web", &listening, web.router(), admin, pending()).await
+            serving::serve_until_signal("web", &listening, web.router(), admin, pending()).await
         }
         Which::Emoji { listening, faults } => {
-            let emoji = Served::new(EmojiService, faults.faults());
+            let emoji = Instrumented::new(EmojiService, faults.faults());
             let admin = admin::page(emoji.clone());
-            serving::until_told("emoji", &listening, emoji.router().await, admin, pending()).await
+            serving::serve_until_signal("emoji", &listening, emoji.router().await, admin, pending())
+                .await
         }
         Which::Voting {
             listening,
@@ -126,9 +127,9 @@ async fn serve(service: Which) -> Result<(), StartError> {
             votes,
         } => {
             let service = VotingService::new(Votes::starting_with(votes));
-            let voting = Served::new(service, faults.faults());
+            let voting = Instrumented::new(service, faults.faults());
             let admin = admin::page(voting.clone());
-            serving::until_told(
+            serving::serve_until_signal(
                 "voting",
                 &listening,
                 voting.router().await,

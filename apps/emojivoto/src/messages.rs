@@ -5,7 +5,7 @@ use prost::Message;
 /// An emoji.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Emoji {
-    /// As it is drawn.
+    /// The character.
     #[prost(string, tag = "1")]
     pub unicode: String,
     /// With its colons.
@@ -20,7 +20,7 @@ pub struct ListAllRequest {}
 /// All emojis.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct ListAllResponse {
-    /// In the order in which they are shown.
+    /// In display order.
     #[prost(message, repeated, tag = "1")]
     pub list: Vec<Emoji>,
 }
@@ -41,7 +41,7 @@ pub struct FindByShortcodeResponse {
     pub emoji: Option<Emoji>,
 }
 
-/// A vote; the method says what for.
+/// A vote; the method names the emoji.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct VoteRequest {}
 
@@ -49,14 +49,14 @@ pub struct VoteRequest {}
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct VoteResponse {}
 
-/// Asks how it stands.
+/// Asks for the results.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct ResultsRequest {}
 
-/// How it stands.
+/// The results.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct ResultsResponse {
-    /// The most votes first.
+    /// Most votes first.
     #[prost(message, repeated, tag = "1")]
     pub results: Vec<VotingResult>,
 }

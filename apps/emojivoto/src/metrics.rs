@@ -1,12 +1,12 @@
-//! What a service counts, and its page in the Prometheus text format.
+//! Counters of a service, and their page in the Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One family of counters: a metric with one label, whose values are known from the start.
+/// A counter family: a metric with one label, whose values are known from the start.
 ///
-/// Nothing locks and nothing grows while requests are served.
+/// Counting takes no lock and allocates nothing.
 #[derive(Debug)]
 pub struct Family {
     metric: &'static str,
@@ -17,7 +17,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family with a counter for each value of its label.
+    /// A family with a counter for each label value.
     #[must_use]
     pub fn new(
         metric: &'static str,
@@ -37,14 +37,14 @@ impl Family {
         }
     }
 
-    /// The same with a further label that has one value in all lines.
+    /// The same with another label that has a constant value.
     #[must_use]
     pub fn with(mut self, label: &'static str, value: &str) -> Family {
         self.fixed.push((label, value.to_owned()));
         self
     }
 
-    /// One more; a value that is not known is not counted.
+    /// Adds one; unknown label values are ignored.
     pub fn count(&self, value: &str) {
         if let Some(count) = self.counts.get(value) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +52,7 @@ impl Family {
     }
 }
 
-/// The page: families of one metric stand together, each metric with its description once.
+/// The page: families of one metric are grouped, each metric with one description.
 #[must_use]
 pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
     let mut metrics: BTreeMap<&str, Vec<&Family>> = BTreeMap::new();
@@ -62,7 +62,7 @@ pub fn page<'a>(families: impl IntoIterator<Item = &'a Family>) -> String {
     let mut page = String::new();
     for (metric, families) in metrics {
         let help = families.first().map_or("", |family| family.help);
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(page, "# HELP {metric} {help}\n# TYPE {metric} counter");
         for family in families {
             for (value, count) in &family.counts {

@@ -1,4 +1,4 @@
-//! Unary gRPC, both ends: a call is answered from its message, and a message is sent to a method.
+//! Unary gRPC, server and client.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use tower::service_fn;
 use crate::error::StartError;
 use crate::metrics::Family;
 
-/// Largest message either side takes: a hundred emojis need six kilobytes.
+/// Largest message: a hundred emojis take six kilobytes.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
-/// Calls under way to one service at the same time; more wait.
+/// Concurrent calls to one service; further ones wait.
 const CALLS_MAX: usize = 1024;
-/// Limit of a connection attempt.
+/// Timeout of a connection attempt.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// Limit of a question for health.
+/// Timeout of a health check.
 const HEALTH_WITHIN: Duration = Duration::from_secs(1);
 
-/// Reads the message of a call, has it answered, and writes the answer or the status.
+/// Decodes the request message, runs the handler, and encodes its answer or status.
 pub async fn answer<Q, A, F, W>(request: Request, mut work: F) -> Response
 where
     Q: Message + Default + 'static,
@@ -46,7 +46,7 @@ where
         .map(Body::new)
 }
 
-/// The answer to a method that is not there.
+/// The response to an unknown method.
 #[must_use]
 pub fn unknown(method: &str) -> Response {
     let status = Status::unimplemented(format!("there is no method {method}"));
@@ -64,7 +64,7 @@ impl Method {
     /// The method `name` of `service` (`emojivoto.v1.EmojiService`).
     ///
     /// # Errors
-    /// When the two are no path.
+    /// If the two do not form a path.
     pub fn new(service: &str, name: &str) -> Result<Method, StartError> {
         let path = format!("/{service}/{name}");
         Ok(Method {
@@ -74,7 +74,7 @@ impl Method {
     }
 }
 
-/// Another service: one connection, opened with the first call, over which calls share their way.
+/// A client of another service: one connection, opened with the first call and shared by all calls.
 #[derive(Debug)]
 pub struct Backend {
     service: &'static str,
@@ -85,10 +85,10 @@ pub struct Backend {
 }
 
 impl Backend {
-    /// The service at `address` (`host:port`); a call that takes longer than `within` has failed.
+    /// The service at `address` (`host:port`); calls fail after `within`.
     ///
     /// # Errors
-    /// When the address is none.
+    /// If the address is invalid.
     pub fn new(
         service: &'static str,
         address: &str,
@@ -111,7 +111,7 @@ impl Backend {
     /// Calls a method.
     ///
     /// # Errors
-    /// The status it ended with; `DeadlineExceeded` when it took too long.
+    /// The gRPC status; `DeadlineExceeded` after the timeout.
     pub async fn call<Q, A>(&self, method: &Method, message: Q) -> Result<A, Status>
     where
         Q: Message + Default + 'static,
@@ -138,8 +138,8 @@ impl Backend {
         }
     }
 
-    /// Whether the service says of itself that it serves; asks over the same connection.
-    pub async fn serves(&self) -> Result<(), Status> {
+    /// Health check over the same connection.
+    pub async fn check_health(&self) -> Result<(), Status> {
         let mut client = HealthClient::new(self.channel.clone());
         let ask = client.check(HealthCheckRequest {
             service: self.service.to_owned(),

@@ -1,4 +1,4 @@
-//! What the two gRPC services have in common: their methods by name, counting, faults on purpose, health.
+//! Common parts of the two gRPC services: methods by name, counters, fault injection, health.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use axum::routing::{any_service, post};
 use tonic::Status;
 use tonic_health::ServingStatus;
 
-use crate::admin::Told;
-use crate::faults::{Fate, Faults};
+use crate::admin::AdminPage;
+use crate::faults::{Faults, InjectedOutcome};
 use crate::metrics::{self, Family};
 use crate::rpc;
 
-/// A gRPC service: what its methods do.
+/// A gRPC service and its methods.
 pub trait Service: Send + Sync + 'static {
     /// Its full name.
     const NAME: &'static str;
@@ -22,7 +22,7 @@ pub trait Service: Send + Sync + 'static {
     /// Names of its methods.
     fn methods() -> Vec<String>;
 
-    /// Answers a call; `None`: there is no such method.
+    /// Answers a call; `None` if the method does not exist.
     fn answer(
         &self,
         method: &str,
@@ -30,22 +30,22 @@ pub trait Service: Send + Sync + 'static {
     ) -> impl Future<Output = Option<Response>> + Send;
 }
 
-/// A service with its counters and faults.
+/// A service with counters and fault injection.
 #[derive(Debug)]
-pub struct Served<S> {
+pub struct Instrumented<S> {
     service: S,
     faults: Faults,
     requests: Family,
     failures: Family,
 }
 
-impl<S: Service> Served<S> {
-    /// Serves this, with these faults.
+impl<S: Service> Instrumented<S> {
+    /// Wraps a service, with these faults.
     #[must_use]
-    pub fn new(service: S, faults: Faults) -> Arc<Served<S>> {
+    pub fn new(service: S, faults: Faults) -> Arc<Instrumented<S>> {
         let requests = "Requests received.";
         let failures = "Of the requests received, those answered with an error on purpose.";
-        Arc::new(Served {
+        Arc::new(Instrumented {
             service,
             faults,
             requests: Family::new("emojivoto_requests_total", requests, "method", S::methods()),
@@ -53,7 +53,7 @@ impl<S: Service> Served<S> {
         })
     }
 
-    /// Its methods, and the standard health service beside them.
+    /// Its methods and the standard health service.
     pub async fn router(self: Arc<Self>) -> Router {
         let (reporter, health) = tonic_health::server::health_reporter();
         for name in ["", S::NAME] {
@@ -70,12 +70,12 @@ impl<S: Service> Served<S> {
 }
 
 async fn call<S: Service>(
-    State(served): State<Arc<Served<S>>>,
+    State(served): State<Arc<Instrumented<S>>>,
     Path(method): Path<String>,
     request: Request,
 ) -> Response {
     served.requests.count(&method);
-    if served.faults.next().await == Fate::Fail {
+    if served.faults.next().await == InjectedOutcome::Fail {
         served.failures.count(&method);
         let status = Status::internal("failed on purpose (--fail-share)");
         return status
@@ -88,7 +88,7 @@ async fn call<S: Service>(
     }
 }
 
-impl<S: Service> Told for Served<S> {
+impl<S: Service> AdminPage for Instrumented<S> {
     fn metrics(&self) -> String {
         metrics::page([&self.requests, &self.failures])
     }

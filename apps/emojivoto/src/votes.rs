@@ -1,18 +1,18 @@
-//! The votes: one counter per emoji, in memory, lost with the process.
+//! Vote counters, one per emoji, in memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::catalogue::{ALL, COUNT};
+use crate::emoji_table::{ALL, COUNT};
 use crate::messages::VotingResult;
 
-/// How often each emoji was voted for.
+/// The number of votes for each emoji.
 #[derive(Debug)]
 pub struct Votes {
     counts: [AtomicU64; COUNT],
 }
 
 impl Votes {
-    /// Every emoji begins with so many votes.
+    /// Every emoji starts with this many votes.
     #[must_use]
     pub fn starting_with(each: u64) -> Votes {
         Votes {
@@ -20,17 +20,17 @@ impl Votes {
         }
     }
 
-    /// One more for the emoji at this place of the table.
+    /// Counts a vote for the emoji at this index.
     pub fn count(&self, place: usize) {
         if let Some(count) = self.counts.get(place) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Every emoji with votes, the most first; equals stay in the order of the table.
+    /// Emojis with votes, most votes first; equals in table order.
     #[must_use]
-    pub fn standing(&self) -> Vec<VotingResult> {
-        let mut standing: Vec<VotingResult> = ALL
+    pub fn ranking(&self) -> Vec<VotingResult> {
+        let mut ranking: Vec<VotingResult> = ALL
             .iter()
             .zip(&self.counts)
             .map(|(emoji, count)| (emoji, count.load(Ordering::Relaxed)))
@@ -40,39 +40,39 @@ impl Votes {
                 votes,
             })
             .collect();
-        standing.sort_by_key(|result| std::cmp::Reverse(result.votes));
-        standing
+        ranking.sort_by_key(|result| std::cmp::Reverse(result.votes));
+        ranking
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::place;
+    use crate::emoji_table::place;
 
     #[test]
     fn the_most_votes_come_first_and_what_has_none_is_left_out() {
         let votes = Votes::starting_with(0);
-        assert!(votes.standing().is_empty());
+        assert!(votes.ranking().is_empty());
         for shortcode in [":fox:", ":rocket:", ":rocket:", ":joy:"] {
             votes.count(place(shortcode).unwrap());
         }
-        let standing: Vec<(String, u64)> = votes
-            .standing()
+        let ranking: Vec<(String, u64)> = votes
+            .ranking()
             .into_iter()
             .map(|result| (result.shortcode, result.votes))
             .collect();
         let expected = [(":rocket:", 2), (":joy:", 1), (":fox:", 1)];
         assert_eq!(
-            standing,
+            ranking,
             expected.map(|(name, votes)| (name.to_owned(), votes))
         );
     }
 
     #[test]
     fn votes_to_begin_with_put_every_emoji_on_the_board() {
-        let standing = Votes::starting_with(1).standing();
-        assert_eq!(standing.len(), COUNT);
-        assert_eq!(standing[0].shortcode, ":joy:");
+        let ranking = Votes::starting_with(1).ranking();
+        assert_eq!(ranking.len(), COUNT);
+        assert_eq!(ranking[0].shortcode, ":joy:");
     }
 }

@@ -5,20 +5,20 @@ use std::collections::HashMap;
 use axum::extract::Request;
 use axum::response::Response;
 
-use crate::catalogue::{ALL, Emoji};
+use crate::emoji_table::{ALL, Emoji};
 use crate::messages::{ResultsRequest, ResultsResponse, VoteRequest, VoteResponse};
 use crate::rpc;
 use crate::service::Service;
 use crate::votes::Votes;
 
-/// Method that tells the results.
+/// Method of the results.
 pub const RESULTS: &str = "Results";
 
 /// The service with its votes.
 #[derive(Debug)]
 pub struct VotingService {
     votes: Votes,
-    /// Method → place of its emoji.
+    /// Method → index of its emoji.
     places: HashMap<String, usize>,
 }
 
@@ -46,7 +46,7 @@ impl Service for VotingService {
     async fn answer(&self, method: &str, request: Request) -> Option<Response> {
         if method == RESULTS {
             let results = |_: ResultsRequest| {
-                let results = self.votes.standing();
+                let results = self.votes.ranking();
                 std::future::ready(Ok(ResultsResponse { results }))
             };
             return Some(rpc::answer(request, results).await);

@@ -1,4 +1,4 @@
-//! The service `web`: the page for people and the API behind it, over HTTP/1.1.
+//! The service `web`: web page and its API, over HTTP/1.1.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tonic::{Code, Status};
 
-use crate::admin::Told;
-use crate::catalogue::{self, ALL};
+use crate::admin::AdminPage;
 use crate::emoji::{EmojiService, FIND, LIST_ALL};
+use crate::emoji_table::{self, ALL};
 use crate::error::StartError;
-use crate::faults::{Fate, Faults};
+use crate::faults::{Faults, InjectedOutcome};
 use crate::messages::{
     Emoji, FindByShortcodeRequest, FindByShortcodeResponse, ListAllRequest, ListAllResponse,
     ResultsRequest, ResultsResponse, VoteRequest, VoteResponse,
@@ -26,11 +26,11 @@ use crate::rpc::{Backend, Method};
 use crate::service::Service;
 use crate::voting::{RESULTS, VotingService};
 
-/// Requests under way at once; further ones are refused.
+/// Concurrent requests; further ones are refused.
 const REQUESTS_MAX: usize = 4096;
-/// The page, the same for both addresses; it asks the API for what it shows.
+/// The page, the same for both paths; its script calls the API.
 const PAGE: &str = include_str!("page.html");
-/// The addresses.
+/// The routes.
 const ROUTES: [&str; 5] = [
     "/",
     "/leaderboard",
@@ -53,7 +53,7 @@ pub struct Backends {
     pub call_timeout: u64,
 }
 
-/// The service with what it calls.
+/// The service with its backends.
 #[derive(Debug)]
 pub struct Web {
     emoji: Backend,
@@ -61,19 +61,19 @@ pub struct Web {
     find: Method,
     voting: Backend,
     results: Method,
-    /// By place in the table.
+    /// By index in the table.
     votes: Vec<Method>,
     faults: Faults,
-    room: Semaphore,
+    permits: Semaphore,
     requests: Family,
     failures: Family,
 }
 
 impl Web {
-    /// The service in front of these.
+    /// With these backends.
     ///
     /// # Errors
-    /// When an address is none.
+    /// If an address is invalid.
     pub fn new(backends: &Backends, faults: Faults) -> Result<Arc<Web>, StartError> {
         let within = Duration::from_millis(backends.call_timeout);
         let called = "Calls made to other services.";
@@ -95,7 +95,7 @@ impl Web {
             results: Method::new(VotingService::NAME, RESULTS)?,
             votes: votes.collect::<Result<_, _>>()?,
             faults,
-            room: Semaphore::new(REQUESTS_MAX),
+            permits: Semaphore::new(REQUESTS_MAX),
             requests: Family::new(
                 "emojivoto_requests_total",
                 "Requests received.",
@@ -106,7 +106,7 @@ impl Web {
         }))
     }
 
-    /// Its addresses.
+    /// Its routes.
     pub fn router(self: Arc<Self>) -> Router {
         let page = |route| get(move |web: State<Arc<Web>>| show(web, route));
         Router::new()
@@ -118,19 +118,23 @@ impl Web {
             .with_state(self)
     }
 
-    /// Counts a request and lets it in, if there is room and no fault is due.
-    async fn admit(&self, route: &'static str) -> Result<SemaphorePermit<'_>, Refusal> {
+    /// Counts a request and admits it, unless too many are in flight or a fault is injected.
+    async fn admit(&self, route: &'static str) -> Result<SemaphorePermit<'_>, ApiError> {
         self.requests.count(route);
-        let admitted = match self.room.try_acquire() {
-            Ok(place) if self.faults.next().await == Fate::Answer => Ok(place),
-            Ok(_) => Err(Refusal::OnPurpose),
-            Err(_) => Err(Refusal::Full),
+        let admitted = match self.permits.try_acquire() {
+            Ok(place) if self.faults.next().await == InjectedOutcome::Answer => Ok(place),
+            Ok(_) => Err(ApiError::Injected),
+            Err(_) => Err(ApiError::Full),
         };
-        self.noted(route, admitted)
+        self.count_failure(route, admitted)
     }
 
-    /// Counts what failed.
-    fn noted<T>(&self, route: &'static str, result: Result<T, Refusal>) -> Result<T, Refusal> {
+    /// Counts failures.
+    fn count_failure<T>(
+        &self,
+        route: &'static str,
+        result: Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
         if result.is_err() {
             self.failures.count(route);
         }
@@ -138,20 +142,20 @@ impl Web {
     }
 
     async fn find(&self, shortcode: &str) -> Result<Option<Emoji>, Status> {
-        let asked = FindByShortcodeRequest {
+        let request = FindByShortcodeRequest {
             shortcode: shortcode.to_owned(),
         };
-        let found: FindByShortcodeResponse = self.emoji.call(&self.find, asked).await?;
+        let found: FindByShortcodeResponse = self.emoji.call(&self.find, request).await?;
         Ok(found.emoji)
     }
 
-    /// Two calls: is there such an emoji, and the vote for it.
-    async fn vote(&self, choice: Option<&str>) -> Result<(), Refusal> {
-        let choice = choice.ok_or(Refusal::NoChoice)?;
-        let unknown = || Refusal::Unknown(choice.to_owned());
+    /// Two calls: looks up the emoji, then votes for it.
+    async fn vote(&self, choice: Option<&str>) -> Result<(), ApiError> {
+        let choice = choice.ok_or(ApiError::NoChoice)?;
+        let unknown = || ApiError::Unknown(choice.to_owned());
         let emoji = self.find(choice).await?.ok_or_else(unknown)?;
-        // Both services have the table; the one asked decides what there is.
-        let place = catalogue::place(&emoji.shortcode);
+        // Both services have the table; the emoji service decides what exists.
+        let place = emoji_table::place(&emoji.shortcode);
         let method = place.and_then(|place| self.votes.get(place));
         let VoteResponse {} = self
             .voting
@@ -160,20 +164,20 @@ impl Web {
         Ok(())
     }
 
-    /// One call for the results, and one for every emoji in them, one after the other.
-    async fn standing(&self) -> Result<Vec<Place>, Refusal> {
-        let told: ResultsResponse = self.voting.call(&self.results, ResultsRequest {}).await?;
-        let mut standing = Vec::with_capacity(told.results.len());
-        for result in told.results {
+    /// One call for the results, and one for each emoji in them, in sequence.
+    async fn ranking(&self) -> Result<Vec<Place>, ApiError> {
+        let response: ResultsResponse = self.voting.call(&self.results, ResultsRequest {}).await?;
+        let mut ranking = Vec::with_capacity(response.results.len());
+        for result in response.results {
             let found = self.find(&result.shortcode).await?;
-            let emoji = found.ok_or(Refusal::Unknown(result.shortcode))?;
-            standing.push(Place {
+            let emoji = found.ok_or(ApiError::Unknown(result.shortcode))?;
+            ranking.push(Place {
                 unicode: emoji.unicode,
                 shortcode: emoji.shortcode,
                 votes: result.votes,
             });
         }
-        Ok(standing)
+        Ok(ranking)
     }
 }
 
@@ -192,22 +196,22 @@ struct Place {
     votes: u64,
 }
 
-/// What a vote is for.
+/// The query of a vote.
 #[derive(Debug, Deserialize)]
 struct Choice {
     choice: Option<String>,
 }
 
-async fn show(State(web): State<Arc<Web>>, route: &'static str) -> Result<Response, Refusal> {
-    let _place = web.admit(route).await?;
+async fn show(State(web): State<Arc<Web>>, route: &'static str) -> Result<Response, ApiError> {
+    let _permit = web.admit(route).await?;
     Ok(Html(PAGE).into_response())
 }
 
-async fn list(State(web): State<Arc<Web>>) -> Result<Response, Refusal> {
+async fn list(State(web): State<Arc<Web>>) -> Result<Response, ApiError> {
     const ROUTE: &str = "/api/list";
-    let _place = web.admit(ROUTE).await?;
+    let _permit = web.admit(ROUTE).await?;
     let listed = web.emoji.call(&web.list, ListAllRequest {}).await;
-    let listed: ListAllResponse = web.noted(ROUTE, listed.map_err(Refusal::from))?;
+    let listed: ListAllResponse = web.count_failure(ROUTE, listed.map_err(ApiError::from))?;
     let emojis: Vec<Listed> = listed
         .list
         .into_iter()
@@ -222,25 +226,25 @@ async fn list(State(web): State<Arc<Web>>) -> Result<Response, Refusal> {
 async fn vote(
     State(web): State<Arc<Web>>,
     Query(Choice { choice }): Query<Choice>,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     const ROUTE: &str = "/api/vote";
-    let _place = web.admit(ROUTE).await?;
+    let _permit = web.admit(ROUTE).await?;
     let voted = web.vote(choice.as_deref()).await;
-    web.noted(ROUTE, voted)?;
+    web.count_failure(ROUTE, voted)?;
     let format = [(header::CONTENT_TYPE, "application/json")];
     Ok((format, r#"{"vote":"counted"}"#).into_response())
 }
 
-async fn leaderboard(State(web): State<Arc<Web>>) -> Result<Response, Refusal> {
+async fn leaderboard(State(web): State<Arc<Web>>) -> Result<Response, ApiError> {
     const ROUTE: &str = "/api/leaderboard";
-    let _place = web.admit(ROUTE).await?;
-    let standing = web.standing().await;
-    Ok(Json(web.noted(ROUTE, standing)?).into_response())
+    let _permit = web.admit(ROUTE).await?;
+    let ranking = web.ranking().await;
+    Ok(Json(web.count_failure(ROUTE, ranking)?).into_response())
 }
 
-/// Why a request got no answer of its kind.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+enum ApiError {
     #[error("say what you vote for: /api/vote?choice=:doughnut:")]
     NoChoice,
     #[error("there is no emoji {0:?}; /api/list has them all")]
@@ -248,26 +252,26 @@ enum Refusal {
     #[error("too many requests under way; try again")]
     Full,
     #[error("failed on purpose (--fail-share)")]
-    OnPurpose,
+    Injected,
     #[error("a service behind this one failed: {0}")]
     Call(#[from] Box<Status>),
 }
 
-impl From<Status> for Refusal {
-    fn from(status: Status) -> Refusal {
-        Refusal::Call(Box::new(status))
+impl From<Status> for ApiError {
+    fn from(status: Status) -> ApiError {
+        ApiError::Call(Box::new(status))
     }
 }
 
-impl Refusal {
+impl ApiError {
     fn status(&self) -> StatusCode {
         match self {
-            Refusal::NoChoice => StatusCode::BAD_REQUEST,
-            Refusal::Unknown(_) => StatusCode::NOT_FOUND,
-            Refusal::Full => StatusCode::SERVICE_UNAVAILABLE,
-            Refusal::OnPurpose => StatusCode::INTERNAL_SERVER_ERROR,
-            Refusal::Call(status) => match status.code() {
-                // The channel calls a call that it gave up cancelled.
+            ApiError::NoChoice => StatusCode::BAD_REQUEST,
+            ApiError::Unknown(_) => StatusCode::NOT_FOUND,
+            ApiError::Full => StatusCode::SERVICE_UNAVAILABLE,
+            ApiError::Injected => StatusCode::INTERNAL_SERVER_ERROR,
+            ApiError::Call(status) => match status.code() {
+                // Tonic's channel reports a timed-out call as cancelled.
                 Code::DeadlineExceeded | Code::Cancelled => StatusCode::GATEWAY_TIMEOUT,
                 _ => StatusCode::BAD_GATEWAY,
             },
@@ -275,14 +279,14 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let said = serde_json::json!({ "error": self.to_string() });
-        (self.status(), Json(said)).into_response()
+        let body = serde_json::json!({ "error": self.to_string() });
+        (self.status(), Json(body)).into_response()
     }
 }
 
-impl Told for Web {
+impl AdminPage for Web {
     fn metrics(&self) -> String {
         metrics::page([
             &self.requests,
@@ -292,10 +296,10 @@ impl Told for Web {
         ])
     }
 
-    /// It is ready when both services behind it are, asked over the connections that calls will take.
+    /// Ready when both backends are, checked over the connections of the calls.
     async fn ready(&self) -> Result<(), String> {
         for (name, backend) in [("emoji", &self.emoji), ("voting", &self.voting)] {
-            let served = backend.serves().await;
+            let served = backend.check_health().await;
             served.map_err(|status| format!("{name} is not ready: {}", status.message()))?;
         }
         Ok(())

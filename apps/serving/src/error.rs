@@ -1,26 +1,26 @@
-//! Why a service cannot serve, or no longer.
+//! Errors of serving.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// What went wrong outside of requests.
+/// A fatal error outside of requests.
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
-    /// A listener.
+    /// Cannot listen on an address.
     #[error("cannot listen on {at}: {error}; choose another address")]
     Listen {
-        /// Where.
+        /// The address.
         at: SocketAddr,
         /// Why not.
         error: io::Error,
     },
-    /// The event loop.
+    /// Cannot start the event loop.
     #[error("cannot start the event loop: {0}; look at the limits of this process")]
     Runtime(io::Error),
-    /// A signal.
+    /// Cannot wait for signals.
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
-    /// A listener that ended.
+    /// A listener ended.
     #[error("stopped serving: {0}")]
     Served(io::Error),
 }

@@ -1,11 +1,11 @@
-//! How every reference application serves: where it listens, with how many threads and connections, and how it ends.
+//! Common serving code of the reference applications: listeners, threads, connection limits, shutdown.
 
 mod error;
 mod limited;
 mod listening;
-mod until;
+mod serve;
 
 pub use error::ServingError;
-pub use limited::Limited;
+pub use limited::LimitedListener;
 pub use listening::Listening;
-pub use until::{say, until_told};
+pub use serve::{say, serve_until_signal};

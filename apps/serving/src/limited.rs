@@ -1,4 +1,4 @@
-//! A listener with room for so many connections at once; further ones wait in the kernel's queue.
+//! A TCP listener with a connection limit; further connections wait in the kernel's queue.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,39 +11,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Such a listener.
 #[derive(Debug)]
-pub struct Limited {
+/// A listener that accepts a limited number of connections at a time.
+pub struct LimitedListener {
     listener: TcpListener,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
-impl Limited {
-    /// Room for this many connections.
+impl LimitedListener {
+    /// With this connection limit.
     #[must_use]
-    pub fn new(listener: TcpListener, connections: usize) -> Limited {
-        Limited {
+    pub fn new(listener: TcpListener, connections: usize) -> LimitedListener {
+        LimitedListener {
             listener,
-            room: Arc::new(Semaphore::new(connections)),
+            permits: Arc::new(Semaphore::new(connections)),
         }
     }
 }
 
-impl Listener for Limited {
-    type Io = Held;
+impl Listener for LimitedListener {
+    type Io = CountedStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Held, SocketAddr) {
+    async fn accept(&mut self) -> (CountedStream, SocketAddr) {
         // The semaphore is never closed; if it were, connections would merely not be limited.
-        let place = Arc::clone(&self.room).acquire_owned().await.ok();
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         let (stream, from) = Listener::accept(&mut self.listener).await;
-        // Answers are single small writes: waiting for more to send would only delay them.
+        // Answers are single small writes: Nagle's algorithm would only delay them.
         let _ = stream.set_nodelay(true);
-        let held = Held {
+        let counted = CountedStream {
             stream,
-            _place: place,
+            _permit: permit,
         };
-        (held, from)
+        (counted, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -51,14 +51,14 @@ impl Listener for Limited {
     }
 }
 
-/// A connection that holds its place until it is closed.
+/// A connection that holds its permit until it is closed.
 #[derive(Debug)]
-pub struct Held {
+pub struct CountedStream {
     stream: TcpStream,
-    _place: Option<OwnedSemaphorePermit>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl AsyncRead for Held {
+impl AsyncRead for CountedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -68,7 +68,7 @@ impl AsyncRead for Held {
     }
 }
 
-impl AsyncWrite for Held {
+impl AsyncWrite for CountedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Where a service listens and what it allows, as its options say.
+//! Command-line options of serving: addresses, limits, threads.
 
 use std::net::SocketAddr;
 
@@ -32,12 +32,12 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// An event loop with so many threads.
+    /// An event loop with this many threads.
     ///
     /// # Errors
-    /// When the system gives no more threads or descriptors.
+    /// If the system has no more threads or descriptors.
     pub fn runtime(&self) -> Result<Runtime, ServingError> {
-        // One thread needs no scheduler between threads.
+        // A single thread needs no work-stealing scheduler.
         let mut builder = match self.workers {
             0 | 1 => Builder::new_current_thread(),
             _ => Builder::new_multi_thread(),

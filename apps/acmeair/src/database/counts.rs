@@ -1,25 +1,25 @@
-//! What was done with the database.
+//! Counters of database operations.
 
 use mongodb::event::cmap::CmapEvent;
 
-use crate::metrics::{Counter, Latency, Page};
+use crate::metrics::{Counter, Latency, MetricsPage};
 
 /// A kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// Reads documents.
+    /// Read documents.
     Find,
-    /// Writes new ones.
+    /// Insert documents.
     Insert,
-    /// Changes some.
+    /// Update documents.
     Update,
-    /// Changes or takes away one, and reads it.
+    /// Update or delete one document and return it.
     FindAndModify,
-    /// Takes some away.
+    /// Delete documents.
     Delete,
-    /// Sums over them.
+    /// Aggregate.
     Aggregate,
-    /// Makes an index.
+    /// Create an index.
     CreateIndexes,
 }
 
@@ -33,15 +33,14 @@ const OPS: [(Op, &str); 7] = [
     (Op::CreateIndexes, "createIndexes"),
 ];
 
-/// The counts.
 #[derive(Debug, Default)]
 pub struct Counts {
     ops: [Latency; OPS.len()],
-    /// Operations that came back with an error.
+    /// Operations that returned an error.
     pub failed: Counter,
-    /// Operations that were given up.
+    /// Operations that timed out.
     pub late: Counter,
-    /// Operations that were not tried, because the database was away.
+    /// Operations not attempted because the database was unreachable.
     pub refused: Counter,
     opened: Counter,
     closed: Counter,
@@ -49,20 +48,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// How long operations of a kind took.
+    /// Latency of one kind of operation.
     #[must_use]
     pub fn op(&self, op: Op) -> &Latency {
-        // The discriminants are the places in the table.
+        // The discriminants are the indices of the table.
         &self.ops[op as usize]
     }
 
-    /// All operations.
+    /// Number of all operations.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.ops.iter().map(Latency::count).sum()
     }
 
-    /// Takes note of what happened to the pool.
+    /// Counts an event of the connection pool.
     pub fn connection(&self, event: &CmapEvent) {
         match event {
             CmapEvent::ConnectionReady(_) => self.opened.count(),
@@ -72,8 +71,8 @@ impl Counts {
         }
     }
 
-    /// Writes them down.
-    pub fn write(&self, page: &mut Page) {
+    /// Writes the metrics.
+    pub fn write(&self, page: &mut MetricsPage) {
         let took = "Operations of the database in seconds, as the service sees them.";
         for (op, name) in OPS {
             let labels = format!("op=\"{name}\"");
@@ -121,7 +120,7 @@ mod tests {
             for _ in 0..=place {
                 counts.op(op).took(std::time::Duration::ZERO);
             }
-            let mut page = Page::default();
+            let mut page = MetricsPage::default();
             counts.write(&mut page);
             let line = format!(
                 "acmeair_db_operation_seconds_count{{op=\"{name}\"}} {}\n",

@@ -1,48 +1,48 @@
-//! Says in a sentence what the driver says in many words.
+//! Short explanations of driver errors.
 
 use mongodb::error::{Error, ErrorKind};
 
-/// Longest message that is handed on.
-const SAID_MAX: usize = 300;
+/// Longest message that is passed on.
+const MESSAGE_MAX: usize = 300;
 
-/// Where the fault lies.
+/// Whether the database is unreachable or returned an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DatabaseFault {
     /// The database cannot be reached.
-    Away,
-    /// It answers, with an error.
-    Answer,
+    Unreachable,
+    /// It returned an error.
+    Rejected,
 }
 
-/// An error in words.
+/// An explained error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    /// Where the fault lies.
-    pub fault: Fault,
-    /// What it is and what to do.
+pub struct Explanation {
+    /// The kind of failure.
+    pub fault: DatabaseFault,
+    /// What happened, and what to do.
     pub why: String,
 }
 
 /// Explains an error of the driver.
-pub fn explain(error: &Error) -> Told {
+pub fn explain(error: &Error) -> Explanation {
     let fault = match &*error.kind {
         ErrorKind::Io(_)
         | ErrorKind::ServerSelection { .. }
         | ErrorKind::ConnectionPoolCleared { .. }
         | ErrorKind::DnsResolve { .. }
         | ErrorKind::Authentication { .. }
-        | ErrorKind::InvalidTlsConfig { .. } => Fault::Away,
-        _ => Fault::Answer,
+        | ErrorKind::InvalidTlsConfig { .. } => DatabaseFault::Unreachable,
+        _ => DatabaseFault::Rejected,
     };
-    Told {
+    Explanation {
         fault,
         why: sentence(&error.kind.to_string()),
     }
 }
 
-/// What somebody can do something about, by what the driver's text holds.
+/// Explanations by a substring of the driver's message.
 const KNOWN: [(&str, &str); 10] = [
-    // Of another authority with the same name.
+    // Another authority with the same name.
     (
         "BadSignature",
         "its certificate was refused: another authority signed it; is tlsCAFile the one that did?",
@@ -79,11 +79,11 @@ const KNOWN: [(&str, &str); 10] = [
     ),
 ];
 
-fn sentence(said: &str) -> String {
-    let known = KNOWN.iter().find(|(holds, _)| said.contains(holds));
+fn sentence(message: &str) -> String {
+    let known = KNOWN.iter().find(|(pattern, _)| message.contains(pattern));
     match known {
         Some((_, sentence)) => (*sentence).to_owned(),
-        None => said.chars().take(SAID_MAX).collect(),
+        None => message.chars().take(MESSAGE_MAX).collect(),
     }
 }
 
@@ -93,22 +93,22 @@ mod tests {
 
     #[test]
     fn what_the_driver_says_becomes_a_sentence_with_a_way_out() {
-        let said = "Server selection timeout: No available servers. Topology: { Type: Single, Servers: [ { Address: db:1, Type: Unknown, Error: Kind: I/O error: invalid peer certificate: UnknownIssuer, labels: {} } ] }";
-        assert!(sentence(said).contains("tlsCAFile"));
-        let said = "I/O error: Connection refused (os error 111)";
-        assert!(sentence(said).starts_with("nothing listens there"));
+        let message = "Server selection timeout: No available servers. Topology: { Type: Single, Servers: [ { Address: db:1, Type: Unknown, Error: Kind: I/O error: invalid peer certificate: UnknownIssuer, labels: {} } ] }";
+        assert!(sentence(message).contains("tlsCAFile"));
+        let message = "I/O error: Connection refused (os error 111)";
+        assert!(sentence(message).starts_with("nothing listens there"));
     }
 
     #[test]
     fn what_is_not_known_is_handed_on_but_not_without_end() {
         assert_eq!(sentence("no such luck"), "no such luck");
-        assert_eq!(sentence(&"é".repeat(1000)).chars().count(), SAID_MAX);
+        assert_eq!(sentence(&"é".repeat(1000)).chars().count(), MESSAGE_MAX);
     }
 
     #[test]
     fn an_error_of_the_connection_is_told_apart_from_an_answer() {
         let gone = Error::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
-        assert_eq!(explain(&gone).fault, Fault::Away);
-        assert_eq!(explain(&Error::custom("x")).fault, Fault::Answer);
+        assert_eq!(explain(&gone).fault, DatabaseFault::Unreachable);
+        assert_eq!(explain(&Error::custom("x")).fault, DatabaseFault::Rejected);
     }
 }

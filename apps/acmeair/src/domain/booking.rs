@@ -3,19 +3,19 @@
 use mongodb::bson::{DateTime, Uuid};
 use serde::{Deserialize, Serialize};
 
-/// As it is kept.
+/// A booking, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Booking {
     /// A UUID as text.
     #[serde(rename = "_id")]
     pub id: String,
-    /// Whose it is.
+    /// The customer.
     #[serde(rename = "customerId")]
     pub customer_id: String,
     /// The flight.
     #[serde(rename = "flightId")]
     pub flight_id: String,
-    /// The way that it takes.
+    /// The flight segment.
     #[serde(rename = "flightSegmentId")]
     pub segment_id: String,
     /// When it was made.
@@ -23,7 +23,7 @@ pub struct Booking {
     pub made: DateTime,
 }
 
-/// As it is listed.
+/// A booking in a list.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     #[serde(rename = "_id")]

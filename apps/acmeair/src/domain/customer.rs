@@ -1,22 +1,22 @@
-//! A customer, with the miles that were flown.
+//! Customers and their miles.
 
 use mongodb::bson::{Document, doc};
 use serde::{Deserialize, Serialize};
 
-/// Miles that every customer begins with.
+/// Initial miles of every customer.
 pub const MILES_AT_FIRST: i64 = 1_000_000;
-/// Miles of this year that every customer begins with.
+/// Initial miles of the current year.
 pub const MILES_OF_YEAR_AT_FIRST: i64 = 1000;
-/// Longest text of a profile.
+/// Longest text field of a profile.
 const TEXT_MAX: usize = 100;
 
-/// As it is kept. The password is data for show, as in the application that this one is like: no real one belongs here.
+/// A customer, as stored. The password is demo data, as in the original application: no real one belongs here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Customer {
-    /// The login, an address of mail.
+    /// The login, an e-mail address.
     #[serde(rename = "_id")]
     pub id: String,
-    /// It never leaves the service: an answer has none.
+    /// Never sent: cleared before a customer is returned.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub password: String,
     /// GOLD and so on.
@@ -35,7 +35,7 @@ pub struct Customer {
     pub phone_kind: String,
 }
 
-/// Where somebody lives.
+/// A postal address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Address {
@@ -54,14 +54,14 @@ pub struct Address {
     pub postal_code: String,
 }
 
-/// The login of a number.
+/// The login of the customer with this number.
 #[must_use]
 pub fn login(number: u32) -> String {
     format!("uid{number}@email.com")
 }
 
 impl Customer {
-    /// The customer of a number, as loaded.
+    /// The customer with this number, as loaded.
     #[must_use]
     pub fn loaded(number: u32) -> Customer {
         Customer {
@@ -83,17 +83,17 @@ impl Customer {
         }
     }
 
-    /// For an answer.
+    /// The customer without its password, for responses.
     #[must_use]
     pub fn without_password(mut self) -> Customer {
         self.password.clear();
         self
     }
 
-    /// What a customer may change of a profile; miles and status are the airline's.
+    /// The update of the fields that a customer may change; miles and status are the airline's.
     ///
     /// # Errors
-    /// Which text is too long or holds what is no text.
+    /// Which field is too long or contains control characters.
     pub fn changes(&self) -> Result<Document, String> {
         let address = &self.address;
         let texts = [

@@ -1,4 +1,4 @@
-//! Flights: every segment has one on each loaded day.
+//! Flights: one per segment and loaded day.
 
 use std::ops::RangeInclusive;
 
@@ -7,26 +7,26 @@ use jiff::{Span, Timestamp, Unit, tz::TimeZone};
 use mongodb::bson::DateTime;
 use serde::{Deserialize, Serialize};
 
-use crate::mileage::{SEGMENTS, Segment};
+use crate::airports::{SEGMENTS, Segment};
 
-/// Days with flights, counted from today.
+/// Days with flights, relative to today.
 pub const DAYS: RangeInclusive<i32> = -1..=4;
 /// Statute miles in an hour, for the time of arrival.
 const MILES_PER_HOUR: i64 = 600;
 
-/// A segment as it is kept.
+/// A flight segment, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlightSegment {
     /// `AA12`.
     #[serde(rename = "_id")]
     pub id: String,
-    /// Where it begins.
+    /// Airport of departure.
     #[serde(rename = "originPort")]
     pub origin: String,
-    /// Where it ends.
+    /// Airport of arrival.
     #[serde(rename = "destPort")]
     pub destination: String,
-    /// How long it is.
+    /// Great-circle distance.
     pub miles: i64,
 }
 
@@ -41,32 +41,32 @@ impl From<&Segment> for FlightSegment {
     }
 }
 
-/// A flight as it is kept.
+/// A flight, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Flight {
-    /// `AA12-2026-11-21`: the same whenever it is loaded, so that bookings outlive a loading.
+    /// `AA12-2026-11-21`: the same whenever it is loaded, so that bookings stay valid after a reload.
     #[serde(rename = "_id")]
     pub id: String,
     /// Its segment.
     pub flight_segment_id: String,
     /// Midnight (UTC) of its day.
     pub scheduled_departure_time: DateTime,
-    /// When it lands.
+    /// Time of arrival.
     pub scheduled_arrival_time: DateTime,
-    /// Dollars.
+    /// US dollars.
     pub first_class_base_cost: i32,
-    /// Dollars.
+    /// US dollars.
     pub economy_class_base_cost: i32,
     /// Seats.
     pub num_first_class_seats: i32,
     /// Seats.
     pub num_economy_class_seats: i32,
-    /// The kind of airplane.
+    /// Airplane type.
     pub airplane_type_id: String,
 }
 
-/// A flight as it is answered.
+/// A flight in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Offered {
@@ -89,14 +89,14 @@ pub fn today() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date()
 }
 
-/// Midnight (UTC) at the beginning of a day; `None` outside of what a date of the database can say.
+/// Midnight (UTC) at the beginning of a day; `None` if a BSON date cannot represent it.
 #[must_use]
 pub fn midnight(day: Date) -> Option<DateTime> {
     let zoned = day.to_zoned(TimeZone::UTC).ok()?;
     Some(DateTime::from_millis(zoned.timestamp().as_millisecond()))
 }
 
-/// As ISO 8601 has it, in seconds.
+/// Formatted as ISO 8601, in seconds.
 #[must_use]
 pub fn instant(at: DateTime) -> String {
     Timestamp::from_millisecond(at.timestamp_millis())
@@ -104,7 +104,7 @@ pub fn instant(at: DateTime) -> String {
         .map_or_else(|_| String::new(), |stamp| stamp.to_string())
 }
 
-/// The flights of all segments on the days around this one, with the number of days left out because no date can say them: none.
+/// The flights of all segments on the days around this one. Days that no date can represent are left out.
 #[must_use]
 pub fn loaded(today: Date) -> Vec<Flight> {
     let days = DAYS.filter_map(|day| {
@@ -135,7 +135,7 @@ impl Flight {
         }
     }
 
-    /// For an answer, with its segment.
+    /// The flight with its segment, for responses.
     #[must_use]
     pub fn offered(self, segment: &FlightSegment) -> Offered {
         Offered {

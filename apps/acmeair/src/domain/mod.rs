@@ -1,4 +1,4 @@
-//! What the services keep in their databases.
+//! The data model.
 
 pub mod booking;
 pub mod customer;

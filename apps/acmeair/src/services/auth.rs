@@ -1,4 +1,4 @@
-//! The service auth: logs people in and gives them tokens.
+//! The service auth: checks logins and issues tokens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::api_error::ApiError;
 use crate::form::Form;
-use crate::guard::{Failed, Guarded, Repeat};
-use crate::metrics::{Counter, Page};
+use crate::metrics::{Counter, MetricsPage};
 use crate::peer::Peer;
-use crate::refusal::Refusal;
+use crate::retry::{CallError, RetryPolicy, RetryingCall};
 use crate::service::Service;
 use crate::token::{self, COOKIE, Issuer, LIFE};
 
-/// What customer has to say whether a login is right.
+/// Timeout of the login check at customer.
 const CUSTOMER_LIMIT: Duration = Duration::from_millis(500);
 
 /// The service.
@@ -28,7 +28,7 @@ const CUSTOMER_LIMIT: Duration = Duration::from_millis(500);
 pub struct Auth {
     issuer: Issuer,
     customer: Peer,
-    validate: Guarded,
+    validate: RetryingCall,
     logins: Counter,
     refused: Counter,
 }
@@ -40,51 +40,53 @@ struct Validated {
 }
 
 impl Auth {
-    /// With this key, asking this service for logins.
+    /// With this key, checking logins at this service.
     #[must_use]
     pub fn new(issuer: Issuer, customer: Peer) -> Arc<Auth> {
         Arc::new(Auth {
             issuer,
             customer,
-            validate: Guarded::new("validateid", CUSTOMER_LIMIT, Repeat::Always),
+            validate: RetryingCall::new("validateid", CUSTOMER_LIMIT, RetryPolicy::Always),
             logins: Counter::default(),
             refused: Counter::default(),
         })
     }
 
-    async fn valid(&self, login: &str, password: &str) -> Result<bool, Refusal> {
+    async fn valid(&self, login: &str, password: &str) -> Result<bool, ApiError> {
         let form = [("login", login), ("password", password)];
         let path = "/customer/internal/validateid";
         let answer = self.validate.post(&self.customer, path, &form).await;
         let answer = answer.map_err(|failed| {
             let why = format!("nobody can log in now: {failed}");
             match failed {
-                Failed::Unanswered(crate::peer::Unanswered::Late(..)) => Refusal::Late(why),
-                _ => Refusal::Unavailable(why),
+                CallError::Unanswered(crate::peer::Unanswered::Timeout(..)) => {
+                    ApiError::Timeout(why)
+                }
+                _ => ApiError::Unavailable(why),
             }
         })?;
         if answer.status.is_client_error() {
             return Ok(false);
         }
         let read: Validated = serde_json::from_slice(&answer.body)
-            .map_err(|error| Refusal::Behind(format!("customer's answer is none: {error}")))?;
+            .map_err(|error| ApiError::BadGateway(format!("customer's answer is none: {error}")))?;
         Ok(read.valid)
     }
 }
 
-async fn login(State(auth): State<Arc<Auth>>, body: Bytes) -> Result<Response, Refusal> {
+async fn login(State(auth): State<Arc<Auth>>, body: Bytes) -> Result<Response, ApiError> {
     let form = Form::read(&body)?;
     let (login, password) = (form.need("login")?, form.need("password")?);
     if !auth.valid(login, password).await? {
         auth.refused.count();
-        return Err(Refusal::Forbidden(
+        return Err(ApiError::Forbidden(
             "login and password do not belong together".to_owned(),
         ));
     }
     let token = auth.issuer.token(login, token::now_s())?;
     auth.logins.count();
     let age = LIFE.as_secs();
-    // The script of a page need not read the token, and no other site's page may use it.
+    // HttpOnly: a page's script need not read the token. SameSite: other sites cannot use it.
     cookies([
         format!("{COOKIE}={token}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"),
         format!("loggedinuser={login}; Path=/; Max-Age={age}; SameSite=Strict"),
@@ -92,7 +94,7 @@ async fn login(State(auth): State<Arc<Auth>>, body: Bytes) -> Result<Response, R
     .map(|cookies| (cookies, "logged in").into_response())
 }
 
-async fn logout() -> Result<Response, Refusal> {
+async fn logout() -> Result<Response, ApiError> {
     let ended = |name| format!("{name}=; Path=/; Max-Age=0; SameSite=Strict");
     cookies([ended(COOKIE), ended("loggedinuser")])
         .map(|cookies| (cookies, "logged out").into_response())
@@ -100,11 +102,11 @@ async fn logout() -> Result<Response, Refusal> {
 
 type Cookies = AppendHeaders<[(header::HeaderName, HeaderValue); 2]>;
 
-fn cookies([first, second]: [String; 2]) -> Result<Cookies, Refusal> {
+fn cookies([first, second]: [String; 2]) -> Result<Cookies, ApiError> {
     let value = |text: String| {
         HeaderValue::try_from(text)
             .map(|value| (header::SET_COOKIE, value))
-            .map_err(|_| Refusal::Malformed("this login cannot stand in a cookie".to_owned()))
+            .map_err(|_| ApiError::Malformed("this login cannot stand in a cookie".to_owned()))
     };
     Ok(AppendHeaders([value(first)?, value(second)?]))
 }
@@ -126,7 +128,7 @@ impl Service for Auth {
             .with_state(self)
     }
 
-    fn write(&self, page: &mut Page) {
+    fn write(&self, page: &mut MetricsPage) {
         self.customer.write(page);
         self.validate.write(page);
         let help = "Logins, by what came of them.";
@@ -149,7 +151,7 @@ impl Service for Auth {
         })
     }
 
-    /// It can say so when it cannot log anybody in, so it waits for nobody.
+    /// Always ready: it needs no other service to answer, if only with an error.
     async fn ready(&self) -> Result<(), String> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The service booking: books and cancels, and has miles given and taken.
+//! The service booking: books and cancels, and updates miles.
 
 mod miles;
 
@@ -16,19 +16,19 @@ use mongodb::bson::{Document, doc};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::customer::whole;
+use super::customer::whole_number;
+use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::booking::{Booking, Listed};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::metrics::{Counter, Page};
-use crate::refusal::Refusal;
+use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 pub use miles::Miles;
 use miles::{Sign, Update};
 
 const COLLECTION: &str = "booking";
-/// Most bookings of a customer that are listed.
+/// Largest number of bookings listed per customer.
 const LISTED_MAX: i64 = 10_000;
 
 /// The service.
@@ -38,14 +38,14 @@ pub struct Bookings {
     keyring: Arc<Keyring>,
     miles: Arc<Miles>,
     loading: Mutex<()>,
-    /// Whether what was asked for at the start is done.
+    /// Whether the initial clearing is done.
     loaded: AtomicBool,
     booked: Counter,
     cancelled: Counter,
 }
 
 impl Bookings {
-    /// Over this database, with tokens checked by these keys, and miles updated by this.
+    /// Over this database, with these token keys and miles updates.
     #[must_use]
     pub fn new(database: Arc<Database>, keyring: Arc<Keyring>, miles: Arc<Miles>) -> Arc<Bookings> {
         Arc::new(Bookings {
@@ -59,11 +59,11 @@ impl Bookings {
         })
     }
 
-    /// Clears when the database is there; it is not ready before.
+    /// Clears the bookings once the database is up; not ready before.
     ///
     /// # Errors
-    /// When it cannot be cleared.
-    pub async fn load_first(&self) -> Result<(), Refusal> {
+    /// If they cannot be cleared.
+    pub async fn load_first(&self) -> Result<(), ApiError> {
         self.loaded.store(false, Ordering::Relaxed);
         self.database.up().await;
         self.clear().await?;
@@ -71,7 +71,7 @@ impl Bookings {
         Ok(())
     }
 
-    async fn book(&self, who: &str, flight: &str, segment: &str) -> Result<String, Refusal> {
+    async fn book(&self, who: &str, flight: &str, segment: &str) -> Result<String, ApiError> {
         let booking = Booking::new(who, flight, segment);
         let bookings = self.database.collection::<Booking>(COLLECTION);
         let inserted = async { bookings.insert_one(&booking).await };
@@ -85,8 +85,8 @@ impl Bookings {
         Ok(booking.id)
     }
 
-    /// Takes away all bookings, and begins to count anew.
-    async fn clear(&self) -> Result<(), Refusal> {
+    /// Deletes all bookings and resets the counters.
+    async fn clear(&self) -> Result<(), ApiError> {
         let _only = self.loading.lock().await;
         self.database
             .index(COLLECTION, doc! { "customerId": 1 })
@@ -105,7 +105,7 @@ async fn book(
     State(bookings): State<Arc<Bookings>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let who = form.need("userid")?;
     let (flight, segment) = (form.need("toFlightId")?, form.need("toFlightSegId")?);
@@ -115,18 +115,18 @@ async fn book(
     };
     bookings.keyring.must_be(&headers, who).await?;
     let there = bookings.book(who, flight, segment).await?;
-    let mut told = json!({ "oneWay": back.is_none(), "departBookingId": there });
+    let mut reply = json!({ "oneWay": back.is_none(), "departBookingId": there });
     if let Some((flight, segment)) = back {
-        told["returnBookingId"] = json!(bookings.book(who, flight, segment).await?);
+        reply["returnBookingId"] = json!(bookings.book(who, flight, segment).await?);
     }
-    Ok(Json(told))
+    Ok(Json(reply))
 }
 
 async fn by_user(
     State(bookings): State<Arc<Bookings>>,
     Path(who): Path<String>,
     headers: HeaderMap,
-) -> Result<Json<Vec<Listed>>, Refusal> {
+) -> Result<Json<Vec<Listed>>, ApiError> {
     bookings.keyring.must_be(&headers, &who).await?;
     let all = bookings.database.collection::<Booking>(COLLECTION);
     let found = async {
@@ -144,19 +144,19 @@ async fn cancel(
     State(bookings): State<Arc<Bookings>>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let (number, who) = (form.need("number")?, form.need("userid")?);
     bookings.keyring.must_be(&headers, who).await?;
     let all = bookings.database.collection::<Booking>(COLLECTION);
-    // One operation finds it, checks whose it is, and takes it away: two who cancel it at once do not both succeed.
+    // Find, ownership check and deletion in one operation: of two concurrent cancellations only one succeeds.
     let its = doc! { "_id": number, "customerId": who };
     let taken = async { all.find_one_and_delete(its).await };
     let taken = bookings
         .database
-        .run_in_turn(number, Op::FindAndModify, taken)
+        .run_locked(number, Op::FindAndModify, taken)
         .await?;
-    let none = || Refusal::Missing(format!("{who} has no booking {number:?}"));
+    let none = || ApiError::NotFound(format!("{who} has no booking {number:?}"));
     let booking = taken.ok_or_else(none)?;
     bookings.cancelled.count();
     Arc::clone(&bookings.miles).update(Update {
@@ -167,13 +167,13 @@ async fn cancel(
     Ok(Json(json!({ "cancelled": booking.id })))
 }
 
-async fn load(State(bookings): State<Arc<Bookings>>) -> Result<Json<Value>, Refusal> {
+async fn load(State(bookings): State<Arc<Bookings>>) -> Result<Json<Value>, ApiError> {
     bookings.clear().await?;
     Ok(Json(json!({ "bookings": 0 })))
 }
 
-/// What was counted, and what is in the database.
-async fn audit(State(bookings): State<Arc<Bookings>>) -> Result<Json<Value>, Refusal> {
+/// Counters, and the bookings in the database.
+async fn audit(State(bookings): State<Arc<Bookings>>) -> Result<Json<Value>, ApiError> {
     let sums = doc! { "$group": { "_id": "$flightSegmentId", "bookings": { "$sum": 1 } } };
     let documents = bookings.database.collection::<Document>(COLLECTION);
     let summed = async {
@@ -183,13 +183,13 @@ async fn audit(State(bookings): State<Arc<Bookings>>) -> Result<Json<Value>, Ref
     let sums = bookings.database.run_long(Op::Aggregate, summed).await?;
     let of_segment = |sum: &Document| {
         let segment = sum.get_str("_id").ok()?.to_owned();
-        Some((segment, whole(sum, "bookings")?))
+        Some((segment, whole_number(sum, "bookings")?))
     };
     let segments: BTreeMap<String, i64> = sums.iter().filter_map(of_segment).collect();
-    let mut told = bookings.status();
-    told["listed"] = json!(segments.values().sum::<i64>());
-    told["segments"] = json!(segments);
-    Ok(Json(told))
+    let mut reply = bookings.status();
+    reply["listed"] = json!(segments.values().sum::<i64>());
+    reply["segments"] = json!(segments);
+    Ok(Json(reply))
 }
 
 impl Service for Bookings {
@@ -217,7 +217,7 @@ impl Service for Bookings {
         Some(&self.database)
     }
 
-    fn write(&self, page: &mut Page) {
+    fn write(&self, page: &mut MetricsPage) {
         self.keyring.write(page);
         self.miles.write(page);
         page.counter(

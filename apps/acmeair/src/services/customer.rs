@@ -14,18 +14,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::customer::{Customer, MILES_AT_FIRST};
 use crate::form::Form;
 use crate::keyring::Keyring;
-use crate::metrics::{Counter, Page};
-use crate::refusal::Refusal;
+use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 
 const COLLECTION: &str = "customer";
-/// Most customers that are loaded.
+/// Most customers loaded.
 const CUSTOMERS_MAX: u32 = 1_000_000;
-/// Most miles that one update may add or take: twice round the earth.
+/// Most miles that one update may add or remove: twice around the earth.
 const MILES_MAX: i64 = 50_000;
 
 /// The service.
@@ -34,14 +34,14 @@ pub struct Customers {
     database: Arc<Database>,
     keyring: Arc<Keyring>,
     loading: Mutex<()>,
-    /// Whether the data is there that was asked for at the start.
+    /// Whether the initial load is done.
     loaded: AtomicBool,
     updates: Counter,
     mile_updates: Counter,
 }
 
 impl Customers {
-    /// Over this database, with tokens checked by these keys.
+    /// Over this database, with these token keys.
     #[must_use]
     pub fn new(database: Arc<Database>, keyring: Arc<Keyring>) -> Arc<Customers> {
         Arc::new(Customers {
@@ -54,11 +54,11 @@ impl Customers {
         })
     }
 
-    /// Loads customers when the database is there; it is not ready before.
+    /// Loads customers once the database is up; not ready before.
     ///
     /// # Errors
-    /// When they cannot be loaded.
-    pub async fn load_first(&self, customers: u32) -> Result<(), Refusal> {
+    /// If they cannot be loaded.
+    pub async fn load_first(&self, customers: u32) -> Result<(), ApiError> {
         self.loaded.store(false, Ordering::Relaxed);
         self.database.up().await;
         self.load(customers).await?;
@@ -66,9 +66,9 @@ impl Customers {
         Ok(())
     }
 
-    async fn load(&self, customers: u32) -> Result<(), Refusal> {
+    async fn load(&self, customers: u32) -> Result<(), ApiError> {
         if !(1..=CUSTOMERS_MAX).contains(&customers) {
-            return Err(Refusal::Malformed(format!(
+            return Err(ApiError::Malformed(format!(
                 "numCustomers is from 1 to {CUSTOMERS_MAX}, not {customers}"
             )));
         }
@@ -77,19 +77,19 @@ impl Customers {
         self.database.replace_all(COLLECTION, &all).await
     }
 
-    async fn find(&self, id: &str) -> Result<Option<Customer>, Refusal> {
+    async fn find(&self, id: &str) -> Result<Option<Customer>, ApiError> {
         let customers = self.database.collection::<Customer>(COLLECTION);
         let found = async { customers.find_one(doc! { "_id": id }).await };
         self.database.run(Op::Find, found).await
     }
 
-    /// The customer, if this is the password.
-    async fn authentic(&self, id: &str, password: &str) -> Result<Option<Customer>, Refusal> {
+    /// The customer, if the password is right.
+    async fn authentic(&self, id: &str, password: &str) -> Result<Option<Customer>, ApiError> {
         let found = self.find(id).await?;
         Ok(found.filter(|customer| same(&customer.password, password)))
     }
 
-    async fn change(&self, id: &str, change: Document) -> Result<Option<Customer>, Refusal> {
+    async fn change(&self, id: &str, change: Document) -> Result<Option<Customer>, ApiError> {
         let customers = self.database.collection::<Customer>(COLLECTION);
         let changed = async {
             customers
@@ -98,14 +98,14 @@ impl Customers {
                 .await
         };
         self.database
-            .run_in_turn(id, Op::FindAndModify, changed)
+            .run_locked(id, Op::FindAndModify, changed)
             .await
     }
 }
 
 impl Customers {
-    /// One sum over all customers. Two of them in one group are too much for FerretDB 1.24: the second is always 0.
-    async fn sum(&self, of: Document) -> Result<i64, Refusal> {
+    /// A sum over all customers. One sum per query: in FerretDB 1.24, the second of two in a group is always 0.
+    async fn sum(&self, of: Document) -> Result<i64, ApiError> {
         let group = doc! { "$group": { "_id": null, "sum": of } };
         let documents = self.database.collection::<Document>(COLLECTION);
         let summed = async {
@@ -116,25 +116,27 @@ impl Customers {
             }
         };
         let summed = self.database.run_long(Op::Aggregate, summed).await?;
-        Ok(summed.and_then(|sums| whole(&sums, "sum")).unwrap_or(0))
+        Ok(summed
+            .and_then(|sums| whole_number(&sums, "sum"))
+            .unwrap_or(0))
     }
 }
 
-/// Takes as long wherever the first difference is.
+/// Compares in time that does not depend on the position of differences.
 fn same(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b);
     one.len() == other.len() && differences.count() == 0
 }
 
-fn nobody(id: &str) -> Refusal {
-    Refusal::Missing(format!("there is no customer {id:?}"))
+fn nobody(id: &str) -> ApiError {
+    ApiError::NotFound(format!("there is no customer {id:?}"))
 }
 
 async fn by_id(
     State(customers): State<Arc<Customers>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<Json<Customer>, Refusal> {
+) -> Result<Json<Customer>, ApiError> {
     customers.keyring.must_be(&headers, &id).await?;
     let found = customers.find(&id).await?;
     let customer = found.ok_or_else(|| nobody(&id))?;
@@ -146,21 +148,21 @@ async fn update(
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Customer>, Refusal> {
+) -> Result<Json<Customer>, ApiError> {
     customers.keyring.must_be(&headers, &id).await?;
     let sent: Customer = serde_json::from_slice(&body).map_err(|error| {
-        Refusal::Malformed(format!(
+        ApiError::Malformed(format!(
             "the body is no customer with its password: {error}"
         ))
     })?;
     if sent.id != id {
-        return Err(Refusal::Malformed(
+        return Err(ApiError::Malformed(
             "the body is another customer".to_owned(),
         ));
     }
-    let changes = sent.changes().map_err(Refusal::Malformed)?;
+    let changes = sent.changes().map_err(ApiError::Malformed)?;
     if customers.authentic(&id, &sent.password).await?.is_none() {
-        return Err(Refusal::Forbidden("the password is not right".to_owned()));
+        return Err(ApiError::Forbidden("the password is not right".to_owned()));
     }
     let changed = customers.change(&id, changes).await?;
     customers.updates.count();
@@ -170,7 +172,7 @@ async fn update(
 async fn validate(
     State(customers): State<Arc<Customers>>,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let (login, password) = (form.need("login")?, form.need("password")?);
     let found = customers.authentic(login, password).await?;
@@ -181,7 +183,7 @@ async fn add_miles(
     State(customers): State<Arc<Customers>>,
     Path(id): Path<String>,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let miles: i64 = form
         .need("miles")?
@@ -189,7 +191,7 @@ async fn add_miles(
         .ok()
         .filter(|miles: &i64| miles.abs() <= MILES_MAX)
         .ok_or_else(|| {
-            Refusal::Malformed(format!(
+            ApiError::Malformed(format!(
                 "miles is a whole number up to {MILES_MAX}, or less than 0"
             ))
         })?;
@@ -213,13 +215,13 @@ fn ten_thousand() -> u32 {
 async fn load(
     State(customers): State<Arc<Customers>>,
     Query(how): Query<HowMany>,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     customers.load(how.customers).await?;
     Ok(Json(json!({ "customers": how.customers })))
 }
 
-/// How many customers there are, and the miles that they have more than at first.
-async fn audit(State(customers): State<Arc<Customers>>) -> Result<Json<Value>, Refusal> {
+/// The number of customers, and the miles they have gained since loading.
+async fn audit(State(customers): State<Arc<Customers>>) -> Result<Json<Value>, ApiError> {
     let all = customers.sum(doc! { "$sum": 1 }).await?;
     let miles = customers.sum(doc! { "$sum": "$total_miles" }).await?;
     Ok(Json(
@@ -227,8 +229,8 @@ async fn audit(State(customers): State<Arc<Customers>>) -> Result<Json<Value>, R
     ))
 }
 
-/// A whole number of a document; a database may say it in any of its kinds.
-pub(super) fn whole(of: &Document, name: &str) -> Option<i64> {
+/// An integer field; databases return it as any numeric type.
+pub(super) fn whole_number(of: &Document, name: &str) -> Option<i64> {
     use mongodb::bson::Bson;
     match of.get(name)? {
         Bson::Int32(number) => Some(i64::from(*number)),
@@ -266,7 +268,7 @@ impl Service for Customers {
         Some(&self.database)
     }
 
-    fn write(&self, page: &mut Page) {
+    fn write(&self, page: &mut MetricsPage) {
         self.keyring.write(page);
         let help = "Profiles that were changed.";
         page.counter(
@@ -317,7 +319,7 @@ mod tests {
     fn a_whole_number_is_read_in_every_kind_that_a_database_may_choose() {
         let sums = doc! { "a": 3_i32, "b": 4_i64, "c": 5.0, "d": 5.5, "e": "6" };
         let read: Vec<_> = ["a", "b", "c", "d", "e", "f"]
-            .map(|name| whole(&sums, name))
+            .map(|name| whole_number(&sums, name))
             .into();
         assert_eq!(read, [Some(3), Some(4), Some(5), None, None, None]);
     }

@@ -1,4 +1,4 @@
-//! The service flight: which flights there are, and what miles they are worth.
+//! The service flight: flight search, and miles of segments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use crate::airports::SEGMENTS;
+use crate::api_error::ApiError;
 use crate::database::{Database, Op};
 use crate::domain::flight::{Flight, FlightSegment, Offered, loaded, midnight, today};
 use crate::form::Form;
-use crate::metrics::{Counter, Page};
-use crate::mileage::SEGMENTS;
-use crate::refusal::Refusal;
+use crate::metrics::{Counter, MetricsPage};
 use crate::service::{Service, database_ready};
 
 const SEGMENT_COLLECTION: &str = "flightSegment";
 const FLIGHT_COLLECTION: &str = "flight";
-/// Most flights of a day on one segment.
+/// Most flights per day and segment.
 const FLIGHTS_MAX: usize = 100;
 
 /// The service.
@@ -32,11 +32,11 @@ const FLIGHTS_MAX: usize = 100;
 pub struct Flights {
     database: Arc<Database>,
     loading: Mutex<()>,
-    /// Whether the data is there that was asked for at the start.
+    /// Whether the initial load is done.
     loaded: AtomicBool,
-    /// Legs that were asked for.
+    /// Legs searched.
     searches: Counter,
-    /// Of these, those with a flight.
+    /// Legs with at least one flight.
     successes: Counter,
 }
 
@@ -64,11 +64,11 @@ impl Flights {
         })
     }
 
-    /// Loads all flights when the database is there; it is not ready before.
+    /// Loads all flights once the database is up; not ready before.
     ///
     /// # Errors
-    /// When they cannot be loaded.
-    pub async fn load_first(&self) -> Result<(), Refusal> {
+    /// If they cannot be loaded.
+    pub async fn load_first(&self) -> Result<(), ApiError> {
         self.loaded.store(false, Ordering::Relaxed);
         self.database.up().await;
         self.load().await?;
@@ -76,7 +76,7 @@ impl Flights {
         Ok(())
     }
 
-    async fn load(&self) -> Result<(usize, usize), Refusal> {
+    async fn load(&self) -> Result<(usize, usize), ApiError> {
         let _only = self.loading.lock().await;
         let segments: Vec<FlightSegment> = SEGMENTS.iter().map(FlightSegment::from).collect();
         let flights = loaded(today());
@@ -92,8 +92,8 @@ impl Flights {
         Ok((segments.len(), flights.len()))
     }
 
-    /// The flights from an airport to another on a day: one operation, and one more if there is such a segment.
-    async fn leg(&self, from: &str, to: &str, day: Date) -> Result<Leg, Refusal> {
+    /// The flights between two airports on a day: one query, and another if the segment exists.
+    async fn leg(&self, from: &str, to: &str, day: Date) -> Result<Leg, ApiError> {
         let segments = self
             .database
             .collection::<FlightSegment>(SEGMENT_COLLECTION);
@@ -129,13 +129,14 @@ impl Flights {
     }
 }
 
-fn day(form: &Form, name: &str) -> Result<Date, Refusal> {
-    let said = form.need(name)?;
-    said.parse()
-        .map_err(|_| Refusal::Malformed(format!("{name} is a day as 2026-11-21, not {said:?}")))
+fn day(form: &Form, name: &str) -> Result<Date, ApiError> {
+    let value = form.need(name)?;
+    value
+        .parse()
+        .map_err(|_| ApiError::Malformed(format!("{name} is a day as 2026-11-21, not {value:?}")))
 }
 
-async fn query(State(flights): State<Arc<Flights>>, body: Bytes) -> Result<Json<Value>, Refusal> {
+async fn query(State(flights): State<Arc<Flights>>, body: Bytes) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let (from, to) = (form.need("fromAirport")?, form.need("toAirport")?);
     let one_way = form.truth("oneWay")?;
@@ -151,7 +152,7 @@ async fn query(State(flights): State<Arc<Flights>>, body: Bytes) -> Result<Json<
 async fn reward_miles(
     State(flights): State<Arc<Flights>>,
     body: Bytes,
-) -> Result<Json<Value>, Refusal> {
+) -> Result<Json<Value>, ApiError> {
     let form = Form::read(&body)?;
     let id = form.need("flightSegment")?;
     let segments = flights
@@ -159,11 +160,12 @@ async fn reward_miles(
         .collection::<FlightSegment>(SEGMENT_COLLECTION);
     let found = async { segments.find_one(doc! { "_id": id }).await };
     let segment = flights.database.run(Op::Find, found).await?;
-    let segment = segment.ok_or_else(|| Refusal::Missing(format!("there is no segment {id:?}")))?;
+    let segment =
+        segment.ok_or_else(|| ApiError::NotFound(format!("there is no segment {id:?}")))?;
     Ok(Json(json!({ "miles": segment.miles })))
 }
 
-async fn load(State(flights): State<Arc<Flights>>) -> Result<Json<Value>, Refusal> {
+async fn load(State(flights): State<Arc<Flights>>) -> Result<Json<Value>, ApiError> {
     let (segments, flights) = flights.load().await?;
     Ok(Json(json!({ "segments": segments, "flights": flights })))
 }
@@ -195,7 +197,7 @@ impl Service for Flights {
         Some(&self.database)
     }
 
-    fn write(&self, page: &mut Page) {
+    fn write(&self, page: &mut MetricsPage) {
         let help = "Legs that were asked for.";
         page.counter(
             "acmeair_flight_searches_total",

@@ -1,4 +1,4 @@
-//! The service main: the page for people, the way to the other services, and the audit of all of them.
+//! The service main: web page, gateway to the other services, and audit.
 
 mod audit;
 
@@ -14,22 +14,22 @@ use axum::{Json, Router};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use crate::metrics::Page;
-use crate::mileage::AIRPORTS;
+use crate::airports::AIRPORTS;
+use crate::api_error::ApiError;
+use crate::metrics::MetricsPage;
 use crate::peer::{Peer, Unanswered};
-use crate::refusal::Refusal;
 use crate::service::Service;
 
-/// The page; its script asks the other services for what it shows.
+/// The page; its script calls the other services.
 const PAGE: &str = include_str!("front/page.html");
-/// A request that is handed on; longer than all that can happen behind it.
-const HAND_ON_LIMIT: Duration = Duration::from_secs(15);
-/// A look at another service.
-const LOOK_LIMIT: Duration = Duration::from_secs(1);
-/// Loading everything.
+/// Timeout of a forwarded request; longer than all timeouts of the other services.
+const FORWARD_TIMEOUT: Duration = Duration::from_secs(15);
+/// Timeout of a status request.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(1);
+/// Timeout of loading a service.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
-/// Headers that belong to one connection (RFC 9110, 7.6.1), or are made anew.
-const OF_CONNECTION: [header::HeaderName; 8] = [
+/// Hop-by-hop headers (RFC 9110, 7.6.1), and headers that are set anew.
+const HOP_BY_HOP: [header::HeaderName; 8] = [
     header::CONNECTION,
     header::CONTENT_LENGTH,
     header::HOST,
@@ -50,7 +50,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// In front of these.
+    /// In front of these services.
     #[must_use]
     pub fn new(auth: Peer, customer: Peer, flight: Peer, booking: Peer) -> Arc<Front> {
         Arc::new(Front {
@@ -65,8 +65,8 @@ impl Front {
         [&self.auth, &self.customer, &self.flight, &self.booking]
     }
 
-    /// The service that an address belongs to. What services ask each other is not for people.
-    fn behind(&self, path: &str) -> Option<&Peer> {
+    /// The service of a path. Internal paths are not forwarded.
+    fn peer_for(&self, path: &str) -> Option<&Peer> {
         if path.starts_with("/customer/internal/") {
             return None;
         }
@@ -79,55 +79,58 @@ impl Front {
         })
     }
 
-    /// What another service tells about itself.
-    async fn look(&self, peer: &Peer) -> Result<Value, String> {
+    /// The status of another service.
+    async fn fetch_status(&self, peer: &Peer) -> Result<Value, String> {
         let path = format!("/{}/status", peer.name);
-        let answer = peer.get(&path, LOOK_LIMIT).await;
+        let answer = peer.get(&path, STATUS_TIMEOUT).await;
         let answer = answer.map_err(|error| error.to_string())?;
         serde_json::from_slice(&answer.body).map_err(|error| format!("{}: {error}", peer.name))
     }
 }
 
-fn refused(unanswered: Unanswered) -> Refusal {
+fn refused(unanswered: Unanswered) -> ApiError {
     let why = unanswered.to_string();
     match unanswered {
-        Unanswered::Unsent(..) => Refusal::Unavailable(why),
-        Unanswered::Late(..) => Refusal::Late(why),
-        Unanswered::Broken(..) => Refusal::Behind(why),
+        Unanswered::Unsent(..) => ApiError::Unavailable(why),
+        Unanswered::Timeout(..) => ApiError::Timeout(why),
+        Unanswered::Broken(..) => ApiError::BadGateway(why),
     }
 }
 
-async fn hand_on(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Refusal> {
+async fn forward(State(front): State<Arc<Front>>, request: Request) -> Result<Response, ApiError> {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    // The other service would decode it, so a hidden slash or letter is no way round.
+    // The other service decodes the path, so an encoded slash or letter must not bypass the routing.
     let plain = percent_decoded(head.uri.path());
-    let nowhere = || Refusal::Missing("there is nothing at this address".to_owned());
-    let peer = front.behind(&plain).ok_or_else(nowhere)?;
+    let nowhere = || ApiError::NotFound("there is nothing at this address".to_owned());
+    let peer = front.peer_for(&plain).ok_or_else(nowhere)?;
     let uri: Uri = format!("http://{}{path}", peer.authority())
         .parse()
         .map_err(|_| nowhere())?;
     let body: Bytes = axum::body::to_bytes(body, 16 << 10)
         .await
-        .map_err(|error| Refusal::Malformed(format!("the body cannot be read: {error}")))?;
-    let mut onward = axum::http::Request::new(Full::new(body));
-    *onward.method_mut() = head.method;
-    *onward.uri_mut() = uri;
-    *onward.headers_mut() = without_connection(head.headers);
-    let (headers, answer) = peer.whole(onward, HAND_ON_LIMIT).await.map_err(refused)?;
+        .map_err(|error| ApiError::Malformed(format!("the body cannot be read: {error}")))?;
+    let mut forwarded = axum::http::Request::new(Full::new(body));
+    *forwarded.method_mut() = head.method;
+    *forwarded.uri_mut() = uri;
+    *forwarded.headers_mut() = strip_hop_by_hop(head.headers);
+    let (headers, answer) = peer
+        .exchange_with_headers(forwarded, FORWARD_TIMEOUT)
+        .await
+        .map_err(refused)?;
     let mut response = (answer.status, answer.body).into_response();
-    *response.headers_mut() = without_connection(headers);
+    *response.headers_mut() = strip_hop_by_hop(headers);
     Ok(response)
 }
 
-fn without_connection(mut headers: HeaderMap) -> HeaderMap {
-    for name in OF_CONNECTION {
+fn strip_hop_by_hop(mut headers: HeaderMap) -> HeaderMap {
+    for name in HOP_BY_HOP {
         headers.remove(name);
     }
     headers
 }
 
-/// A path without `%`, `//` and dots, as a lenient reader might see it.
+/// A path with percent-encoding, empty and `.` segments resolved, as a lenient server might see it.
 fn percent_decoded(path: &str) -> String {
     let text = path.replace('+', "%2B");
     let decoded = form_urlencoded::parse(text.as_bytes())
@@ -148,33 +151,33 @@ async fn check(State(front): State<Arc<Front>>) -> Response {
     audit::audit(&front).await
 }
 
-/// Loads what the three services have: flights, bookings (none), customers.
-async fn load(State(front): State<Arc<Front>>) -> Result<Json<Value>, Refusal> {
-    let mut told = json!({});
+/// Loads the three services with data: flights, bookings (none), customers.
+async fn load(State(front): State<Arc<Front>>) -> Result<Json<Value>, ApiError> {
+    let mut reply = json!({});
     for peer in [&front.flight, &front.booking, &front.customer] {
         let path = format!("/{}/loader/load", peer.name);
         let answer = peer.get(&path, LOAD_LIMIT).await.map_err(refused)?;
-        let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let loaded: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if !answer.status.is_success() {
-            return Err(Refusal::Behind(format!(
+            return Err(ApiError::BadGateway(format!(
                 "{} could not load: {}",
-                peer.name, said["error"]
+                peer.name, loaded["error"]
             )));
         }
-        told[peer.name] = said;
+        reply[peer.name] = loaded;
     }
-    Ok(Json(told))
+    Ok(Json(reply))
 }
 
 async fn system(State(front): State<Arc<Front>>) -> Json<Value> {
-    let mut told = json!({});
+    let mut reply = json!({});
     for peer in front.peers() {
-        told[peer.name] = match front.look(peer).await {
+        reply[peer.name] = match front.fetch_status(peer).await {
             Ok(status) => status,
             Err(why) => json!({ "ready": false, "missing": why }),
         };
     }
-    Json(told)
+    Json(reply)
 }
 
 impl Service for Front {
@@ -204,14 +207,14 @@ impl Service for Front {
             .route("/acmeair/system", get(system))
             .route("/acmeair/audit", get(check))
             .route("/acmeair/loader/load", get(load))
-            .route("/auth/{*rest}", any(hand_on))
-            .route("/customer/{*rest}", any(hand_on))
-            .route("/flight/{*rest}", any(hand_on))
-            .route("/booking/{*rest}", any(hand_on))
+            .route("/auth/{*rest}", any(forward))
+            .route("/customer/{*rest}", any(forward))
+            .route("/flight/{*rest}", any(forward))
+            .route("/booking/{*rest}", any(forward))
             .with_state(self)
     }
 
-    fn write(&self, page: &mut Page) {
+    fn write(&self, page: &mut MetricsPage) {
         for peer in self.peers() {
             peer.write(page);
         }
@@ -221,10 +224,10 @@ impl Service for Front {
         json!({})
     }
 
-    /// It is ready when all others are, and those that check tokens have the key.
+    /// Ready once all others are ready, and those that check tokens have the key.
     async fn ready(&self) -> Result<(), String> {
         for peer in self.peers() {
-            let status = self.look(peer).await?;
+            let status = self.fetch_status(peer).await?;
             if status["ready"] != json!(true) {
                 return Err(format!("{} is not ready: {}", peer.name, status["missing"]));
             }
@@ -249,7 +252,7 @@ mod tests {
             peer("flight"),
             peer("booking"),
         );
-        let whose = |path: &str| front.behind(&percent_decoded(path)).map(|peer| peer.name);
+        let whose = |path: &str| front.peer_for(&percent_decoded(path)).map(|peer| peer.name);
         assert_eq!(whose("/auth/login"), Some("auth"));
         assert_eq!(whose("/customer/byid/uid1@email.com"), Some("customer"));
         assert_eq!(whose("/booking/byuser/a%40b"), Some("booking"));

@@ -41,7 +41,7 @@ fn an_expired_token_is_refused() {
 #[test]
 fn a_token_of_another_issuer_is_signed_by_an_unknown_key() {
     let token = issuer().token("uid1@email.com", now_s()).unwrap();
-    assert_eq!(keys(&issuer()).subject(&token), Err(Bad::UnknownKey));
+    assert_eq!(keys(&issuer()).subject(&token), Err(TokenError::UnknownKey));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_forged_token_is_refused() {
     ];
     for token in forged {
         assert!(
-            matches!(keys.subject(&token), Err(Bad::Refused(_))),
+            matches!(keys.subject(&token), Err(TokenError::Refused(_))),
             "{token:.80}"
         );
     }
@@ -94,7 +94,7 @@ fn a_token_signed_with_the_public_key_as_a_secret_is_refused() {
         &header,
     );
     let bad = keys(&issuer).subject(&token).unwrap_err();
-    assert_eq!(bad, Bad::Refused("not RS256".to_owned()));
+    assert_eq!(bad, TokenError::Refused("not RS256".to_owned()));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Miles for bookings: asked of flight, given to or taken from the customer, after the booking was answered.
+//! Miles for bookings: looked up at flight, added to the customer, after the booking was answered.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,60 +9,60 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::guard::{Failed, Guarded, Repeat};
-use crate::metrics::{Counter, Page};
+use crate::metrics::{Counter, MetricsPage};
 use crate::peer::Peer;
+use crate::retry::{CallError, RetryPolicy, RetryingCall};
 
-/// What flight has to say how many miles a segment is worth.
+/// Timeout of the lookup at flight.
 const FLIGHT_LIMIT: Duration = Duration::from_millis(500);
-/// What customer has to change the miles.
+/// Timeout of the update at customer.
 const CUSTOMER_LIMIT: Duration = Duration::from_secs(10);
-/// Updates under way at once.
-const UNDER_WAY_MAX: usize = 256;
-/// Updates that wait or are owed; further ones are lost, and counted.
+/// Concurrent updates.
+const IN_FLIGHT_MAX: usize = 256;
+/// Updates that wait or will be retried; further ones are dropped and counted.
 const WAITING_MAX: usize = 100_000;
-/// Between two looks at what is owed.
-const OWED_PAUSE: Duration = Duration::from_secs(1);
+/// Pause between retries of deferred updates.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Which way the miles go.
+/// Whether miles are added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// To the customer.
+    /// Add to the customer.
     Give,
-    /// From the customer.
+    /// Remove from the customer.
     Take,
 }
 
-/// The miles of one booking.
+/// The update for one booking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// Whose.
+    /// The customer.
     pub customer: String,
-    /// The segment that they are for.
+    /// The flight segment.
     pub segment: String,
-    /// Given or taken.
+    /// Add or remove.
     pub sign: Sign,
 }
 
-/// Updates miles.
+/// Updates miles in the background.
 #[derive(Debug)]
 pub struct Miles {
     flight: Peer,
     customer: Peer,
-    ask: Guarded,
-    change: Guarded,
-    room: Semaphore,
-    /// Begun and not ended; what is owed is among them.
+    ask: RetryingCall,
+    change: RetryingCall,
+    permits: Semaphore,
+    /// Updates started and not finished, deferred ones included.
     pending: AtomicI64,
-    owed: Mutex<VecDeque<Update>>,
-    /// The sum of all miles given and taken.
+    retry_queue: Mutex<VecDeque<Update>>,
+    /// Sum of all miles added and removed.
     sum: AtomicI64,
     applied: Counter,
-    /// What could not be done at once: it is tried again later.
+    /// Updates that failed for now and are retried later.
     deferred: Counter,
-    /// Whether they were done nobody knows: the answer was lost.
+    /// Updates with an unknown outcome: the response was lost.
     uncertain: Counter,
-    /// Refused for good: no such segment or customer.
+    /// Updates that failed permanently: no such segment or customer.
     refused: Counter,
     lost: Counter,
 }
@@ -72,38 +72,38 @@ struct Worth {
     miles: i64,
 }
 
-/// Why an update did not come about.
-enum Not {
-    Yet,
-    Known,
-    Ever,
+/// Why an update failed.
+enum UpdateError {
+    Retryable,
+    Unknown,
+    Permanent,
 }
 
-impl From<Failed> for Not {
-    fn from(failed: Failed) -> Not {
+impl From<CallError> for UpdateError {
+    fn from(failed: CallError) -> UpdateError {
         match failed.uncertain() {
-            true => Not::Known,
-            false => Not::Yet,
+            true => UpdateError::Unknown,
+            false => UpdateError::Retryable,
         }
     }
 }
 
 impl Miles {
-    /// Asks the one and tells the other.
+    /// With these two services.
     #[must_use]
     pub fn new(flight: Peer, customer: Peer) -> Arc<Miles> {
         Arc::new(Miles {
             flight,
             customer,
-            ask: Guarded::new("getrewardmiles", FLIGHT_LIMIT, Repeat::Always),
-            change: Guarded::new(
+            ask: RetryingCall::new("getrewardmiles", FLIGHT_LIMIT, RetryPolicy::Always),
+            change: RetryingCall::new(
                 "updateCustomerTotalMiles",
                 CUSTOMER_LIMIT,
-                Repeat::UnlessDone,
+                RetryPolicy::UnlessDone,
             ),
-            room: Semaphore::new(UNDER_WAY_MAX),
+            permits: Semaphore::new(IN_FLIGHT_MAX),
             pending: AtomicI64::new(0),
-            owed: Mutex::default(),
+            retry_queue: Mutex::default(),
             sum: AtomicI64::new(0),
             applied: Counter::default(),
             deferred: Counter::default(),
@@ -113,7 +113,7 @@ impl Miles {
         })
     }
 
-    /// Begins an update; nobody waits for it.
+    /// Starts an update in the background.
     pub fn update(self: Arc<Self>, update: Update) {
         if self.pending.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX as i64 {
             self.lost.count();
@@ -122,7 +122,7 @@ impl Miles {
         }
         tokio::spawn(async move {
             // The semaphore is never closed; if it were, updates would merely not be limited.
-            let _place = self.room.acquire().await.ok();
+            let _permit = self.permits.acquire().await.ok();
             self.settle(update).await;
         });
     }
@@ -133,37 +133,38 @@ impl Miles {
                 self.sum.fetch_add(miles, Ordering::Relaxed);
                 &self.applied
             }
-            Err(Not::Yet) => {
+            Err(UpdateError::Retryable) => {
                 self.deferred.count();
-                self.debts().push_back(update);
+                self.lock_queue().push_back(update);
                 return;
             }
-            Err(Not::Known) => &self.uncertain,
-            Err(Not::Ever) => &self.refused,
+            Err(UpdateError::Unknown) => &self.uncertain,
+            Err(UpdateError::Permanent) => &self.refused,
         };
         count.count();
         self.pending.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Two calls; the number of miles that the customer has more after them.
-    async fn attempt(&self, update: &Update) -> Result<i64, Not> {
+    /// One attempt: lookup and update. Returns the miles added to the customer.
+    async fn attempt(&self, update: &Update) -> Result<i64, UpdateError> {
         let form = [("flightSegment", update.segment.as_str())];
         let answer = self
             .ask
             .post(&self.flight, "/flight/getrewardmiles", &form)
             .await;
-        // To ask changes nothing, so a lost answer is no more than a failure.
-        let answer = answer.map_err(|_| Not::Yet)?;
+        // The lookup changes nothing, so a lost response is safe to retry.
+        let answer = answer.map_err(|_| UpdateError::Retryable)?;
         if !answer.status.is_success() {
-            return Err(Not::Ever);
+            return Err(UpdateError::Permanent);
         }
-        let worth: Worth = serde_json::from_slice(&answer.body).map_err(|_| Not::Ever)?;
+        let worth: Worth =
+            serde_json::from_slice(&answer.body).map_err(|_| UpdateError::Permanent)?;
         let miles = match update.sign {
             Sign::Give => worth.miles,
             Sign::Take => -worth.miles,
         };
         let whose: String = form_urlencoded::byte_serialize(update.customer.as_bytes()).collect();
-        // In a path a space is no plus.
+        // In a path, a space is not written as `+`.
         let path = format!(
             "/customer/internal/updateCustomerTotalMiles/{}",
             whose.replace('+', "%20")
@@ -173,25 +174,25 @@ impl Miles {
         let answer = self.change.post(&self.customer, &path, &form).await?;
         match answer.status.is_success() {
             true => Ok(miles),
-            false => Err(Not::Ever),
+            false => Err(UpdateError::Permanent),
         }
     }
 
-    /// Does again and again what could not be done at once, without end.
-    pub async fn pay_debts(self: Arc<Self>) {
+    /// Retries deferred updates, forever.
+    pub async fn retry_deferred(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(OWED_PAUSE).await;
-            let all = std::mem::take(&mut *self.debts());
+            tokio::time::sleep(RETRY_PAUSE).await;
+            let all = std::mem::take(&mut *self.lock_queue());
             for update in all {
-                let _place = self.room.acquire().await.ok();
+                let _permit = self.permits.acquire().await.ok();
                 self.settle(update).await;
             }
         }
     }
 
-    /// Begins to count anew; what is owed is forgotten with the bookings that it was for.
+    /// Resets the counters; deferred updates are dropped with the bookings that they were for.
     pub fn reset(&self) {
-        let forgotten = std::mem::take(&mut *self.debts()).len();
+        let forgotten = std::mem::take(&mut *self.lock_queue()).len();
         self.pending.fetch_sub(forgotten as i64, Ordering::Relaxed);
         self.sum.store(0, Ordering::Relaxed);
         for counter in [
@@ -205,9 +206,11 @@ impl Miles {
         }
     }
 
-    /// Nothing that holds the lock can panic half way.
-    fn debts(&self) -> MutexGuard<'_, VecDeque<Update>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+    /// No code that holds the lock can panic.
+    fn lock_queue(&self) -> MutexGuard<'_, VecDeque<Update>> {
+        self.retry_queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outcomes(&self) -> [(&'static str, &Counter); 5] {
@@ -220,8 +223,8 @@ impl Miles {
         ]
     }
 
-    /// Writes it down.
-    pub fn write(&self, page: &mut Page) {
+    /// Writes the metrics.
+    pub fn write(&self, page: &mut MetricsPage) {
         self.flight.write(page);
         self.customer.write(page);
         self.ask.write(page);
@@ -236,20 +239,20 @@ impl Miles {
         page.gauge("acmeair_mile_updates_pending", help, "", pending);
     }
 
-    /// The same for people and for the audit.
+    /// The counters as JSON, for status page and audit.
     #[must_use]
     pub fn status(&self) -> Value {
-        let mut told = json!({
+        let mut status = json!({
             "pending": self.pending.load(Ordering::Relaxed),
             "sum": self.sum.load(Ordering::Relaxed),
         });
         for (outcome, count) in self.outcomes() {
-            told[outcome] = json!(count.get());
+            status[outcome] = json!(count.get());
         }
-        told
+        status
     }
 
-    /// How the breakers stand.
+    /// The state of the breakers.
     #[must_use]
     pub fn calls(&self) -> Value {
         json!([self.ask.status(), self.change.status()])

@@ -1,4 +1,4 @@
-//! Whether what happened adds up: flights found, bookings listed, miles.
+//! The audit: whether searches, bookings and miles add up.
 
 use std::time::{Duration, Instant};
 
@@ -9,23 +9,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Front;
-use crate::mileage::SEGMENTS;
+use crate::airports::SEGMENTS;
 use crate::peer::Peer;
 
-/// Share of the legs of the scripted session that have a flight: 170 of 210 pairs and 5 of 6 days, and never on the way back.
+/// Expected share of legs with a flight in the scripted session: 170 of 210 pairs and 5 of 6 days; return legs have none.
 const EXPECTED: f64 = 170.0 / 210.0 * 5.0 / 6.0 / 2.0;
-/// Least deviation that is a mistake.
+/// Smallest tolerance.
 const TOLERANCE: f64 = 0.01;
-/// So many standard deviations are chance.
+/// Tolerance in standard deviations.
 const SIGMAS: f64 = 3.0;
-/// How long miles may take to be given.
+/// How long updates of miles may take to settle.
 const SETTLED_WITHIN: Duration = Duration::from_secs(5);
-/// Between two looks.
+/// Pause between polls.
 const PAUSE: Duration = Duration::from_millis(50);
-/// A look.
-const LOOK_LIMIT: Duration = Duration::from_secs(10);
+/// Timeout of a request.
+const AUDIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// One check.
+/// One check of the audit.
 #[derive(Debug, PartialEq, Serialize)]
 struct Check {
     name: &'static str,
@@ -63,7 +63,7 @@ struct Flown {
     miles: i64,
 }
 
-/// Asks all services, when miles have come to rest; 200 if all adds up, else 409.
+/// Audits all services once miles have settled; 200 if all checks pass, else 409.
 pub(super) async fn audit(front: &Front) -> Response {
     match checks(front).await {
         Ok(checks) => {
@@ -76,9 +76,9 @@ pub(super) async fn audit(front: &Front) -> Response {
             (status, Json(json!({ "ok": ok, "checks": checks }))).into_response()
         }
         Err(why) => {
-            let told =
+            let report =
                 json!({ "ok": false, "error": format!("the audit could not be made: {why}") });
-            (StatusCode::SERVICE_UNAVAILABLE, Json(told)).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, Json(report)).into_response()
         }
     }
 }
@@ -86,28 +86,28 @@ pub(super) async fn audit(front: &Front) -> Response {
 async fn checks(front: &Front) -> Result<Vec<Check>, String> {
     let begun = Instant::now();
     let booked = loop {
-        let booked: Booked = told(&front.booking).await?;
+        let booked: Booked = report(&front.booking).await?;
         if booked.miles.pending == 0 || begun.elapsed() > SETTLED_WITHIN {
             break booked;
         }
         tokio::time::sleep(PAUSE).await;
     };
-    let searched = told(&front.flight).await?;
-    let flown = told(&front.customer).await?;
+    let searched = report(&front.flight).await?;
+    let flown = report(&front.customer).await?;
     let mut checks = vec![found(&searched)];
     checks.extend(bookings(&booked, &flown));
     Ok(checks)
 }
 
-async fn told<T: serde::de::DeserializeOwned>(peer: &Peer) -> Result<T, String> {
+async fn report<T: serde::de::DeserializeOwned>(peer: &Peer) -> Result<T, String> {
     let path = format!("/{}/audit", peer.name);
-    let answer = peer.get(&path, LOOK_LIMIT).await;
+    let answer = peer.get(&path, AUDIT_TIMEOUT).await;
     let answer = answer.map_err(|error| error.to_string())?;
     serde_json::from_slice(&answer.body)
         .map_err(|error| format!("{} says {}: {error}", peer.name, answer.status))
 }
 
-/// The share of legs with a flight, within a hundredth or three standard deviations of the legs asked.
+/// The share of legs with a flight, within a hundredth or three standard deviations.
 fn found(searched: &Searched) -> Check {
     let legs = searched.searches as f64;
     let share = match searched.searches {
@@ -140,7 +140,7 @@ fn bookings(booked: &Booked, flown: &Flown) -> Vec<Check> {
             found: json!({ "listed": booked.listed }),
             ok: booked.listed == there,
         },
-        // Three ways to the same number: the bookings, what was given and taken, what customers have.
+        // The same sum from three sources: bookings, updates, customers.
         Check {
             name: "miles",
             expected: json!({ "bookings": worth }),

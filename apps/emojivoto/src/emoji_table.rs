@@ -1,12 +1,12 @@
-//! The emojis that can be voted for: a fixed table, the same in every service.
+//! The emojis to vote for: a fixed table, the same in every service.
 
-/// How many there are.
+/// Number of emojis.
 pub const COUNT: usize = 100;
 
-/// One of them.
+/// An emoji.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Emoji {
-    /// As it is drawn.
+    /// The character.
     pub unicode: &'static str,
     /// Its name without the colons.
     pub name: &'static str,
@@ -17,13 +17,13 @@ impl Emoji {
         Emoji { unicode, name }
     }
 
-    /// Its name as people type it: `:light_bulb:`.
+    /// Its shortcode: `:light_bulb:`.
     #[must_use]
     pub fn shortcode(&self) -> String {
         format!(":{}:", self.name)
     }
 
-    /// The method that votes for it: `VoteLightBulb`.
+    /// The gRPC method that votes for it: `VoteLightBulb`.
     #[must_use]
     pub fn method(&self) -> String {
         let mut method = String::from("Vote");
@@ -36,14 +36,14 @@ impl Emoji {
     }
 }
 
-/// Place of an emoji in [`ALL`], by its shortcode with the colons.
+/// Index of an emoji in [`ALL`], by its shortcode with the colons.
 #[must_use]
 pub fn place(shortcode: &str) -> Option<usize> {
     let name = shortcode.strip_prefix(':')?.strip_suffix(':')?;
     ALL.iter().position(|emoji| emoji.name == name)
 }
 
-/// All of them, in the order in which they are shown.
+/// All emojis, in display order.
 pub const ALL: [Emoji; COUNT] = [
     Emoji::new("😂", "joy"),
     Emoji::new("😍", "heart_eyes"),

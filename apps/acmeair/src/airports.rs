@@ -1,10 +1,10 @@
-//! Which airports there are, which of them are joined by flights, and how far apart they are.
+//! Airports, the segments between them, and their distances.
 
 use std::sync::LazyLock;
 
 use serde::Serialize;
 
-/// Where flights begin: the first twelve are destinations, too; the last two are not.
+/// Airports of departure: the first twelve are destinations too.
 const ORIGINS: [&str; 14] = [
     "AMS", "CDG", "DEL", "DXB", "FRA", "HKG", "JFK", "LHR", "NRT", "SFO", "SIN", "SYD", "BOM",
     "IST",
@@ -16,7 +16,7 @@ const DESTINATIONS_ONLY: [&str; 17] = [
     "MEX", "NBO", "YYZ", "ZRH",
 ];
 
-/// How many of the origins are destinations, too.
+/// How many of the origins are destinations too.
 const BOTH: usize = 12;
 
 /// Mean radius of the earth in statute miles.
@@ -27,7 +27,7 @@ const EARTH_RADIUS_MILES: f64 = 3958.8;
 pub struct Airport {
     /// Its IATA code.
     pub code: &'static str,
-    /// Where it is, for people.
+    /// Its city.
     pub name: &'static str,
     /// Degrees north.
     #[serde(skip)]
@@ -81,16 +81,16 @@ pub const AIRPORTS: [Airport; 31] = [
     airport("ZRH", "Zurich", 47.46, 8.55),
 ];
 
-/// A way from one airport to another on which there are flights.
+/// A connection between two airports with flights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// `AA0`, `AA1` and so on.
     pub id: String,
-    /// Where it begins.
+    /// Airport of departure.
     pub origin: &'static str,
-    /// Where it ends.
+    /// Airport of arrival.
     pub destination: &'static str,
-    /// How long it is.
+    /// Great-circle distance.
     pub miles: i64,
 }
 
@@ -116,7 +116,7 @@ fn place(code: &str) -> Option<&'static Airport> {
     AIRPORTS.iter().find(|airport| airport.code == code)
 }
 
-/// Along the great circle (haversine formula); every code of the tables is an airport, a test says.
+/// Great-circle distance (haversine formula); a test ensures that every code of the tables is an airport.
 fn miles(origin: &str, destination: &str) -> i64 {
     let (Some(from), Some(to)) = (place(origin), place(destination)) else {
         return 0;

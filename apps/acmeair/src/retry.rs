@@ -1,76 +1,76 @@
-//! Calls to another service that go through a breaker, are tried again, and end in an answer or in words.
+//! Calls to another service with circuit breaker and retries.
 
 use std::time::{Duration, Instant};
 
-use crate::breaker::{Breaker, Outcome};
-use crate::metrics::{Counter, Page};
+use crate::breaker::{Breaker, CallOutcome};
+use crate::metrics::{Counter, MetricsPage};
 use crate::peer::{Answer, Peer, Unanswered};
 
-/// Tries after the first.
+/// Retries after the first attempt.
 const RETRIES: u32 = 3;
-/// No try begins later than this after the first.
+/// No retry starts later than this after the first attempt.
 const RETRY_WITHIN: Duration = Duration::from_secs(5);
-/// Before a further try.
+/// Pause before a retry.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// A service answers so when its database took too long.
+/// The status of a service whose database timed out.
 const GATEWAY_TIMEOUT: u16 = 504;
 
-/// Whether a call may be made again when it may have been done already.
+/// Whether a call may be repeated although it may have been executed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Repeat {
-    /// Twice is as good as once.
+pub enum RetryPolicy {
+    /// It is idempotent.
     Always,
-    /// Twice would be one too many.
+    /// It is not idempotent.
     UnlessDone,
 }
 
-/// Why a call brought nothing.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failed {
-    /// It was not made.
+pub enum CallError {
+    /// The circuit breaker is open.
     #[error("{0} failed too often and is not called for a moment")]
     Open(&'static str),
-    /// It was answered with an error.
+    /// An error status.
     #[error("{0} answered with status {1}")]
     Status(&'static str, u16),
-    /// It was not answered.
+    /// No answer.
     #[error("{0}")]
     Unanswered(#[from] Unanswered),
 }
 
-impl Failed {
-    /// Whether what was asked may have been done.
+impl CallError {
+    /// Whether the call may have been executed.
     #[must_use]
     pub fn uncertain(&self) -> bool {
         match self {
-            Failed::Open(_) => false,
-            // The other service gave up waiting for what it had begun.
-            Failed::Status(_, status) => *status == GATEWAY_TIMEOUT,
-            Failed::Unanswered(unanswered) => unanswered.uncertain(),
+            CallError::Open(_) => false,
+            // A timeout of a call that the service had started.
+            CallError::Status(_, status) => *status == GATEWAY_TIMEOUT,
+            CallError::Unanswered(unanswered) => unanswered.uncertain(),
         }
     }
 }
 
 /// One kind of call to another service.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct RetryingCall {
     name: &'static str,
     within: Duration,
-    repeat: Repeat,
+    policy: RetryPolicy,
     breaker: Breaker,
     retries: Counter,
     late: Counter,
     given_up: Counter,
 }
 
-impl Guarded {
-    /// Calls of this name, each answered within this time.
+impl RetryingCall {
+    /// Calls of this name, with a timeout per attempt.
     #[must_use]
-    pub fn new(name: &'static str, within: Duration, repeat: Repeat) -> Guarded {
-        Guarded {
+    pub fn new(name: &'static str, within: Duration, policy: RetryPolicy) -> RetryingCall {
+        RetryingCall {
             name,
             within,
-            repeat,
+            policy,
             breaker: Breaker::default(),
             retries: Counter::default(),
             late: Counter::default(),
@@ -78,26 +78,26 @@ impl Guarded {
         }
     }
 
-    /// Posts a form until there is an answer, at most as often and as long as is allowed. A refusal (status 4xx) is an answer.
+    /// Posts a form until there is an answer, within the limits of retries. A client error (status 4xx) is an answer.
     ///
     /// # Errors
-    /// Why the last try brought nothing; it is for the caller to have something to fall back on.
+    /// The error of the last attempt; fallbacks are up to the caller.
     pub async fn post(
         &self,
         peer: &Peer,
         path: &str,
         form: &[(&str, &str)],
-    ) -> Result<Answer, Failed> {
+    ) -> Result<Answer, CallError> {
         let begun = Instant::now();
         let mut tried = 0;
         loop {
-            let failed = match self.once(peer, path, form).await {
+            let failed = match self.attempt(peer, path, form).await {
                 Ok(answer) => return Ok(answer),
                 Err(failed) => failed,
             };
-            let again = match self.repeat {
-                Repeat::Always => true,
-                Repeat::UnlessDone => !failed.uncertain(),
+            let again = match self.policy {
+                RetryPolicy::Always => true,
+                RetryPolicy::UnlessDone => !failed.uncertain(),
             };
             if !again || tried == RETRIES || begun.elapsed() + RETRY_PAUSE > RETRY_WITHIN {
                 self.given_up.count();
@@ -109,31 +109,36 @@ impl Guarded {
         }
     }
 
-    async fn once(&self, peer: &Peer, path: &str, form: &[(&str, &str)]) -> Result<Answer, Failed> {
-        let leave = self.breaker.admit(Instant::now());
-        let leave = leave.ok_or(Failed::Open(peer.name))?;
+    async fn attempt(
+        &self,
+        peer: &Peer,
+        path: &str,
+        form: &[(&str, &str)],
+    ) -> Result<Answer, CallError> {
+        let permit = self.breaker.admit(Instant::now());
+        let permit = permit.ok_or(CallError::Open(peer.name))?;
         let result = match peer.post(path, form, self.within).await {
             Ok(answer) if answer.status.is_server_error() => {
-                Err(Failed::Status(peer.name, answer.status.as_u16()))
+                Err(CallError::Status(peer.name, answer.status.as_u16()))
             }
             Ok(answer) => Ok(answer),
             Err(unanswered) => {
-                if matches!(unanswered, Unanswered::Late(..)) {
+                if matches!(unanswered, Unanswered::Timeout(..)) {
                     self.late.count();
                 }
-                Err(Failed::Unanswered(unanswered))
+                Err(CallError::Unanswered(unanswered))
             }
         };
         let outcome = match result {
-            Ok(_) => Outcome::Success,
-            Err(_) => Outcome::Failure,
+            Ok(_) => CallOutcome::Success,
+            Err(_) => CallOutcome::Failure,
         };
-        leave.used(outcome, Instant::now());
+        permit.report(outcome, Instant::now());
         result
     }
 
-    /// Writes down how the breaker stands and what was counted.
-    pub fn write(&self, page: &mut Page) {
+    /// Writes the metrics of breaker and retries.
+    pub fn write(&self, page: &mut MetricsPage) {
         let labels = format!("call=\"{}\"", self.name);
         let state = self.breaker.state() as i64;
         let help = "How the breaker stands: 0 closed, 1 open, 2 half-open.";
@@ -169,7 +174,7 @@ impl Guarded {
         }
     }
 
-    /// The same for people.
+    /// The same as JSON.
     #[must_use]
     pub fn status(&self) -> serde_json::Value {
         serde_json::json!({
@@ -188,14 +193,14 @@ mod tests {
 
     #[test]
     fn what_was_begun_and_not_seen_to_end_may_have_been_done() {
-        let late = Unanswered::Late("customer", 10);
+        let late = Unanswered::Timeout("customer", 10);
         let unsent = Unanswered::Unsent("customer", "refused".to_owned());
         for (failed, uncertain) in [
-            (Failed::Status("customer", 504), true),
-            (Failed::Unanswered(late), true),
-            (Failed::Status("customer", 503), false),
-            (Failed::Unanswered(unsent), false),
-            (Failed::Open("customer"), false),
+            (CallError::Status("customer", 504), true),
+            (CallError::Unanswered(late), true),
+            (CallError::Status("customer", 503), false),
+            (CallError::Unanswered(unsent), false),
+            (CallError::Open("customer"), false),
         ] {
             assert_eq!(failed.uncertain(), uncertain, "{failed}");
         }

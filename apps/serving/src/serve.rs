@@ -1,4 +1,4 @@
-//! Serves one service and its administration page until a signal ends it.
+//! Serves a service and its administration routes until a signal.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -10,16 +10,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::{Limited, Listening, ServingError};
+use crate::{LimitedListener, Listening, ServingError};
 
-/// Readers of the administration page at once.
+/// Connections to the administration address.
 const ADMIN_CONNECTIONS: usize = 64;
 
-/// Serves until SIGTERM or SIGINT, or until `beside` gives up; then takes no more connections, lets requests end, and returns.
+/// Serves until SIGTERM or SIGINT; then stops accepting, lets requests end, and returns. Ends at once if a listener or `beside`
+/// ends.
 ///
 /// # Errors
-/// When an address is taken, a listener ends by itself, or `beside` gave up.
-pub async fn until_told<E: From<ServingError>>(
+/// If an address is taken, or a listener or `beside` ends.
+pub async fn serve_until_signal<E: From<ServingError>>(
     name: &str,
     how: &Listening,
     app: Router,
@@ -34,7 +35,7 @@ pub async fn until_told<E: From<ServingError>>(
         let listener = listen(*at, how.connections, name).await?;
         serving.spawn(run(listener, app.clone(), stopped.clone()));
     }
-    let telling = tokio::spawn(run(
+    let admin_task = tokio::spawn(run(
         listen(how.admin, ADMIN_CONNECTIONS, &format!("{name} admin")).await?,
         admin,
         stopped,
@@ -49,39 +50,43 @@ pub async fn until_told<E: From<ServingError>>(
         "{name} ends: requests under way have {} s",
         how.grace
     ));
-    // Nobody listens any more if both have ended by themselves.
+    // An error means that all listeners have ended by themselves.
     let _ = stop.send(());
     let grace = Duration::from_secs(how.grace);
     let all_ended = async { while serving.join_next().await.is_some() {} };
     if tokio::time::timeout(grace, all_ended).await.is_err() {
         say(&format!("{name} cut off what was still under way"));
     }
-    telling.abort();
+    admin_task.abort();
     Ok(())
 }
 
-async fn listen(at: SocketAddr, connections: usize, name: &str) -> Result<Limited, ServingError> {
+async fn listen(
+    at: SocketAddr,
+    connections: usize,
+    name: &str,
+) -> Result<LimitedListener, ServingError> {
     let failed = |error| ServingError::Listen { at, error };
     let listener = TcpListener::bind(at).await.map_err(failed)?;
     let there = listener.local_addr().map_err(failed)?;
     say(&format!("{name} listens on {there}"));
-    Ok(Limited::new(listener, connections))
+    Ok(LimitedListener::new(listener, connections))
 }
 
 async fn run(
-    listener: Limited,
+    listener: LimitedListener,
     app: Router,
     mut stopped: watch::Receiver<()>,
 ) -> std::io::Result<()> {
     axum::serve(listener, app)
         .with_graceful_shutdown(async move {
-            // An error means that the sender is gone, which ends the service, too.
+            // An error means that the sender is gone, which also ends the service.
             let _ = stopped.changed().await;
         })
         .await
 }
 
-/// One line for whoever started the service; a closed pipe is no reason to stop serving.
+/// Logs a line to stderr; a closed pipe is no reason to stop serving.
 pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
