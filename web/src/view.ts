@@ -1,11 +1,11 @@
 // The view model of a report. Generated from view.schema.json by `npm run types`; do not edit.
 
 /**
- * How much of a run stands behind a view.
+ * State of the statistics of a run.
  */
 export type ViewState = "provisional" | "partial" | "complete";
 /**
- * State of a run.
+ * Progress of a run.
  */
 export type RunProgress = "running" | "complete" | "interrupted" | "broken";
 /**
@@ -17,16 +17,15 @@ export type Form = "full" | "quick";
  */
 export type SentenceKind = "finding" | "warning" | "note";
 /**
- * What an interval says of an assertion.
+ * Outcome of an assertion.
  */
 export type AssertionOutcome = "holds" | "undecided" | "broken";
 /**
- * What differs between the things compared.
+ * What is compared.
  */
 export type Compare = "arms" | "levels";
 /**
- * One quantity of a trial. Latencies are `latency` over right answers, and
- * over unfinished ones at their age, unless the name says otherwise.
+ * A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
  */
 export type Metric =
   | "mean"
@@ -55,19 +54,19 @@ export type Metric =
  */
 export type Unit = "nanoseconds" | "per-second" | "bytes-per-second" | "cpu-seconds-per1000" | "bytes";
 /**
- * Which family an interval belongs to.
+ * Family of simultaneous intervals.
  */
 export type Family = "primary" | "step" | "descriptive";
 /**
- * Which direction of a metric is good.
+ * Which direction of a metric is better.
  */
 export type Better = "lower" | "higher";
 /**
- * Whose fault an outcome is.
+ * Source of an error.
  */
 export type Fault = "none" | "target" | "peer" | "client" | "environment";
 /**
- * What is said of the latency of a request.
+ * Columns of the request table.
  */
 export type RequestColumn = "mean" | "median" | "p90" | "p95" | "p99";
 /**
@@ -77,7 +76,7 @@ export type Outcome =
   | {
       outcome: "differs";
       /**
-       * … but smaller than what matters.
+       * Whether it is smaller than the margin.
        */
       within_margin: boolean;
     }
@@ -87,7 +86,7 @@ export type Outcome =
   | {
       outcome: "undecided";
       /**
-       * Blocks that would tell, if a sensible number would.
+       * Further blocks that would probably decide, if the number is reasonable.
        */
       more_blocks?: number | null;
     }
@@ -97,21 +96,21 @@ export type Outcome =
   | {
       outcome: "none";
       /**
-       * Why.
+       * Reason.
        */
       why: string;
     };
 /**
- * Whether a subject takes "adds" or "add".
+ * Grammatical number of a subject.
  */
 export type GrammaticalNumber = "singular" | "plural";
 /**
- * Judgement of a check.
+ * Grade of a check.
  */
 export type Grade = "good" | "limits" | "prevents";
 
 /**
- * Everything that a report shows. No renderer computes a statistic.
+ * Everything that a report shows. Renderers compute no statistics.
  */
 export interface View {
   /**
@@ -120,16 +119,16 @@ export interface View {
   version: number;
   run: RunHead;
   /**
-   * The answer, first things first.
+   * Sentences that answer the question, the most important first.
    */
   verdict: Sentence[];
   /**
-   * What the experiment claims of its result, and whether it holds.
+   * Assertions of the experiment, with their outcomes.
    */
   assertions?: AssertionView[];
   compare: Compare;
   /**
-   * Metrics with their names, in the order of tables.
+   * Metrics with their labels, in the order of tables.
    */
   metrics: MetricHead[];
   /**
@@ -149,39 +148,39 @@ export interface View {
    */
   overheads: Overhead[];
   /**
-   * Comparisons in which exchanges failed: too many for a verdict, or more on one side.
+   * Comparisons affected by failed exchanges: too many for a verdict, or more on one side.
    */
   failures?: FailureView[];
   /**
-   * What was done to test beds during trials, and what came of it; a cell each.
+   * Injected faults and their effects, one entry per cell.
    */
   disturbances?: DisturbanceView[];
   /**
-   * What each thing adds to the sum, per level and metric.
+   * Waterfalls: what each arm of a sequence adds, by level and metric.
    */
   waterfalls?: WaterfallView[];
   /**
-   * Metrics against the factor, where exactly one is varied.
+   * Metrics by value of the factor, if exactly one factor is varied.
    */
   factors?: FactorView[];
   /**
-   * What others published.
+   * Published figures beside the measured ones.
    */
   published: PublishedView[];
   /**
-   * The same with a column for each source, where there are several.
+   * The same with a column per source, if there are several.
    */
   published_columns?: PublishedColumns | null;
   /**
-   * Mean ± standard deviation by a published study's rule, if the experiment asks for it.
+   * Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
    */
   as_published?: AsPublished | null;
   /**
-   * The baseline's two copies compared, where it runs twice.
+   * A/A check: the baseline's two measurements compared.
    */
   baseline_check?: BaselineCheck | null;
   /**
-   * Scatter from block to block per level and metric, and what can be found in it.
+   * Noise: scatter between blocks by level and metric, and the smallest difference that can be found.
    */
   noise: Noise[];
   /**
@@ -189,15 +188,15 @@ export interface View {
    */
   trials: TrialRow[];
   /**
-   * What lies between every two sites, if there are several.
+   * Links between sites, with their measured round-trip times.
    */
   distances?: DistanceView[];
   /**
-   * Files of the run that could not be read, each with the reason.
+   * Files of the run that could not be read, each with a reason.
    */
   skipped: string[];
   /**
-   * Machine, versions and settings.
+   * Machine, versions and settings, in groups.
    */
   facts: FactGroup[];
   /**
@@ -205,24 +204,24 @@ export interface View {
    */
   checks: Check[];
   /**
-   * The plan as YAML, for reading.
+   * The plan as YAML.
    */
   plan_text: string;
 }
 /**
- * Head of a run.
+ * Identity and state of a run.
  */
 export interface RunHead {
   /**
-   * Folder name.
+   * Name of the run folder.
    */
   id: string;
   /**
-   * Experiment.
+   * Name of the experiment.
    */
   experiment: string;
   /**
-   * Its question.
+   * Question of the experiment.
    */
   question: string;
   /**
@@ -230,17 +229,17 @@ export interface RunHead {
    */
   started: string;
   /**
-   * Length.
+   * Duration.
    */
   took_ns: number;
   /**
-   * Share of that time inside measuring windows.
+   * Share of the duration inside windows.
    */
   measuring_share: number;
   state: ViewState;
   progress: RunProgress;
   /**
-   * Why it ended so, in words, if it did not end as planned.
+   * Why it ended, if not as planned.
    */
   ended_why?: string | null;
   form: Form;
@@ -253,7 +252,7 @@ export interface RunHead {
    */
   blocks_planned: number;
   /**
-   * Command that repeats it.
+   * Command that repeats the run.
    */
   command: string;
   /**
@@ -262,31 +261,31 @@ export interface RunHead {
   tare: string;
 }
 /**
- * One sentence of the verdict.
+ * A sentence of the verdict.
  */
 export interface Sentence {
   kind: SentenceKind;
   /**
-   * Its text.
+   * Text of the sentence.
    */
   text: string;
 }
 /**
- * An assertion and what the run says of it.
+ * An assertion and its outcome.
  */
 export interface AssertionView {
   /**
-   * As it was written.
+   * The assertion, as written.
    */
   text: string;
   outcome: AssertionOutcome;
   /**
-   * The cell that decided, and its figure with the interval.
+   * The cell that decided, and its value with the interval.
    */
   because: string;
 }
 /**
- * A metric as people see it.
+ * A metric with its label and unit.
  */
 export interface MetricHead {
   metric: Metric;
@@ -307,15 +306,15 @@ export interface ArmHead {
    */
   name: string;
   /**
-   * What it is.
+   * Description.
    */
   about: string;
   /**
-   * Whether others are compared with it.
+   * Whether it is the baseline.
    */
   baseline: boolean;
   /**
-   * Why it was not run, if it was not.
+   * Why it was not run, if so.
    */
   not_run?: string | null;
 }
@@ -328,24 +327,24 @@ export interface LevelView {
    */
   name: string;
   /**
-   * Factor key and value, in words.
+   * Key and value of each factor, as texts.
    */
   values: [string, string][];
   /**
-   * Why it lies beyond the knee of this machine, if it does.
+   * Why it is beyond the knee of this machine, if so.
    */
   beyond_knee?: string | null;
   /**
-   * One cell per arm, in the order of arms.
+   * Cells, one per arm, in the order of arms.
    */
   cells: CellView[];
   /**
-   * Why figures of this level are missing, in sentences.
+   * Why figures of this level are missing, as sentences.
    */
   missing?: string[];
 }
 /**
- * One arm at one level, over all its fit trials.
+ * A cell: one arm at one level, over all its fit trials.
  */
 export interface CellView {
   /**
@@ -353,80 +352,80 @@ export interface CellView {
    */
   arm: string;
   /**
-   * Trials that count (the A/A copy not included).
+   * Fit trials, the baseline's second measurement excluded.
    */
   trials_fit: number;
   /**
-   * Trials made.
+   * Trials measured.
    */
   trials_made: number;
   /**
-   * Rate asked for.
+   * Offered rate; `None`: no fixed rate.
    */
   offered_per_s?: number | null;
   /**
-   * Whether that rate was reached in every trial.
+   * Whether every trial reached the offered rate.
    */
   rate_reached: boolean;
   /**
-   * Right answers, all trials.
+   * Successful exchanges, all trials.
    */
   right: number;
   /**
-   * Errors, all trials.
+   * Failed exchanges, all trials.
    */
   errors: number;
   /**
-   * Unfinished, all trials.
+   * Unfinished exchanges, all trials.
    */
   unfinished: number;
   failed?: FailedShare;
   /**
-   * Fit trials in which the parts' cores were busier than the plan's limit.
+   * Fit trials flagged as saturated.
    */
   trials_saturated: number;
   /**
-   * Share of the planned trials that did not count the first time and were repeated, or are missing.
+   * Share of the planned trials that did not count at first (and were repeated), or are missing.
    */
   repeated_share?: number | null;
   /**
-   * Every outcome but right answers, all fit trials.
+   * Outcomes other than success, all fit trials.
    */
   outcomes: OutcomeCount[];
   /**
-   * Each kind of request by itself, where there are several.
+   * Figures by request, if there are several kinds.
    */
   requests?: RequestView[];
   /**
-   * Figures, in the order of `Metric::ALL`.
+   * Metrics of the cell, in the order of `Metric::ALL`.
    */
   figures: Figure[];
   /**
-   * Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
+   * Percentiles of `latency`: successful exchanges, and unfinished ones at their age; trials merged.
    */
   latency: CurvePoint[];
   /**
-   * The same for `response`: from the intended start, as this client saw it.
+   * Percentiles of `response`, the response time: from the intended start.
    */
   response: CurvePoint[];
   /**
-   * The same for `service`.
+   * Percentiles of `service`, the service time: from sending.
    */
   service: CurvePoint[];
   /**
-   * Latency over the time of a trial, per second of intended time, median over blocks.
+   * Latency over the time of a trial, per second of intended start, median over blocks.
    */
   over_time: TimePoint[];
   /**
-   * What each instance consumed.
+   * Resource usage of each instance.
    */
   parts: PartView[];
   /**
-   * What passed through the network of each pod that has one of its own.
+   * Network traffic of each pod with a network namespace.
    */
   pods?: PodView[];
   /**
-   * What crossed each way of each link between sites.
+   * Traffic in each direction of each link between sites.
    */
   ways?: WayView[];
   told?: ToldView;
@@ -434,32 +433,32 @@ export interface CellView {
   instrument: InstrumentView;
 }
 /**
- * How many exchanges of a cell failed, over all its fit trials, a second copy of the baseline included.
+ * Failed exchanges of a cell, over all its fit trials, the baseline's second measurement included.
  */
 export interface FailedShare {
   /**
-   * Share that ended in an error, was unanswered at the end or found the queue full; `None`: nothing was measured.
+   * Share that failed, was unfinished, or was dropped because the queue was full; `None`: nothing was measured.
    */
   share?: number | null;
   /**
-   * The same as people read it: `3.2 %`, `–`.
+   * The share as text: `3.2 %`, `–`.
    */
   text: string;
   /**
-   * Its largest classes and whose fault they were: `2.9 % status 503 by the target, 0.3 % reset by the peer`; empty where nothing failed.
+   * Largest error classes and sources: `2.9 % status 503 by the target, 0.3 % reset by the peer`; empty without failures.
    */
   classes: string;
   /**
-   * What an exchange is called: `requests`, or `records` where each is one.
+   * Word for an exchange: `requests`, or `records` where each is one.
    */
   what: string;
   /**
-   * Metrics of which the exchanges that are left tell too little for a verdict.
+   * Metrics without a verdict because too many exchanges failed.
    */
   unjudged: Metric[];
 }
 /**
- * How many exchanges of one request ended in one way.
+ * Exchanges of one request with one outcome.
  */
 export interface OutcomeCount {
   /**
@@ -467,41 +466,41 @@ export interface OutcomeCount {
    */
   request: string;
   /**
-   * `right`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+   * `right` (success), or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
    */
   class: string;
   fault: Fault;
   /**
-   * How many.
+   * Number of exchanges.
    */
   count: number;
   /**
-   * One example in words, for people.
+   * An example, as a text for people.
    */
   example?: string | null;
 }
 /**
- * A request, over all fit trials of a cell.
+ * A kind of request, over all fit trials of a cell.
  */
 export interface RequestView {
   /**
-   * Its name.
+   * Name of the request.
    */
   request: string;
   /**
-   * It is a whole session, from its start to its end with all pauses.
+   * Whether it is a whole session, thinking times included.
    */
   whole_session: boolean;
   /**
-   * Right answers.
+   * Successful exchanges.
    */
   right: number;
   /**
-   * Wrong answers, and none.
+   * Failed exchanges.
    */
   errors: number;
   /**
-   * Unanswered when a trial ended.
+   * Unfinished exchanges.
    */
   unfinished: number;
   /**
@@ -510,7 +509,7 @@ export interface RequestView {
   figures: RequestFigure[];
 }
 /**
- * A figure of a request.
+ * A latency figure of a request.
  */
 export interface RequestFigure {
   column: RequestColumn;
@@ -519,16 +518,16 @@ export interface RequestFigure {
    */
   value_ns?: number | null;
   /**
-   * Whether the true value lies above it.
+   * Whether `value_ns` is a lower bound.
    */
   at_least: boolean;
   /**
-   * As people read it.
+   * The value as text.
    */
   text: string;
 }
 /**
- * One figure of a cell.
+ * A metric of a cell.
  */
 export interface Figure {
   metric: Metric;
@@ -538,15 +537,15 @@ export interface Figure {
    */
   value?: number | null;
   /**
-   * Whether the true value lies above `value` (unanswered exchanges reach into it).
+   * Whether `value` is a lower bound, because unfinished exchanges enter into it.
    */
   at_least: boolean;
   /**
-   * Lowest block.
+   * Lowest value of a block.
    */
   low?: number | null;
   /**
-   * Highest block.
+   * Highest value of a block.
    */
   high?: number | null;
   /**
@@ -554,7 +553,7 @@ export interface Figure {
    */
   by_block: (number | null)[];
   /**
-   * The value as people read it, with unit: `0.31 ms`, `> 12 ms`, `–`.
+   * The value as text, with unit: `0.31 ms`, `> 12 ms`, `–`.
    */
   text: string;
 }
@@ -571,7 +570,7 @@ export interface CurvePoint {
    */
   value_ns: number;
   /**
-   * Whether the true value lies above it (unanswered exchanges reach into it).
+   * Whether the value is a lower bound, because unfinished exchanges enter into it.
    */
   at_least: boolean;
 }
@@ -580,7 +579,7 @@ export interface CurvePoint {
  */
 export interface TimePoint {
   /**
-   * Offset from the start of the window.
+   * Time since the start of the window.
    */
   offset_ns: number;
   /**
@@ -597,7 +596,7 @@ export interface TimePoint {
   max_ns?: number | null;
 }
 /**
- * What an instance consumed, medians over blocks.
+ * Resource usage of an instance, medians over blocks.
  */
 export interface PartView {
   /**
@@ -629,7 +628,7 @@ export interface PartView {
    */
   rss_mean_bytes?: number | null;
   /**
-   * Time runnable but not running, per second.
+   * Run-queue wait: time runnable but not running, per second.
    */
   run_queue_wait_share?: number | null;
   /**
@@ -649,16 +648,16 @@ export interface PartView {
    */
   disk_write_per_s?: number | null;
   /**
-   * Bytes written to disk within a window.
+   * Bytes written to disk within the window.
    */
   disk_write_bytes?: number | null;
   /**
-   * Share of the window throttled by a limit.
+   * Share of the window throttled by a CPU limit.
    */
   throttled_share?: number | null;
 }
 /**
- * What passed through the network of a pod, from or to other pods.
+ * Network traffic between a pod and other pods.
  */
 export interface PodView {
   /**
@@ -666,128 +665,127 @@ export interface PodView {
    */
   pod: string;
   /**
-   * Packets that came in per 1000 exchanges.
+   * Packets received per 1000 exchanges.
    */
   packets_in_per_1000?: number | null;
   /**
-   * Packets that went out per 1000 exchanges.
+   * Packets sent per 1000 exchanges.
    */
   packets_out_per_1000?: number | null;
   /**
-   * Bytes that came in per exchange, headers included.
+   * Bytes received per exchange, headers included.
    */
   bytes_in_per_exchange?: number | null;
   /**
-   * Bytes that went out per exchange, headers included.
+   * Bytes sent per exchange, headers included.
    */
   bytes_out_per_exchange?: number | null;
   /**
-   * TCP connections opened and accepted in a window.
+   * TCP connections opened and accepted per window.
    */
   tcp_connections?: number | null;
   /**
-   * TCP segments sent again in a window.
+   * TCP segments retransmitted per window.
    */
   tcp_retransmits?: number | null;
   /**
-   * The figures as people read them, in this order; `–` where they are not known.
+   * Columns as texts, in this order; `–` where unknown.
    */
   texts: string[];
 }
 /**
- * What crossed one way of a link between two sites.
+ * Traffic in one direction of a link.
  */
 export interface WayView {
   /**
-   * Site that sent.
+   * Sending site.
    */
   from: string;
   /**
-   * Site that was sent to.
+   * Receiving site.
    */
   to: string;
   /**
-   * Packets handed over at the other end per 1000 exchanges, as they would be on a wire.
+   * Packets delivered per 1000 exchanges, in wire-size packets.
    */
   packets_per_1000?: number | null;
   /**
-   * Bytes of them per exchange, IP headers included.
+   * Bytes delivered per exchange, IP headers included.
    */
   bytes_per_exchange?: number | null;
   /**
-   * Share of the packets that entered which were lost as asked for.
+   * Share of packets lost as configured.
    */
   lost_share?: number | null;
   /**
-   * Packets that found the queue before the rate asked for full, in a window.
+   * Packets dropped per window because the queue of the configured rate was full.
    */
   queue_full_packets?: number | null;
   /**
-   * Packets dropped for want of a buffer or by the kernel, which nobody asked for: of the worst trial.
+   * Drops beyond the configured loss (no buffer, kernel); maximum over trials.
    */
   unasked_packets?: number | null;
   /**
-   * Writes over 200 µs late in a window: the distance was longer than asked for.
+   * Writes more than 200 µs late per window: the delay was longer than configured.
    */
   late_pieces?: number | null;
   /**
-   * The figures as people read them, in this order; `–` where they are not known.
+   * Columns as texts, in this order; `–` where unknown.
    */
   texts: string[];
 }
 /**
- * Figures that parts of one kind give of themselves, from before the first request to after the last answer: warm-up and drain are
- * in them.
+ * Target counters of parts of one kind, from before the first request to after the last response: warm-up and drain included.
  */
 export interface ToldView {
   /**
-   * The parts.
+   * Instances, the columns.
    */
   instances: string[];
   /**
-   * Their figures, in the order in which the target's folder lists them.
+   * Counters, in the order of the target's folder.
    */
   rows: ToldRow[];
 }
 /**
- * One figure of each part.
+ * A counter of each instance.
  */
 export interface ToldRow {
   /**
-   * Its name, with what it is of.
+   * Name of the counter, with its label.
    */
   name: string;
   /**
-   * Value of each part, in their order.
+   * Values, in the order of instances.
    */
   values: (number | null)[];
   /**
-   * The same as people read them; `–` where a part says nothing.
+   * Values as texts; `–` where an instance has none.
    */
   texts: string[];
 }
 /**
- * What the machine as a whole did within the windows.
+ * Resource usage of the machine within the windows.
  */
 export interface MachineView {
   /**
-   * Share of all cores' time that went into receiving packets (softirq).
+   * Share of all cores' time in softirq (receiving packets).
    */
   softirq_share?: number | null;
   /**
-   * Share of all cores' time that the hypervisor took.
+   * Share of all cores' time stolen by the hypervisor.
    */
   steal_share?: number | null;
   /**
-   * Busy share of the parts' cores, other programs included.
+   * Busy share of the parts' cores, background load included.
    */
   part_cores_busy?: number | null;
   /**
-   * Share of the parts' cores that other programs used; of all cores where the agents have none of their own.
+   * Share of the parts' cores used by background load; of all cores where agents have none of their own.
    */
   foreign_part_share?: number | null;
   /**
-   * Share of the agents' cores that other programs used.
+   * Share of the agents' cores used by background load.
    */
   foreign_agent_share?: number | null;
   /**
@@ -795,32 +793,32 @@ export interface MachineView {
    */
   busiest_core?: number | null;
   /**
-   * Share of the window in which a limit held a part back, the worst part's.
+   * Share of the window in which a part was throttled by a CPU limit, worst part.
    */
   throttled_share?: number | null;
   /**
-   * The figures as people read them, in this order; `–` where they are not known.
+   * Columns as texts, in this order; `–` where unknown.
    */
   texts: string[];
 }
 /**
- * Our own error in a cell.
+ * Measurement error of the generator in a cell.
  */
 export interface InstrumentView {
   /**
-   * Lateness, median of blocks' medians.
+   * Median lateness, median over blocks.
    */
   lateness_p50_ns?: number | null;
   /**
-   * Lateness, worst block's p99.
+   * 99th percentile of lateness, worst block.
    */
   lateness_p99_ns?: number | null;
   /**
-   * Share of arrivals that were released late enough to leave in a burst, all trials.
+   * Share of bunched starts, all trials.
    */
   bunched_share?: number | null;
   /**
-   * Lag, worst block's p99.
+   * 99th percentile of receive lag, worst block.
    */
   lag_p99_ns?: number | null;
   /**
@@ -828,20 +826,20 @@ export interface InstrumentView {
    */
   lateness: CurvePoint[];
   /**
-   * Busy share of the agents' cores, spinning apart.
+   * Busy share of the agents' cores, spinning excluded.
    */
   agent_busy?: number | null;
   /**
-   * Share of answers stamped by the kernel.
+   * Share of responses with a kernel timestamp.
    */
   stamped_share?: number | null;
   /**
-   * Share of kernel stamps that are upper bounds.
+   * Share of kernel timestamps that are upper bounds.
    */
   upper_bound_share?: number | null;
 }
 /**
- * The difference between a cell and the one it is compared with.
+ * Overhead: the difference between a cell and the one it is compared with.
  */
 export interface Overhead {
   /**
@@ -853,18 +851,18 @@ export interface Overhead {
    */
   arm: string;
   /**
-   * Arm it is compared with.
+   * Arm that it is compared with.
    */
   against: string;
   /**
-   * Level it is compared with; another one only when levels are compared.
+   * Level that it is compared with; differs only when levels are compared.
    */
   against_level: string;
   metric: Metric;
   unit: Unit;
   family: Family;
   /**
-   * Baseline's value.
+   * Value of the baseline.
    */
   base?: number | null;
   /**
@@ -877,11 +875,11 @@ export interface Overhead {
   ratio?: Interval | null;
   outcome: Outcome;
   /**
-   * Complete pairs behind it.
+   * Number of complete pairs (blocks).
    */
   pairs: number;
   /**
-   * Relative difference that counts as none: the declared share, or the declared amount as a share of this baseline.
+   * Margin relative to this baseline: the larger of the relative and the absolute margin.
    */
   margin?: number | null;
   /**
@@ -889,24 +887,24 @@ export interface Overhead {
    */
   margin_text: string;
   /**
-   * Where one of the two was repeated far more often than the other: that it was, in a sentence.
+   * A sentence if one of the two was repeated far more often than the other.
    */
   repeats?: string | null;
   /**
-   * Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
+   * Difference with interval as text: `+0.31 ms (0.28–0.34)`, `–`.
    */
   added_text: string;
   /**
-   * Relative difference with interval as people read it: `+48 % (43–53)`, `–`.
+   * Relative difference with interval as text: `+48 % (43–53)`, `–`.
    */
   ratio_text: string;
   /**
-   * Outcome in words: `differs`, `changes by less than 5 %`, `undecided; about 4 more blocks would tell`.
+   * Outcome as text: `differs`, `changes by less than 5 %`, `undecided; about 4 more blocks would tell`.
    */
   outcome_text: string;
 }
 /**
- * An estimate with its interval; no interval below three blocks.
+ * An estimate with its interval; there is no interval below three blocks.
  */
 export interface Interval {
   /**
@@ -923,7 +921,7 @@ export interface Interval {
   high?: number | null;
 }
 /**
- * Two cells that are compared, where one failed so often that a metric has no verdict, or more often than the other.
+ * A comparison in which one cell failed too often for a verdict, or more often than the other.
  */
 export interface FailureView {
   /**
@@ -935,30 +933,30 @@ export interface FailureView {
    */
   arm: string;
   /**
-   * Arm it is compared with.
+   * Arm that it is compared with.
    */
   against: string;
   /**
-   * Level it is compared with; another one only when levels are compared.
+   * Level that it is compared with; differs only when levels are compared.
    */
   against_level: string;
   failed: FailedShare;
   against_failed: FailedShare;
   /**
-   * Difference of the two shares within blocks, with its plain 95 % interval.
+   * Difference of the two shares within blocks, with its unadjusted 95 % interval.
    */
   difference?: Interval | null;
   /**
-   * The difference as people read it, where its interval excludes 0: `3.2 percentage points (3.0–3.4) more`; else `–`.
+   * The difference as text, where its interval excludes 0: `3.2 percentage points (3.0–3.4) more`; else `–`.
    */
   difference_text: string;
   /**
-   * Judged metrics, and those that are taken apart, without a verdict for it.
+   * Metrics with verdicts or waterfalls that have no verdict because of failures.
    */
   no_verdict: Metric[];
 }
 /**
- * One cell that was disturbed.
+ * A cell with faults.
  */
 export interface DisturbanceView {
   /**
@@ -970,15 +968,15 @@ export interface DisturbanceView {
    */
   arm: string;
   /**
-   * What happened and what came of it, in sentences.
+   * Faults and their effects, as sentences.
    */
   sentences: string[];
   /**
-   * What was done, with median times.
+   * Faults, with median times.
    */
   events: EventMark[];
   /**
-   * Answers and their latency around it, from the start of the window.
+   * Throughput and latency over time, since the start of the window.
    */
   series: MomentPoint[];
   /**
@@ -987,49 +985,49 @@ export interface DisturbanceView {
   trials: DisturbedTrial[];
 }
 /**
- * Something that was done.
+ * A fault.
  */
 export interface EventMark {
   /**
-   * `kill broker`.
+   * Label: `kill broker`.
    */
   label: string;
   /**
-   * From the start of the window to its beginning, median over trials.
+   * Start of the action since the start of the window, median over trials.
    */
   began_ns: number;
   /**
-   * Until it was done, median over the trials in which it was.
+   * End of the action since the start of the window, median over the trials in which it ended.
    */
   done_ns?: number | null;
 }
 /**
- * A moment of the trials, medians over them unless a field says otherwise.
+ * A sample, medians over trials unless a field says otherwise.
  */
 export interface MomentPoint {
   /**
-   * Its end, from the start of the window.
+   * End of the sample, since the start of the window.
    */
   offset_ns: number;
   /**
-   * Its length.
+   * Length of the sample.
    */
   length_ns: number;
   /**
-   * Right answers per second that came in it.
+   * Successful responses per second that arrived in it.
    */
   right_per_s: number;
   /**
-   * Errors that came in it, all trials.
+   * Errors that arrived in it, all trials.
    */
   errors: number;
   /**
-   * Slowest answer that came in it.
+   * Highest latency of a response that arrived in it.
    */
   slowest_ns?: number | null;
 }
 /**
- * One trial that was disturbed.
+ * A trial with faults.
  */
 export interface DisturbedTrial {
   /**
@@ -1037,57 +1035,57 @@ export interface DisturbedTrial {
    */
   trial: number;
   /**
-   * What was done to whom, and when: `kill broker-2 at 5.00 s`.
+   * Faults with subject and time: `kill broker-2 at 5.00 s`.
    */
   done: string;
   /**
-   * Longest time without a right answer, from the first event on; as fine as the samples.
+   * Longest outage: time without a successful response, from the first fault on, at the resolution of samples.
    */
   silent_ns?: number | null;
   /**
-   * Slowest answer of the window.
+   * Highest latency of the window.
    */
   slowest_ns?: number | null;
   /**
-   * Requests sent again.
+   * Requests retried.
    */
   sent_again?: number | null;
   /**
-   * Errors and unfinished exchanges of the window.
+   * Failed and unfinished exchanges of the window.
    */
   errors: number;
   /**
-   * What was read back, if anything was.
+   * Result of reading records back, if that was done.
    */
   read_back?: ReadBackView | null;
   /**
-   * The same as people read it, in the order of the table's heads.
+   * The columns as texts, in the order of the table's heads.
    */
   texts: string[];
 }
 /**
- * What was read back after a trial.
+ * Result of reading records back.
  */
 export interface ReadBackView {
   /**
-   * Records that were acknowledged.
+   * Records acknowledged.
    */
   acknowledged: number;
   /**
-   * Records that were read back.
+   * Records read back.
    */
   read: number;
   /**
-   * Acknowledged, and not there.
+   * Records acknowledged, but not stored.
    */
   lost: number;
   /**
-   * Copies beyond the first.
+   * Copies of a record beyond the first.
    */
   duplicated: number;
 }
 /**
- * One metric at one level, taken apart. Only metrics that add up: means and amounts, no quantiles.
+ * Waterfall of one metric at one level. Only metrics that add up: means and amounts, not quantiles.
  */
 export interface WaterfallView {
   /**
@@ -1096,41 +1094,41 @@ export interface WaterfallView {
   level: string;
   metric: Metric;
   /**
-   * Its short name for people.
+   * Short name of the metric.
    */
   label: string;
   unit: Unit;
   /**
-   * The orders, the one to be read first; the others check it.
+   * Sequences; the first is the main one, the others check it.
    */
   sequences: WaterfallSequence[];
   /**
-   * Things that more than one order adds alone, with their part in each.
+   * Components that more than one sequence adds as a single step.
    */
   parts: WaterfallPart[];
   /**
-   * What the other orders say of the first one, in sentences.
+   * Comparison of the other sequences with the first, as sentences.
    */
   checks: string[];
 }
 /**
- * One order of arms.
+ * A sequence of arms.
  */
 export interface WaterfallSequence {
   /**
-   * Its name.
+   * Name of the sequence.
    */
   name: string;
   /**
-   * The arms in words: `direct → client-sidecar → both-sidecars`.
+   * The arms as text: `direct → client-sidecar → both-sidecars`.
    */
   order: string;
   /**
-   * Blocks in which every arm of it was measured; all figures are of these.
+   * Number of blocks in which every arm of the sequence was measured; all figures are of these.
    */
   blocks: number;
   /**
-   * Why there is nothing to show, if there is nothing.
+   * Why nothing can be shown, if so.
    */
   missing?: string | null;
   /**
@@ -1142,7 +1140,7 @@ export interface WaterfallSequence {
    */
   start?: number | null;
   /**
-   * The same as people read it.
+   * That mean as text.
    */
   start_text: string;
   /**
@@ -1150,75 +1148,75 @@ export interface WaterfallSequence {
    */
   end?: number | null;
   /**
-   * The same as people read it.
+   * That mean as text.
    */
   end_text: string;
   /**
-   * The steps; their differences add up to `total`.
+   * Steps; their differences add up to `total`.
    */
   steps: WaterfallStep[];
   /**
-   * Last arm minus first, with its plain 95 % interval.
+   * Last arm minus first, with its unadjusted 95 % interval.
    */
   total?: Interval | null;
   /**
-   * The same as people read it.
+   * The total as text.
    */
   total_text: string;
 }
 /**
- * From one arm to the next.
+ * A step from one arm to the next.
  */
 export interface WaterfallStep {
   /**
-   * The larger arm.
+   * Arm of the step.
    */
   arm: string;
   /**
-   * The arm before it.
+   * Arm before it.
    */
   against: string;
   /**
-   * What it has more, in words.
+   * What the arm adds, as text.
    */
   what: string;
   number: GrammaticalNumber;
   /**
-   * Mean of the arm before it: where the bar begins.
+   * Mean of the arm before: start of the bar.
    */
   from?: number | null;
   /**
-   * Mean of the arm: where the bar ends.
+   * Mean of the arm: end of the bar.
    */
   to?: number | null;
   /**
-   * Difference with its plain 95 % interval; none of it is corrected for the number of steps.
+   * Difference with its unadjusted 95 % interval.
    */
   added?: Interval | null;
   /**
-   * The same as people read it.
+   * The difference as text.
    */
   added_text: string;
   /**
-   * Its part of the total, as people read it.
+   * Share of the total, as text.
    */
   share_text: string;
 }
 /**
- * A thing that several orders add alone.
+ * A component that several sequences add as a single step.
  */
 export interface WaterfallPart {
   /**
-   * What it is.
+   * Name of the component.
    */
   what: string;
   /**
-   * What it adds, one per sequence in their order; `–` where it is not added alone.
+   * What it adds in each sequence, in their order; `–` where it is not a step.
    */
   added_texts: string[];
 }
 /**
- * One metric against the one factor that has several values.
+ * A metric by value of the only factor with several values.
  */
 export interface FactorView {
   /**
@@ -1227,17 +1225,17 @@ export interface FactorView {
   factor: string;
   metric: Metric;
   /**
-   * Its short name for people.
+   * Short name of the metric.
    */
   label: string;
   unit: Unit;
   /**
-   * A line per arm that was measured.
+   * A line per measured arm.
    */
   lines: FactorLine[];
 }
 /**
- * An arm over all values of the factor.
+ * An arm over the values of the factor.
  */
 export interface FactorLine {
   /**
@@ -1245,7 +1243,7 @@ export interface FactorLine {
    */
   arm: string;
   /**
-   * Its points in the order of the levels.
+   * Points, in the order of levels.
    */
   points: FactorPoint[];
 }
@@ -1258,28 +1256,28 @@ export interface FactorPoint {
    */
   level: string;
   /**
-   * Value of the factor, where it is a number.
+   * Value of the factor, if it is a number.
    */
   at?: number | null;
   /**
-   * Mean over blocks with its plain 95 % interval; `None`: not measured, or only a lower bound is known.
+   * Mean over blocks with its unadjusted 95 % interval; `None`: not measured, or only a lower bound is known.
    */
   value?: Interval | null;
   /**
-   * The same as people read it.
+   * The mean and interval as text.
    */
   text: string;
   /**
-   * Whether the cores of the parts, or that of the agents, were full in most trials: more of anything cannot show there.
+   * Whether the cores of the parts or of the agents were saturated in most trials: effects cannot show there.
    */
   full?: boolean;
   /**
-   * What a published ratio to the first level makes of our first level.
+   * A published ratio to the first level, applied to the measured first level.
    */
   published?: number | null;
 }
 /**
- * A published figure beside ours.
+ * A published figure beside the measured one.
  */
 export interface PublishedView {
   /**
@@ -1287,20 +1285,20 @@ export interface PublishedView {
    */
   arm: string;
   /**
-   * Compared with.
+   * Arm that it is relative to.
    */
   against: string;
   /**
-   * Level of ours it stands beside.
+   * Level.
    */
   level?: string | null;
   metric: Metric;
   /**
-   * Theirs, in words with unit.
+   * Published figure as text, with unit.
    */
   theirs: string;
   /**
-   * Ours, in words with unit and interval.
+   * Measured figure as text, with unit and interval.
    */
   ours: string;
   /**
@@ -1308,29 +1306,29 @@ export interface PublishedView {
    */
   source: string;
   /**
-   * What is not alike.
+   * Differences between the two setups.
    */
   caveat?: string | null;
 }
 /**
- * Published figures in columns: ours by arm, and one for each source, headed with its product and version.
+ * Published and measured figures in columns: one per measured arm, one per source with its product and version.
  */
 export interface PublishedColumns {
   /**
-   * Heads of ours: the arms that were run.
+   * Heads of the measured columns: the arms that were run.
    */
   ours: string[];
   /**
-   * Heads of theirs: the sources.
+   * Heads of the published columns: the sources.
    */
   theirs: string[];
   /**
-   * Every level and metric that anything was published for.
+   * Rows: every level and metric with a published figure.
    */
   rows: PublishedRow[];
 }
 /**
- * One level and metric.
+ * A level and metric.
  */
 export interface PublishedRow {
   /**
@@ -1339,37 +1337,37 @@ export interface PublishedRow {
   level: string;
   metric: Metric;
   /**
-   * What each arm has here: the baseline its value, the others what they add; `–` where there is none.
+   * Measured figures by arm: the value of the baseline, the overheads of the others; `–` where there is none.
    */
   ours: string[];
   /**
-   * What each source has; `–` where it says nothing.
+   * Published figures by source; `–` where there is none.
    */
   theirs: string[];
 }
 /**
- * Figures as a published study prints them, beside ours of the same blocks.
+ * Means and standard deviations as a published study computes them, beside those over all blocks.
  */
 export interface AsPublished {
   /**
-   * The rule, in words.
+   * The rule, as text.
    */
   rule: string;
   /**
-   * Blocks left out, by level.
+   * Excluded blocks, by level.
    */
   dropped: [string, string][];
   /**
-   * The same in words: `Left out: blocks 3 and 5 at 200/s.`
+   * Excluded blocks as a sentence: `Left out: blocks 3 and 5 at 200/s.`
    */
   dropped_text?: string;
   /**
-   * Figures, by level, arm and metric.
+   * Rows by level, arm and metric.
    */
   rows: AsPublishedRow[];
 }
 /**
- * One such figure.
+ * A row of the table.
  */
 export interface AsPublishedRow {
   /**
@@ -1382,23 +1380,23 @@ export interface AsPublishedRow {
   arm: string;
   metric: Metric;
   /**
-   * Blocks kept.
+   * Number of blocks kept.
    */
   blocks: number;
   /**
-   * Mean over them.
+   * Mean over the blocks kept.
    */
   mean?: number | null;
   /**
-   * Standard deviation (n − 1).
+   * Standard deviation over the blocks kept (n − 1).
    */
   deviation?: number | null;
   /**
-   * The two as people read them: `0.312 ± 0.004 ms`, `–`.
+   * Mean and deviation as text: `0.312 ± 0.004 ms`, `–`.
    */
   text: string;
   /**
-   * All blocks.
+   * Number of all blocks.
    */
   blocks_all: number;
   /**
@@ -1406,25 +1404,25 @@ export interface AsPublishedRow {
    */
   ours?: Interval | null;
   /**
-   * The same as people read it: `0.314 ms (0.310–0.318)`, `–`.
+   * That mean and interval as text: `0.314 ms (0.310–0.318)`, `–`.
    */
   ours_text: string;
 }
 /**
- * The check of the baseline's two copies, with intervals that hold together over all its comparisons.
+ * Result of the A/A check, with intervals that are simultaneous over all comparisons.
  */
 export interface BaselineCheck {
   /**
-   * Comparisons that had an interval: levels × primary metrics.
+   * Comparisons with an interval: levels × primary metrics.
    */
   comparisons: number;
   /**
-   * Those in which a difference was shown.
+   * Comparisons that show a difference.
    */
   differences: BaselineDifference[];
 }
 /**
- * A difference of the baseline from itself.
+ * A difference between the baseline's two measurements.
  */
 export interface BaselineDifference {
   /**
@@ -1438,16 +1436,16 @@ export interface BaselineDifference {
   metric: Metric;
   ratio: Interval;
   /**
-   * The same as people read it: `+12 % (8–16)`.
+   * The ratio as text: `+12 % (8–16)`.
    */
   ratio_text: string;
   /**
-   * Whether it passes the margin, so that verdicts of that size are in doubt.
+   * Whether it exceeds the margin, which puts verdicts of that size in doubt.
    */
   passes_margin: boolean;
 }
 /**
- * Scatter of one metric from block to block.
+ * Noise of one metric: scatter between blocks.
  */
 export interface Noise {
   /**
@@ -1460,16 +1458,16 @@ export interface Noise {
    */
   residual?: number | null;
   /**
-   * Smallest relative difference that this design would find.
+   * Smallest relative difference that this design would find (minimum detectable difference).
    */
   detectable?: number | null;
 }
 /**
- * One trial in the list of trials.
+ * A trial in the list of trials.
  */
 export interface TrialRow {
   /**
-   * Number.
+   * Number of the trial.
    */
   trial: number;
   /**
@@ -1485,31 +1483,31 @@ export interface TrialRow {
    */
   level: string;
   /**
-   * Copy of the baseline.
+   * 0, or 1 for the second measurement of the baseline.
    */
   copy: number;
   /**
-   * Attempt.
+   * 0, or 1 for a repetition.
    */
   attempt: number;
   /**
-   * `fit`, `unfit`, `invalid`, `failed`, `superseded`.
+   * Status: `fit`, `unfit`, `invalid`, `failed`, `superseded`.
    */
   status: string;
   /**
-   * Why, when not fit.
+   * Reasons, if not fit.
    */
   why: string[];
   /**
-   * Start since the start of the run.
+   * Start, since the start of the run.
    */
   offset_ns: number;
   /**
-   * From its start to its record.
+   * Duration from its start to its record.
    */
   took_ns: number;
   /**
-   * Saturated.
+   * Whether it is flagged as saturated.
    */
   saturated: boolean;
   /**
@@ -1521,48 +1519,48 @@ export interface TrialRow {
    */
   p99_ns?: number | null;
   /**
-   * Right answers per second.
+   * Successful exchanges per second.
    */
   throughput_per_s?: number | null;
   /**
-   * Lateness p99.
+   * 99th percentile of lateness.
    */
   lateness_p99_ns?: number | null;
   /**
-   * Proofs that held / all.
+   * Path checks passed.
    */
   proofs_held: number;
   /**
-   * All proofs.
+   * Path checks made.
    */
   proofs_made: number;
 }
 /**
- * The distance between two sites, as it was asked for and as it was found before the first block.
+ * A link with its configured and its measured round-trip time, before the first block.
  */
 export interface DistanceView {
   /**
-   * `east-west`.
+   * Name of the link, `east-west`.
    */
   link: string;
   /**
-   * What was asked for, in words.
+   * Configuration, as text.
    */
   asked: string;
   /**
-   * Round trip asked for, without jitter.
+   * Configured round-trip time, without jitter.
    */
   asked_ns: number;
   /**
-   * Half of the round trips were shorter.
+   * Median measured round-trip time.
    */
   p50_ns?: number | null;
   /**
-   * One in a hundred was longer.
+   * 99th percentile of the measured round-trip time.
    */
   p99_ns?: number | null;
   /**
-   * What was asked for and what was found as people read it: asked, median, p99, answered; `–` where it is not known.
+   * Columns as texts: configured, median, p99, answered; `–` where unknown.
    */
   texts: string[];
 }
@@ -1580,28 +1578,28 @@ export interface FactGroup {
   facts: [string, string][];
 }
 /**
- * One check of the machine.
+ * A check of the machine.
  */
 export interface Check {
   /**
-   * Short name: `timer`, `governor`, `descriptors`.
+   * Name of the check: `timer`, `governor`, `descriptors`.
    */
   name: string;
   /**
-   * What was found, with its unit.
+   * Finding, with its unit.
    */
   found: string;
   /**
-   * Machine-readable figure, where there is one.
+   * Value of the finding, if it is a number.
    */
   value?: number | null;
   /**
-   * Unit of the figure.
+   * Unit of the value.
    */
   unit?: string | null;
   grade: Grade;
   /**
-   * What it means for a measurement and what to do, when it is not good.
+   * What it means for measurements and how to mend it, unless the grade is good.
    */
   advice?: string | null;
 }

@@ -1,4 +1,4 @@
-//! What an agent writes while and after it works: one JSON message a line.
+//! Messages of an agent: one JSON object per line, while it works and after.
 
 use std::collections::BTreeMap;
 
@@ -9,104 +9,104 @@ mod flow;
 
 pub use flow::{RecordFlow, RecordWay};
 
-/// One line of an agent's stream.
+/// A message of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "message", rename_all = "kebab-case")]
 pub enum AgentMessage {
-    /// First line: who speaks.
+    /// First message: identifies the agent.
     Hello {
         /// [`crate::FORMAT_VERSION`] of the agent.
         version: u32,
-        /// Its process id.
+        /// Process id.
         pid: u32,
     },
-    /// Connections are open, the schedule stands; waits for the start.
+    /// Connections are open and the schedule is ready; the agent waits for the start.
     Ready {
-        /// Connections open.
+        /// Open connections.
         connections: u32,
-        /// When the warm-up will start (or started), µs since the epoch.
+        /// Start of the warm-up, µs since the epoch.
         start_unix_us: u64,
     },
-    /// What happened since the last sample.
+    /// Counts since the last sample.
     Sample(Sample),
-    /// The end, good or interrupted.
+    /// Last message: the result, complete or interrupted.
     Result(Box<LoadResult>),
-    /// The load could not be run at all.
+    /// The load could not run.
     Failed {
-        /// Why, with the next step.
+        /// Error, with the next step.
         error: String,
     },
 }
 
-/// One sample of a running load, by the time an exchange ended.
+/// A sample of a running load. Exchanges count by their end.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// End of the sample since the start of the warm-up.
+    /// End of the sample, since the start of the warm-up.
     pub offset_ns: u64,
     /// Length of the sample.
     pub length_ns: u64,
-    /// Exchanges intended in it.
+    /// Exchanges intended in the sample.
     pub intended: u64,
-    /// Exchanges released in it.
+    /// Exchanges released in the sample.
     pub released: u64,
-    /// Right answers in it.
+    /// Successful exchanges.
     pub right: u64,
-    /// Wrong or missing answers in it.
+    /// Failed exchanges.
     pub errors: u64,
-    /// `latency` of those that ended in it, median.
+    /// Median `latency` of the exchanges that ended in the sample.
     pub latency_p50_ns: Option<u64>,
-    /// `latency`, 99th percentile.
+    /// 99th percentile of `latency`.
     pub latency_p99_ns: Option<u64>,
-    /// `latency`, maximum.
+    /// Maximum of `latency`.
     pub latency_max_ns: Option<u64>,
-    /// `lateness`, 99th percentile.
+    /// 99th percentile of `lateness`.
     pub lateness_p99_ns: Option<u64>,
-    /// Exchanges under way at its end.
+    /// Exchanges in flight at the end of the sample.
     pub in_flight: u64,
-    /// Connections open at its end.
+    /// Connections open at the end of the sample.
     pub connections: u32,
-    /// Of a protocol whose exchanges carry many records.
+    /// Records, for protocols whose exchanges carry many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordSample>,
 }
 
-/// The records of one sample, by the time they arrived.
+/// Records of one sample, by time of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecordSample {
-    /// How many.
+    /// Number of records.
     pub count: u64,
-    /// Their bytes, as far as the load looks at them: see [`RecordCounts`].
+    /// Bytes of the records; see [`RecordCounts`] for which.
     pub bytes: u64,
-    /// Records that were there and had not been read when it ended; `None` where that is not known.
+    /// Lag: records that were available and not yet read at the end of the sample; `None`: unknown.
     pub backlog: Option<u64>,
-    /// From their intended sending to their arrival, median; `None` where records do not say when that was.
+    /// End-to-end latency (intended sending to arrival), median; `None` where records have no timestamp.
     pub end_to_end_p50_ns: Option<u64>,
-    /// The same, 99th percentile.
+    /// End-to-end latency, 99th percentile.
     pub end_to_end_p99_ns: Option<u64>,
-    /// The same, maximum.
+    /// End-to-end latency, maximum.
     pub end_to_end_max_ns: Option<u64>,
 }
 
-/// Records carried by the exchanges of a load, by the time they arrived.
+/// Records that the exchanges of a load carried, by time of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RecordCounts {
-    /// Within the window.
+    /// Records within the window.
     pub in_window: u64,
-    /// From the first to the last byte of the load.
+    /// Records over the whole load, warm-up and drain included.
     pub total: u64,
-    /// Bytes of those of the window: of keys and values where the load looks at each record, else of whole batches as they came.
+    /// Bytes within the window: of keys and values where the load decodes each record, else of whole batches as received.
     pub bytes_in_window: u64,
-    /// The same of all.
+    /// Bytes over the whole load.
     pub bytes_total: u64,
-    /// From the start of the window to the last one's arrival in it.
+    /// Last arrival within the window, since its start.
     pub last_arrival_ns: u64,
-    /// Ages of all that would be below zero: a record's time lies behind its arrival, so the clocks differ, or one was set. No histogram
-    /// has them.
+    /// Records with a negative age: the timestamp is later than the arrival, so the clocks differ or one was set. They are in no
+    /// histogram.
     #[serde(default)]
     pub negative_ages: u64,
 }
 
-/// What one agent measured, over the window unless a field says otherwise.
+/// Result of one agent. Counts are of exchanges intended in the window, unless a field says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadResult {
     /// [`crate::FORMAT_VERSION`] of the agent.
@@ -115,87 +115,87 @@ pub struct LoadResult {
     pub role: String,
     /// How the load ended.
     pub ended: Ended,
-    /// Why it could not go on, if it broke off.
+    /// Why the load was aborted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broke_off: Option<String>,
     /// Start of the window, µs since the epoch.
     pub window_start_unix_us: u64,
-    /// Length of the window as it was.
+    /// Actual length of the window.
     pub window_ns: u64,
-    /// Rate asked for; `None` where there is none: a closed loop, full speed, sessions (their rate is none of requests).
+    /// Offered rate; `None` where there is none: closed loops, maximum rate, sessions (whose rate is not one of requests).
     pub offered_per_s: Option<f64>,
     /// Exchanges intended in the window.
     pub intended: u64,
-    /// Of those, released by our loop before the drain ended.
+    /// Of these, released before the drain ended.
     pub released: u64,
-    /// Of those, sent.
+    /// Of these, sent.
     pub sent: u64,
-    /// Of those, answered rightly.
+    /// Of these, successful: answered as expected.
     pub right: u64,
-    /// Of those, answered wrongly, refused or cut off.
+    /// Of these, failed: an unexpected response, refused or cut off.
     pub errors: u64,
-    /// Of those, unanswered when the drain ended.
+    /// Of these, unfinished: not answered when the drain ended.
     pub unfinished: u64,
-    /// Answers that arrived in the window, whenever their exchange was intended.
+    /// Responses that arrived in the window, whenever their exchange was intended.
     #[serde(default)]
     pub answered_in_window: Answered,
-    /// Right answers intended within the window, in the order of their statuses; empty for a protocol without one.
+    /// Successful exchanges by status, in order of status; empty for protocols without one.
     #[serde(default)]
     pub right_by_status: Vec<StatusCount>,
-    /// Arrivals that found the queue of waiting arrivals full: offered rate not reached.
+    /// Starts dropped because the queue of waiting starts was full: the offered rate was not reached.
     pub overflow: u64,
-    /// Sessions, if the load was one of sessions: what is counted above are then the requests within them.
+    /// Sessions, for a load of sessions; the counts above are then of the requests within them.
     #[serde(default)]
     pub sessions: Option<SessionCounts>,
-    /// Records that were read, if its exchanges carry many.
+    /// Records read, for protocols whose exchanges carry many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordCounts>,
-    /// Records that were written or read in the window, where exchanges are about records.
+    /// Records written or read in the window, for protocols of records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<RecordFlow>,
-    /// Counts per request and outcome.
+    /// Counts by request and outcome.
     pub outcomes: Vec<OutcomeCount>,
-    /// Faults of connections that no exchange is blamed with (bytes nobody asked for); `request` is empty.
+    /// Errors of connections that belong to no exchange (unrequested bytes); `request` is empty.
     #[serde(default)]
     pub connection_faults: Vec<OutcomeCount>,
-    /// Requests written to the kernel from first to last byte of the load, warm-up and drain included: what a proxy must have seen.
+    /// Requests sent over the whole load, warm-up and drain included: what a proxy must have counted.
     pub requests_sent_total: u64,
-    /// The same by name of the request, and how many of them were answered rightly: what the calls behind them are counted against.
+    /// The same by request, with the successful ones: calls behind requests are checked against these.
     #[serde(default)]
     pub by_request: BTreeMap<String, RequestCount>,
-    /// Connections opened from first to last byte of the load.
+    /// Connections over the whole load.
     pub connections: ConnectionCounts,
-    /// What the protocol counts of its own on all connections from first to last byte of the load, by name: frames of a kind, resets,
-    /// exchanges sent again. Empty for one that counts nothing.
+    /// Counters of the protocol, on all connections over the whole load, by name: frames of a kind, resets, retried exchanges.
+    /// Empty for protocols without counters.
     #[serde(default)]
     pub protocol_counts: BTreeMap<String, u64>,
-    /// Which records were acknowledged from first to last byte of the load, where they are numbered.
+    /// Numbered records that were acknowledged over the whole load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged: Vec<Acknowledged>,
-    /// What was agreed on over TLS, and how often; empty over plain TCP.
+    /// Negotiated TLS parameters, with handshake counts; empty over plain TCP.
     #[serde(default)]
     pub tls: Vec<TlsCount>,
-    /// Handshakes in which the server asked for a certificate and was shown ours.
+    /// Handshakes in which the server requested a certificate and got one.
     #[serde(default)]
     pub client_certificates: u64,
-    /// Request bytes written, as they went over the wire.
+    /// Request bytes written, as on the wire.
     pub bytes_sent: u64,
-    /// Answer bytes read, as they came over the wire.
+    /// Response bytes read, as on the wire.
     pub bytes_received: u64,
-    /// Why released exchanges waited for their first byte.
+    /// Queue wait of released exchanges, by cause.
     pub waits: Vec<WaitCount>,
-    /// Our own error and cost.
+    /// Error and cost of the generator.
     pub instrument: Instrument,
-    /// `latency`, `response` and `service` per request (and error class) as an HdrHistogram log.
+    /// Histograms of `latency`, `response` and `service` by request (and error class), as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub latency_hlog: String,
-    /// `lateness`, `lag` and `wait` as an HdrHistogram log.
+    /// Histograms of `lateness`, `lag` and `wait`, as an HdrHistogram log.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub lateness_hlog: String,
 }
 
 impl LoadResult {
-    /// The same without its histograms.
+    /// The result without its histograms.
     #[must_use]
     pub fn without_logs(self) -> Self {
         LoadResult {
@@ -206,7 +206,7 @@ impl LoadResult {
     }
 }
 
-/// Records that one writer had acknowledged in one partition, by the numbers in them.
+/// Acknowledged records of one writer in one partition, by record number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledged {
@@ -216,45 +216,44 @@ pub struct Acknowledged {
     pub partition: i32,
     /// Number of the writer in the run.
     pub writer: u32,
-    /// First number and how many, in order.
+    /// Ranges of numbers as `[first, count]`, in order.
     pub ranges: Vec<[u64; 2]>,
 }
 
-/// Exchanges with one request, from first to last byte of the load.
+/// Exchanges with one request over the whole load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RequestCount {
-    /// Written to the kernel.
+    /// Requests sent.
     pub sent: u64,
-    /// Of those, answered rightly.
+    /// Of these, successful.
     pub right: u64,
 }
 
-/// Answers by when they arrived, not by when their exchange was intended: rates and costs of a window are per what was done
-/// within it.
+/// Responses by time of arrival, not by intended start: rates and costs of a window are relative to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Answered {
-    /// Right ones.
+    /// Successful responses.
     pub right: u64,
-    /// Wrong, refused or cut off.
+    /// Failed exchanges: an unexpected response, refused or cut off.
     pub errors: u64,
 }
 
-/// Sessions intended within the window.
+/// Sessions intended in the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SessionCounts {
-    /// By the schedule.
+    /// Sessions that the schedule intended.
     pub intended: u64,
-    /// Of those, started.
+    /// Of these, started.
     pub started: u64,
-    /// Of those, gone through without a wrong answer.
+    /// Of these, completed without a failed request.
     pub completed: u64,
-    /// Of those, with a wrong answer.
+    /// Of these, with a failed request.
     pub failed: u64,
-    /// Of those, still under way when the drain ended.
+    /// Of these, still in progress when the drain ended.
     pub unfinished: u64,
-    /// Arrivals that found too many sessions under way.
+    /// Starts dropped because too many sessions were in progress.
     pub overflow: u64,
-    /// Sessions that ended within the window, whenever they started: what its rate is made of.
+    /// Sessions that ended in the window, whenever they started: the session rate is computed from these.
     pub ended_in_window: u64,
 }
 
@@ -262,173 +261,173 @@ pub struct SessionCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// As its stop rule said.
+    /// By its stop condition.
     Completed,
     /// By a signal.
     Interrupted,
-    /// It could not go on, as without a consumer group that takes its members: what was measured until then is there.
+    /// Aborted because it could not go on (a consumer group that does not form); the result covers the time until then.
     BrokeOff,
 }
 
-/// Whose fault an outcome is.
+/// Source of an error.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// Nobody's: the answer was right.
+    /// No error: the exchange succeeded.
     None,
-    /// The software under test answered wrongly.
+    /// The software under test: an unexpected response.
     Target,
-    /// The other end of the connection refused or cut it.
+    /// The peer: it refused or cut the connection.
     Peer,
-    /// Us.
+    /// The load generator.
     Client,
-    /// The machine: no descriptors, no ports, no route.
+    /// The machine: no file descriptors, no ports, no route.
     Environment,
 }
 
-/// Right answers with one status.
+/// Successful exchanges with one status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusCount {
     /// The status.
     pub status: u16,
-    /// How many.
+    /// Number of exchanges.
     pub count: u64,
 }
 
-/// Whether the last word of a histogram's tag is the class of a status, `3xx`: its answers are right ones, whose status is not 2xx.
-/// Those of another last word are errors.
+/// Whether the last word of a histogram tag is a status class (`3xx`): successful exchanges with a status other than 2xx. Any
+/// other last word is an error class.
 #[must_use]
 pub fn is_status_class(word: &str) -> bool {
     matches!(word.as_bytes(), [b'1'..=b'9', b'x', b'x'])
 }
 
-/// How many exchanges of one request ended in one way.
+/// Exchanges of one request with one outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutcomeCount {
     /// Name of the request.
     pub request: String,
-    /// `right`, or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
+    /// `right` (success), or the error class (`status-503`, `wrong-body`, `timeout`, `reset`, …).
     pub class: String,
-    /// Whose fault it is.
+    /// Source of the error.
     pub fault: Fault,
-    /// How many.
+    /// Number of exchanges.
     pub count: u64,
-    /// One example in words, for people.
+    /// An example, as a text for people.
     pub example: Option<String>,
 }
 
-/// Connections over the whole life of a load.
+/// Connections over the whole load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionCounts {
-    /// Opened with success.
+    /// Connections opened.
     pub opened: u64,
-    /// Of those, opened again after a connection was lost or closed.
+    /// Of these, replacements for connections that were lost or closed.
     pub reconnects: u64,
-    /// Attempts that failed.
+    /// Failed connection attempts.
     pub failed: u64,
-    /// Most open at once.
+    /// Greatest number open at a time.
     pub peak: u32,
 }
 
-/// What two sides agreed on in a TLS handshake.
+/// Negotiated parameters of a TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsSeen {
     /// Version: `1.2` or `1.3`.
     pub version: String,
-    /// Cipher suite by its registered name.
+    /// Cipher suite by its IANA name.
     pub suite: String,
-    /// Group of the key exchange; a session resumed without one has none.
+    /// Key exchange group; `None` for a session resumed without one.
     pub group: Option<String>,
-    /// Protocol chosen by the server (ALPN), if it chose one.
+    /// Protocol that the server selected (ALPN).
     pub alpn: Option<String>,
-    /// SHA-256 of the server's certificate, in hexadecimal digits.
+    /// SHA-256 of the server's certificate, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
 }
 
-/// Whether a handshake resumed a session.
+/// Kind of a TLS handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshaken {
-    /// Certificates were shown and checked.
+    /// Full handshake, with certificates.
     Full,
-    /// An earlier session was resumed.
+    /// Resumption of an earlier session.
     Resumed,
 }
 
-/// Handshakes with one result, over the whole life of a load.
+/// Handshakes with the same negotiated parameters, over the whole load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsCount {
-    /// What was agreed on.
+    /// Negotiated parameters.
     #[serde(flatten)]
     pub seen: TlsSeen,
     /// Full handshakes.
     pub full: u64,
-    /// Handshakes that resumed a session.
+    /// Resumed handshakes.
     pub resumed: u64,
 }
 
-/// Exchanges that waited between release and first byte for one cause.
+/// Exchanges that waited between release and first byte, by cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCount {
-    /// `connection`, `stream`, `window`, `linger`, `socket-buffer`.
+    /// Cause: `connection`, `stream`, `window`, `linger` or `socket-buffer`.
     pub cause: String,
-    /// How many waited.
+    /// Number of exchanges that waited.
     pub count: u64,
-    /// Their waits, added up.
+    /// Sum of their waits.
     pub total_ns: u64,
 }
 
-/// The generator's own error and cost.
+/// Error and cost of the load generator.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Instrument {
-    /// `released − intended`.
+    /// Lateness: release − intended start.
     pub lateness: Spread,
-    /// `seen − arrived`.
+    /// Receive lag: reading − arrival.
     pub lag: Spread,
-    /// CPU of the whole agent process within the window.
+    /// CPU time of the agent process within the window.
     pub cpu_ns: u64,
-    /// CPU of each worker thread within the window.
+    /// CPU time of each worker thread within the window.
     pub worker_cpu_ns: Vec<u64>,
-    /// Of that, spent spinning before starts.
+    /// Of that, spent spinning before starts, by worker.
     pub worker_spun_ns: Vec<u64>,
-    /// How the kernel schedules the workers; the least of them.
+    /// Scheduling of the workers; the lowest precedence where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Scheduled>,
-    /// Arrivals of the window that were released later than the larger of their mean gap and 250 µs: behind a late wake-up they left in
-    /// a burst, as no punctual client would have sent them. `None` where no schedule says when to start: a closed loop, full speed.
+    /// Bunched starts: released later than the larger of the mean gap and 250 µs, so that several left in one burst after a late
+    /// wake-up. `None` without a schedule: closed loops, maximum rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bunched: Option<u64>,
-    /// Peak resident memory of the agent.
+    /// Peak resident memory of the agent, bytes.
     pub peak_rss_bytes: u64,
-    /// Answers stamped by the kernel.
+    /// Responses with a kernel timestamp.
     pub stamped_by_kernel: u64,
-    /// Answers stamped by our own clock, because the kernel gave no stamp.
+    /// Responses with a timestamp of the agent's clock, because the kernel gave none.
     pub stamped_by_us: u64,
-    /// Of the kernel's stamps, those with other exchanges in flight on the connection: upper bounds.
+    /// Kernel timestamps taken with other exchanges in flight on the connection: upper bounds.
     pub stamp_upper_bounds: u64,
-    /// Steps of the realtime clock against the monotonic one that were seen and corrected.
+    /// Steps of the realtime clock against the monotonic one that were detected and corrected.
     pub clock_steps: u64,
-    /// Values beyond the histograms' range.
+    /// Values outside of the histograms' range.
     pub out_of_range: u64,
-    /// What the same generator found against a server that does nothing, before the load; `None` where nobody asked.
+    /// Calibration of the same generator against a null server, before the load; `None` if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
-/// How the kernel schedules a worker.
+/// Kernel scheduling of a worker.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(tag = "policy", rename_all = "kebab-case")]
 pub enum Scheduled {
-    /// `SCHED_FIFO`, priority 1: before every ordinary process on its core.
+    /// `SCHED_FIFO`, priority 1: ahead of every normal process on its core.
     Fifo,
     /// `SCHED_OTHER`.
     Normal {
-        /// −10 where it may have that; what somebody chose stays.
+        /// Nice value: −10 where that is permitted, unless it was set before.
         niceness: i32,
     },
 }
@@ -442,36 +441,36 @@ impl std::fmt::Display for Scheduled {
     }
 }
 
-/// A short load on a server in the same process that answers at once: what is left is the generator, the kernel and the
-/// loopback.
+/// Calibration: a short load on a null server in the same process, which leaves the cost of the generator, the kernel and the
+/// loopback interface.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// Rate asked for; `None`: a closed loop, or as fast as possible.
+    /// Offered rate; `None`: a closed loop, or maximum rate.
     pub asked_per_s: Option<f64>,
-    /// Answers a second.
+    /// Responses per second.
     pub completed_per_s: f64,
-    /// Connections.
+    /// Number of connections.
     pub connections: u32,
-    /// Bytes of a request's body.
+    /// Size of a request body.
     pub request_bytes: u64,
-    /// Bytes of an answer's body.
+    /// Size of a response body.
     pub answer_bytes: u64,
-    /// From the release to the answer.
+    /// Latency: release to arrival.
     pub latency: Spread,
-    /// From sending to the answer.
+    /// Service time: send to arrival.
     pub service: Spread,
-    /// CPU of the workers for an exchange.
+    /// CPU time of the workers per exchange.
     pub cpu_per_exchange_ns: Option<u64>,
-    /// Whether the kernel stamped every answer.
+    /// Whether every response had a kernel timestamp.
     pub stamped_by_kernel: bool,
-    /// Whether it was measured for this load or kept from an earlier one of this boot.
+    /// Whether it was reused from an earlier load since boot.
     pub kept: bool,
 }
 
-/// Quantiles of a quantity of ours.
+/// Quantiles of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Observations.
+    /// Number of observations.
     pub count: u64,
     /// Median.
     pub p50_ns: Option<u64>,

@@ -1,56 +1,56 @@
-//! What the machine carries without anything to be measured on it: the limits that a figure is read against.
+//! Performance of the idle machine (network, disk): the reference for results.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits of the machine, measured within a day and the same boot.
+/// Performance of the idle machine, measured within a day and the same boot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
-    /// When, in seconds of Unix time.
+    /// Time of the measurement, seconds since the Unix epoch.
     pub measured_unix_s: u64,
-    /// Identity of the boot.
+    /// Boot ID of the kernel.
     pub boot_id: String,
-    /// The network, one entry per kind of way.
+    /// Network, one entry per kind of path.
     pub ways: Vec<WayFigures>,
-    /// The disk under the runs; `None`: it could not be measured.
+    /// Disk under the run folders; `None`: it could not be measured.
     pub disk: Option<DiskFigures>,
 }
 
-/// A way between two pods with no proxy on it.
+/// Performance of a network path between two pods, without proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WayFigures {
-    /// What it leads between: `two loopback addresses`, `two pods`.
+    /// Kind of the path: `two loopback addresses`, `two pods`.
     pub between: String,
-    /// TCP as it is.
+    /// Plain TCP.
     pub plain: StreamFigures,
-    /// The same through TLS 1.3.
+    /// TLS 1.3 over TCP.
     pub tls: StreamFigures,
 }
 
-/// One TCP connection at a time.
+/// Performance of one TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamFigures {
-    /// Round trip of 64 bytes, half are shorter.
+    /// Median round-trip time of 64 bytes.
     pub round_trip_p50_ns: Option<u64>,
-    /// One in a hundred is longer; `None` when fewer than ten lie beyond it.
+    /// 99th percentile of the round-trip time; `None` with fewer than ten observations beyond it.
     pub round_trip_p99_ns: Option<u64>,
-    /// Payload of one stream, bits per second.
+    /// Throughput of one stream, payload bits per second.
     pub bits_per_s: f64,
 }
 
-/// Sequential writing and reading of one file.
+/// Sequential write and read throughput of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskFigures {
     /// Folder of the file.
     pub folder: String,
-    /// Written and synced, bytes per second.
+    /// Write throughput, fsync included, bytes per second.
     pub write_bytes_per_s: f64,
-    /// Read after the system was asked to forget it, bytes per second; a file system in memory does not forget.
+    /// Read throughput after dropping the page cache, bytes per second (no effect on tmpfs).
     pub read_bytes_per_s: f64,
 }
 
 impl Calibration {
-    /// Everything in words for people: what, and what it carries.
+    /// Rows of text: what was measured, and the result.
     #[must_use]
     pub fn in_words(&self) -> Vec<(String, String)> {
         let mut words = Vec::new();

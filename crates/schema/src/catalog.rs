@@ -1,4 +1,4 @@
-//! The folders that targets and workloads are found in; later directories win, so a user's folder replaces ours.
+//! Directories of target and workload folders. Later directories take precedence, so a user's folder replaces a built-in one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ pub struct Catalog {
     pub targets: Vec<PathBuf>,
 }
 
-/// A workload with its tree.
+/// A workload with its YAML tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkloadFolder {
     /// Its file, as it was named.
     pub file: String,
-    /// What it says.
+    /// Definition of the workload.
     pub def: WorkloadDef,
-    /// The same with places.
+    /// The same as a tree, with positions for error messages.
     pub root: Node,
 }
 
@@ -42,10 +42,10 @@ impl Catalog {
         names(&self.targets, "target.yaml")
     }
 
-    /// A workload; `None`: there is no such folder.
+    /// Reads a workload; `None`: there is no such folder.
     ///
     /// # Errors
-    /// What is wrong with its file.
+    /// Problems of its file.
     pub fn workload(&self, name: &str) -> Result<Option<WorkloadFolder>, Problems> {
         let Some(path) = find(&self.workloads, name, "workload.yaml") else {
             return Ok(None);
@@ -54,17 +54,17 @@ impl Catalog {
         let text = document::read_text(&path)?;
         let (def, root) = document::read::<WorkloadDef>(&file, &text)?;
         if def.workload.0 != name {
-            let said = format!("the folder is called \"{name}\": write workload: {name}");
-            return Err(Problems::one(&file, root.place(&["workload"]), said));
+            let message = format!("the folder is called \"{name}\": write workload: {name}");
+            return Err(Problems::one(&file, root.place(&["workload"]), message));
         }
         crate::resolve::check_workload(&file, &def, &root)?;
         Ok(Some(WorkloadFolder { file, def, root }))
     }
 
-    /// A target; `None`: there is no such folder.
+    /// Reads a target; `None`: there is no such folder.
     ///
     /// # Errors
-    /// What is wrong with its file.
+    /// Problems of its file.
     pub fn target(&self, name: &str) -> Result<Option<TargetDef>, Problems> {
         let Some(path) = find(&self.targets, name, "target.yaml") else {
             return Ok(None);
@@ -73,13 +73,13 @@ impl Catalog {
         let text = document::read_text(&path)?;
         let (def, root) = document::read::<TargetDef>(&file, &text)?;
         if def.target != name {
-            let said = format!("the folder is called \"{name}\": write target: {name}");
-            return Err(Problems::one(&file, root.place(&["target"]), said));
+            let message = format!("the folder is called \"{name}\": write target: {name}");
+            return Err(Problems::one(&file, root.place(&["target"]), message));
         }
         Ok(Some(def))
     }
 
-    /// Says where targets or workloads are looked for, when there are none at all.
+    /// The searched directories as text, for messages when nothing was found.
     #[must_use]
     pub fn searched(directories: &[PathBuf]) -> String {
         let shown: Vec<String> = directories
@@ -91,7 +91,7 @@ impl Catalog {
 }
 
 fn find(directories: &[PathBuf], name: &str, file: &str) -> Option<PathBuf> {
-    // A name is one folder, never a way out of the directory.
+    // A name is a single folder name, never a path out of the directory.
     if crate::name::check_format("name", name).is_some() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Kafka clusters by name: the file that `tare kafka --cluster NAME` looks in.
+//! Kafka clusters by name: the file behind `tare kafka --cluster NAME`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,68 +10,68 @@ use crate::document;
 use crate::metrics_source::MetricsSourceDef;
 use crate::problem::Problems;
 
-/// A file of clusters.
+/// Kafka clusters by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClustersDef {
-    /// The clusters, by the names they have here.
+    /// Clusters, by name.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterDef>,
 }
 
-/// How to reach a cluster.
+/// Connection settings of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterDef {
-    /// Brokers to ask first, `HOST:PORT`.
+    /// Bootstrap brokers, `HOST:PORT` each.
     pub bootstrap: Vec<String>,
-    /// TLS; plain without it.
+    /// TLS. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<ClusterTlsDef>,
-    /// User and password; none without it.
+    /// SASL login. Default: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sasl: Option<ClusterSaslDef>,
-    /// Brokers may have addresses that are neither loopback nor private.
+    /// Whether brokers may have addresses other than loopback and private ones. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_public_target: bool,
-    /// Where the metrics of its brokers are read, for `tare kafka metrics`.
+    /// Where to read metrics of the brokers, for `tare kafka metrics`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<MetricsSourceDef>,
 }
 
-/// TLS to a cluster.
+/// TLS settings for a cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterTlsDef {
-    /// File (PEM) of the authorities to believe; the system's without it.
+    /// PEM file with trusted certificate authorities. Default: those of the system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
-    /// File (PEM) of the client's certificate.
+    /// PEM file with the client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert: Option<String>,
-    /// File (PEM) of its key.
+    /// PEM file with the key of the client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Name to expect in the brokers' certificates instead of their hosts.
+    /// Name to verify in the brokers' certificates. Default: their host names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// Believe every certificate: for test beds.
+    /// Accept any certificate; for test beds only. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
 }
 
-/// A user of a cluster. The password itself is never in the file.
+/// SASL credentials. The password itself is never in the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterSaslDef {
-    /// `plain`, `scram-sha-256` or `scram-sha-512`.
+    /// SASL mechanism: `plain`, `scram-sha-256` or `scram-sha-512`.
     pub mechanism: String,
-    /// User.
+    /// User name.
     pub user: String,
-    /// Environment variable that has the password.
+    /// Environment variable that holds the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_env: Option<String>,
-    /// File that has the password, and nothing else.
+    /// File whose first line is the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_file: Option<String>,
 }
@@ -79,16 +79,16 @@ pub struct ClusterSaslDef {
 /// Reads a file of clusters.
 ///
 /// # Errors
-/// What is wrong with it, each with its place.
+/// Problems of the file, each with its position.
 pub fn read(path: &Path) -> Result<ClustersDef, Problems> {
     let text = document::read_text(path)?;
     document::read(&path.display().to_string(), &text).map(|(def, _)| def)
 }
 
-/// The file's text; comments of the one before are not kept.
+/// Text of the file. Comments of the previous file are lost.
 ///
 /// # Errors
-/// When it cannot be written as YAML.
+/// If it cannot be written as YAML.
 pub fn write(def: &ClustersDef) -> Result<String, String> {
     let body = serde_saphyr::to_string(def).map_err(|error| error.to_string())?;
     Ok(format!(

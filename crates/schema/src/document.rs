@@ -1,4 +1,4 @@
-//! A file that is read as one of our shapes: its text, its tree with places, and the filled type.
+//! Reads YAML files into types: text, tree with positions, and the deserialized type.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::regular::read_regular_text;
 use crate::structure;
 use crate::yaml::{self, FILE_BYTES_MAX, Mark, Node};
 
-/// The JSON Schema of a type, as it is checked against and as editors get it.
+/// JSON Schema of a type, used for checks and by editors.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Json {
     SchemaSettings::draft2020_12()
@@ -20,21 +20,21 @@ pub fn schema_of<T: JsonSchema>() -> Json {
         .to_value()
 }
 
-/// Reads a file's text, up to the limit.
+/// Reads a text file of limited size.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// If it cannot be read.
 pub fn read_text(path: &Path) -> Result<String, Problems> {
     let file = path.display().to_string();
-    let refuse = |said: String| Problems::one(&file, Mark::START, said);
+    let refuse = |message: String| Problems::one(&file, Mark::START, message);
     read_regular_text(path, FILE_BYTES_MAX as u64)
         .map_err(|error| refuse(format!("cannot be read: {error}")))
 }
 
-/// Parses a text and fills a type from it.
+/// Parses a text and deserializes a type from it.
 ///
 /// # Errors
-/// Everything in which the text does not follow the type, each with its place.
+/// Every difference from the type's schema, with its position.
 pub fn read<T: DeserializeOwned + JsonSchema>(
     file: &str,
     text: &str,
@@ -44,10 +44,10 @@ pub fn read<T: DeserializeOwned + JsonSchema>(
     Ok((filled, node))
 }
 
-/// Fills a type from a tree, after checking it against the type's schema.
+/// Checks a tree against a schema and deserializes a type from it.
 ///
 /// # Errors
-/// Everything in which the tree does not follow the schema.
+/// Every difference from the schema, with its position.
 pub fn fill<T: DeserializeOwned>(file: &str, schema: &Json, node: &Node) -> Result<T, Problems> {
     let mut problems = Problems::default();
     structure::check(file, schema, node, &mut problems);
@@ -83,9 +83,9 @@ mod tests {
             ("long", "long has 1048577 bytes"),
             ("/dev/null", "/dev/null is a device"),
         ] {
-            let said = read_text(&at(name)).unwrap_err().to_string();
-            let is_told = said.contains("cannot be read") && said.contains(what);
-            assert!(is_told, "{name}: {said}");
+            let message = read_text(&at(name)).unwrap_err().to_string();
+            let is_told = message.contains("cannot be read") && message.contains(what);
+            assert!(is_told, "{name}: {message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How long a plan takes, from its windows and what starting and stopping costs.
+//! Estimated duration of a plan: its windows, and the time to start and stop test beds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,44 +10,44 @@ use crate::load::LoadSpec;
 use crate::plan::{Arm, BaselineRuns, Ceiling, Cell, Plan, Preparation, Restart};
 use crate::topology::Topology;
 
-/// Around every window: agent start, idle counters, drain, writing the record.
+/// Per trial: agent start, reading counters, drain, writing the record.
 const PER_TRIAL: Duration = Duration::from_millis(250);
-/// Setting up and taking down one test bed: addresses, certificates, folders.
-const PER_BED: Duration = Duration::from_millis(200);
-/// Starting one process until it is ready.
+/// Per test bed: set-up and clean-up of addresses, certificates and folders.
+const PER_TEST_BED: Duration = Duration::from_millis(200);
+/// Per process: start until ready.
 const PER_INSTANCE: Duration = Duration::from_millis(200);
-/// Making a topic before a trial and deleting it afterwards, each until every broker knows.
+/// Per topic: creation before a trial and deletion after it, each until every broker knows.
 const PER_TOPIC: Duration = Duration::from_secs(1);
 
-/// What starting and measuring took in earlier runs on this machine.
+/// Durations measured in earlier runs on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// By target: what an instance of it added to the start of a test bed.
+    /// Time that one more instance adds to the start of a test bed, by target.
     pub starts: BTreeMap<String, Duration>,
-    /// By experiment: what a trial took beside its load.
+    /// Time of a trial besides its load, by experiment.
     pub trials: BTreeMap<String, Duration>,
-    /// By target: the start that its folder calls usual, for targets that were not timed yet.
+    /// Typical start time from the target's folder, for targets without a measurement.
     #[serde(skip)]
     pub usual: BTreeMap<String, Duration>,
 }
 
 impl Times {
-    /// What starting a test bed takes. Where a target is not known, a guess stands for it.
+    /// Time to start a test bed; a constant is assumed for targets without a known time.
     #[must_use]
     pub fn bed(&self, topology: &Topology) -> Duration {
         let start = |target: &str| {
             let known = self.starts.get(target).or_else(|| self.usual.get(target));
             known.copied().unwrap_or(PER_INSTANCE)
         };
-        PER_BED
+        PER_TEST_BED
             + topology
                 .parts()
                 .map(|part| start(&part.target))
                 .sum::<Duration>()
     }
 
-    /// What a trial of a plan takes beside its load, or a guess from the steps before it.
+    /// Time of a trial besides its load; estimated from its preparation steps if unknown.
     #[must_use]
     pub fn beside(&self, plan: &Plan) -> Duration {
         let topics = |cell: &Cell| {
@@ -64,7 +64,7 @@ impl Times {
         })
     }
 
-    /// Targets of a plan whose start has not been timed.
+    /// Targets of a plan without a measured start time.
     #[must_use]
     pub fn unknown<'a>(&self, plan: &'a Plan) -> Vec<&'a str> {
         let arms = plan.arms.iter().filter(|arm| arm.needs.is_none());
@@ -79,7 +79,7 @@ impl Times {
     }
 }
 
-/// How much longer than usual the first load on a fresh test bed warms up.
+/// Additional warm-up of the first load on a fresh test bed.
 #[must_use]
 pub fn burn_in(plan: &Plan, cell: &Cell) -> Duration {
     let warmup_ns = cell.load.iter().map(|role| role.load.warmup_ns).max();
@@ -90,22 +90,22 @@ pub fn burn_in(plan: &Plan, cell: &Cell) -> Duration {
     Duration::from_nanos(more_ns)
 }
 
-/// What a run of a plan takes.
+/// Estimated duration of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// Trials of one block, the second run of the baseline included.
+    /// Trials per block, the second measurement of the baseline included.
     pub trials_per_block: u64,
-    /// Trials of the fewest and of the most blocks.
+    /// Trials for the least and for the greatest number of blocks.
     pub trials: (u64, u64),
-    /// Time inside measuring windows of one block; `None`: nobody can know (a load without an end).
+    /// Time inside the windows of one block; `None`: unknown (a load without an end).
     pub measuring: Option<Duration>,
-    /// Time of one block.
+    /// Duration of one block.
     pub block: Option<Duration>,
-    /// Time of the fewest and of the most blocks.
+    /// Duration for the least and for the greatest number of blocks.
     pub total: Option<(Duration, Duration)>,
 }
 
-/// Estimates a plan from what earlier runs took.
+/// Estimates the duration of a plan.
 #[must_use]
 pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     let runs = |arm: usize| match (arm, plan.baseline_runs) {
@@ -130,7 +130,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
             .collect();
         let bed = bed(plan, arm, &cells, times);
         let repeats: u32 = runs(index);
-        let beds = repeats * beds_of(plan, &cells);
+        let beds = repeats * count_test_beds(plan, &cells);
         trials += u64::from(repeats) * cells.len() as u64;
         for cell in &cells {
             let Some((whole, window)) = length(cell) else {
@@ -167,7 +167,7 @@ pub fn estimate(plan: &Plan, times: &Times) -> Estimate {
     }
 }
 
-/// What it takes to find out what this machine carries.
+/// Time to measure the capacity.
 fn ceiling(plan: &Plan, times: &Times) -> Duration {
     if !plan.may_leave_levels_out() {
         return Duration::ZERO;
@@ -183,8 +183,8 @@ fn ceiling(plan: &Plan, times: &Times) -> Duration {
         .sum()
 }
 
-/// Test beds that the cells of an arm need: levels share one but where they vary what is started.
-fn beds_of(plan: &Plan, cells: &[&Cell]) -> u32 {
+/// Number of test beds for the cells of an arm: levels share one unless they differ in what is started.
+fn count_test_beds(plan: &Plan, cells: &[&Cell]) -> u32 {
     let mut kinds = Vec::new();
     for cell in cells {
         let kind = (cell.settings_of_bed(plan), &cell.targets);
@@ -195,13 +195,13 @@ fn beds_of(plan: &Plan, cells: &[&Cell]) -> u32 {
     u32::try_from(kinds.len()).unwrap_or(u32::MAX)
 }
 
-/// What a fresh test bed of an arm takes until loads on it take what they always take.
+/// Time to start a test bed, burn-in included.
 fn bed(plan: &Plan, arm: &Arm, cells: &[&Cell], times: &Times) -> Duration {
     let burn_in = cells.first().map(|cell| burn_in(plan, cell));
     times.bed(&arm.topology) + burn_in.unwrap_or_default()
 }
 
-/// Warm-up with window, and window alone, of the longest role.
+/// Warm-up plus window, and the window alone, of the longest role.
 fn length(cell: &Cell) -> Option<(Duration, Duration)> {
     let mut longest = (Duration::ZERO, Duration::ZERO);
     for role in &cell.load {

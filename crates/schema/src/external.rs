@@ -1,4 +1,5 @@
-//! What runs already and is not started by Tare: where it is, how it is talked to, what it counts, and what is not proved of it.
+//! External parts: services that run already and are not started by Tare. Addresses, protocol, counters, and limits of the path
+//! proof.
 
 use std::net::IpAddr;
 
@@ -12,10 +13,10 @@ use crate::problem::list;
 use crate::target::CounterDef;
 use crate::topology::{Security, Topology};
 
-/// Target name of parts that run already.
+/// Target name of external parts.
 pub const EXTERNAL: &str = "external";
 
-/// Counters that an external part may have besides those of targets: what it consumes.
+/// Counters of external parts besides those of targets: resource usage.
 pub const USAGE: &[(&str, &str)] = &[
     (CPU_SECONDS, "CPU time of all its processes, in seconds"),
     (
@@ -23,51 +24,51 @@ pub const USAGE: &[(&str, &str)] = &[
         "resident memory of all its processes (a gauge)",
     ),
 ];
-/// CPU time.
+/// Counter of CPU time, in seconds.
 pub const CPU_SECONDS: &str = "cpu-seconds";
-/// Resident memory.
+/// Gauge of resident memory, in bytes.
 pub const MEMORY_BYTES: &str = "memory-bytes";
 
-/// One address of a part that runs already. Nothing is started, stopped or configured there.
+/// An instance of an external part. Nothing is started, stopped or configured there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct External {
-    /// Its name in routes: `server`, or `broker-2` where the part has several addresses.
+    /// Name in routes: `server`, or `broker-2` where the part has several addresses.
     pub name: String,
-    /// The part.
+    /// Name of the part.
     pub part: String,
-    /// Protocol of the edges that lead to it.
+    /// Protocol of the edges to it.
     pub protocol: String,
-    /// `HOST:PORT`, as it was written. A name is resolved once, when a run begins.
+    /// Address, `HOST:PORT`, as written. Host names are resolved once, at the start of a run.
     pub at: String,
-    /// Name to send as host.
+    /// Host name to send.
     pub host: String,
-    /// TLS that it speaks itself, from end to end; none: plaintext.
+    /// End-to-end TLS; `None`: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsSpec>,
-    /// Who callers are, where it asks.
+    /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
-    /// What it counts.
+    /// Counters of the instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterDef>,
-    /// Where its metrics are read besides.
+    /// Further metrics of the instance, read by JMX.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<ExternalMetrics>,
 }
 
-/// Where the metrics of one instance are read.
+/// Where to read the metrics of one external instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExternalMetrics {
-    /// Target whose counters they are.
+    /// Target that names the metrics.
     pub target: String,
-    /// The address, one, and the user.
+    /// Address and user.
     pub source: MetricsSourceDef,
 }
 
 impl External {
-    /// What edges to it carry themselves.
+    /// End-to-end security of the edges to it.
     #[must_use]
     pub fn own(&self) -> Security {
         match &self.tls {
@@ -77,7 +78,7 @@ impl External {
         }
     }
 
-    /// It in words: `127.0.0.1:8080, over TLS`.
+    /// Description: `127.0.0.1:8080, over TLS`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let over = self.own().word();
@@ -93,27 +94,27 @@ impl External {
         format!("{}, over {over}{login}{metrics}", self.at)
     }
 
-    /// Whether it counts something by this name.
+    /// Whether it has a counter of this name.
     #[must_use]
     pub fn counts(&self, name: &str) -> bool {
         self.counters.iter().any(|counter| counter.name == name)
     }
 }
 
-/// What cannot be proved of an edge, and why.
+/// An edge that the path proof cannot check, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotProved {
     /// Edge.
     pub edge: String,
-    /// Part whose side of the edge is not proved.
+    /// Part at whose side it cannot be checked.
     pub part: String,
-    /// Why, in words that begin with the kind of reason: `external: …`.
+    /// Reason, beginning with its kind: `external: …`.
     pub why: String,
 }
 
 impl NotProved {
-    /// It in words: `client->server at server: external: …`.
+    /// As text: `client->server at server: external: …`.
     #[must_use]
     pub fn in_words(&self) -> String {
         format!("{} at {}: {}", self.edge, self.part, self.why)
@@ -121,13 +122,13 @@ impl NotProved {
 }
 
 impl Topology {
-    /// What runs already under this name in routes.
+    /// The external instance of this name.
     #[must_use]
     pub fn external(&self, name: &str) -> Option<&External> {
         self.external.iter().find(|one| one.name == name)
     }
 
-    /// What cannot be proved of its routes, each once.
+    /// What the path proof cannot check of the routes, without duplicates.
     #[must_use]
     pub fn not_proved(&self) -> Vec<NotProved> {
         let mut all: Vec<NotProved> = Vec::new();
@@ -161,7 +162,7 @@ impl Topology {
 }
 
 impl Plan {
-    /// Everything that runs already, each once.
+    /// All external instances, without duplicates.
     #[must_use]
     pub fn external(&self) -> Vec<&External> {
         let mut all: Vec<&External> = Vec::new();
@@ -173,7 +174,7 @@ impl Plan {
         all
     }
 
-    /// What cannot be proved, each with the arms that are run and that it is true of.
+    /// What the path proof cannot check, each with the arms it applies to.
     #[must_use]
     pub fn not_proved(&self) -> Vec<(NotProved, Vec<&str>)> {
         let mut all: Vec<(NotProved, Vec<&str>)> = Vec::new();
@@ -189,7 +190,7 @@ impl Plan {
     }
 }
 
-/// Host (an IPv6 address without its brackets) and port of `HOST:PORT`; `None`: it is none.
+/// Splits `HOST:PORT` into host (IPv6 without brackets) and port; `None`: invalid.
 #[must_use]
 pub fn split(at: &str) -> Option<(&str, u16)> {
     const HOST_BYTES_MAX: usize = 253;

@@ -1,4 +1,4 @@
-//! Experiments by name, and the directory that experiments, workloads and targets are found in.
+//! Finds experiments by name. Defines the directories of experiments, workloads and targets.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::document;
 use crate::problem::{Problems, hint, list};
 use crate::resolve::Source;
 
-/// Where everything is looked for.
+/// Directories of experiments, workloads and targets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Library {
     /// Directories with a folder per study and a file per experiment.
@@ -19,34 +19,34 @@ pub struct Library {
 /// Why an experiment was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// The path that was named does not exist.
+    /// The named path does not exist.
     #[error("{0}: there is no such file")]
     NoFile(String),
     /// No experiment has this name.
     #[error("there is no experiment \"{name}\" in {searched}{hint}")]
     Unknown {
-        /// What was asked for.
+        /// The given name.
         name: String,
-        /// Where it was looked for.
+        /// The searched directories.
         searched: String,
-        /// The nearest, or all.
+        /// The nearest names, or all.
         hint: String,
     },
-    /// Several have it.
+    /// Several experiments have this name.
     #[error("\"{name}\" could be {}: name the study as well", list(candidates))]
     Ambiguous {
-        /// What was asked for.
+        /// The given name.
         name: String,
-        /// All that it could be.
+        /// All matching names.
         candidates: Vec<String>,
     },
-    /// It was found but cannot be read.
+    /// The experiment cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Problems),
 }
 
 impl Library {
-    /// The library of a checkout (or an installation): `experiments`, `workloads` and `targets` in one directory.
+    /// The library in a checkout or installation: the folders `experiments`, `workloads` and `targets` of one directory.
     #[must_use]
     pub fn in_directory(home: &Path) -> Library {
         Library {
@@ -58,7 +58,7 @@ impl Library {
         }
     }
 
-    /// With further directories, which win over ours.
+    /// Adds directories, which take precedence over the present ones.
     #[must_use]
     pub fn with(mut self, workloads: &[PathBuf], targets: &[PathBuf]) -> Library {
         self.catalog.workloads.extend(workloads.iter().cloned());
@@ -66,7 +66,7 @@ impl Library {
         self
     }
 
-    /// Every experiment: `study/stem` and its file.
+    /// All experiments, as `study/stem` with their files.
     #[must_use]
     pub fn list(&self) -> Vec<(String, PathBuf)> {
         let mut all = Vec::new();
@@ -81,10 +81,10 @@ impl Library {
         all
     }
 
-    /// Finds and reads an experiment by path, `study/stem`, or a stem that only one has.
+    /// Finds and reads an experiment by path, by `study/stem`, or by a unique stem.
     ///
     /// # Errors
-    /// When there is none or more than one, with the candidates; when it cannot be read.
+    /// If there is none or more than one (with the candidates), or it cannot be read.
     pub fn find(&self, name: &str) -> Result<Source, FindError> {
         let path = self.path(name)?;
         Ok(Source {
@@ -111,7 +111,7 @@ impl Library {
             }
             [] => {
                 let mut words: Vec<&str> = all.iter().map(|(full, _)| full.as_str()).collect();
-                // Whoever left the study out wants to hear of stems.
+                // A name without a study is compared with stems too.
                 if !name.contains('/') {
                     words.extend(all.iter().filter_map(|(full, _)| full.rsplit('/').next()));
                 }

@@ -1,8 +1,7 @@
-//! The shared, versioned shapes of Tare: what is written, planned, sent, recorded and shown.
+//! Data formats of Tare, versioned: definitions, plans, agent messages, records and views.
 //!
-//! Everything that crosses a process or a file boundary is defined here, so that a record can be
-//! read by newer code and two crates never disagree about a field. The crate computes nothing but
-//! validation.
+//! Everything that crosses a process or a file boundary is defined here, so that newer code can read old records and crates
+//! agree on every field. The crate only validates and resolves definitions; it measures nothing.
 
 pub mod agent;
 pub mod calibration;
@@ -38,5 +37,5 @@ pub mod units;
 pub mod view;
 pub mod yaml;
 
-/// Version of every file and message shape in this crate; raised when a reader must change.
+/// Version of all files and messages of this crate; raised when readers must change.
 pub const FORMAT_VERSION: u32 = 2;

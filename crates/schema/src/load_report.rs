@@ -1,4 +1,4 @@
-//! What `tare load --json` prints: the plan as it was run, the result, and what may be said of both.
+//! Output of `tare load --json`: the plan as run, the result, and its evaluation.
 
 use std::collections::BTreeMap;
 
@@ -8,55 +8,55 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{Calibration, LoadResult, Sample};
 use crate::load::LoadPlan;
 
-/// One load, from order to judgement.
+/// Report of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadReport {
     /// [`crate::FORMAT_VERSION`] of the writer.
     pub version: u32,
     /// Version of tare.
     pub tare: String,
-    /// The load in words.
+    /// Description of the load.
     pub load: String,
-    /// The load as it was run: nothing in it means "default".
+    /// The plan as run, fully resolved.
     pub plan: LoadPlan,
-    /// The rate as asked and as it was.
+    /// Offered and achieved rate.
     pub rate: RateReport,
     /// Latencies by histogram tag, `<role>.<request>.<quantity>[.<error class or status class>]`; `all.latency`, `all.response`
-    /// and `all.service` over the right answers to every request, and `all.latency.2xx`, `all.service.3xx` … by the class of their status.
+    /// and `all.service` over successful exchanges of all requests, `all.latency.2xx`, `all.service.3xx` … by status class.
     pub latency_ns: BTreeMap<String, LatencyReport>,
-    /// What of this was the generator.
+    /// Error and cost of the generator.
     pub ours: OursReport,
-    /// What a reader must know before believing the figures, in sentences.
+    /// Warnings about the validity of the results, as sentences.
     pub warnings: Vec<String>,
-    /// What was asserted, in the order of the command.
+    /// Assertions, in the order of the command line.
     pub assertions: Vec<AssertionReport>,
-    /// The result; its histogram logs are left out, `--hlog` writes them.
+    /// The result without its histogram logs, which `--hlog` writes.
     pub result: LoadResult,
-    /// What happened in each second.
+    /// Samples, one per second by default.
     pub samples: Vec<Sample>,
 }
 
 /// The rate of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateReport {
-    /// As asked; null: the load had no rate of its own.
+    /// Offered rate; null: the load had none.
     pub asked_per_s: Option<f64>,
-    /// Exchanges that ended within the window, per second; null for a window without length.
+    /// Exchanges per second that ended within the window; null for a window without length.
     pub completed_per_s: Option<f64>,
-    /// Whether 99 % of it was reached; null when none was asked.
+    /// Whether at least 99 % of the offered rate was reached; null without an offered rate.
     pub reached: Option<bool>,
 }
 
-/// A histogram in figures, ns.
+/// Statistics of a histogram, ns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyReport {
-    /// Observations.
+    /// Number of observations.
     pub count: u64,
     /// Mean.
     pub mean: Option<f64>,
-    /// Smallest.
+    /// Minimum.
     pub min: Option<u64>,
-    /// Median. This and the others are null when fewer than ten observations lie beyond.
+    /// Median. Quantiles are null with fewer than ten observations beyond them.
     pub p50: Option<Figure>,
     /// 75th percentile.
     pub p75: Option<Figure>,
@@ -72,61 +72,61 @@ pub struct LatencyReport {
     /// 99.99th percentile.
     #[serde(rename = "p99.99")]
     pub p99_99: Option<Figure>,
-    /// Largest.
+    /// Maximum.
     pub max: Option<Figure>,
 }
 
-/// A value, or a bound when it reaches into exchanges whose end was not seen.
+/// A value, or a lower bound if unfinished exchanges enter into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Figure {
     /// The value.
     Exact(u64),
-    /// It is larger than this.
+    /// Lower bound.
     Bound {
-        /// The bound.
+        /// The bound: the value is greater.
         more_than: u64,
     },
 }
 
-/// What of a result was the generator, and whether that was little enough.
+/// Error and cost of the generator, and whether it was fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OursReport {
-    /// Whether every limit of ours was kept: bunched arrivals, arrivals released, CPU of the workers, stamps.
+    /// Whether no limit of fitness was exceeded: bunched starts, released starts, CPU of the workers, kernel timestamps.
     pub fit: bool,
-    /// Share of the arrivals that left in a burst behind a late wake-up; null where no schedule says when to start.
+    /// Share of bunched starts; null without a schedule.
     pub bunched_share: Option<f64>,
-    /// CPU of each worker thread without its spinning, as a share of the window; empty for a window without length.
+    /// Busy share of each worker in the window, spinning excluded; empty for a window without length.
     pub worker_busy: Vec<f64>,
-    /// CPU of the generator for an exchange.
+    /// CPU time of the generator per exchange.
     pub cpu_per_exchange_ns: Option<f64>,
-    /// Share of the answers that the kernel stamped.
+    /// Share of responses with a kernel timestamp.
     pub stamped_by_kernel: Option<f64>,
-    /// What the generator finds against a server that does nothing.
+    /// Calibration of the generator against a null server.
     pub calibration: Option<Calibration>,
-    /// Median of `latency` in the calibration as a share of this load's: what is not the target's, at most.
+    /// Median `latency` of the calibration as a share of this load's: an upper bound of the generator's part.
     pub calibrated_share: Option<f64>,
 }
 
-/// An assertion and whether it held.
+/// An assertion and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssertionReport {
     /// As written.
     pub assertion: String,
-    /// How it went.
+    /// Result of the assertion.
     pub verdict: AssertionVerdict,
-    /// Why, in words.
+    /// Reason, as text.
     pub because: String,
 }
 
-/// How an assertion went.
+/// Result of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssertionVerdict {
-    /// It held.
+    /// Passed.
     Held,
-    /// It did not.
+    /// Failed.
     Failed,
-    /// The observations do not carry an answer; counts as failed.
+    /// Undecided: too few observations. Counts as failed.
     CannotBeTold,
 }

@@ -1,10 +1,9 @@
-//! The quantities that arms are compared by.
+//! The metrics by which arms are compared.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One quantity of a trial. Latencies are `latency` over right answers, and
-/// over unfinished ones at their age, unless the name says otherwise.
+/// A metric of a trial. Latencies are over successful exchanges and over unfinished ones at their age, unless stated otherwise.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -22,33 +21,33 @@ pub enum Metric {
     P999,
     /// Maximum of `latency`.
     Max,
-    /// 50th percentile of `response`: from the intended start, as this client saw it.
+    /// 50th percentile of `response`, the response time from the intended start.
     ResponseMedian,
-    /// 99th percentile of `response`.
+    /// 99th percentile of `response`, the response time from the intended start.
     ResponseP99,
-    /// 50th percentile of `service`.
+    /// 50th percentile of `service`, the service time from sending.
     ServiceMedian,
-    /// 99th percentile of `service`.
+    /// 99th percentile of `service`, the service time from sending.
     ServiceP99,
-    /// Right answers per second; of a consumer that gets many records in one, records.
+    /// Successful exchanges per second; for consumers whose fetches carry many records, records per second.
     Throughput,
-    /// Records per second that were written and taken.
+    /// Acknowledged records written per second.
     RecordsWritten,
-    /// Bytes per second of what they hold.
+    /// Bytes of keys and values written per second.
     BytesWritten,
-    /// Records per second that were read.
+    /// Records read per second.
     RecordsRead,
-    /// Bytes per second of what they hold, or of whole batches where records are not looked at.
+    /// Bytes of keys and values read per second, or of whole batches where records are not decoded.
     BytesRead,
-    /// CPU-seconds per 1000 completed exchanges, all parts but the agent and the conductor.
+    /// CPU-seconds per 1000 completed exchanges, of all parts without agents and conductor.
     Cpu,
-    /// CPU-seconds per 1000 completed exchanges, everything on the machine that belongs to the trial.
+    /// CPU-seconds per 1000 completed exchanges, of everything that belongs to the trial.
     CpuTotal,
-    /// Peak resident memory of all parts but the agent and the conductor, added up.
+    /// Sum of the peak resident memory of all parts without agents and conductor.
     Memory,
-    /// CPU-seconds per 1000 completed exchanges of all proxies together: what the mesh costs.
+    /// CPU-seconds per 1000 completed exchanges, of all proxies together: the cost of the mesh.
     MeshCpu,
-    /// CPU-seconds per 1000 completed exchanges of the proxy that takes most.
+    /// CPU-seconds per 1000 completed exchanges, of the proxy that uses most.
     ProxyCpu,
     /// Peak resident memory of the largest proxy.
     ProxyMemory,
@@ -110,13 +109,13 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better.
+    /// Whether higher values are better.
     #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self.unit(), Unit::PerSecond | Unit::BytesPerSecond)
     }
 
-    /// Whether there is nothing of it where an experiment has no proxies, or no records.
+    /// Whether the metric has no value in experiments without proxies, or without records.
     #[must_use]
     pub fn may_be_absent(self) -> bool {
         matches!(
@@ -131,7 +130,7 @@ impl Metric {
         )
     }
 
-    /// Its word in files: `p99`, `service-median`.
+    /// Name in files: `p99`, `service-median`.
     #[must_use]
     pub fn name(self) -> String {
         let written = serde_json::to_value(self).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Where metrics are read of instances that Tare did not start, and the passwords that go with a user.
+//! Where to read metrics (JMX) of instances that Tare did not start, and passwords.
 
 use std::path::Path;
 
@@ -7,44 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::named::password_in;
 
-/// Where metrics of instances are read: exactly one of `jolokia`, `prometheus` and `jmx`, with an address for each instance.
-/// Passwords themselves are never in it.
+/// Source of metrics: exactly one of `jolokia`, `prometheus` and `jmx`, with an address per instance. Passwords are never in the
+/// file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MetricsSourceDef {
-    /// Jolokia: `http://HOST:PORT/PATH`, or `HOST:PORT` with the path `/jolokia/`.
+    /// Jolokia: `http://HOST:PORT/PATH`, or `HOST:PORT` for the path `/jolokia/`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jolokia: Vec<String>,
-    /// JMX exporters for Prometheus: `http://HOST:PORT/PATH`, or `HOST:PORT` with the path `/metrics`.
+    /// JMX exporters for Prometheus: `http://HOST:PORT/PATH`, or `HOST:PORT` for the path `/metrics`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prometheus: Vec<String>,
-    /// JMX remote, without TLS: `HOST:PORT`.
+    /// JMX remoting without TLS: `HOST:PORT`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jmx: Vec<String>,
-    /// User; none without it.
+    /// User name. Default: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// Environment variable that has the password.
+    /// Environment variable that holds the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_env: Option<String>,
-    /// File that has the password, and nothing else.
+    /// File whose first line is the password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_file: Option<String>,
 }
 
-/// A way to read metrics.
+/// Interface by which metrics are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricsWay {
-    /// Jolokia's HTTP.
+    /// Jolokia over HTTP.
     Jolokia,
-    /// The page of a JMX exporter for Prometheus.
+    /// Page of a JMX exporter for Prometheus.
     Prometheus,
-    /// JMX remote (RMI).
+    /// JMX remoting (RMI).
     Jmx,
 }
 
 impl MetricsWay {
-    /// Its key.
+    /// Its key in files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -56,10 +56,10 @@ impl MetricsWay {
 }
 
 impl MetricsSourceDef {
-    /// The way it names, with its addresses.
+    /// The interface, with its addresses.
     ///
     /// # Errors
-    /// That it names none, or more than one.
+    /// If there is none, or more than one.
     pub fn way(&self) -> Result<(MetricsWay, &[String]), String> {
         let all = [
             (MetricsWay::Jolokia, &self.jolokia),
@@ -75,7 +75,7 @@ impl MetricsSourceDef {
         }
     }
 
-    /// The source of one of its instances alone, by number.
+    /// The source of a single instance, by index.
     #[must_use]
     pub fn of_instance(&self, index: usize) -> MetricsSourceDef {
         let one = |all: &[String]| all.get(index).cloned().into_iter().collect();
@@ -88,10 +88,10 @@ impl MetricsSourceDef {
     }
 }
 
-/// The password of a user, from an environment variable or a file that the user of Tare names.
+/// The password of a user, from an environment variable or a file.
 ///
 /// # Errors
-/// That neither is named, or has none, with the next step.
+/// If neither is given, or it holds none; with the next step.
 pub fn password(user: &str, env: Option<&str>, file: Option<&str>) -> Result<String, String> {
     match (env, file) {
         (Some(name), _) => std::env::var(name).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Names that become folders, hosts and columns; names of edges; and what they may look like.
+//! Names, which become folders, host names and columns; edges; exclusions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// Longest name: with a suffix it still is a DNS label.
+/// Longest name: with a suffix it is still a DNS label.
 const NAME_CHARS_MAX: usize = 40;
 
-/// A name: small letters, digits and hyphens, beginning with a letter or digit.
+/// A name: lower-case letters, digits and inner hyphens, at most 40 characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name(pub String);
@@ -19,7 +19,7 @@ pub struct Name(pub String);
 #[serde(transparent)]
 pub struct EdgePattern(pub String);
 
-/// What stays out of a sidecar: an edge, a part, `port:9092`, or an address range.
+/// An exclusion from a sidecar: an edge, a part, `port:9092`, or an address range.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ExcludeText(pub String);
@@ -81,13 +81,13 @@ text!(
 );
 
 impl EdgePattern {
-    /// Both sides.
+    /// Caller and called part.
     #[must_use]
     pub fn sides(&self) -> (&str, &str) {
         split_edge(&self.0).unwrap_or((&self.0, ""))
     }
 
-    /// Whether it means this edge.
+    /// Whether it matches this edge.
     #[must_use]
     pub fn matches(&self, from: &str, to: &str) -> bool {
         let (left, right) = self.sides();
@@ -95,21 +95,21 @@ impl EdgePattern {
     }
 }
 
-/// What an exclusion means.
+/// A parsed exclusion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Excluded {
-    /// Edges.
+    /// Edges that match a pattern.
     Edge(EdgePattern),
     /// Every edge of a part.
     Part(String),
-    /// A port, wherever.
+    /// A port, on any edge.
     Port(u16),
     /// An address range in CIDR form.
     Range(String),
 }
 
 impl ExcludeText {
-    /// Its meaning; `None`: it has none.
+    /// The parsed exclusion; `None`: invalid.
     #[must_use]
     pub fn meaning(&self) -> Option<Excluded> {
         if split_edge(&self.0).is_some() {
@@ -131,7 +131,7 @@ impl ExcludeText {
     }
 }
 
-/// `from->to` → both sides, spaces around the arrow allowed.
+/// Splits `from->to`; spaces around the arrow are allowed.
 fn split_edge(text: &str) -> Option<(&str, &str)> {
     let (from, to) = text.split_once("->")?;
     Some((from.trim(), to.trim()))
@@ -163,7 +163,7 @@ fn check_name(text: &str) -> Option<String> {
     })
 }
 
-/// What a format of this module says about a text; `None`: it is in order, or the format is not ours.
+/// Checks a text against a format of this module; `None`: it is valid, or the format is of another module.
 #[must_use]
 pub fn check_format(format: &str, text: &str) -> Option<String> {
     match format {

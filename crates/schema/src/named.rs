@@ -1,22 +1,22 @@
-//! Files that somebody names: the user, who may name any, or another file, which may name those of its own folder only.
+//! Files named by the user, which may be anywhere, and files named by other files, which must be below those files' folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::regular::read_regular;
 use crate::shown::shown;
 
-/// Most bytes of a file that another one names, where nothing else is said.
+/// Default limit for files named by other files.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Most bytes of a file that the user names, where nothing else is said.
+/// Default limit for files named by the user.
 pub const GIVEN_BYTES_MAX: u64 = 64 << 20;
-/// Most bytes of a file with a password.
+/// Limit for password files.
 const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 
-/// A file that another one names, with links followed: a file that stands in a received folder must not make us read (and send, and
-/// keep) what is elsewhere. `folder` is that of the file that names it.
+/// Resolves a file that another file names, symbolic links followed. A file from a received folder must not make Tare read (and
+/// send, and keep) files elsewhere. `folder` is that of the naming file.
 ///
 /// # Errors
-/// In words: that it is not there, or outside of the folder, or no regular file.
+/// If the file does not exist, is outside of the folder, or is not a regular file.
 pub fn below(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let path = folder.join(name);
     let path = path.to_string_lossy();
@@ -42,34 +42,34 @@ pub fn below(folder: &Path, name: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// The bytes of a file that another one names.
+/// Reads a file that another file names.
 ///
 /// # Errors
-/// As [`below`], and when it has more bytes than `bytes_max`.
+/// As [`below`], and if it has more than `bytes_max` bytes.
 pub fn read_below(folder: &Path, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
     read(&below(folder, name)?, bytes_max)
 }
 
-/// The bytes of a file that the user names: wherever it is and whatever links lead there.
+/// Reads a file that the user names, wherever it is; symbolic links are followed.
 ///
 /// # Errors
-/// In words: that it is not there, is no regular file, or has more bytes than `bytes_max`.
+/// If it does not exist, is not a regular file, or has more than `bytes_max` bytes.
 pub fn read_given(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let whole = std::fs::canonicalize(path);
     let whole = whole.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     read(&whole, bytes_max)
 }
 
-/// The same as text.
+/// Reads a text file that the user names.
 ///
 /// # Errors
-/// As [`read_given`], and when it is no UTF-8.
+/// As [`read_given`], and if it is not UTF-8.
 pub fn text_given(path: &Path, bytes_max: u64) -> Result<String, String> {
     let bytes = read_given(path, bytes_max)?;
     String::from_utf8(bytes).map_err(|_| format!("{} is no UTF-8 text", path.display()))
 }
 
-/// The password in a file that the user names: its first line.
+/// Reads the password from a file that the user names: its first line.
 ///
 /// # Errors
 /// As [`text_given`].

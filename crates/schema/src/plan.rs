@@ -1,4 +1,4 @@
-//! An experiment after validation: every value set, every cell listed; `plan.json` of a run.
+//! A plan: a resolved experiment with every default set and every cell listed. A run keeps it as `plan.json`.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ pub use preparation::{Ask, Audit, Preparation};
 pub use published::{Need, Published, PublishedFigure};
 pub use subject::{GrammaticalNumber, Subject};
 
-/// A fully resolved experiment.
+/// A resolved experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -36,95 +36,95 @@ pub struct Plan {
     pub version: u32,
     /// `study/stem`, or the file's stem.
     pub experiment: String,
-    /// The question, as asked.
+    /// The question, as written.
     pub question: String,
-    /// File it came from, as it was named.
+    /// Experiment file, as it was named.
     pub file: String,
-    /// SHA-256 of that file's text, hexadecimal: two runs of one text are comparable.
+    /// SHA-256 of the file's text in hexadecimal: runs of the same text are comparable.
     pub file_digest: String,
-    /// Whether the file's `quick` section was laid over it.
+    /// Whether the `quick` section of the file was merged into it.
     pub form: Form,
-    /// What is called, and by whom.
+    /// The workload: parts, edges, preparation.
     pub workload: WorkloadPlan,
-    /// What is compared.
+    /// Whether arms or levels are compared.
     pub compare: Compare,
     /// Arms; the first is the baseline.
     pub arms: Vec<Arm>,
-    /// Levels in the order of the file; one without factor values when nothing is varied.
+    /// Levels in the order of the file; one without values if there are no factors.
     pub levels: Vec<Level>,
-    /// Every arm × level, in that order.
+    /// Every arm × level, the levels of an arm together.
     pub cells: Vec<Cell>,
-    /// How often everything is repeated.
+    /// Number of blocks.
     pub blocks: Blocks,
-    /// How often the baseline runs in each block.
+    /// Measurements of the baseline per block.
     pub baseline_runs: BaselineRuns,
-    /// When targets are started afresh.
+    /// When targets are restarted.
     pub restart: Restart,
-    /// How long the first trial on freshly started targets warms up at least.
+    /// Least warm-up of the first trial on freshly started targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in_ns: Option<u64>,
-    /// Seed of every order.
+    /// Seed of every random order.
     pub seed: u64,
-    /// Who runs on which cores.
+    /// Cores of agents and parts.
     pub placement: Placement,
     /// How pods get their addresses.
     pub addressing: Addressing,
-    /// What is between every two sites; none: everything is at one place.
+    /// Links between every two sites; empty: a single site.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site_links: Vec<SiteLink>,
-    /// Limits per instance.
+    /// Limits by instance.
     pub limits: BTreeMap<String, Limits>,
-    /// Metrics with simultaneous intervals.
+    /// Metrics with a verdict; their intervals are simultaneous.
     pub primary: Vec<Metric>,
-    /// Relative difference that is too small to matter (0.05 = 5 %).
+    /// Margin: relative difference that is too small to matter (0.05 = 5 %).
     pub margin: f64,
-    /// Difference of a latency that is too small to matter, whatever its share.
+    /// Margin of latencies as a time.
     pub margin_absolute_ns: u64,
-    /// What is claimed of the result.
+    /// Assertions about the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<Assertion>,
-    /// What a trial must not exceed to be fit.
+    /// Limits beyond which a trial is unfit.
     pub fitness: Fitness,
-    /// What becomes of levels whose rate this machine does not carry.
+    /// What to do with levels whose rate this machine does not sustain.
     #[serde(default)]
     pub beyond_knee: BeyondKnee,
-    /// What was found to be carried here, where levels beyond it are left out.
+    /// Measured capacity, where levels above it are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
-    /// Levels of the experiment that are not in `levels`, because they lie beyond that.
+    /// Levels of the experiment that are not in `levels` because they are above the capacity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
-    /// What cannot be seen of it, in words, beside what is measured.
+    /// What cannot be observed in this plan, as sentences for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Orders of arms whose steps are shown as parts of a sum.
+    /// Waterfalls: sequences of arms in which each adds one thing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waterfall: Vec<Sequence>,
-    /// Level whose requests are shown one by one.
+    /// Level whose requests are shown one by one; `None`: every level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_at: Option<String>,
-    /// Figures others published, shown beside ours.
+    /// Figures from publications, shown beside the measured ones.
     pub published: Vec<Published>,
-    /// The rule by which mean ± standard deviation are shown as in a published study.
+    /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outliers: Option<Outliers>,
 }
 
-/// How a published study leaves out blocks.
+/// How a published study excludes blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outliers {
-    /// Its rule.
+    /// Name of the rule.
     pub rule: OutlierRuleName,
-    /// Blocks that are kept.
+    /// Number of blocks to keep.
     pub keep: u32,
 }
 
-/// Rules of published studies, by name.
+/// Outlier rules of published studies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutlierRuleName {
-    /// The blocks in which the baseline's maximum was largest go, in all arms.
+    /// Excludes, in all arms, the blocks in which the baseline's maximum was largest.
     DropWorstByBaselineMaximum,
 }
 
@@ -132,9 +132,9 @@ pub enum OutlierRuleName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// As written.
+    /// The experiment as written, without its `quick` section.
     Full,
-    /// With the `quick` section laid over.
+    /// The experiment with the `quick` section merged into it.
     Quick,
 }
 
@@ -142,38 +142,38 @@ pub enum Form {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadPlan {
-    /// Name of its folder.
+    /// Name of the workload, that of its folder.
     pub name: String,
-    /// What it can answer.
+    /// The question that the workload can answer.
     pub about: String,
-    /// Nodes.
+    /// Parts of the application.
     pub parts: Vec<Part>,
-    /// Calls between them.
+    /// Calls between parts.
     pub edges: Vec<Edge>,
-    /// Steps before a trial or a run, by name.
+    /// Preparation steps that the experiment names.
     pub prepare: Vec<String>,
-    /// Settings that only concern what is sent: one bed serves all their values.
+    /// Settings that only affect what is sent: one test bed serves all their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_load: Vec<String>,
 }
 
-/// A node of the workload.
+/// A part: a node of the application.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Its name.
+    /// Name of the part.
     pub name: String,
-    /// Target that plays it; `agent` generates load.
+    /// Target of the part; `agent` for clients.
     pub target: String,
-    /// Whether `services` means it.
+    /// Kind of the part.
     pub kind: PartKind,
 }
 
-/// What a part is to the mesh.
+/// Kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartKind {
-    /// Generates load.
+    /// A client, which generates load.
     Client,
     /// A service in the mesh.
     Service,
@@ -191,19 +191,19 @@ pub struct Edge {
     pub to: String,
     /// Protocol.
     pub protocol: String,
-    /// Security it carries itself.
+    /// End-to-end security.
     pub own: Security,
 }
 
 impl Edge {
-    /// `from->to`.
+    /// Name of the edge, `from->to`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}->{}", self.from, self.to)
     }
 }
 
-/// What differs between the things compared.
+/// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
@@ -213,27 +213,26 @@ pub enum Compare {
     Levels,
 }
 
-/// One configuration compared.
+/// One of the configurations that are compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
-    /// Its name.
+    /// Name of the arm.
     pub name: String,
-    /// What it is, in words made from its definition.
+    /// Description.
     pub about: String,
-    /// What sentences call it.
+    /// Subject of sentences about the arm.
     pub subject: Subject,
-    /// What an environment must offer to run it; an arm whose needs are not met is listed as not run.
+    /// What the environment must offer to run this arm. Where it does not, the arm is listed as not run.
     pub needs: Option<String>,
-    /// Traffic kept out of its proxies by port or address range (what is excluded by edge or part,
-    /// the routes show already).
+    /// Ports and address ranges whose traffic bypasses the proxies. (Excluded edges and parts show in the routes.)
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<Exclusion>,
-    /// Its test bed.
+    /// Test bed of the arm.
     pub topology: Topology,
 }
 
-/// Traffic that never enters a sidecar.
+/// Traffic that bypasses the sidecars.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exclusion {
@@ -243,17 +242,17 @@ pub enum Exclusion {
     Range(String),
 }
 
-/// One combination of factor values.
+/// A level: one combination of factor values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// Short name, unique: `2000/s`, or `replicas=3, acks=all`.
     pub name: String,
-    /// Factor key → value.
+    /// Value of each factor.
     pub values: Settings,
 }
 
-/// One arm at one level, ready to be measured.
+/// A cell: one arm at one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -263,17 +262,18 @@ pub struct Cell {
     pub level: String,
     /// Settings of the workload at this level.
     pub workload: Settings,
-    /// Settings per target at this level, over those of the instance.
+    /// Settings by target at this level, over those of the instance.
     pub targets: BTreeMap<String, Settings>,
     /// Load, one entry per role.
     pub load: Vec<RoleLoad>,
-    /// Steps before each trial, or the first on a test bed. Where there are some, `{trial}` in the path of a request is the number of the trial, too.
+    /// Preparation steps, before each trial or once per test bed. With any, `{trial}` in request paths is the number of the
+    /// trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepare: Vec<Preparation>,
-    /// Questions after each trial.
+    /// Consistency checks after each trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<Audit>,
-    /// What is done to the test bed during each window, in order of time.
+    /// Faults during each window, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<PlannedEvent>,
     /// What is read back after each trial.
@@ -282,7 +282,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Settings of the workload that a test bed is made from: those that only concern the load share one.
+    /// Settings of the workload that a test bed depends on: without those that only affect the load.
     #[must_use]
     pub fn settings_of_bed(&self, plan: &Plan) -> Settings {
         let mut settings = self.workload.clone();
@@ -297,28 +297,28 @@ impl Cell {
 pub struct RoleLoad {
     /// Name of the role.
     pub role: String,
-    /// Agent instance that generates it.
+    /// Name of its agent instance.
     pub instance: String,
-    /// Edge it goes over.
+    /// Edge that the load goes over.
     pub edge: String,
-    /// How many agents share it, at least one.
+    /// Number of agents that share it, at least one.
     pub agents: u32,
-    /// What it looks like.
+    /// The load, all agents together.
     pub load: LoadSpec,
-    /// Calls that each request makes further on: request → edge → calls. Empty: not known.
+    /// Calls behind each request: request → edge → number of calls. Empty: unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
-/// Repetition.
+/// Number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Blocks {
-    /// At least so many.
+    /// Least number of blocks.
     pub min: u32,
-    /// At most so many.
+    /// Greatest number of blocks.
     pub max: u32,
-    /// Between the two: stop when this is narrow enough.
+    /// Stops in between as soon as this interval is narrow enough.
     pub until: Option<Until>,
 }
 
@@ -326,27 +326,27 @@ pub struct Blocks {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Interval of this metric's overhead.
+    /// Metric whose overhead is looked at.
     pub metric: Metric,
-    /// Half width relative to the baseline (0.05 = 5 %).
+    /// Half width of its interval, relative to the baseline (0.05 = 5 %).
     pub within: f64,
 }
 
-/// How often the baseline runs in each block.
+/// Measurements of the baseline per block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BaselineRuns {
-    /// Twice: the second copy checks the instrument and the machine (A/A), and both are the baseline.
+    /// Twice: the second is compared with the first (A/A check), and both count as the baseline.
     Twice,
-    /// Once.
+    /// Once: no A/A check.
     Once,
 }
 
-/// When targets are started afresh.
+/// When targets are restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
-    /// For every trial.
+    /// Before every trial.
     Trial,
     /// For every arm in every block.
     Block,
@@ -358,18 +358,18 @@ pub enum Restart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Addressing {
-    /// Each pod a 127.x.y.z address of its own.
+    /// Each pod has a 127.x.y.z address of its own.
     Loopback,
-    /// Each pod a network namespace.
+    /// Each pod has a network namespace.
     Namespaces,
-    /// Namespaces where the machine allows them, else loopback; the environment's record says which.
+    /// Namespaces where the machine allows them, else loopback. The run's environment record says which.
     Auto,
 }
 
 impl FromStr for Addressing {
     type Err = String;
 
-    /// The word of files and records: `loopback`, `namespaces`, `auto`.
+    /// Parses the words of files and records: `loopback`, `namespaces`, `auto`.
     fn from_str(word: &str) -> Result<Self, String> {
         match word {
             "loopback" => Ok(Self::Loopback),
@@ -380,18 +380,18 @@ impl FromStr for Addressing {
     }
 }
 
-/// Who runs on which cores.
+/// Cores of agents and parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placement {
-    /// Cores of the agents; empty: everywhere (one core only).
+    /// Cores of the agents; empty: no pinning (there is one core).
     pub agent_cpus: Vec<u32>,
     /// Cores of everything else.
     pub part_cpus: Vec<u32>,
 }
 
 impl Placement {
-    /// Whether nothing else of a run is on the agents' cores.
+    /// Whether agents have cores that no part uses.
     #[must_use]
     pub fn agents_have_cores_of_their_own(&self) -> bool {
         let shared = |cpu| self.part_cpus.contains(cpu);
@@ -401,25 +401,25 @@ impl Placement {
     }
 }
 
-/// Limits of an instance.
+/// Limits of an instance (cgroup).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Cores.
+    /// Cores; `None`: no limit.
     pub cpu: Option<f64>,
-    /// Memory.
+    /// Memory; `None`: no limit.
     pub memory_bytes: Option<u64>,
 }
 
-/// Arms in an order in which each is one thing more than the one before.
+/// A waterfall: a sequence of arms in which each adds one thing to the one before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sequence {
-    /// Name of the order.
+    /// Name of the sequence.
     pub name: String,
-    /// At least two arms, each once, from the least to the most.
+    /// Arms, at least two, each once, from the least to the most.
     pub arms: Vec<String>,
-    /// Arm → what it adds to the one before it, in words, where the experiment says so.
+    /// What an arm adds to the one before it, by arm, where the experiment gives words for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub adds: BTreeMap<String, Subject>,
 }

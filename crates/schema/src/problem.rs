@@ -1,13 +1,13 @@
-//! What is wrong with a file: each problem with its place, as many as were found.
+//! Problems of a file, each with its position.
 
 use std::fmt;
 
 use crate::yaml::Mark;
 
-/// Problems shown at once; more would hide the first.
+/// Greatest number of problems shown.
 const SHOWN_MAX: usize = 20;
 
-/// One thing that is wrong, and where.
+/// A problem with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// File, as it was named.
@@ -16,7 +16,7 @@ pub struct Problem {
     pub line: usize,
     /// Column, from 1.
     pub column: usize,
-    /// What is wrong and the next step.
+    /// The problem, with the next step.
     pub text: String,
 }
 
@@ -32,14 +32,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with an input; never empty when returned as an error.
+/// All problems of an input; never empty when returned as an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Problems {
     found: Vec<Problem>,
 }
 
 impl Problems {
-    /// Notes one.
+    /// Adds a problem, unless it is there already.
     pub fn add(&mut self, file: &str, mark: Mark, text: impl Into<String>) {
         let problem = Problem {
             file: file.to_owned(),
@@ -47,13 +47,13 @@ impl Problems {
             column: mark.column,
             text: text.into(),
         };
-        // The same mistake is met once per level when a factor value is wrong.
+        // A wrong factor value causes the same problem at every level.
         if !self.found.contains(&problem) {
             self.found.push(problem);
         }
     }
 
-    /// Just one.
+    /// A single problem.
     #[must_use]
     pub fn one(file: &str, mark: Mark, text: impl Into<String>) -> Problems {
         let mut problems = Problems::default();
@@ -61,7 +61,7 @@ impl Problems {
         problems
     }
 
-    /// Takes over those of another.
+    /// Adds those of another list.
     pub fn extend(&mut self, other: Problems) {
         for problem in other.found {
             if !self.found.contains(&problem) {
@@ -70,27 +70,27 @@ impl Problems {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// How many.
+    /// Number of problems.
     #[must_use]
     pub fn len(&self) -> usize {
         self.found.len()
     }
 
-    /// Each of them, in the order found.
+    /// All problems, in the order found.
     pub fn iter(&self) -> impl Iterator<Item = &Problem> {
         self.found.iter()
     }
 
-    /// `value` when nothing is wrong.
+    /// `value` if there are no problems.
     ///
     /// # Errors
-    /// Itself, sorted by place, otherwise.
+    /// The problems, sorted by position.
     pub fn into_result<T>(mut self, value: T) -> Result<T, Problems> {
         if self.found.is_empty() {
             return Ok(value);
@@ -118,11 +118,11 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// `: did you mean "x"?` when a known word is near, else the list of words, else nothing.
+/// `: did you mean "x"?` for a near match, else the list of known words, else nothing.
 #[must_use]
 pub fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    // Jaro-Winkler is kind to shared beginnings, as typing mistakes are; 0.75 separates
-    // `sidecar`/`sidecars` (0.98) and `modle`/`model` (0.95) from unrelated words (below 0.7).
+    // Jaro-Winkler favours common prefixes, which typing errors usually keep. 0.75 separates `sidecar`/`sidecars` (0.98) and
+    // `modle`/`model` (0.95) from unrelated words (below 0.7).
     const NEAR: f64 = 0.75;
     const LISTED_MAX: usize = 32;
     let known: Vec<&str> = known.into_iter().collect();

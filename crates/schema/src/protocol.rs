@@ -1,4 +1,4 @@
-//! The protocols an edge can have: one registry line each.
+//! Registry of the protocols of edges.
 
 use serde_json::{Map, Value};
 
@@ -7,18 +7,17 @@ use crate::load::{
     TcpExchange,
 };
 
-/// A protocol and whether a proxy that only knows TCP can carry it in an experiment.
 struct Protocol {
     name: &'static str,
     over_tcp: OverTcp,
 }
 
-/// What a proxy that does not speak a protocol does with it.
+/// Whether proxies without support for a protocol may forward it as TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverTcp {
-    /// It carries the bytes: usual for this protocol.
+    /// Yes: usual for this protocol.
     Usual,
-    /// It could carry the bytes, but that would be another question: the arm must ask for it (`as: tcp`).
+    /// Only if the arm asks for it (`as: tcp`), because that is another question.
     OnRequest,
 }
 
@@ -61,34 +60,34 @@ const PROTOCOLS: &[Protocol] = &[
     },
 ];
 
-/// All names.
+/// Names of all protocols.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROTOCOLS.iter().map(|protocol| protocol.name)
 }
 
-/// Whether there is one of this name.
+/// Whether a protocol of this name exists.
 #[must_use]
 pub fn exists(name: &str) -> bool {
     names().any(|known| known == name)
 }
 
-/// Whether its servers are brokers: they tell clients each other's addresses, and may ask who clients are.
+/// Whether its servers are Kafka brokers: they advertise each other's addresses, and may require a login.
 #[must_use]
 pub fn is_of_brokers(name: &str) -> bool {
     let ours = ["kafka", "kafka-produce", "kafka-fetch", "kafka-end-to-end"];
     ours.contains(&name)
 }
 
-/// What a proxy that speaks a protocol counts one by one.
+/// What proxies count of a protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     /// Requests.
     Requests,
-    /// Connections and bytes: it does not look inside.
+    /// Connections and bytes, not requests.
     Connections,
 }
 
-/// What proxies on an edge count, by the protocol that they see there.
+/// What proxies on an edge count, by the protocol that they see.
 #[must_use]
 pub fn counted(protocol: &str) -> Counted {
     match protocol {
@@ -97,13 +96,13 @@ pub fn counted(protocol: &str) -> Counted {
     }
 }
 
-/// Exchanges that share a connection where an experiment does not say how many.
+/// Concurrent exchanges per connection.
 const STREAMS: u16 = 8;
 
-/// Bytes of an exchange over TCP where an experiment does not say how many.
+/// Default size of an exchange over TCP.
 const ECHO_BYTES: u64 = 100;
 
-/// The client that generates load in it. Over TCP an exchange is an echo of the size of the first request's body.
+/// Default client of a protocol. Over TCP an exchange is an echo of the size of the first request's body.
 #[must_use]
 pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> ClientSpec {
     match protocol {
@@ -132,7 +131,7 @@ pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> Cli
                 ..FetchSpec::default()
             }),
         },
-        // A script of another application is none of ours.
+        // Requests of another protocol cannot be sent by this client.
         "mongodb" if requests.iter().all(is_mongodb_operation) && !requests.is_empty() => {
             ClientSpec::Mongodb {
                 connections,
@@ -146,18 +145,18 @@ pub fn client(protocol: &str, connections: u32, requests: &[RequestSpec]) -> Cli
     }
 }
 
-/// The methods of requests that are operations on documents.
+/// Methods of requests that are operations on documents.
 pub const MONGODB_OPERATIONS: [&str; 4] = ["find", "insert", "update", "delete"];
 
 fn is_mongodb_operation(request: &RequestSpec) -> bool {
     MONGODB_OPERATIONS.contains(&request.method.as_str())
 }
 
-/// The same client with keys of its plan laid over: those of what it does (`produce`), where it has such a part, else its own.
+/// Merges keys into a client's plan: into its inner part (`produce`, `fetch`) if it has one, else into its own keys.
 ///
 /// # Errors
-/// A key that it does not have, or a value that does not fit.
-pub fn laid_over(client: ClientSpec, keys: &Map<String, Value>) -> Result<ClientSpec, String> {
+/// An unknown key, or an invalid value.
+pub fn with_keys(client: ClientSpec, keys: &Map<String, Value>) -> Result<ClientSpec, String> {
     if keys.is_empty() {
         return Ok(client);
     }
@@ -177,7 +176,7 @@ pub fn laid_over(client: ClientSpec, keys: &Map<String, Value>) -> Result<Client
     serde_json::from_value(text).map_err(wrong)
 }
 
-/// An echo returns the letters that were sent; an answer with a size of its own may be anything.
+/// An echo returns the bytes that were sent; a response of another size may have any content.
 fn echo(request: Option<&RequestSpec>) -> TcpExchange {
     let send_bytes = request.map_or(0, |request| match &request.body {
         Body::Text { text } | Body::Json { text } => text.len() as u64,
@@ -204,13 +203,13 @@ fn echo(request: Option<&RequestSpec>) -> TcpExchange {
     }
 }
 
-/// Bytes behind a text in base64.
+/// Decoded length of a text in base64.
 fn base64_bytes(text: &str) -> u64 {
     let letters = text.trim_end_matches('=').len() as u64;
     letters * 3 / 4
 }
 
-/// What a proxy that does not speak it does with it.
+/// Whether proxies without support for this protocol may forward it as TCP.
 #[must_use]
 pub fn over_tcp(name: &str) -> OverTcp {
     PROTOCOLS

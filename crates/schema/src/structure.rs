@@ -1,8 +1,7 @@
-//! Checks a tree against a JSON Schema, with a place and the nearest right word for every problem.
+//! Checks a YAML tree against a JSON Schema; each problem has a position and the nearest valid word.
 //!
-//! The schema comes from the same types that serde fills, so a key is declared once: what editors
-//! complete from is what this checks. It covers the part of JSON Schema that those types produce,
-//! and the formats of [`crate::units`] and [`crate::name`].
+//! The schema is generated from the types that serde fills, so a key is declared once, for checks and for editors. Only the part
+//! of JSON Schema that those types produce is supported, with the formats of [`crate::units`] and [`crate::name`].
 
 use serde_json::Value as Json;
 
@@ -10,18 +9,18 @@ use crate::problem::{Problems, hint, list};
 use crate::yaml::{Mark, Node, Value};
 use crate::{name, units};
 
-/// Adds everything in which the tree does not follow the schema.
+/// Adds every difference between tree and schema.
 pub fn check(file: &str, schema: &Json, node: &Node, problems: &mut Problems) {
     let checker = Checker { root: schema };
     let mut found = Vec::new();
     checker.node(schema, node, &mut found);
-    for fault in found {
-        problems.add(file, fault.mark, fault.text);
+    for mismatch in found {
+        problems.add(file, mismatch.mark, mismatch.text);
     }
 }
 
-/// A problem with a weight: which branch of several was meant is decided by the lightest.
-struct Fault {
+/// A difference with a weight. Of several alternatives of a schema, the one with the least weight is taken as meant.
+struct Mismatch {
     mark: Mark,
     text: String,
     weight: u32,
@@ -31,15 +30,15 @@ struct Checker<'a> {
     root: &'a Json,
 }
 
-// A value of another kind says "this branch was not meant" most clearly, an unknown key that holds
-// a structure of its own next, a wrong word in the right place least.
+// A value of another type is the strongest sign that an alternative was not meant, then an unknown key with a map or list, and
+// last an invalid word.
 const WEIGHT_KIND: u32 = 10;
 const WEIGHT_KEY_OF_STRUCTURE: u32 = 6;
 const WEIGHT_KEY: u32 = 3;
 const WEIGHT_VALUE: u32 = 1;
 
 impl<'a> Checker<'a> {
-    fn node(&self, schema: &'a Json, node: &Node, found: &mut Vec<Fault>) {
+    fn node(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) {
         let schema = self.resolved(schema);
         if let Some(branches) = branches(schema) {
             self.alternatives(branches, node, found);
@@ -59,7 +58,7 @@ impl<'a> Checker<'a> {
 
     fn resolved(&self, schema: &'a Json) -> &'a Json {
         let mut schema = schema;
-        // A chain of references longer than this would be a circle.
+        // A longer chain of references is a cycle.
         for _ in 0..16 {
             let Some(reference) = schema.get("$ref").and_then(Json::as_str) else {
                 break;
@@ -72,7 +71,7 @@ impl<'a> Checker<'a> {
         schema
     }
 
-    fn alternatives(&self, branches: &'a [Json], node: &Node, found: &mut Vec<Fault>) {
+    fn alternatives(&self, branches: &'a [Json], node: &Node, found: &mut Vec<Mismatch>) {
         if let Some(words) = self.words(branches) {
             self.word(&words, node, found);
             return;
@@ -87,15 +86,20 @@ impl<'a> Checker<'a> {
         let best = branches
             .iter()
             .map(|branch| {
-                let mut faults = Vec::new();
-                self.node(branch, node, &mut faults);
-                faults
+                let mut mismatches = Vec::new();
+                self.node(branch, node, &mut mismatches);
+                mismatches
             })
-            .min_by_key(|faults| faults.iter().map(|fault| fault.weight).sum::<u32>());
+            .min_by_key(|mismatches| {
+                mismatches
+                    .iter()
+                    .map(|mismatch| mismatch.weight)
+                    .sum::<u32>()
+            });
         found.extend(best.unwrap_or_default());
     }
 
-    /// The words to choose from, when the other branches are numbers.
+    /// Allowed words, if all other branches are numbers.
     fn words_beside_numbers(&self, branches: &'a [Json]) -> Option<Vec<&'a str>> {
         let is_number = |branch: &&Json| {
             self.resolved(branch).get("type").and_then(Json::as_str) == Some("number")
@@ -104,7 +108,7 @@ impl<'a> Checker<'a> {
         self.words(others)
     }
 
-    /// The words to choose from, when all branches are constants (an enum whose words are documented).
+    /// Allowed words, if all branches are constants (an enum with documented variants).
     fn words(&self, branches: impl IntoIterator<Item = &'a Json>) -> Option<Vec<&'a str>> {
         let mut words = Vec::new();
         for branch in branches {
@@ -122,7 +126,7 @@ impl<'a> Checker<'a> {
         Some(words)
     }
 
-    fn word(&self, words: &[&str], node: &Node, found: &mut Vec<Fault>) {
+    fn word(&self, words: &[&str], node: &Node, found: &mut Vec<Mismatch>) {
         let text = match node.text() {
             Some(text) if words.contains(&text) => return,
             Some(text) => format!(
@@ -132,21 +136,21 @@ impl<'a> Checker<'a> {
             None if node.value == Value::Null => {
                 format!("a value is missing here: one of {}", list(words))
             }
-            None => format!("{} stands here, not one of {}", said(node), list(words)),
+            None => format!("{} stands here, not one of {}", describe(node), list(words)),
         };
         let weight = if node.text().is_some() {
             WEIGHT_VALUE
         } else {
             WEIGHT_KIND
         };
-        found.push(Fault {
+        found.push(Mismatch {
             mark: node.mark,
             text,
             weight,
         });
     }
 
-    fn kind(&self, schema: &'a Json, node: &Node, found: &mut Vec<Fault>) -> bool {
+    fn kind(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) -> bool {
         let kinds: Vec<&str> = match schema.get("type") {
             Some(Json::String(kind)) => vec![kind],
             Some(Json::Array(kinds)) => kinds.iter().filter_map(Json::as_str).collect(),
@@ -162,7 +166,7 @@ impl<'a> Checker<'a> {
             Value::List(_) => *kind == "array",
             Value::Map(_) => *kind == "object",
         };
-        // An optional key that is written must say something.
+        // An optional key that is written needs a value.
         if kinds.iter().any(is) && node.value != Value::Null {
             return true;
         }
@@ -172,9 +176,9 @@ impl<'a> Checker<'a> {
             Value::Number(number) if kinds == ["string"] => {
                 format!("the number {number} stands here, not text: write \"{number}\"")
             }
-            _ => format!("{} stands here, not {wanted}", said(node)),
+            _ => format!("{} stands here, not {wanted}", describe(node)),
         };
-        found.push(Fault {
+        found.push(Mismatch {
             mark: node.mark,
             text,
             weight: WEIGHT_KIND,
@@ -204,7 +208,7 @@ impl<'a> Checker<'a> {
         words.join(" or ")
     }
 
-    fn map(&self, schema: &'a Json, node: &Node, found: &mut Vec<Fault>) {
+    fn map(&self, schema: &'a Json, node: &Node, found: &mut Vec<Mismatch>) {
         let properties = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties");
         let place = context(schema, node);
@@ -222,7 +226,7 @@ impl<'a> Checker<'a> {
                     hint(&entry.key, known)
                 );
                 let structure = matches!(entry.value.value, Value::Map(_) | Value::List(_));
-                found.push(Fault {
+                found.push(Mismatch {
                     mark: entry.key_mark,
                     text,
                     weight: if structure {
@@ -241,7 +245,7 @@ impl<'a> Checker<'a> {
         let required = schema.get("required").and_then(Json::as_array);
         for key in required.into_iter().flatten().filter_map(Json::as_str) {
             if node.get(key).is_none() {
-                found.push(Fault {
+                found.push(Mismatch {
                     mark: node.mark,
                     text: format!("key \"{key}\" is missing in {place}"),
                     weight: WEIGHT_KEY,
@@ -250,7 +254,7 @@ impl<'a> Checker<'a> {
         }
         let least = schema.get("minProperties").and_then(Json::as_u64);
         if least.is_some_and(|least| (node.entries().len() as u64) < least) {
-            found.push(Fault {
+            found.push(Mismatch {
                 mark: node.mark,
                 text: format!("{place} is empty: leave it out or fill it"),
                 weight: WEIGHT_VALUE,
@@ -258,15 +262,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A key that the writer chose: its form may be prescribed.
-    fn free_key(&self, schema: &'a Json, entry: &crate::yaml::Entry, found: &mut Vec<Fault>) {
+    /// Checks a free key (of a map without fixed keys) against the format of its names.
+    fn free_key(&self, schema: &'a Json, entry: &crate::yaml::Entry, found: &mut Vec<Mismatch>) {
         let format = schema
             .get("propertyNames")
             .map(|names| self.resolved(names))
             .and_then(|names| names.get("format"))
             .and_then(Json::as_str);
         if let Some(text) = format.and_then(|format| name::check_format(format, &entry.key)) {
-            found.push(Fault {
+            found.push(Mismatch {
                 mark: entry.key_mark,
                 text,
                 weight: WEIGHT_VALUE,
@@ -274,10 +278,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn list(&self, schema: &'a Json, node: &Node, items: &[Node], found: &mut Vec<Fault>) {
+    fn list(&self, schema: &'a Json, node: &Node, items: &[Node], found: &mut Vec<Mismatch>) {
         let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
-            found.push(Fault {
+            found.push(Mismatch {
                 mark: node.mark,
                 text: String::from("the list is empty: it needs at least one entry"),
                 weight: WEIGHT_VALUE,
@@ -290,7 +294,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn text(&self, schema: &'a Json, node: &Node, text: &str, found: &mut Vec<Fault>) {
+    fn text(&self, schema: &'a Json, node: &Node, text: &str, found: &mut Vec<Mismatch>) {
         if let Some(words) = schema.get("enum").and_then(Json::as_array) {
             let words: Vec<&str> = words.iter().filter_map(Json::as_str).collect();
             return self.word(&words, node, found);
@@ -303,7 +307,7 @@ impl<'a> Checker<'a> {
         };
         let wrong = units::check_format(format, text).or_else(|| name::check_format(format, text));
         if let Some(text) = wrong {
-            found.push(Fault {
+            found.push(Mismatch {
                 mark: node.mark,
                 text,
                 weight: WEIGHT_VALUE,
@@ -316,7 +320,7 @@ impl<'a> Checker<'a> {
         schema: &'a Json,
         node: &Node,
         number: &serde_json::Number,
-        found: &mut Vec<Fault>,
+        found: &mut Vec<Mismatch>,
     ) {
         let value = number.as_f64().unwrap_or(f64::NAN);
         let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
@@ -335,7 +339,7 @@ impl<'a> Checker<'a> {
         } else {
             return;
         };
-        found.push(Fault {
+        found.push(Mismatch {
             mark: node.mark,
             text,
             weight: WEIGHT_VALUE,
@@ -351,7 +355,7 @@ fn branches(schema: &Json) -> Option<&[Json]> {
         .map(Vec::as_slice)
 }
 
-/// `arm "both"`: the word of the schema, and the name if the map has one.
+/// `arm "both"`: the word for the schema's type, and the name if the map has one.
 fn context(schema: &Json, node: &Node) -> String {
     let word = schema.get("x-word").and_then(Json::as_str);
     let name = node.get("name").and_then(Node::text);
@@ -362,7 +366,7 @@ fn context(schema: &Json, node: &Node) -> String {
     }
 }
 
-fn said(node: &Node) -> String {
+fn describe(node: &Node) -> String {
     match &node.value {
         Value::Null => String::from("nothing"),
         Value::Bool(value) => format!("\"{value}\""),

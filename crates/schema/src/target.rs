@@ -1,7 +1,7 @@
-//! What a target folder says: how to get a piece of software, configure it, start it and read it.
+//! Definition of a target: how to install a piece of software, configure it, start it and read its counters.
 //!
-//! A [`TargetDef`] is the text of one `target.yaml`. Everything in double braces is a minijinja
-//! template that sees the instance in its place (address, routes, settings, certificates).
+//! A [`TargetDef`] is the content of one `target.yaml`. Text in double braces is a minijinja template that sees the instance
+//! (address, routes, settings, certificates).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,100 +30,100 @@ pub use counter::{
 pub use jmx::{Bean, ExportDef, JmxDef, JmxSource, value_pattern};
 pub use nearest::nearest;
 
-/// A `target.yaml`, as it was written.
+/// A target: the content of `target.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetDef {
-    /// Its name, the name of the folder.
+    /// Name of the target, the name of its folder.
     pub target: String,
-    /// One line: what it is and in which roles it is useful.
+    /// One line: what it is, and in which roles it is useful.
     pub about: String,
-    /// How it comes to run.
+    /// Whether it runs as a process per instance. Default: process.
     #[serde(default)]
     pub kind: TargetKind,
-    /// Where the software comes from; the first that can be had is used.
+    /// Sources of the software, in order of preference; the first available one is used.
     pub get: Vec<Get>,
-    /// How it tells its version. No result without one.
+    /// How to find out its version. Without one there are no results.
     pub version: VersionDef,
-    /// What it can be in a test bed.
+    /// Roles that it can have in a test bed.
     pub roles: Vec<InstanceRole>,
-    /// Protocols it understands on an edge: `tcp`, `http1`, `http2`, `grpc`, …
+    /// Protocols that it supports on an edge: `tcp`, `http1`, `http2`, `grpc`, …
     pub speaks: Vec<String>,
-    /// Protocols of which it counts no operations when they pass as bytes, each with the reason: a report says so instead of zeros.
+    /// Protocols that it forwards without counting operations, each with the reason, which reports show instead of zeros.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uncounted: BTreeMap<String, String>,
-    /// Links it can make; `plaintext` only when left out.
+    /// Security of connections that it supports. Default: `plaintext`.
     #[serde(default = "plaintext_only")]
     pub links: Vec<Security>,
-    /// How traffic may reach it as a sidecar; `explicit` only when left out. `redirect`: it reads where a connection was going
-    /// before the kernel sent it here.
+    /// How traffic may reach it as a sidecar. `redirect` requires that it reads the original destination of redirected
+    /// connections. Default: `explicit`.
     #[serde(default = "explicit_only")]
     pub interceptions: Vec<Interception>,
-    /// Further ports of an instance that no edge leads to (for its peers, for administration): never redirected. Templates
-    /// see `ports.NAME`.
+    /// Names of further ports of an instance that no edge leads to (for peers, for administration); they are never redirected.
+    /// Templates see `ports.NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<String>,
-    /// To which of its ports the kernel sends redirected traffic.
+    /// Ports that the kernel redirects traffic to. Default: per-direction.
     #[serde(default)]
     pub redirects: RedirectPorts,
-    /// By what its own traffic, which is not redirected, can be known.
+    /// How its own traffic is excluded from redirection. Default: group.
     #[serde(default)]
     pub exempt: ExemptBy,
-    /// What an experiment may set, with defaults.
+    /// Settings that an experiment may change, with their defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, SettingDef>,
-    /// Files to render into the instance's folder: name of the file → template in the target folder.
+    /// Files to render into the instance's folder: file name → template in the target folder.
     #[serde(default)]
     pub render: BTreeMap<String, String>,
-    /// Steps before the start, in order, each a command that must end well.
+    /// Commands to run before the start, in order; each must succeed.
     #[serde(default)]
     pub prepare: Vec<StepDef>,
-    /// The command, each word a template; a word that renders to nothing is left out.
+    /// Command line; each word is a template, and words that render to nothing are dropped.
     pub start: Vec<String>,
-    /// Environment variables of the command, each value a template.
+    /// Environment variables of the command; each value is a template.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// How to tell that it serves.
+    /// Readiness probe.
     pub ready: ReadyDef,
-    /// How to end it.
+    /// How to stop an instance.
     #[serde(default)]
     pub stop: StopDef,
-    /// What it counts.
+    /// Counters of an instance.
     #[serde(default)]
     pub counters: Vec<CounterDef>,
-    /// How counters are read from beans of its Java process.
+    /// How to read counters from management beans of a Java process (JMX).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jmx: Option<JmxDef>,
-    /// Further instances that each instance asks while it works.
+    /// External authorization servers, one per instance.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<AskDef>,
-    /// How it takes a new configuration.
+    /// How it takes over a new configuration.
     #[serde(default)]
     pub reload: Reload,
-    /// Whether several instances make one system.
+    /// Whether several instances form a cluster. Default: single.
     #[serde(default)]
     pub instances: Instances,
 }
 
-/// By what a sidecar's own traffic can be known.
+/// How a sidecar's own traffic is excluded from redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExemptBy {
-    /// The group of its process alone, which it cannot have without root.
+    /// By the group ID of its process, which requires root.
     #[default]
     Group,
-    /// Its templates mark it, or have it call from certain ports, where they see `exempt`.
+    /// By itself: its templates mark its packets, or bind its connections to certain ports, as the variable `exempt` says.
     Itself,
 }
 
-/// Ports of a sidecar that takes redirected traffic.
+/// Ports that a sidecar receives redirected traffic on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedirectPorts {
-    /// One for each direction, 15001 and 15006: it tells edges apart by where connections were going.
+    /// One per direction, 15001 (outbound) and 15006 (inbound): the sidecar tells edges apart by original destination.
     #[default]
     PerDirection,
-    /// One for each edge, since what comes in at one port is all alike to it; the rest goes to 15001 and 15006.
+    /// One per edge, for a sidecar that cannot tell edges apart by original destination; other traffic goes to 15001 and 15006.
     PerEdge,
 }
 
@@ -135,35 +135,35 @@ fn explicit_only() -> Vec<Interception> {
     vec![Interception::Explicit]
 }
 
-/// How a target comes to run.
+/// How a target runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetKind {
-    /// An environment starts it as a process for one instance.
+    /// As a process per instance.
     #[default]
     Process,
-    /// An environment installs it once for all (a mesh). Reserved.
+    /// Installed once for all instances (a mesh). Reserved.
     ControlPlane,
 }
 
-/// One way to get the software.
+/// A source of the software.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Get {
     /// Tare's own binary.
     #[serde(rename = "self")]
     Own,
-    /// A program that is there already: a name to look for in `PATH` (and the system's `sbin`), or a path.
+    /// An installed program: a name to look up in `PATH` (and the system's `sbin`), or a path.
     Path(String),
-    /// A Debian package, by the system's own package manager.
+    /// A Debian package, installed by the system's package manager.
     Debian(DebianDef),
-    /// A wheel from the Python package index, by the ordinary pip client.
+    /// A wheel of the Python package index, installed by pip.
     Pip(PipDef),
-    /// A package built from source beside the target folder, by the ordinary cargo client.
+    /// A Rust package built from source beside the target folder, by cargo.
     Cargo(CargoDef),
-    /// Java archives from a Maven repository, by the ordinary mvn client.
+    /// Java archives of a Maven repository, downloaded by mvn.
     Maven(MavenDef),
-    /// A program built from a Go module, by the ordinary go client.
+    /// A program of a Go module, built by go.
     Go(GoDef),
 }
 
@@ -171,11 +171,11 @@ pub enum Get {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DebianDef {
-    /// Packages to install, the first one names the source.
+    /// Packages to install; the first one names the source in results.
     pub packages: Vec<String>,
-    /// Program that they install: a name or a path.
+    /// Program of the packages: a name or a path.
     pub program: String,
-    /// Files that must be there besides the program (modules), else the packages are installed.
+    /// Further files that must exist (modules); if one is missing, the packages are installed.
     #[serde(default)]
     pub needs: Vec<String>,
 }
@@ -186,21 +186,21 @@ pub struct DebianDef {
 pub struct PipDef {
     /// Name of the package.
     pub package: String,
-    /// Its version, exact.
+    /// Exact version.
     pub version: String,
-    /// The program inside the wheel.
+    /// Path of the program in the wheel.
     pub member: String,
-    /// Machine (`x86_64`, `aarch64`) → SHA-256 of its wheel, hexadecimal.
+    /// SHA-256 of the wheel in hexadecimal, by machine (`x86_64`, `aarch64`).
     pub sha256: BTreeMap<String, String>,
 }
 
-/// A Rust package whose program has the package's name.
+/// A Rust package whose program has the name of the package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CargoDef {
     /// Name of the package.
     pub package: String,
-    /// Its folder, seen from the target folder.
+    /// Folder of the package, relative to the target folder.
     pub folder: String,
 }
 
@@ -208,78 +208,79 @@ pub struct CargoDef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MavenDef {
-    /// Archives that come with all they need at run time, each `group:name:version` or `group:name:version:classifier`.
+    /// Archives to download with their runtime dependencies, each `group:name:version` or `group:name:version:classifier`.
     pub artifacts: Vec<String>,
-    /// Archives that come alone.
+    /// Archives to download without dependencies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<String>,
-    /// File in the target folder with the SHA-256 of every archive, as `sha256sum` writes it.
+    /// File in the target folder with the SHA-256 of every archive, in the format of `sha256sum`.
     pub lock: String,
-    /// Oldest Java that runs them.
+    /// Oldest Java version that runs them.
     pub java: u32,
-    /// Debian package with such a Java, for when there is none.
+    /// Debian package with such a Java, installed where there is none.
     pub runtime: String,
-    /// Steps once after the archives are there, within their folder; words see `{{ bin }}` and `{{ folder }}`, the target folder.
+    /// Commands to run once after the download, in the archives' folder; words see `{{ bin }}` and `{{ folder }}`, the target
+    /// folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub once: Vec<StepDef>,
 }
 
-/// A program of a Go module, under the target's name.
+/// A program of a Go module; it gets the target's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GoDef {
     /// Path of the module.
     pub module: String,
-    /// Its version, exact.
+    /// Exact version.
     pub version: String,
-    /// Its checksum as go.sum has it: `h1:` and so on. What it needs is pinned by its own go.sum.
+    /// Checksum as in go.sum: `h1:…`. Its dependencies are pinned by its own go.sum.
     pub sum: String,
-    /// The package of the program, seen from the module: `./cmd/name`.
+    /// Package of the program, relative to the module: `./cmd/name`.
     pub package: String,
     /// Build tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Files that are written before the build: path in the module → text.
+    /// Files to write before the build: path in the module → content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
 }
 
-/// How the software tells its version.
+/// How to find out the version of the software.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VersionDef {
-    /// Command; sees `bin`.
+    /// Command; its words see `bin`.
     pub command: Vec<String>,
-    /// Regular expression over its output (both streams); its first group is the version.
+    /// Regular expression for its output (stdout and stderr); the first group is the version.
     pub pattern: String,
 }
 
-/// Something that an experiment may set.
+/// A setting of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingDef {
-    /// Value when the experiment says nothing; it also decides the type.
+    /// Value where the experiment gives none; it also determines the type.
     pub default: Value,
-    /// What it does, with its unit.
+    /// Description, with the unit.
     pub about: String,
-    /// The values it may have, when they can be listed.
+    /// Allowed values, if they can be listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
-    /// Regular expression that a text (each text of a list) must match from end to end: what the place where templates put it can
-    /// take without meaning something else. A setting that takes text has this or `one_of`.
+    /// Regular expression that a text (each text of a list) must match in full: what is safe where templates insert it. A text
+    /// setting needs this or `one_of`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
 
-/// A command before the start.
+/// A command to run before the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepDef {
-    /// What it does; also names its log.
+    /// Name of the step and of its log.
     pub name: String,
-    /// Its words, each a template.
+    /// Command line; each word is a template.
     pub command: Vec<String>,
-    /// Limit.
+    /// Timeout. Default: 60s.
     #[serde(default = "a_minute", with = "limit")]
     #[schemars(with = "String")]
     pub within: Duration,
@@ -289,51 +290,51 @@ fn a_minute() -> Duration {
     Duration::from_secs(60)
 }
 
-/// How to tell that an instance serves: exactly one of `tcp`, `http`, `grpc`, `kafka`, `log` and `command`.
+/// Readiness probe: exactly one of `tcp`, `http`, `grpc`, `kafka`, `log` and `command`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadyDef {
-    /// `address:port` that accepts a connection.
+    /// `address:port` that must accept a connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<String>,
-    /// URL that answers with status 200.
+    /// URL that must answer with status 200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// `address:port` whose gRPC health service (`grpc.health.v1`, without TLS) says SERVING.
+    /// `address:port` whose gRPC health service (`grpc.health.v1`, without TLS) must report SERVING.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc: Option<String>,
-    /// Of `grpc`: the service that is asked for; the whole server when left out.
+    /// With `grpc`: name of the service to check. Default: the whole server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// `address:port` of a broker (plain) whose metadata are complete: a controller and all brokers.
+    /// `address:port` of a broker (plaintext) that must know a controller and all brokers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kafka: Option<String>,
-    /// Of `kafka`: how many brokers there are, a template; 1 when left out.
+    /// With `kafka`: number of brokers, a template. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brokers: Option<String>,
-    /// Regular expression that a line of its output matches.
+    /// Regular expression that a line of output must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Command that ends with code 0.
+    /// Command that must exit with code 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Limit.
+    /// Timeout: the start fails if the probe does not succeed in this time.
     #[serde(with = "limit")]
     #[schemars(with = "String")]
     pub within: Duration,
-    /// What one more instance usually adds to the start of a test bed: plans take it for the time until the first run on a machine
+    /// Typical time that one more instance adds to the start of a test bed. Time estimates use it until a run on this machine
     /// has measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usually: Option<Period>,
 }
 
-/// How to end an instance.
+/// How to stop an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StopDef {
-    /// Signal to begin with.
+    /// Signal to send first. Default: TERM.
     pub signal: StopSignal,
-    /// Time until it is killed.
+    /// Time after which it is killed. Default: 2s.
     #[serde(with = "limit")]
     #[schemars(with = "String")]
     pub grace: Duration,
@@ -348,7 +349,7 @@ impl Default for StopDef {
     }
 }
 
-/// A signal that asks a process to end.
+/// A signal that ends a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StopSignal {
@@ -362,32 +363,32 @@ pub enum StopSignal {
     Kill,
 }
 
-/// How an instance takes a new configuration.
+/// How an instance takes over a new configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reload {
-    /// Not at all: it is started afresh.
+    /// It cannot: it is restarted.
     #[default]
     None,
 }
 
-/// Whether several instances make one system.
+/// Whether several instances form a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instances {
-    /// Each stands alone.
+    /// Independent instances.
     #[default]
     Single,
-    /// They know each other (templates see `peers`), start together, and tell each caller where to find the others
-    /// (`advertise` of a route): every way of calling has a listener of its own.
+    /// A cluster: instances know each other (templates see `peers`), start together, and advertise the others' addresses to
+    /// callers (`advertise` of a route); each route to them has a listener of its own.
     Cluster,
 }
 
 impl TargetDef {
-    /// The settings of an instance: the defaults with `given` laid over them, in that order.
+    /// Settings of an instance: the defaults, overridden by each of `given` in order.
     ///
     /// # Errors
-    /// A setting that the target does not have (with the nearest it has), or a value of another type.
+    /// An unknown setting (with the nearest known one), or a value of another type.
     pub fn settings_with(&self, given: &[&Settings]) -> Result<Settings, TargetError> {
         check::settings(self, given)
     }

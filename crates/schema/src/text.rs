@@ -1,14 +1,14 @@
-//! Texts that experiments and workloads give and that end up in configurations, commands and messages.
+//! Checks texts from experiments and workloads that are inserted into configurations, commands and messages.
 
 use crate::shown::is_obeyed;
 
-/// Longest text that is put into a configuration.
+/// Longest text that may be inserted into a configuration.
 pub const CHARS_MAX: usize = 1024;
-/// So much of a refused text is shown.
+/// Greatest number of characters of a refused text that a message shows.
 const SHOWN_MAX: usize = 60;
 
-/// Whether a character could begin a line, end a text or hide what stands there: controls, separators of lines, and marks that
-/// turn the direction of text.
+/// Whether a character could start a line, end a text or hide other text: control characters, line and paragraph separators,
+/// bidirectional and zero-width characters.
 #[must_use]
 pub fn is_control(c: char) -> bool {
     is_obeyed(c)
@@ -18,9 +18,9 @@ pub fn is_control(c: char) -> bool {
         )
 }
 
-/// Why a text from an experiment cannot be put into a configuration, whatever that is; `None`: it can.
+/// What a text must be to be inserted into any configuration; `None`: it is that.
 #[must_use]
-pub fn unfit(text: &str) -> Option<String> {
+pub fn rejection(text: &str) -> Option<String> {
     if let Some(control) = text.chars().find(|c| is_control(*c)) {
         let code = u32::from(control);
         return Some(format!(
@@ -30,13 +30,13 @@ pub fn unfit(text: &str) -> Option<String> {
     (text.chars().count() > CHARS_MAX).then(|| format!("a text of at most {CHARS_MAX} characters"))
 }
 
-/// The same of all texts in a value, keys among them.
+/// The same for all texts in a value, keys included.
 #[must_use]
-pub fn unfit_in(value: &serde_json::Value) -> Option<String> {
-    every(value, &mut |text| unfit(text))
+pub fn rejection_in(value: &serde_json::Value) -> Option<String> {
+    every(value, &mut |text| rejection(text))
 }
 
-/// What is first found in one of the texts in a value, keys among them.
+/// First result for any text in a value, keys included.
 pub fn every(
     value: &serde_json::Value,
     find: &mut dyn FnMut(&str) -> Option<String>,
@@ -51,7 +51,7 @@ pub fn every(
     }
 }
 
-/// A text as it can be shown: cut, with its control characters written out.
+/// Shortens a text for messages and escapes its control characters.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown = String::new();

@@ -1,4 +1,4 @@
-//! Where the processes of an arm stand and which way each edge takes through them.
+//! Topology of an arm: pods, instances, and the route of every edge through the proxies.
 
 use std::collections::BTreeMap;
 
@@ -10,77 +10,77 @@ use crate::external::External;
 /// Settings of a target, a workload or a load, as templates see them.
 pub type Settings = BTreeMap<String, serde_json::Value>;
 
-/// All that an arm needs to be set up.
+/// Topology of an arm: everything needed to set up its test bed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Topology {
-    /// Pods, each an address of its own.
+    /// Pods, each with an address of its own.
     pub pods: Vec<Pod>,
-    /// Processes, in start order (called before callers).
+    /// Instances in start order: called parts before callers.
     pub instances: Vec<Instance>,
-    /// The way of every edge.
+    /// Routes of all edges.
     pub routes: Vec<Route>,
-    /// Of the routes, those that an instance takes to ask about what passes through it.
+    /// External authorization routes (a subset of `routes`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<Asked>,
-    /// What runs already: routes lead there, nothing is started.
+    /// External parts: routes lead there, nothing is started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub external: Vec<External>,
 }
 
 impl Topology {
-    /// All instances but agents.
+    /// All instances except agents.
     pub fn parts(&self) -> impl Iterator<Item = &Instance> {
         let instances = self.instances.iter();
         instances.filter(|instance| instance.role != InstanceRole::Agent)
     }
 }
 
-/// A route that begins at an instance on the way of other edges: to an authorisation server, say.
+/// External authorization: the route from a proxy to its authorization server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Its edge, from who asks to who is asked.
+    /// Edge of the route, from the proxy to the server.
     pub edge: String,
-    /// Edges whose requests are asked about.
+    /// Edges whose requests the server decides on.
     pub about: Vec<String>,
-    /// Setting of who asks that says the share of requests; none: every request.
+    /// Setting of the proxy that holds the share of requests; `None`: every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_setting: Option<String>,
-    /// The share (0 to 1) where a cell does not vary that setting.
+    /// Share of requests (0 to 1), unless a cell varies that setting.
     pub share: f64,
 }
 
-/// A place with an address of its own: what a Kubernetes pod is.
+/// A pod: processes with a common address, as in Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pod {
-    /// Name, the app part's name (`server`) or the hop's (`gateway`).
+    /// Name: that of the app's instance (`server`) or of the hop (`gateway`).
     pub name: String,
-    /// Site the pod belongs to.
+    /// Site of the pod.
     pub site: String,
 }
 
-/// A process (with its children) that the environment starts, or the agent of a role.
+/// An instance: a process (with its children) that the environment starts, or the agents of a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     /// Unique name: `server`, `server-sidecar`, `gateway`, `client`.
     pub name: String,
-    /// Pod it runs in.
+    /// Name of its pod.
     pub pod: String,
-    /// Target folder that says how to run it; `agent` for load agents.
+    /// Target that it runs; `agent` for load agents.
     pub target: String,
-    /// What it is for.
+    /// Role of the instance.
     pub role: InstanceRole,
     /// Settings of the instance, over the target's defaults.
     pub settings: Settings,
-    /// Name by which it is called, where that is not its own.
+    /// Host name by which it is called, if not its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
-/// What an instance is for.
+/// Role of an instance.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -88,72 +88,72 @@ pub struct Instance {
 pub enum InstanceRole {
     /// A part of the workload.
     App,
-    /// Generates load.
+    /// A load generator.
     Agent,
-    /// A proxy beside a part.
+    /// A proxy in the pod of a part.
     Sidecar,
-    /// A hop at the border of the mesh.
+    /// A proxy at the border of the mesh.
     Gateway,
-    /// A hop that routes by server name without ending TLS.
+    /// A proxy that routes by server name (SNI) without terminating TLS.
     Sni,
-    /// A hop in front of a part.
+    /// A proxy in front of a part.
     Ingress,
 }
 
 impl InstanceRole {
-    /// Whether traffic passes through it on its way to somewhere else.
+    /// Whether it forwards traffic of others.
     #[must_use]
     pub fn is_proxy(self) -> bool {
         !matches!(self, InstanceRole::App | InstanceRole::Agent)
     }
 }
 
-/// The way one edge takes: from the calling part through the stops to the called part.
+/// Route of an edge: from the calling instance through proxies to the called instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Name of the edge: `client->server`.
     pub edge: String,
-    /// Instance that calls.
+    /// Calling instance.
     pub from: String,
-    /// Instance that answers.
+    /// Called instance.
     pub to: String,
-    /// Protocol the proxies see: `tcp`, `http1`, `http2`, `grpc`, …
+    /// Protocol that the proxies see: `tcp`, `http1`, `http2`, `grpc`, …
     pub protocol: String,
-    /// Security that the edge carries itself, end to end through L4 hops.
+    /// End-to-end security of the edge, through L4 proxies.
     pub own: Security,
-    /// Proxy instances in order from caller to called.
+    /// Proxy instances, in order from caller to called.
     pub stops: Vec<String>,
-    /// Stretches: `links[i]` leads to `stops[i]`, the last one to `to`; one more than stops.
+    /// Segments: `links[i]` leads to `stops[i]`, the last one to `to`; one more than `stops`.
     pub links: Vec<Link>,
 }
 
-/// One stretch of a route.
+/// A segment of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// What is wrapped round it.
+    /// Security of the segment.
     pub security: Security,
-    /// How traffic gets into it.
+    /// How traffic enters the segment.
     pub interception: Interception,
 }
 
-/// Protection of a link or an edge.
+/// Security of a segment or an edge.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Security {
-    /// None.
+    /// No TLS.
     Plaintext,
-    /// TLS, the server shows a certificate.
+    /// TLS with a server certificate.
     Tls,
-    /// TLS, both show one.
+    /// TLS with certificates of both ends.
     Mtls,
 }
 
 impl Security {
-    /// It in words.
+    /// Name in texts.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -164,14 +164,14 @@ impl Security {
     }
 }
 
-/// How traffic reaches a stop.
+/// How traffic reaches a proxy.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Interception {
-    /// The caller is told the stop's address.
+    /// The caller connects to the proxy's address.
     Explicit,
-    /// The kernel redirects it.
+    /// The kernel redirects connections to the proxy.
     Redirect,
 }

@@ -1,4 +1,4 @@
-//! Times, sizes, shares and speeds as people write them: `700ms`, `1kB`, `5%`, `1Gbit/s`.
+//! Durations, sizes, shares and bit rates as text: `700ms`, `1kB`, `5%`, `1Gbit/s`.
 
 mod bit_rate;
 
@@ -13,25 +13,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use bit_rate::BitRate;
 
-/// Longest time that an experiment may name: a month.
+/// Longest duration: a month.
 const PERIOD_MAX: Duration = Duration::from_secs(31 * 24 * 3600);
 
-/// Why a text is no time, size or share.
+/// Why a text is not a valid duration, size, share or bit rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number without a unit.
     #[error("\"{0}\" has no unit: write {1}")]
     NoUnit(String, &'static str),
-    /// A unit that does not exist.
+    /// An unknown unit.
     #[error("\"{0}\" is no unit: write {1}")]
     UnknownUnit(String, &'static str),
-    /// Below zero.
+    /// A negative number.
     #[error("\"{0}\" is negative")]
     Negative(String),
-    /// Not a number where one is needed.
+    /// Not a number.
     #[error("\"{0}\" is no {1}: write {2}")]
     NoNumber(String, &'static str, &'static str),
-    /// Beyond a limit.
+    /// More than the limit.
     #[error("\"{0}\" is more than {1}")]
     TooMuch(String, &'static str),
 }
@@ -40,12 +40,12 @@ const PERIODS: &str = "a number with ns, us, ms, s, m or h, such as 700ms";
 const SIZES: &str = "a number with B, kB, MB, GB, KiB, MiB or GiB, such as 1kB";
 const SHARES: &str = "a share such as 5% or 0.05";
 
-/// A time.
+/// A duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Period(pub Duration);
 
 impl Period {
-    /// In nanoseconds; no period is longer than a month, so it fits.
+    /// In nanoseconds; it fits, since no duration is longer than a month.
     #[must_use]
     pub fn as_ns(self) -> u64 {
         u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
@@ -55,7 +55,7 @@ impl Period {
 impl FromStr for Period {
     type Err = UnitError;
 
-    /// Numbers with units, added up: `1m30s`.
+    /// Parses numbers with units, which add up: `1m30s`.
     fn from_str(text: &str) -> Result<Period, UnitError> {
         let mut rest = text.trim();
         if rest.starts_with('-') {
@@ -87,13 +87,13 @@ impl FromStr for Period {
         if seconds > PERIOD_MAX.as_secs_f64() {
             return Err(UnitError::TooMuch(text.to_owned(), "a month"));
         }
-        // To the nanosecond: 0.7 s in binary is a little less than 700 ms.
+        // Rounded to nanoseconds, because 0.7 s in binary is a little less than 700 ms.
         Ok(Period(Duration::from_nanos((seconds * 1e9).round() as u64)))
     }
 }
 
 impl fmt::Display for Period {
-    /// In the largest unit that makes it whole, one unit only so that every program reads it: `700ms`, `90s`.
+    /// Formats in the largest unit that gives a whole number, with one unit only, which every program can read: `700ms`, `90s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0.as_nanos();
         match ns {
@@ -133,7 +133,7 @@ impl FromStr for Size {
             _ => return Err(UnitError::UnknownUnit(unit.to_owned(), SIZES)),
         };
         let bytes = number * scale;
-        // JSON integers stay exact in every reader below 2^53.
+        // Integers below 2^53 are exact in every JSON reader.
         if bytes >= 9_007_199_254_740_992.0 {
             return Err(UnitError::TooMuch(text.to_owned(), "8 PiB"));
         }
@@ -163,7 +163,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// A share of a whole, 0 to 1.
+/// A share of a whole (0 to 1).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Share(pub f64);
 
@@ -193,12 +193,12 @@ impl FromStr for Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten digits hide that 0.07 × 100 is not quite 7.
+        // Ten digits hide rounding errors such as that of 0.07 × 100.
         write!(f, "{}%", (self.0 * 1e12).round() / 1e10)
     }
 }
 
-/// `700ms…` → 700, `ms`, `…`.
+/// Splits `700ms…` into 700, `ms`, `…`.
 fn split_number(text: &str) -> Option<(f64, &str, &str)> {
     let digits = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
@@ -211,7 +211,7 @@ fn split_number(text: &str) -> Option<(f64, &str, &str)> {
     Some((number, &after[..unit], &after[unit..]))
 }
 
-/// Text, or a bare number.
+/// A text or a bare number.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -268,7 +268,7 @@ written!(
     "A share: `5%` or 0.05."
 );
 
-/// What a format of this module says about a text; `None`: it is in order, or the format is not ours.
+/// Checks a text against a format of this module; `None`: it is valid, or the format is of another module.
 #[must_use]
 pub fn check_format(format: &str, text: &str) -> Option<String> {
     match format {

@@ -1,4 +1,4 @@
-//! What is shown of a run: computed once from its records, the same for terminal, page and Markdown.
+//! The view of a run: what reports show, computed once from the records, the same for terminal, page and Markdown.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,21 +38,21 @@ pub use requests::{RequestColumn, RequestFigure, RequestView};
 pub use told::{ToldRow, ToldView};
 pub use waterfall::{WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
 
-/// Everything that a report shows. No renderer computes a statistic.
+/// Everything that a report shows. Renderers compute no statistics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct View {
     /// [`crate::FORMAT_VERSION`] of the writer.
     pub version: u32,
-    /// The run.
+    /// Identity and state of the run.
     pub run: RunHead,
-    /// The answer, first things first.
+    /// Sentences that answer the question, the most important first.
     pub verdict: Vec<Sentence>,
-    /// What the experiment claims of its result, and whether it holds.
+    /// Assertions of the experiment, with their outcomes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<AssertionView>,
-    /// What differs between the things compared.
+    /// Whether arms or levels are compared.
     pub compare: Compare,
-    /// Metrics with their names, in the order of tables.
+    /// Metrics with their labels, in the order of tables.
     pub metrics: Vec<MetricHead>,
     /// Arms in the order of the experiment.
     pub arms: Vec<ArmHead>,
@@ -63,66 +63,66 @@ pub struct View {
     pub requests_at: Option<String>,
     /// Overheads with their intervals, all levels.
     pub overheads: Vec<Overhead>,
-    /// Comparisons in which exchanges failed: too many for a verdict, or more on one side.
+    /// Comparisons affected by failed exchanges: too many for a verdict, or more on one side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureView>,
-    /// What was done to test beds during trials, and what came of it; a cell each.
+    /// Injected faults and their effects, one entry per cell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<DisturbanceView>,
-    /// What each thing adds to the sum, per level and metric.
+    /// Waterfalls: what each arm of a sequence adds, by level and metric.
     #[serde(default)]
     pub waterfalls: Vec<WaterfallView>,
-    /// Metrics against the factor, where exactly one is varied.
+    /// Metrics by value of the factor, if exactly one factor is varied.
     #[serde(default)]
     pub factors: Vec<FactorView>,
-    /// What others published.
+    /// Published figures beside the measured ones.
     pub published: Vec<PublishedView>,
-    /// The same with a column for each source, where there are several.
+    /// The same with a column per source, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_columns: Option<PublishedColumns>,
-    /// Mean ± standard deviation by a published study's rule, if the experiment asks for it.
+    /// Mean ± standard deviation by a published study's outlier rule, if the experiment names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_published: Option<AsPublished>,
-    /// The baseline's two copies compared, where it runs twice.
+    /// A/A check: the baseline's two measurements compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_check: Option<BaselineCheck>,
-    /// Scatter from block to block per level and metric, and what can be found in it.
+    /// Noise: scatter between blocks by level and metric, and the smallest difference that can be found.
     pub noise: Vec<Noise>,
     /// Every trial.
     pub trials: Vec<TrialRow>,
-    /// What lies between every two sites, if there are several.
+    /// Links between sites, with their measured round-trip times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distances: Vec<DistanceView>,
-    /// Files of the run that could not be read, each with the reason.
+    /// Files of the run that could not be read, each with a reason.
     pub skipped: Vec<String>,
-    /// Machine, versions and settings.
+    /// Machine, versions and settings, in groups.
     pub facts: Vec<FactGroup>,
     /// Checks of the machine.
     pub checks: Vec<Check>,
-    /// The plan as YAML, for reading.
+    /// The plan as YAML.
     pub plan_text: String,
 }
 
-/// Head of a run.
+/// Identity and state of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunHead {
-    /// Folder name.
+    /// Name of the run folder.
     pub id: String,
-    /// Experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// Its question.
+    /// Question of the experiment.
     pub question: String,
     /// Start, RFC 3339.
     pub started: String,
-    /// Length.
+    /// Duration.
     pub took_ns: u64,
-    /// Share of that time inside measuring windows.
+    /// Share of the duration inside windows.
     pub measuring_share: f64,
-    /// How sure the figures are.
+    /// State of the statistics.
     pub state: ViewState,
-    /// How far the run itself came.
+    /// How far the run came.
     pub progress: RunProgress,
-    /// Why it ended so, in words, if it did not end as planned.
+    /// Why it ended, if not as planned.
     pub ended_why: Option<String>,
     /// Full or quick form of the experiment.
     pub form: Form,
@@ -130,13 +130,13 @@ pub struct RunHead {
     pub blocks_complete: u32,
     /// Blocks planned.
     pub blocks_planned: u32,
-    /// Command that repeats it.
+    /// Command that repeats the run.
     pub command: String,
     /// Version of Tare.
     pub tare: String,
 }
 
-/// A metric as people see it.
+/// A metric with its label and unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricHead {
     /// Metric.
@@ -145,13 +145,13 @@ pub struct MetricHead {
     pub label: String,
     /// Unit of its values.
     pub unit: Unit,
-    /// Primary or descriptive.
+    /// Whether it has verdicts (primary) or is descriptive.
     pub family: Family,
-    /// Which direction is good.
+    /// Which direction is better.
     pub better: Better,
 }
 
-/// Which direction of a metric is good.
+/// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
@@ -161,24 +161,24 @@ pub enum Better {
     Higher,
 }
 
-/// How much of a run stands behind a view.
+/// State of the statistics of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ViewState {
-    /// Too few blocks for an interval.
+    /// Too few blocks for intervals.
     Provisional,
-    /// Intervals, but blocks are still to come.
+    /// Intervals exist, more blocks are to come.
     Partial,
-    /// All blocks.
+    /// All blocks are measured.
     Complete,
 }
 
-/// One sentence of the verdict.
+/// A sentence of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sentence {
-    /// What kind it is.
+    /// Kind of the sentence.
     pub kind: SentenceKind,
-    /// Its text.
+    /// Text of the sentence.
     pub text: String,
 }
 
@@ -186,11 +186,11 @@ pub struct Sentence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SentenceKind {
-    /// An answer to the question.
+    /// Answers the question.
     Finding,
-    /// What could mislead.
+    /// Warns of what could mislead.
     Warning,
-    /// Good to know.
+    /// Gives background.
     Note,
 }
 
@@ -199,11 +199,11 @@ pub enum SentenceKind {
 pub struct ArmHead {
     /// Name.
     pub name: String,
-    /// What it is.
+    /// Description.
     pub about: String,
-    /// Whether others are compared with it.
+    /// Whether it is the baseline.
     pub baseline: bool,
-    /// Why it was not run, if it was not.
+    /// Why it was not run, if so.
     pub not_run: Option<String>,
 }
 
@@ -212,77 +212,77 @@ pub struct ArmHead {
 pub struct LevelView {
     /// Name.
     pub name: String,
-    /// Factor key and value, in words.
+    /// Key and value of each factor, as texts.
     pub values: Vec<(String, String)>,
-    /// Why it lies beyond the knee of this machine, if it does.
+    /// Why it is beyond the knee of this machine, if so.
     pub beyond_knee: Option<String>,
-    /// One cell per arm, in the order of arms.
+    /// Cells, one per arm, in the order of arms.
     pub cells: Vec<CellView>,
-    /// Why figures of this level are missing, in sentences.
+    /// Why figures of this level are missing, as sentences.
     #[serde(default)]
     pub missing: Vec<String>,
 }
 
-/// One arm at one level, over all its fit trials.
+/// A cell: one arm at one level, over all its fit trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellView {
     /// Arm.
     pub arm: String,
-    /// Trials that count (the A/A copy not included).
+    /// Fit trials, the baseline's second measurement excluded.
     pub trials_fit: u32,
-    /// Trials made.
+    /// Trials measured.
     pub trials_made: u32,
-    /// Rate asked for.
+    /// Offered rate; `None`: no fixed rate.
     pub offered_per_s: Option<f64>,
-    /// Whether that rate was reached in every trial.
+    /// Whether every trial reached the offered rate.
     pub rate_reached: bool,
-    /// Right answers, all trials.
+    /// Successful exchanges, all trials.
     pub right: u64,
-    /// Errors, all trials.
+    /// Failed exchanges, all trials.
     pub errors: u64,
-    /// Unfinished, all trials.
+    /// Unfinished exchanges, all trials.
     pub unfinished: u64,
-    /// What of its exchanges failed, and which metrics have no verdict for it.
+    /// Share of failed exchanges, and the metrics without a verdict because of it.
     #[serde(default)]
     pub failed: FailedShare,
-    /// Fit trials in which the parts' cores were busier than the plan's limit.
+    /// Fit trials flagged as saturated.
     pub trials_saturated: u32,
-    /// Share of the planned trials that did not count the first time and were repeated, or are missing.
+    /// Share of the planned trials that did not count at first (and were repeated), or are missing.
     pub repeated_share: Option<f64>,
-    /// Every outcome but right answers, all fit trials.
+    /// Outcomes other than success, all fit trials.
     pub outcomes: Vec<OutcomeCount>,
-    /// Each kind of request by itself, where there are several.
+    /// Figures by request, if there are several kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestView>,
-    /// Figures, in the order of [`Metric::ALL`].
+    /// Metrics of the cell, in the order of [`Metric::ALL`].
     pub figures: Vec<Figure>,
-    /// Latency (`latency`, right answers and unfinished ones at their age, trials merged) by percentile.
+    /// Percentiles of `latency`: successful exchanges, and unfinished ones at their age; trials merged.
     pub latency: Vec<CurvePoint>,
-    /// The same for `response`: from the intended start, as this client saw it.
+    /// Percentiles of `response`, the response time: from the intended start.
     pub response: Vec<CurvePoint>,
-    /// The same for `service`.
+    /// Percentiles of `service`, the service time: from sending.
     pub service: Vec<CurvePoint>,
-    /// Latency over the time of a trial, per second of intended time, median over blocks.
+    /// Latency over the time of a trial, per second of intended start, median over blocks.
     pub over_time: Vec<TimePoint>,
-    /// What each instance consumed.
+    /// Resource usage of each instance.
     pub parts: Vec<PartView>,
-    /// What passed through the network of each pod that has one of its own.
+    /// Network traffic of each pod with a network namespace.
     #[serde(default)]
     pub pods: Vec<PodView>,
-    /// What crossed each way of each link between sites.
+    /// Traffic in each direction of each link between sites.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<WayView>,
-    /// What parts say of themselves.
+    /// Target counters.
     #[serde(default)]
     pub told: ToldView,
-    /// What the machine as a whole did.
+    /// Resource usage of the machine.
     #[serde(default)]
     pub machine: MachineView,
-    /// Our own error.
+    /// Measurement error of the generator.
     pub instrument: InstrumentView,
 }
 
-/// One figure of a cell.
+/// A metric of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Metric.
@@ -291,19 +291,19 @@ pub struct Figure {
     pub unit: Unit,
     /// Median over blocks; `None`: too few observations.
     pub value: Option<f64>,
-    /// Whether the true value lies above `value` (unanswered exchanges reach into it).
+    /// Whether `value` is a lower bound, because unfinished exchanges enter into it.
     pub at_least: bool,
-    /// Lowest block.
+    /// Lowest value of a block.
     pub low: Option<f64>,
-    /// Highest block.
+    /// Highest value of a block.
     pub high: Option<f64>,
     /// Value per block, in order of blocks.
     pub by_block: Vec<Option<f64>>,
-    /// The value as people read it, with unit: `0.31 ms`, `> 12 ms`, `–`.
+    /// The value as text, with unit: `0.31 ms`, `> 12 ms`, `–`.
     pub text: String,
 }
 
-/// What an instance consumed, medians over blocks.
+/// Resource usage of an instance, medians over blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartView {
     /// Instance.
@@ -320,7 +320,7 @@ pub struct PartView {
     pub rss_peak_bytes: Option<u64>,
     /// Mean resident memory.
     pub rss_mean_bytes: Option<u64>,
-    /// Time runnable but not running, per second.
+    /// Run-queue wait: time runnable but not running, per second.
     pub run_queue_wait_share: Option<f64>,
     /// Context switches per 1000 exchanges.
     pub switches_per_1000: Option<f64>,
@@ -332,34 +332,34 @@ pub struct PartView {
     /// Bytes written to disk per second.
     #[serde(default)]
     pub disk_write_per_s: Option<f64>,
-    /// Bytes written to disk within a window.
+    /// Bytes written to disk within the window.
     pub disk_write_bytes: Option<u64>,
-    /// Share of the window throttled by a limit.
+    /// Share of the window throttled by a CPU limit.
     pub throttled_share: Option<f64>,
 }
 
-/// Our own error in a cell.
+/// Measurement error of the generator in a cell.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InstrumentView {
-    /// Lateness, median of blocks' medians.
+    /// Median lateness, median over blocks.
     pub lateness_p50_ns: Option<u64>,
-    /// Lateness, worst block's p99.
+    /// 99th percentile of lateness, worst block.
     pub lateness_p99_ns: Option<u64>,
-    /// Share of arrivals that were released late enough to leave in a burst, all trials.
+    /// Share of bunched starts, all trials.
     pub bunched_share: Option<f64>,
-    /// Lag, worst block's p99.
+    /// 99th percentile of receive lag, worst block.
     pub lag_p99_ns: Option<u64>,
     /// Lateness by percentile, trials merged.
     pub lateness: Vec<CurvePoint>,
-    /// Busy share of the agents' cores, spinning apart.
+    /// Busy share of the agents' cores, spinning excluded.
     pub agent_busy: Option<f64>,
-    /// Share of answers stamped by the kernel.
+    /// Share of responses with a kernel timestamp.
     pub stamped_share: Option<f64>,
-    /// Share of kernel stamps that are upper bounds.
+    /// Share of kernel timestamps that are upper bounds.
     pub upper_bound_share: Option<f64>,
 }
 
-/// Scatter of one metric from block to block.
+/// Noise of one metric: scatter between blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
     /// Level.
@@ -368,14 +368,14 @@ pub struct Noise {
     pub metric: Metric,
     /// Residual standard deviation of the log-ratios.
     pub residual: Option<f64>,
-    /// Smallest relative difference that this design would find.
+    /// Smallest relative difference that this design would find (minimum detectable difference).
     pub detectable: Option<f64>,
 }
 
-/// One trial in the list of trials.
+/// A trial in the list of trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRow {
-    /// Number.
+    /// Number of the trial.
     pub trial: u32,
     /// Block.
     pub block: u32,
@@ -383,31 +383,31 @@ pub struct TrialRow {
     pub arm: String,
     /// Level.
     pub level: String,
-    /// Copy of the baseline.
+    /// 0, or 1 for the second measurement of the baseline.
     pub copy: u32,
-    /// Attempt.
+    /// 0, or 1 for a repetition.
     pub attempt: u32,
-    /// `fit`, `unfit`, `invalid`, `failed`, `superseded`.
+    /// Status: `fit`, `unfit`, `invalid`, `failed`, `superseded`.
     pub status: String,
-    /// Why, when not fit.
+    /// Reasons, if not fit.
     pub why: Vec<String>,
-    /// Start since the start of the run.
+    /// Start, since the start of the run.
     pub offset_ns: u64,
-    /// From its start to its record.
+    /// Duration from its start to its record.
     pub took_ns: u64,
-    /// Saturated.
+    /// Whether it is flagged as saturated.
     pub saturated: bool,
     /// Median of `latency`.
     pub p50_ns: Option<u64>,
     /// 99th percentile of `latency`.
     pub p99_ns: Option<u64>,
-    /// Right answers per second.
+    /// Successful exchanges per second.
     pub throughput_per_s: Option<f64>,
-    /// Lateness p99.
+    /// 99th percentile of lateness.
     pub lateness_p99_ns: Option<u64>,
-    /// Proofs that held / all.
+    /// Path checks passed.
     pub proofs_held: u32,
-    /// All proofs.
+    /// Path checks made.
     pub proofs_made: u32,
 }
 

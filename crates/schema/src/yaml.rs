@@ -1,18 +1,18 @@
-//! YAML text → a tree in which every key and every value knows its place.
+//! Parses YAML into a tree in which every key and value has its position.
 
 use granit_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number};
 
 use crate::problem::Problems;
 
-/// Longest file that is read: experiments are pages, not data.
+/// Largest file: experiments are pages, not data.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
-/// Deepest nesting.
+/// Greatest depth of nesting.
 pub const DEPTH_MAX: usize = 32;
-/// Most nodes, aliases expanded: what stops a file that doubles itself.
+/// Greatest number of nodes, aliases expanded: stops files that expand exponentially.
 pub const NODES_MAX: usize = 100_000;
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// Line, from 1.
@@ -22,7 +22,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Where a file begins.
+    /// Start of a file.
     pub const START: Mark = Mark { line: 1, column: 1 };
 
     fn of(span: &Span) -> Mark {
@@ -33,45 +33,45 @@ impl Mark {
     }
 }
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it begins.
+    /// Position of its first character.
     pub mark: Mark,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
-/// A value, resolved after YAML 1.2's core schema.
+/// A value, resolved by the core schema of YAML 1.2.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// `null`, `~`, or no value.
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// Whole or not.
+    /// An integer or a fraction.
     Number(Number),
     /// Text.
     Text(String),
-    /// `- a`
+    /// A list: `- a`.
     List(Vec<Node>),
-    /// `key: value`, in the order of the file, no key twice.
+    /// A map: `key: value`, in the order of the file, without duplicate keys.
     Map(Vec<Entry>),
 }
 
-/// One `key: value`.
+/// An entry of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Key.
     pub key: String,
-    /// Where the key begins.
+    /// Position of the key.
     pub key_mark: Mark,
     /// Value.
     pub value: Node,
 }
 
 impl Node {
-    /// The entries of a map; none for everything else.
+    /// Entries of a map; empty for any other value.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
@@ -80,7 +80,7 @@ impl Node {
         }
     }
 
-    /// The items of a list; none for everything else.
+    /// Items of a list; empty for any other value.
     #[must_use]
     pub fn items(&self) -> &[Node] {
         match &self.value {
@@ -89,19 +89,19 @@ impl Node {
         }
     }
 
-    /// The entry of a key.
+    /// The entry of a key, if any.
     #[must_use]
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key == key)
     }
 
-    /// The value of a key.
+    /// The value of a key, if any.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The text, if it is text.
+    /// The text, if the value is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -110,13 +110,13 @@ impl Node {
         }
     }
 
-    /// Place of the value at a path of keys and list positions, or of the deepest part of the path that exists.
+    /// Position of the value at a path of keys and list indices, or of the deepest existing part of the path.
     #[must_use]
     pub fn place(&self, path: &[&str]) -> Mark {
         self.descend(path).mark
     }
 
-    /// Place of the last key of a path, or of the deepest part of the path that exists.
+    /// Position of the last key of a path, or of the deepest existing part of the path.
     #[must_use]
     pub fn key_place(&self, path: &[&str]) -> Mark {
         let Some((last, parents)) = path.split_last() else {
@@ -144,7 +144,7 @@ impl Node {
         node
     }
 
-    /// Sets the value at a path of keys, making maps on the way; `key_mark` is the place of keys made.
+    /// Sets the value at a path of keys, creating maps as needed; `key_mark` is the position of created keys.
     pub fn set(&mut self, path: &[&str], key_mark: Mark, value: Node) {
         let Some((first, rest)) = path.split_first() else {
             *self = value;
@@ -171,7 +171,7 @@ impl Node {
         }
     }
 
-    /// Lays another tree over this one: maps are merged key by key, everything else is replaced.
+    /// Merges another tree into this one: maps by key, any other value is replaced.
     pub fn overlay(&mut self, over: &Node) {
         if let (Value::Map(entries), Value::Map(over_entries)) = (&mut self.value, &over.value) {
             for entry in over_entries {
@@ -185,14 +185,14 @@ impl Node {
         }
     }
 
-    /// Removes a key of a map.
+    /// Removes a key from a map.
     pub fn remove(&mut self, key: &str) {
         if let Value::Map(entries) = &mut self.value {
             entries.retain(|entry| entry.key != key);
         }
     }
 
-    /// The same without places.
+    /// The value as JSON, without positions.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
@@ -219,17 +219,17 @@ impl Node {
     }
 }
 
-/// Reads one document.
+/// Parses a file of one document.
 ///
 /// # Errors
-/// What is no YAML, keys that occur twice, tags, several documents, and what passes a limit.
+/// Invalid YAML, duplicate keys, tags, several documents, and whatever exceeds a limit.
 pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
     if text.len() > FILE_BYTES_MAX {
-        let said = format!(
+        let message = format!(
             "the file has {} bytes, more than {FILE_BYTES_MAX}: keep data in files of their own",
             text.len()
         );
-        return Err(Problems::one(file, Mark::START, said));
+        return Err(Problems::one(file, Mark::START, message));
     }
     let mut builder = Builder::new(file);
     let mut parser = Parser::new_from_str(text);
@@ -245,8 +245,8 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
                     line: error.marker().line().max(1),
                     column: error.marker().col() + 1,
                 };
-                let said = format!("this is not YAML: {}", error.info());
-                builder.problems.add(file, mark, said);
+                let message = format!("this is not YAML: {}", error.info());
+                builder.problems.add(file, mark, message);
                 break;
             }
         }
@@ -254,11 +254,11 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Problems> {
     builder.finish()
 }
 
-/// A collection that is not closed yet.
+/// A collection that is not yet closed.
 struct Open {
     node: Node,
     anchor: usize,
-    /// Key read, value still to come.
+    /// A key whose value is still to come.
     key: Option<(String, Mark)>,
 }
 
@@ -285,15 +285,15 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Takes an event; `false`: it makes no sense to go on.
+    /// Processes an event; `false`: parsing cannot continue.
     fn take(&mut self, event: Event<'_>, span: &Span) -> bool {
         let mark = Mark::of(span);
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let said = "a second document begins here: one file holds one document";
-                    self.problems.add(self.file, mark, said);
+                    let message = "a second document begins here: one file holds one document";
+                    self.problems.add(self.file, mark, message);
                     return false;
                 }
                 true
@@ -302,7 +302,7 @@ impl<'a> Builder<'a> {
                 if tag.is_some() {
                     self.refuse_tag(mark);
                 }
-                // The text of a key counts as it was written, whatever it looks like.
+                // A key is text, whatever it looks like.
                 let value = if style == ScalarStyle::Plain && !self.expects_key() {
                     scalar(&text)
                 } else {
@@ -328,8 +328,8 @@ impl<'a> Builder<'a> {
                     self.nodes += node.weight();
                     return self.put(node, 0);
                 }
-                let said = "this alias stands inside the thing it repeats";
-                self.problems.add(self.file, mark, said);
+                let message = "this alias stands inside the thing it repeats";
+                self.problems.add(self.file, mark, message);
                 false
             }
             _ => true,
@@ -343,14 +343,14 @@ impl<'a> Builder<'a> {
     }
 
     fn refuse_tag(&mut self, mark: Mark) {
-        let said = "tags (words with !) mean nothing here: remove it";
-        self.problems.add(self.file, mark, said);
+        let message = "tags (words with !) mean nothing here: remove it";
+        self.problems.add(self.file, mark, message);
     }
 
     fn begin(&mut self, mark: Mark, value: Value, anchor: usize) -> bool {
         if self.open.len() >= DEPTH_MAX {
-            let said = format!("nested deeper than {DEPTH_MAX}");
-            self.problems.add(self.file, mark, said);
+            let message = format!("nested deeper than {DEPTH_MAX}");
+            self.problems.add(self.file, mark, message);
             return false;
         }
         self.open.push(Open {
@@ -364,8 +364,8 @@ impl<'a> Builder<'a> {
     fn put(&mut self, node: Node, anchor: usize) -> bool {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            let said = format!("more than {NODES_MAX} values");
-            self.problems.add(self.file, node.mark, said);
+            let message = format!("more than {NODES_MAX} values");
+            self.problems.add(self.file, node.mark, message);
             return false;
         }
         if anchor > 0 {
@@ -380,11 +380,11 @@ impl<'a> Builder<'a> {
             Value::Map(entries) => match open.key.take() {
                 Some((key, key_mark)) => {
                     if let Some(first) = entries.iter().find(|entry| entry.key == key) {
-                        let said = format!(
+                        let message = format!(
                             "key \"{key}\" stands here twice: first in line {}",
                             first.key_mark.line
                         );
-                        self.problems.add(self.file, key_mark, said);
+                        self.problems.add(self.file, key_mark, message);
                     } else {
                         entries.push(Entry {
                             key,
@@ -396,8 +396,8 @@ impl<'a> Builder<'a> {
                 None => match node.value {
                     Value::Text(key) => open.key = Some((key, node.mark)),
                     _ => {
-                        let said = "a key must be a word";
-                        self.problems.add(self.file, node.mark, said);
+                        let message = "a key must be a word";
+                        self.problems.add(self.file, node.mark, message);
                         return false;
                     }
                 },
@@ -412,8 +412,8 @@ impl<'a> Builder<'a> {
             Some(root) => self.problems.into_result(root),
             None => {
                 if self.problems.is_empty() {
-                    let said = "the file is empty";
-                    self.problems.add(self.file, Mark::START, said);
+                    let message = "the file is empty";
+                    self.problems.add(self.file, Mark::START, message);
                 }
                 Err(self.problems)
             }
@@ -421,7 +421,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What a plain scalar is by YAML 1.2's core schema (without its octal, hexadecimal and infinite numbers).
+/// Resolves a plain scalar by the core schema of YAML 1.2 (without octal, hexadecimal and infinite numbers).
 fn scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
@@ -433,7 +433,7 @@ fn scalar(text: &str) -> Value {
 }
 
 fn number(text: &str) -> Option<Number> {
-    // Rust would also take `inf` and `nan`.
+    // Rust would also parse `inf` and `nan`.
     if !text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))

@@ -1,4 +1,4 @@
-//! An arm as it is written: who has a sidecar, which edges have hops, what an edge carries itself.
+//! Definition of an arm: its sidecars, its hops, and the security of its edges.
 
 use std::collections::BTreeMap;
 
@@ -9,65 +9,66 @@ use crate::name::{EdgePattern, ExcludeText, Name};
 use crate::plan::Subject;
 use crate::topology::{Security, Settings};
 
-/// One configuration compared. Without sidecars and hops it is the direct way.
+/// One of the configurations that are compared. An arm without sidecars and hops has no proxies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "arm"))]
 pub struct ArmDef {
-    /// Its name, unique in the experiment.
+    /// Name of the arm, unique in the experiment.
     pub name: Name,
-    /// What it is, in words; made from the definition when left out.
+    /// Description of the arm. Default: made from its definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// What sentences of the verdict call it: `an Envoy sidecar`, `{plural: both sidecars with mTLS}`. Default: its name.
+    /// Subject of sentences about the arm: `an Envoy sidecar`, `{plural: both sidecars with mTLS}`. Default: the arm's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<SubjectDef>,
-    /// Proxies beside parts, on every edge of those parts unless excluded.
+    /// Proxies in the pods of parts. A sidecar takes every edge of its part unless the edge is excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecars: Option<SidecarsDef>,
-    /// Further proxies on single edges, in order from the caller: `{"*->database": [{hop: gateway, proxy: envoy}]}`.
+    /// Further proxies on single edges, in the order in which a call passes them: `{"*->database": [{hop: gateway, proxy:
+    /// envoy}]}`.
     #[serde(default)]
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub via: BTreeMap<EdgePattern, Vec<HopDef>>,
-    /// Security that edges carry themselves, end to end, over what the workload says.
+    /// End-to-end security of edges, over what the workload says: `tls` for all, or by edge: `{"client->server": mtls}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<OwnDef>,
-    /// Other targets for parts: `{server: nginx}`.
+    /// Targets of parts in this arm, over those of the workload: `{server: nginx}`.
     #[serde(default)]
     pub parts: BTreeMap<Name, Name>,
-    /// Settings of single instances: `{server-sidecar: {concurrency: 2}}`.
+    /// Settings of single instances, or of all instances of a part: `{server-sidecar: {concurrency: 2}}`.
     #[serde(default)]
     pub settings: BTreeMap<Name, Settings>,
-    /// Pods that stand at another site in this arm than `sites` says: `{far: [broker-3]}`.
+    /// Pods that are at another site in this arm than `sites` says: `{far: [broker-3]}`.
     #[serde(default)]
     pub sites: BTreeMap<Name, Vec<Name>>,
-    /// What an environment must offer to run it (`kubernetes`); the arm is listed as not run where it does not.
+    /// What the environment must offer to run this arm (`kubernetes`). Elsewhere the arm is listed as not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,
 }
 
-/// What sentences call a thing: one of it, unless it says that it is several.
+/// Grammatical subject of sentences about something: singular, unless marked as plural.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SubjectDef {
-    /// One thing: "mTLS adds".
+    /// Singular: "mTLS adds".
     Singular(#[schemars(length(min = 1))] String),
-    /// Several: "both sidecars add".
+    /// Plural: "both sidecars add".
     Plural(PluralDef),
 }
 
-/// Several things.
+/// A subject in the plural.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "subject"))]
 pub struct PluralDef {
-    /// What they are called.
+    /// The subject: `both sidecars`.
     #[schemars(length(min = 1))]
     pub plural: String,
 }
 
 impl SubjectDef {
-    /// As sentences need it.
+    /// As the plan has it.
     #[must_use]
     pub fn subject(&self) -> Subject {
         match self {
@@ -77,18 +78,18 @@ impl SubjectDef {
     }
 }
 
-/// One kind of sidecar, or several kinds on different parts.
+/// One definition of sidecars, or several for different parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SidecarsDef {
-    /// All alike.
+    /// One definition.
     One(SidecarDef),
-    /// Different ones.
+    /// Several definitions; a part has at most one sidecar.
     Several(Vec<SidecarDef>),
 }
 
 impl SidecarsDef {
-    /// All of them, in order.
+    /// All definitions, in order.
     #[must_use]
     pub fn all(&self) -> &[SidecarDef] {
         match self {
@@ -98,59 +99,59 @@ impl SidecarsDef {
     }
 }
 
-/// Proxies beside parts.
+/// Proxies in the pods of parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "sidecars"))]
 pub struct SidecarDef {
-    /// Parts that have one: a list, `services` (every part of that kind) or `all` (clients as well).
+    /// Parts with a sidecar: a list of names, `services` (every part of that kind) or `all` (clients as well).
     pub on: OnDef,
-    /// Target that plays it.
+    /// Target of the proxy: the name of a target folder.
     pub proxy: Name,
-    /// What is wrapped round the stretch between two sidecars. Default: plaintext.
+    /// Security between two sidecars: `plaintext` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkDef>,
-    /// What stays out: edges (`*->database`), parts, ports (`port:9092`), address ranges (`10.0.0.0/8`).
+    /// Traffic that bypasses the sidecar: edges (`*->database`), parts, ports (`port:9092`), address ranges (`10.0.0.0/8`).
     #[serde(default)]
     pub exclude: Vec<ExcludeText>,
-    /// How traffic gets in. Default: explicit.
+    /// How traffic reaches the sidecar: `explicit`, `redirect` or `redirect-if-possible`. Default: explicit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interception: Option<InterceptionDef>,
-    /// Treat traffic as this protocol (`tcp`: do not look into it). Default: the edge's own.
+    /// Protocol that the sidecar treats traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub treat_as: Option<String>,
-    /// Settings, over the target's defaults.
+    /// Settings of the proxy, over the target's defaults.
     #[serde(default)]
     pub settings: Settings,
 }
 
-/// Which parts.
+/// Parts by kind or by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OnDef {
-    /// By kind.
+    /// All parts of a kind.
     Word(OnWord),
-    /// By name.
+    /// The parts with these names.
     Parts(#[schemars(length(min = 1))] Vec<Name>),
 }
 
-/// Which kind of parts.
+/// A kind of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnWord {
-    /// Every service of the mesh.
+    /// Every service.
     Services,
     /// Every service and every client.
     All,
 }
 
-/// What is wrapped round a stretch.
+/// Security of a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkDef {
-    /// Nothing.
+    /// No TLS.
     Plaintext,
-    /// TLS in which both ends show a certificate.
+    /// TLS with certificates of both ends.
     Mtls,
 }
 
@@ -158,36 +159,36 @@ pub enum LinkDef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterceptionDef {
-    /// The caller is told the sidecar's address.
+    /// The caller connects to the sidecar's address.
     Explicit,
-    /// The kernel redirects it, as a mesh does in its pods. Where it cannot, the arm is left out.
+    /// The kernel redirects connections to the sidecar, as in the pods of a mesh. Where it cannot, the arm is listed as not run.
     Redirect,
-    /// As `redirect` where that is possible, else as `explicit`; the plan says which.
+    /// `redirect` where that is possible, else `explicit`; the plan says which.
     RedirectIfPossible,
 }
 
-/// A further proxy on an edge.
+/// A proxy on an edge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "hop"))]
 pub struct HopDef {
-    /// Its role.
+    /// Role of the proxy: `gateway`, `sni` or `ingress`.
     pub hop: HopRole,
-    /// Its name; the role's when left out.
+    /// Name of the instance. Default: the role. Hops of one name are one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// Target that plays it.
+    /// Target of the proxy: the name of a target folder.
     pub proxy: Name,
-    /// What is wrapped round the stretch before it. Default: plaintext.
+    /// Security of the connection into this hop: `plaintext` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkDef>,
-    /// Hop or part whose pod it shares. Default: a pod of its own.
+    /// Hop or part whose pod this hop shares; it must be defined before. Default: a pod of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Name>,
-    /// Treat traffic as this protocol. Default: the edge's own.
+    /// Protocol that the hop treats traffic as: the edge's own, or `tcp` (opaque bytes). Default: the edge's own.
     #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
     pub treat_as: Option<String>,
-    /// Settings, over the target's defaults.
+    /// Settings of the proxy, over the target's defaults.
     #[serde(default)]
     pub settings: Settings,
 }
@@ -196,16 +197,16 @@ pub struct HopDef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HopRole {
-    /// At the border of the mesh.
+    /// Proxy at the border of the mesh.
     Gateway,
-    /// Routes by server name without ending TLS.
+    /// Proxy that routes by the server name of TLS (SNI) without terminating it.
     Sni,
-    /// In front of a part.
+    /// Proxy in front of a part.
     Ingress,
 }
 
 impl HopRole {
-    /// Its word.
+    /// As in files.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -220,9 +221,9 @@ impl HopRole {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OwnDef {
-    /// Every edge.
+    /// The same for every edge.
     All(Security),
-    /// By edge.
+    /// By edge or pattern; a pattern without `*` takes precedence.
     Edges(
         #[schemars(extend("propertyNames" = {"format": "edge"}))] BTreeMap<EdgePattern, Security>,
     ),

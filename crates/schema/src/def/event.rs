@@ -1,4 +1,4 @@
-//! What is done to the test bed during each trial, as it is written.
+//! Definition of a fault: what is done to the test bed during each trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,33 @@ use serde::{Deserialize, Serialize};
 use crate::name::Name;
 use crate::units::Period;
 
-/// Something that is done at a time: exactly one of the other keys says what.
+/// A fault, injected at one time. Exactly one of the keys besides `at` says which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "event"))]
 pub struct EventDef {
-    /// When, from the start of the window.
+    /// Time of the fault, from the start of the window.
     pub at: Period,
-    /// End an instance at once, without a word (SIGKILL). The name of a part means one of its instances, drawn for each trial.
+    /// Kills an instance (SIGKILL). The name of a part means one of its instances, drawn at random for each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kill: Option<Name>,
-    /// Ask an instance to end (SIGTERM). A part: one of its instances, drawn for each trial.
+    /// Stops an instance (SIGTERM). A part: one of its instances, drawn at random for each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Name>,
-    /// Start an instance again, on what it left. A part: all of its instances that were killed or stopped.
+    /// Starts an instance again, on the data it left. A part: all of its instances that were killed or stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Name>,
-    /// Hold an instance where it is (SIGSTOP). A part: one of its instances, drawn for each trial. An agent that is held is a client
+    /// Pauses an instance (SIGSTOP). A part: one of its instances, drawn at random for each trial. A paused agent is a client
     /// that does not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Name>,
-    /// Let an instance go on. A part: all of its instances that are held.
+    /// Resumes an instance (SIGCONT). A part: all of its instances that are paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Name>,
-    /// Have the preferred leaders lead the topic that this step made.
+    /// Elects the preferred leaders of the topic that this preparation step creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elect: Option<Name>,
-    /// Move each partition of the topic that this step made to the next broker in turn.
+    /// Moves each partition of the topic that this preparation step creates to the next broker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reassign: Option<Name>,
 }

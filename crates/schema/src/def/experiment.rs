@@ -1,4 +1,4 @@
-//! An experiment file as it is written.
+//! Definition of an experiment: the keys of its YAML file.
 
 use std::collections::BTreeMap;
 
@@ -18,137 +18,140 @@ use crate::plan::{Addressing, BaselineRuns, BeyondKnee, Compare, Need, OutlierRu
 use crate::topology::Settings;
 use crate::units::{Period, Share, Size};
 
-/// An experiment: a question, what is compared, and how it is measured.
+/// An experiment: a question, the arms that are compared, and how they are measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "the experiment"))]
 pub struct ExperimentDef {
-    /// The question, as a sentence.
+    /// The question that the experiment answers, as a sentence.
     pub question: String,
-    /// Name of a workload, or `{use: name}` with its settings and `part: target`.
+    /// Workload under test: its name, or `{use: name}` with settings of the workload and targets of its parts (`part: target`).
     pub workload: WorkloadUse,
-    /// Configurations compared; the first is the baseline.
+    /// Configurations that are compared. The first one is the baseline.
     #[schemars(length(min = 1))]
     pub arms: Vec<ArmDef>,
-    /// What differs between the things compared. Default: arms.
+    /// What is compared: `arms`, or `levels` of each arm. Default: arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
-    /// Keys under `load`, `workload` or `targets` that are varied, each with its values: `load.rate: [400, 2000]`.
+    /// What is varied in every arm: keys under `load`, `workload` or `targets`, each with its values: `load.rate: [400, 2000]`.
+    /// Every combination is a level.
     #[serde(default)]
     pub factors: BTreeMap<String, Vec<Value>>,
-    /// What is sent, how fast and how long.
+    /// What is sent, at which rate and for how long.
     pub load: LoadSection,
-    /// What becomes of levels whose rate this machine does not carry. Default: measure.
+    /// What to do with levels whose rate this machine does not sustain. Default: measure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beyond_knee: Option<BeyondKnee>,
-    /// Settings of targets in every arm: `{envoy: {concurrency: 2}}`.
+    /// Settings of targets, by target, in every arm: `{envoy: {concurrency: 2}}`.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
-    /// Parts that run already and are not started: `{server: 127.0.0.1:8080}`, or more than the address.
+    /// Parts that run already and are not started by Tare: `{server: 127.0.0.1:8080}`, or a map with more than the address.
     #[serde(default)]
     pub external: BTreeMap<Name, ExternalDef>,
-    /// Steps of the workload to be taken, by name.
+    /// Preparation steps of the workload, by name.
     #[serde(default)]
     pub prepare: Vec<Name>,
-    /// What is done to the test bed during the window of each trial, in any order. What is still down or held at its end is brought
-    /// back before the next one.
+    /// Faults: what is done to instances during the window of each trial, in any order. Instances that are still down or paused
+    /// at its end are brought back before the next trial.
     #[serde(default)]
     pub events: Vec<EventDef>,
-    /// The step whose topic is read back after each trial: what was acknowledged and is not there, or is there twice, is counted. Default:
-    /// with events, the one step that makes a topic.
+    /// Preparation step whose topic is read back after each trial, to count records that are lost or duplicated. Default: with
+    /// faults, the only step that creates a topic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<Name>,
-    /// When targets are started afresh. Default: block (for every arm in every block).
+    /// When targets are restarted. Default: block (for every arm in every block).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// How long the first trial on freshly started targets warms up: what compiles while it runs (Java) is slow until then. Default:
-    /// as every trial.
+    /// Burn-in: warm-up of the first trial on freshly started targets, for what is slow at first (just-in-time compilers,
+    /// caches). Default: `warmup` of the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in: Option<Period>,
-    /// How often everything is repeated: a number, or `{min, max, until}`. Default: 5.
+    /// Number of blocks: a number, or `{min, max, until}` to stop once the intervals are narrow enough. Default: 5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
-    /// Seed of every random order. Default: made from the text of the file, and recorded.
+    /// Seed of every random order. Default: derived from the text of the file. The plan records it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 9_007_199_254_740_991_u64))]
     pub seed: Option<u64>,
-    /// Who runs on which cores. Default: agents alone on the last core, everything else on the others; on one core, everything everywhere.
+    /// Cores of agents and parts. Default: agents on the last core, everything else on the others; with one core, no pinning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementDef>,
-    /// How pods get their addresses. Default: auto, namespaces where the machine allows them.
+    /// How pods get their addresses. Default: auto (network namespaces where the machine allows them, else loopback).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub addressing: Option<Addressing>,
-    /// Places at a distance from one another, and which pods stand where. Default: everything at one place.
+    /// Sites with emulated network links between them, and the pods at each. Default: one site, no emulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesDef>,
-    /// Limits of instances, by name: `{server: {cpu: 2, memory: 1Gi}}`.
+    /// CPU and memory limits, by instance: `{server: {cpu: 2, memory: 1Gi}}`. Default: none.
     #[serde(default)]
     pub limits: BTreeMap<Name, LimitsDef>,
-    /// Metrics with simultaneous intervals and verdicts. Default: median, p99, cpu.
+    /// Metrics with a verdict; their intervals are simultaneous. Default: median, p99, cpu.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub primary: Option<Vec<Metric>>,
-    /// Relative difference too small to matter. Default: 5%.
+    /// Margin: relative difference that is too small to matter. Default: 5%.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
-    /// Difference of a latency too small to matter, whatever its share. Default: 20us.
+    /// Margin of latencies as a time: differences below it do not matter, whatever their ratio. Default: 20us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin_absolute: Option<Period>,
-    /// What the result must show, each by its interval: `"client-sidecar: p99 adds < 2ms at 2000/s"`, `"errors < 0.1%"`.
+    /// Assertions about the result, judged by confidence intervals: `"client-sidecar: p99 adds < 2ms at 2000/s"`, `"errors <
+    /// 0.1%"`.
     #[serde(default)]
     pub assert: Vec<String>,
-    /// How often the baseline runs in each block; the second copy is a check (A/A). Default: twice.
+    /// Measurements of the baseline per block. The second is compared with the first: an A/A check. Default: twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_runs: Option<BaselineRuns>,
-    /// What makes a trial unfit.
+    /// Limits beyond which a trial is unfit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fitness: Option<FitnessDef>,
-    /// Orders of arms, each one thing more than the one before: what each adds to mean latency and CPU is shown as a part of the sum.
+    /// Waterfalls: sequences of arms in which each adds one thing to the one before. The report shows what each adds to mean
+    /// latency and CPU, as components of the total.
     #[serde(default)]
     pub waterfall: Vec<WaterfallDef>,
-    /// Name of the level whose requests are shown one by one (`20 clients`), where there are several kinds. Default: all levels on the
-    /// page, and in text the last one.
+    /// Level whose requests are shown one by one (`20 clients`), for loads with several kinds of requests. Default: all levels
+    /// on the page, the last one in text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_at: Option<String>,
-    /// Figures that others published, printed beside ours.
+    /// Figures from publications, shown beside the measured ones.
     #[serde(default)]
     pub published: Vec<PublishedDef>,
-    /// The rule of a published study by which blocks are left out of its kind of figure (mean ± standard deviation), shown beside
-    /// ours. Default: none is shown. Intervals and verdict always use every block.
+    /// Outlier rule of a published study, for a mean ± standard deviation as that study computes it, shown beside the result.
+    /// Intervals and verdicts always use every block. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outliers: Option<OutliersDef>,
-    /// What is different in the quick form (`--quick`).
+    /// Changes for the quick form (`--quick`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<QuickDef>,
 }
 
-/// A rule that leaves out blocks.
+/// A rule that excludes outlying blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "outliers"))]
 pub struct OutliersDef {
-    /// Its name.
+    /// Name of the rule.
     pub rule: OutlierRuleName,
-    /// Blocks that are kept; with no more than these none is left out.
+    /// Blocks to keep. With no more blocks than this, none is excluded.
     #[schemars(range(min = 2, max = 1000))]
     pub keep: u32,
 }
 
-/// A workload, with or without settings.
+/// A workload by name, or with settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WorkloadUse {
-    /// As it is.
+    /// By name, with its defaults.
     Name(Name),
     /// With settings and targets of parts.
     With(WorkloadUseMap),
 }
 
-/// A workload with settings: every other key is one of its settings, or one of its parts with the target that plays it.
+/// A workload with settings. Every other key is a setting of the workload, or a part with its target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-word" = "workload"))]
 pub struct WorkloadUseMap {
-    /// Its name.
+    /// Name of the workload.
     #[serde(rename = "use")]
     pub name: Name,
     /// Settings, and targets of parts.
@@ -176,28 +179,28 @@ impl WorkloadUse {
     }
 }
 
-/// How often everything is repeated.
+/// Number of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BlocksDef {
-    /// Just so often.
+    /// Exactly this many.
     Number(#[schemars(range(min = 1, max = 1000))] u32),
     /// Until the intervals are narrow enough.
     Range(BlocksRange),
 }
 
-/// Between two numbers.
+/// A range of numbers of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "blocks"))]
 pub struct BlocksRange {
-    /// At least.
+    /// Least number of blocks.
     #[schemars(range(min = 1, max = 1000))]
     pub min: u32,
-    /// At most.
+    /// Greatest number of blocks.
     #[schemars(range(min = 1, max = 1000))]
     pub max: u32,
-    /// Stop between the two when this holds.
+    /// Stop in between as soon as an interval is this narrow. Default: run `max` blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<UntilDef>,
 }
@@ -207,147 +210,148 @@ pub struct BlocksRange {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "until"))]
 pub struct UntilDef {
-    /// Interval of this metric's overhead …
+    /// Metric whose overhead is looked at.
     pub metric: Metric,
-    /// … is no wider than this to each side, relative to the baseline.
+    /// Half width of its interval, relative to the baseline: `5%`.
     pub within: Share,
 }
 
-/// Who runs on which cores.
+/// Cores of agents and parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "placement"))]
 pub struct PlacementDef {
-    /// Cores of the agents.
+    /// Cores of the agents. Default: the last core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<CpuList>,
-    /// Cores of everything else.
+    /// Cores of everything else. Default: all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<CpuList>,
 }
 
-/// Cores by number, from 0.
+/// Core numbers, from 0.
 pub type CpuList = Vec<u32>;
 
-/// Limits of an instance.
+/// Limits of an instance (cgroup).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "limits"))]
 pub struct LimitsDef {
-    /// Cores.
+    /// Cores; fractions are allowed. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub cpu: Option<f64>,
-    /// Memory.
+    /// Memory: `1Gi`. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Size>,
 }
 
-/// What makes a trial unfit.
+/// Limits beyond which a trial is unfit or flagged.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "fitness"))]
 pub struct FitnessDef {
-    /// More than this share of the arrivals of an open loop bunched: released in a burst behind a late wake-up. Default: 10%.
+    /// Unfit above this share of bunched starts: starts of an open loop that were released in a burst after a late wake-up.
+    /// Default: 10%.
     pub bunched: Option<Share>,
-    /// Less than this share of the intended arrivals released. Default: 99%.
+    /// Unfit below this share of intended starts that were released. Default: 99%.
     pub released: Option<Share>,
-    /// A worker of an open loop busier than this share of the window, spinning apart. Default: 85%.
+    /// Unfit above this busy share of an open loop's worker in the window, spinning excluded. Default: 85%.
     pub worker_busy: Option<Share>,
-    /// The parts' cores busier than this by the parts' own work: flagged as saturated, not unfit. Default: 80%.
+    /// Flagged as saturated, not unfit: the parts' own work keeps their cores busier than this. Default: 80%.
     pub saturated: Option<Share>,
 }
 
-/// A figure that somebody published: exactly one of `ratio`, `added`, `value` and `says`.
+/// A published figure. Exactly one of `ratio`, `added`, `value` and `says`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "published"))]
 pub struct PublishedDef {
-    /// Arm of ours (or level, when levels are compared) that it stands beside.
+    /// Arm of this experiment (or level, when levels are compared) that corresponds to the figure.
     pub arm: String,
-    /// Arm (or level) it was compared with. Default: the baseline.
+    /// Arm (or level) that the figure is relative to. Default: the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<String>,
-    /// Metric.
+    /// Metric of the figure.
     pub metric: Metric,
-    /// Level it belongs to, by name. Default: every level.
+    /// Level that the figure belongs to, by name. Default: every level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// Their arm divided by the one it was compared with.
+    /// Published ratio: the arm divided by the one it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub ratio: Option<f64>,
-    /// Latency added.
+    /// Published difference of a latency: `2.6ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<Period>,
-    /// The figure itself: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
+    /// Published absolute value: a time such as `6ms`, a size such as `26.3MB`, or a number in the metric's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<ValueDef>,
-    /// What they found, in words, where they give no figure: `falls, less than linearly`.
+    /// Published finding in words, where there is no figure: `falls, less than linearly`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub says: Option<String>,
-    /// What it presumes of the machine. `room`: that what it is compared with does not fill it; where ours does, the report says
-    /// that it cannot be tested here. Default: nothing.
+    /// Condition for the comparison. `room`: the baseline must not saturate the machine; where it does, the report says that the
+    /// figure cannot be tested here. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Need>,
-    /// Where: product, version, publication.
+    /// Source: product, version, publication.
     pub source: String,
-    /// What is not alike between theirs and ours.
+    /// Differences between the published setup and this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
 }
 
-/// A published figure as it is written.
+/// A published value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueDef {
-    /// In the metric's unit: nanoseconds, bytes, exchanges per second, CPU-seconds per 1000.
+    /// A number in the metric's unit: nanoseconds, bytes, exchanges per second, CPU-seconds per 1000 exchanges.
     Number(f64),
-    /// With its unit.
+    /// Text with a unit.
     WithUnit(String),
 }
 
-/// The quick form: laid over the experiment, key by key.
+/// The quick form: keys that replace those of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "quick"))]
 pub struct QuickDef {
-    /// Only these arms. Default: all.
+    /// Arms of the quick form, by name. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub arms: Option<Vec<Name>>,
-    /// Other values.
+    /// Values of factors, over those of the experiment.
     #[serde(default)]
     pub factors: BTreeMap<String, Vec<Value>>,
-    /// Other keys of the load.
+    /// Keys of the load, over those of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadSection>,
-    /// Other settings of the workload.
+    /// Settings of the workload, over those of the experiment.
     #[serde(default)]
     pub workload: Settings,
-    /// Other settings of targets.
+    /// Settings of targets, over those of the experiment.
     #[serde(default)]
     pub targets: BTreeMap<Name, Settings>,
-    /// Other repetition.
+    /// Number of blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksDef>,
-    /// Other events.
+    /// Faults, instead of those of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<EventDef>>,
-    /// Other restarts.
+    /// When targets are restarted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// Another first warm-up.
+    /// Burn-in: warm-up of the first trial on freshly started targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_in: Option<Period>,
-    /// Other metrics with verdicts.
+    /// Metrics with a verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub primary: Option<Vec<Metric>>,
-    /// Other margin.
+    /// Margin: relative difference that is too small to matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Share>,
-    /// How often the baseline runs in each block.
+    /// Measurements of the baseline per block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline_runs: Option<BaselineRuns>,
 }

@@ -1,4 +1,4 @@
-//! Files as they are written: experiments and workloads, before anything is resolved.
+//! Types of the YAML files, as written: experiments and workloads before resolution.
 //!
 //! These types are the one place where a key is declared: serde fills them, `crate::structure`
 //! checks against their JSON Schema, editors complete from it. `Option` means "not written".

@@ -1,4 +1,4 @@
-//! Sequences of arms whose steps are shown as parts of a sum, as they are written.
+//! Definition of a waterfall: a sequence of arms, each of which adds one thing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use super::arm::SubjectDef;
 use crate::name::Name;
 
-/// Arms in an order in which each is one thing more than the one before.
+/// Arms in a sequence in which each adds one thing to the one before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "waterfall"))]
 pub struct WaterfallDef {
-    /// Name of the order.
+    /// Name of the sequence.
     pub name: Name,
-    /// The arms, from the least to the most.
+    /// Arms, from the least to the most.
     #[schemars(length(min = 2))]
     pub arms: Vec<SequenceArmDef>,
 }
 
-/// An arm in its place in an order.
+/// An arm of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum SequenceArmDef {
-    /// By name; what it adds is read off the test beds.
+    /// Name of the arm; what it adds is derived from the test beds.
     Name(Name),
-    /// With words for what it adds.
+    /// Name of the arm, with words for what it adds.
     Adding(AddingDef),
 }
 
@@ -33,9 +33,10 @@ pub enum SequenceArmDef {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "the arm of an order"))]
 pub struct AddingDef {
-    /// Its name.
+    /// Name of the arm.
     pub arm: Name,
-    /// What it adds to the arm before it, as the subject of "… adds 0.1 ms to the mean". The same words in two orders are compared.
+    /// What it adds to the arm before, as the subject of "… adds 0.1 ms to the mean". The same words in two sequences are
+    /// compared.
     pub adds: SubjectDef,
 }
 
@@ -49,7 +50,7 @@ impl SequenceArmDef {
         }
     }
 
-    /// What it adds, if that was said.
+    /// What it adds, if given.
     #[must_use]
     pub fn adds(&self) -> Option<&SubjectDef> {
         match self {

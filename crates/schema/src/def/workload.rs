@@ -1,4 +1,4 @@
-//! A workload folder's `workload.yaml`: parts, edges, what is sent and what a right answer is.
+//! Definition of a workload (`workload.yaml`): parts, edges, requests and the expected responses.
 
 use std::collections::BTreeMap;
 
@@ -12,64 +12,65 @@ use crate::plan::PartKind;
 use crate::topology::Security;
 use crate::units::Period;
 
-/// A workload: what is called, by whom, and what a right answer is.
+/// A workload: the application under load, what is sent to it, and which responses count as successful.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "the workload"))]
 pub struct WorkloadDef {
-    /// Its name, the name of the folder.
+    /// Name of the workload, the name of its folder.
     pub workload: Name,
-    /// The question it can answer, in a line.
+    /// The question that the workload can answer, in one line.
     pub about: String,
-    /// Nodes, called before callers or not: the order does not matter.
+    /// Parts of the application, by name, in any order.
     #[schemars(extend("minProperties" = 1))]
     pub parts: BTreeMap<Name, PartDef>,
-    /// Calls between them.
+    /// Calls between parts.
     #[schemars(length(min = 1))]
     pub edges: Vec<WorkloadEdgeDef>,
-    /// What an experiment may set, with defaults.
+    /// Settings that an experiment may change, with their defaults.
     #[serde(default)]
     pub settings: BTreeMap<String, WorkloadSettingDef>,
-    /// What clients send; an experiment's load chooses one by `use`. The one named `default`, or the only one, needs no choosing.
+    /// Loads by name; an experiment selects one by `use`. Default: the one named `default`, or the only one.
     #[schemars(extend("minProperties" = 1))]
     pub loads: BTreeMap<Name, LoadKindDef>,
-    /// Steps that an experiment may ask for by name.
+    /// Preparation steps by name; an experiment selects them under `prepare`.
     #[serde(default)]
     pub prepare: BTreeMap<Name, PrepareDef>,
 }
 
-/// A node of the workload.
+/// A part: a node of the application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "part"))]
 pub struct PartDef {
-    /// What it is to the mesh.
+    /// Kind of the part: a client, a service of the mesh, or external to the mesh.
     pub kind: PartKind,
-    /// Target that plays it unless the experiment says otherwise. Clients have none: agents play them.
+    /// Target of the part, unless the experiment names another. Clients have none: they are agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Name>,
-    /// How many of it: a number, or the name of a setting. Default: 1.
+    /// Number of instances: a number, or the name of a setting. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<CountDef>,
-    /// Name by which it is called from the mesh, and which its certificate has; for parts outside of it. It resolves where pods
-    /// have networks of their own; elsewhere callers are told its address.
+    /// Host name of a part outside of the mesh, also the name in its certificate. It resolves where pods have network
+    /// namespaces; elsewhere callers get the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// It runs already and is not started, unless the experiment says otherwise; files lie beside the workload.
+    /// An external part, which runs already and is not started, unless the experiment says otherwise. Files are beside the
+    /// workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external: Option<ExternalDef>,
-    /// What it does.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
 
-/// How many.
+/// A number of instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum CountDef {
-    /// So many.
+    /// This many.
     Number(#[schemars(range(min = 1, max = 64))] u32),
-    /// As many as this setting says.
+    /// The value of this setting.
     Setting(String),
 }
 
@@ -78,51 +79,51 @@ pub enum CountDef {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "edge"))]
 pub struct WorkloadEdgeDef {
-    /// `from->to`.
+    /// The edge, `from->to`; `*` as caller means every service.
     pub edge: EdgePattern,
-    /// Protocol.
+    /// Protocol of the calls: `http1`, `http2`, `grpc`, `kafka`, `tcp` …
     pub protocol: String,
-    /// Security it carries itself. Default: plaintext.
+    /// End-to-end security: `plaintext`, `tls` or `mtls`. Default: plaintext.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<Security>,
 }
 
-/// Something that an experiment may set.
+/// A setting of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "setting"))]
 pub struct WorkloadSettingDef {
-    /// What values it takes.
+    /// Type of its values.
     pub kind: SettingKind,
-    /// Value when the experiment says nothing.
+    /// Value where the experiment gives none.
     pub default: Value,
-    /// What it does.
+    /// Description: what the setting does.
     pub about: String,
-    /// The words it may be (kind choice).
+    /// Allowed values (kind choice).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Value>,
-    /// Least number.
+    /// Least number (kinds integer and number).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// Greatest number.
+    /// Greatest number (kinds integer and number).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// What is made with it. Default: targets, which are started afresh for another value.
+    /// What depends on the setting. Default: targets, which are restarted for another value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concerns: Option<Concern>,
 }
 
-/// What a setting decides about.
+/// What a setting affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Concern {
-    /// Targets: their templates see it.
+    /// Targets: their templates see the setting.
     Targets,
-    /// What is sent and prepared alone: targets stay up.
+    /// Only what is sent and prepared: targets are not restarted.
     Load,
 }
 
-/// What values a setting takes.
+/// Type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingKind {
@@ -134,49 +135,49 @@ pub enum SettingKind {
     Text,
     /// `true` or `false`.
     Flag,
-    /// A size; templates see bytes.
+    /// A size such as `1kB`; templates see bytes.
     Size,
-    /// A time; templates see it as `5ms`.
+    /// A time such as `5ms`; templates see that text.
     Period,
-    /// A share; templates see 0.05.
+    /// A share such as `5%`; templates see 0.05.
     Share,
     /// One of a list.
     Choice,
 }
 
-/// One kind of load.
+/// A load: what clients send over an edge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "load"))]
 pub struct LoadKindDef {
-    /// Edge it goes over.
+    /// Edge that the load goes over.
     pub edge: EdgePattern,
-    /// Protocol of the client, when not the edge's.
+    /// Protocol of the client. Default: the edge's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// What it asks.
+    /// Description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// Keys of the client's plan over the protocol's own (`acks`, `linger_ns`). Texts may hold settings; a time may be written
-    /// as `5ms`.
+    /// Keys of the client's load plan, over the protocol's defaults (`acks`, `linger_ns`). Texts may hold settings; a time may
+    /// be written as `5ms`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub client: BTreeMap<String, Value>,
-    /// What is sent; one is chosen per exchange by weight.
+    /// Requests; one is drawn per exchange, by weight.
     #[serde(default)]
     pub requests: Vec<RequestDef>,
-    /// A session instead of requests: a file beside this one, as `tare load --session` plays it. Clients play it again and again; a
-    /// rate is that of sessions which start.
+    /// Session script instead of requests: a file beside this one, as for `tare load --session`. Clients repeat it; a rate is
+    /// that of session starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// Calls behind each request of the session, by its name: see `calls` of a request. They are counted for the requests that were
-    /// made, which a session's chances and conditions decide.
+    /// Calls behind each request of the session, by its name: see `calls` of a request. They are counted per request made, since
+    /// probabilities and conditions decide which requests a session makes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<Name, CallsDef>,
-    /// Steps that are taken before every trial with this load, whether or not the experiment asks for them.
+    /// Preparation steps before every trial with this load, whether or not the experiment names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prepare: Vec<Name>,
-    /// Requests after every trial with this load whose answers say whether all adds up. If one is not answered as expected, the
-    /// trial is invalid, with the words of the answer.
+    /// Consistency checks after every trial with this load. A response other than expected makes the trial invalid and is quoted
+    /// as the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<AuditDef>,
 }
@@ -185,19 +186,19 @@ pub struct LoadKindDef {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CallsDef(
-    /// How many over each.
+    /// Number of calls over each edge.
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub BTreeMap<EdgePattern, u32>,
 );
 
-/// One kind of request. Texts may hold settings as `{{ payload }}`.
+/// A kind of request. Texts may hold settings as `{{ payload }}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "request"))]
 pub struct RequestDef {
-    /// Its name, the second word of its histogram tags.
+    /// Name of the request, the second word of its histogram tags.
     pub name: Name,
-    /// Share among all requests, relative to the others. Default: 1.
+    /// Weight among all requests. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub weight: Option<f64>,
@@ -207,21 +208,21 @@ pub struct RequestDef {
     /// Path with query. Default: `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Headers besides those the protocol needs.
+    /// Headers besides those that the protocol needs.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What is sent. Default: nothing.
+    /// Body of the request. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyDef>,
-    /// How path, headers and body are read: `random` fills `{uuid}`, `{int:1..9}`, `{choice:a,b}` anew for every exchange.
-    /// Default: literal.
+    /// How path, headers and body are read: `literal`, or `random`, which fills `{uuid}`, `{int:1..9}`, `{choice:a,b}` anew for
+    /// every exchange. Default: literal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<PartsDef>,
-    /// What a right answer is. Default: any 2xx or 3xx, any body.
+    /// Which responses count as successful. Default: any 2xx or 3xx, any body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectDef>,
-    /// Calls that the called part makes further on for one such request, by edge; every other edge between parts sees none.
-    /// The path proof counts them. Left out: not known, and not counted.
+    /// Calls that the called part makes for one such request, by edge; every edge that is not listed gets none. The path proof
+    /// counts them. Default: unknown, not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("propertyNames" = {"format": "edge"}))]
     pub calls: Option<BTreeMap<EdgePattern, u32>>,
@@ -231,100 +232,100 @@ pub struct RequestDef {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartsDef {
-    /// As it stands.
+    /// As written.
     Literal,
-    /// Places in it are filled anew for every exchange.
+    /// Placeholders are filled anew for every exchange.
     Random,
 }
 
-/// A request body: `text` or `filler`.
+/// A request body: either `text` or `filler`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "body"))]
 pub struct BodyDef {
-    /// This text.
+    /// The body as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// So many bytes of a fixed pattern: a size or `{{ setting }}`.
+    /// Length of a body that repeats a fixed pattern: a size or `{{ setting }}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filler: Option<String>,
 }
 
-/// A right answer.
+/// The expected response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "expect"))]
 pub struct ExpectDef {
-    /// This status. Default: any 2xx or 3xx.
+    /// Expected status. Default: any 2xx or 3xx.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
-    /// A body of exactly so many bytes: a size or `{{ setting }}`.
+    /// Expected length of the body: a size or `{{ setting }}`. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<String>,
-    /// Exactly this body.
+    /// Expected body. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// A step before measuring.
+/// A preparation step before measuring: a `request` or a `topic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "step"))]
 pub struct PrepareDef {
-    /// What it does.
+    /// Description.
     pub about: String,
-    /// When. Default: before every trial.
+    /// When the step runs. Default: before every trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<PrepareWhen>,
-    /// A request, sent once.
+    /// Request, sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestDef>,
-    /// Edge that the request goes over, from where the load comes. Default: that of the load.
+    /// Edge that the request goes over, from an agent of its load. Default: the edge of the first load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgePattern>,
-    /// How long its answer may take. Default: 60s.
+    /// Timeout of the response. Default: 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Period>,
-    /// A topic of Kafka is made.
+    /// Kafka topic to create.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicDef>,
 }
 
-/// A question after a trial.
+/// A consistency check after a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "audit"))]
 pub struct AuditDef {
-    /// What adds up if it is answered as expected.
+    /// What is consistent if the response is as expected.
     pub about: String,
-    /// What is asked.
+    /// Request of the check, with the expected response.
     pub request: RequestDef,
-    /// Edge that it goes over, from where the load comes. Default: that of the load.
+    /// Edge that the request goes over, from an agent of its load. Default: the edge of the first load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<EdgePattern>,
-    /// How long the answer may take. Default: 60s.
+    /// Timeout of the response. Default: 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Period>,
 }
 
-/// A topic to make. Texts may hold settings as `{{ partitions }}`, and `{trial}`: the number of the trial, in what is sent as
-/// well.
+/// A topic to create. Texts may hold settings as `{{ partitions }}`, and `{trial}`, the number of the trial, which requests may
+/// hold too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "topic"))]
 pub struct TopicDef {
     /// Part whose instances are the brokers.
     pub part: Name,
-    /// Which of its target's ports is asked.
+    /// Name of the port of the part's target that is connected to.
     pub port: String,
     /// Name of the topic.
     pub name: String,
-    /// How many partitions.
+    /// Number of partitions.
     pub partitions: String,
-    /// How many copies of each.
+    /// Replication factor.
     pub replicas: String,
-    /// Records in it. Default: none.
+    /// Records to write into it before the trial. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filled: Option<FilledDef>,
 }
@@ -334,20 +335,20 @@ pub struct TopicDef {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "what a topic is filled with"))]
 pub struct FilledDef {
-    /// The workload's load that writes them, as fast as it can, over the way of the first role.
+    /// Load of the workload that writes the records, as fast as possible, over one connection.
     #[serde(rename = "use")]
     pub load: Name,
-    /// How many.
+    /// Number of records.
     pub records: String,
 }
 
-/// When a step is taken.
+/// When a preparation step runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrepareWhen {
     /// Before every trial.
     #[default]
     Trial,
-    /// When targets were started: all trials on a test bed find what was made for the first.
+    /// Once after targets were started: all trials on a test bed use the same result.
     Start,
 }

@@ -1,82 +1,82 @@
-//! The protocol and its connections.
+//! The client of a load: its protocol and its connections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CallSpec, FetchSpec, LoginSpec, ProduceSpec, SerialSpec};
 
-/// The protocol spoken and how many connections carry it.
+/// Protocol of the client, with its number of connections.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "protocol", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ClientSpec {
-    /// HTTP/1.1 with a pool of connections, one exchange per connection at a time.
+    /// HTTP/1.1 over a pool of connections, one exchange per connection at a time.
     Http1 {
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
     },
-    /// HTTP/2 with many exchanges on each connection.
+    /// HTTP/2 with multiplexed exchanges.
     Http2 {
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
-        /// Exchanges on one connection at a time; the server may allow fewer.
+        /// Concurrent exchanges per connection (streams); the server may allow fewer.
         streams: u16,
     },
-    /// gRPC calls over HTTP/2: the path is `/package.Service/Method`, the body is the message (or several), and the status of
-    /// the expectation is that of the call, its body that of each message of the answer.
+    /// gRPC calls over HTTP/2. A request's path is `/package.Service/Method` and its body the message (or several); the expected
+    /// status is the status of the call, the expected body that of each response message.
     Grpc {
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
-        /// Calls on one connection at a time; the server may allow fewer.
+        /// Concurrent calls per connection; the server may allow fewer.
         streams: u16,
-        /// How the calls are made; unary where a plan does not say.
+        /// How calls are made. Default: unary.
         #[serde(default)]
         calls: CallSpec,
     },
-    /// TCP without a protocol above it, one exchange per connection at a time.
+    /// Bare TCP, one exchange per connection at a time.
     Tcp {
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
-        /// What an exchange is.
+        /// What is exchanged.
         exchange: TcpExchange,
     },
-    /// Records to Kafka: each is an exchange. A worker has a connection to each broker that leads one of its partitions.
+    /// Kafka producer; an exchange is a record. Each worker has a connection to every broker that leads one of its partitions.
     KafkaProduce {
-        /// Workers that have connections of their own.
+        /// Number of workers with connections of their own.
         connections: u32,
-        /// How they go.
+        /// How records are produced.
         produce: Box<ProduceSpec>,
     },
-    /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. The method of a request says which: find, insert,
-    /// update or delete.
+    /// MongoDB's wire protocol (OP_MSG), one operation per connection at a time. A request's method names the operation: find,
+    /// insert, update or delete.
     Mongodb {
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
-        /// What the operations work on.
+        /// Collection that the operations work on.
         data: MongoData,
     },
-    /// Connections alone: each exchange opens one, over TLS with its handshake, and closes it. Requests are not sent.
+    /// Connections alone: an exchange opens one (over TLS with its handshake) and closes it. Requests are not sent.
     Connect {
-        /// Attempts at once over all workers.
+        /// Concurrent attempts of all workers together.
         at_once: u32,
     },
-    /// Fetching from a Kafka cluster; its addresses are those to ask first. An exchange is a fetch.
+    /// Kafka consumer; an exchange is a fetch. The endpoint's addresses are the bootstrap brokers.
     KafkaFetch {
-        /// Connections over all workers, as far as that can be known before: one to each broker in each worker.
+        /// Connections of all workers together, as far as known beforehand: one per broker and worker.
         connections: u32,
         /// What is fetched, and how.
         fetch: Box<FetchSpec>,
     },
-    /// A protocol that can be planned but that this version's agent does not speak: it refuses it by name.
+    /// A protocol that can be planned but that the agent does not implement: it refuses the load.
     Planned {
         /// Name of the protocol.
         name: String,
-        /// Connections over all workers.
+        /// Connections of all workers together.
         connections: u32,
     },
 }
 
 impl ClientSpec {
-    /// The protocol in a word.
+    /// Name of the protocol.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -92,13 +92,13 @@ impl ClientSpec {
         }
     }
 
-    /// Whether its exchanges are records that are written.
+    /// Whether an exchange writes a record.
     #[must_use]
     pub fn writes_records(&self) -> bool {
         matches!(self, ClientSpec::KafkaProduce { .. })
     }
 
-    /// Whether the paths of its requests are topics.
+    /// Whether the paths of requests name topics.
     #[must_use]
     pub fn uses_topics(&self) -> bool {
         matches!(
@@ -107,14 +107,14 @@ impl ClientSpec {
         )
     }
 
-    /// Has its records numbered, as those of one writer or several (one for each worker) of a run; nothing where it writes none.
+    /// Numbers the records of a producer, as those of one writer per worker; no effect on other clients.
     pub fn number_records(&mut self, run: u64, first_writer: u32) {
         if let ClientSpec::KafkaProduce { produce, .. } = self {
             produce.serials = Some(SerialSpec { run, first_writer });
         }
     }
 
-    /// Has it say who it is, where its protocol can.
+    /// Sets the SASL login of Kafka clients; no effect on other clients.
     pub fn log_in(&mut self, login: &LoginSpec) {
         match self {
             ClientSpec::KafkaProduce { produce, .. } => produce.login = Some(login.clone()),
@@ -123,7 +123,7 @@ impl ClientSpec {
         }
     }
 
-    /// Connections over all workers.
+    /// Connections of all workers together.
     #[must_use]
     pub fn connections(&self) -> u32 {
         match self {
@@ -140,18 +140,17 @@ impl ClientSpec {
     }
 }
 
-/// The documents of a load over MongoDB's protocol. They are put there before it begins, with `_id` 0, 1, 2 …; those that are there
-/// stay.
+/// The documents that operations work on. They are inserted before the load, with `_id` 0, 1, 2 …; existing documents are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MongoData {
-    /// Their database.
+    /// Database.
     pub database: String,
-    /// Their collection.
+    /// Collection.
     pub collection: String,
-    /// How many are found and updated.
+    /// Number of documents that are found and updated.
     pub documents: u32,
-    /// Length of the text in each.
+    /// Length of the text in each document.
     pub document_bytes: u32,
 }
 
@@ -166,66 +165,65 @@ impl Default for MongoData {
     }
 }
 
-/// How connections come and go, whatever is spoken on them.
+/// When connections are opened and closed, for all protocols.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionRules {
-    /// A connection is closed and opened anew after so many exchanges; `None`: it is kept.
+    /// Exchanges after which a connection is closed and reopened; `None`: connections are kept.
     pub exchanges_max: Option<u64>,
-    /// The connections are opened one after the other, spread over this time, before the load starts.
+    /// Time over which connections are opened, one after the other, before the load.
     pub open_over_ns: u64,
 }
 
-/// An exchange over TCP. What is sent are the letters a to z, over and over, from a on in every exchange.
+/// An exchange over TCP. The bytes sent repeat the letters a to z, starting anew with every exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "exchange", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TcpExchange {
-    /// So many bytes there, so many back.
+    /// Sends `send_bytes`, expects `expect_bytes`.
     Echo {
-        /// Bytes there.
+        /// Bytes to send.
         send_bytes: u64,
-        /// Bytes back.
+        /// Bytes to receive.
         expect_bytes: u64,
-        /// Which ones.
+        /// Which bytes to receive.
         content: TcpContent,
     },
-    /// So many bytes there and the end of that direction, then everything back up to the end of the other: a connection for every
-    /// exchange.
+    /// Sends `send_bytes` and FIN, then reads to the server's FIN; one connection per exchange.
     HalfClose {
-        /// Bytes there.
+        /// Bytes to send.
         send_bytes: u64,
-        /// Bytes back; `None`: however many.
+        /// Bytes to receive; `None`: any number.
         expect_bytes: Option<u64>,
-        /// Which ones.
+        /// Which bytes to receive.
         content: TcpContent,
     },
-    /// As many bytes as go through: one exchange is one block.
+    /// Unlimited transfer; an exchange is one block.
     Throughput {
-        /// Which way.
+        /// Direction of the transfer.
         direction: Direction,
         /// Length of a block.
         block_bytes: u64,
     },
 }
 
-/// Which bytes of an answer are right.
+/// Which bytes of a response are expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TcpContent {
-    /// The letters a to z, over and over, from a on.
+    /// The letters a to z, repeated.
     Pattern,
-    /// Any.
+    /// Any bytes.
     Any,
 }
 
-/// Which way bytes go.
+/// Direction of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// To the server.
+    /// Client to server.
     Up,
-    /// From the server.
+    /// Server to client.
     Down,
-    /// Both at the same time on each connection.
+    /// Both at the same time, on each connection.
     Both,
 }

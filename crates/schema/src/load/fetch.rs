@@ -1,102 +1,102 @@
-//! What a consumer of Kafka fetches: from which partitions, from where, how much at a time, and until when.
+//! How a Kafka consumer fetches: partitions, start offset, sizes, and when it ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LoginSpec;
 
-/// A consumer.
+/// A Kafka consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchSpec {
-    /// Topics, all of whose partitions are wanted.
+    /// Topics; all of their partitions are fetched.
     pub topics: Vec<String>,
-    /// What the brokers see in their logs and quotas.
+    /// Client ID for the brokers' logs and quotas.
     pub client_id: String,
-    /// Fetches under way at once in each worker: as many as brokers lead its partitions, since each gets one.
+    /// Greatest number of concurrent fetches per worker. There is one per broker that leads partitions of the worker.
     pub at_once: u16,
-    /// Who fetches what.
+    /// Partition assignment.
     pub share: FetchShare,
-    /// Where to begin.
+    /// Start offset.
     pub from: FetchFrom,
-    /// A broker answers when it has so many bytes …
+    /// Bytes for which a broker waits before it responds (`fetch.min.bytes`) …
     pub min_bytes: u32,
-    /// … or after this time.
+    /// … at most this long (`fetch.max.wait.ms`).
     pub max_wait_ms: u32,
-    /// Most bytes of an answer.
+    /// Greatest size of a response.
     pub max_bytes: u32,
-    /// Most bytes of a partition in an answer.
+    /// Greatest size of one partition in a response.
     pub partition_max_bytes: u32,
-    /// Whether checksums of batches are compared.
+    /// Whether checksums (CRC) of batches are verified.
     pub check_crc: bool,
-    /// How much of what arrives is looked at.
+    /// How far received batches are decoded.
     pub depth: FetchDepth,
-    /// What ends the load before its time.
+    /// What ends the load before its stop condition.
     pub until: FetchUntil,
     /// What follows the last record of a partition.
     #[serde(default)]
     pub at_end: FetchEnd,
-    /// Who we are, where brokers ask.
+    /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
 }
 
-/// Who fetches what.
+/// Partition assignment: static, or by a consumer group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "share", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FetchShare {
-    /// The partitions are dealt out to the workers.
+    /// Static: partitions are distributed over the workers.
     Assigned,
-    /// Each worker is a member of a consumer group.
+    /// By a consumer group, of which each worker is a member.
     Group {
-        /// Its name.
+        /// Group ID.
         group: String,
-        /// How the leader shares partitions out, the preferred way first: `range`, `sticky`.
+        /// Assignors of the group leader, in order of preference: `range`, `sticky`.
         assignors: Vec<String>,
-        /// How often offsets are committed; `None`: never.
+        /// Interval of offset commits; `None`: never.
         commit_every_ms: Option<u64>,
-        /// Without a heartbeat for so long, a member is taken for dead.
+        /// Time without a heartbeat after which a member is removed from the group.
         session_timeout_ms: u32,
     },
 }
 
-/// Where to begin, in a partition without a committed offset.
+/// Start offset of partitions without a committed offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FetchFrom {
-    /// With the oldest record.
+    /// The oldest record.
     Start,
-    /// With the first one written from now on.
+    /// The first record written from now on.
     End,
-    /// With the first one of this time or later.
+    /// The first record with this timestamp or a later one.
     Time {
-        /// In ms since 1970.
+        /// Milliseconds since the Unix epoch.
         unix_ms: i64,
     },
 }
 
-/// How much of what arrives is looked at.
+/// How far received batches are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "depth", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum FetchDepth {
-    /// The headers of batches: records are counted as they say.
+    /// Batch headers only: records are counted by header.
     Batches,
-    /// Each record, decompressed: the bytes of keys and values are counted.
+    /// Each record, decompressed: bytes of keys and values are counted.
     Records,
-    /// Each record, for the time at which it should have been sent.
+    /// Each record, for the timestamp in it, from which end-to-end latency is computed.
     Stamps {
-        /// The number of the run whose records count.
+        /// Number of the run whose records count.
         run: u64,
     },
 }
 
-/// What ends the load before its time: whichever comes first.
+/// What ends the load early, whichever comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchUntil {
-    /// So many records have arrived, over all workers.
+    /// This many records have arrived, at all workers together.
     pub records: Option<u64>,
-    /// Everything that was there at the start has arrived.
+    /// Whether to end when everything that was stored at the start has arrived.
     pub backlog: bool,
 }
 
@@ -104,18 +104,18 @@ pub struct FetchUntil {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FetchEnd {
-    /// The next one that is written is waited for.
+    /// Wait for new records.
     #[default]
     Wait,
-    /// It is read again, from where it was begun: a stored backlog lasts as long as the load.
+    /// Read the partition again from where it was begun: a stored backlog lasts as long as the load.
     Again,
 }
 
-/// Fetches at once in a worker: more than clusters under load have brokers. What is too many is given back.
+/// Concurrent fetches per worker: more than most clusters have brokers. What is too many is not used.
 const AT_ONCE: u16 = 32;
 
 impl Default for FetchSpec {
-    /// As Java's consumer has it by default, every partition, from the oldest record on; of no topic yet.
+    /// The defaults of the Java consumer: every partition, from the oldest record on. There is no topic yet.
     fn default() -> Self {
         Self {
             topics: Vec::new(),

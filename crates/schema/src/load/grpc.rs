@@ -1,26 +1,26 @@
-//! How the calls of a gRPC load are made, besides what is in them.
+//! How gRPC calls are made.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The calls of a load. All of them are made alike.
+/// How calls are made, the same for all calls of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallSpec {
-    /// Who sends how many messages.
+    /// Unary or streaming.
     pub kind: CallKind,
-    /// Messages that a streaming client sends in one call: those of the body in turn, and then from the first again.
+    /// Messages that a streaming client sends per call; those of the body in order, repeated.
     pub messages: u32,
     /// When a streaming client sends its messages.
     pub pace: MessagePace,
-    /// What the server is told about how long we wait.
+    /// Deadline of the call, sent as `grpc-timeout`.
     pub deadline: Deadline,
-    /// Messages in the answer of a streaming server; `None`: as many as it likes.
+    /// Messages expected from a streaming server; `None`: any number.
     pub answers: Option<u32>,
 }
 
 impl Default for CallSpec {
-    /// Unary calls, with the limit of an exchange as their deadline.
+    /// Unary calls with the timeout of an exchange as their deadline.
     fn default() -> Self {
         Self {
             kind: CallKind::Unary,
@@ -32,60 +32,60 @@ impl Default for CallSpec {
     }
 }
 
-/// Who sends how many messages.
+/// Kind of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallKind {
-    /// One message there and one back.
+    /// One request message, one response message.
     Unary,
-    /// Many there, one back.
+    /// Many request messages, one response message.
     ClientStreaming,
-    /// One there, many back.
+    /// One request message, many response messages.
     ServerStreaming,
-    /// Many there, many back.
+    /// Many messages in both directions.
     Bidirectional,
 }
 
 impl CallKind {
-    /// Whether the client sends more than one message.
+    /// Whether the client sends a stream of messages.
     #[must_use]
     pub fn client_streams(self) -> bool {
         matches!(self, CallKind::ClientStreaming | CallKind::Bidirectional)
     }
 
-    /// Whether the server sends other than one message.
+    /// Whether the server sends a stream of messages.
     #[must_use]
     pub fn server_streams(self) -> bool {
         matches!(self, CallKind::ServerStreaming | CallKind::Bidirectional)
     }
 }
 
-/// When the messages of one call are sent.
+/// When the messages of a call are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "pace", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MessagePace {
-    /// As fast as flow control lets them go.
+    /// As fast as flow control allows.
     Free,
-    /// The first at once, each further one so long after the one before.
+    /// At a fixed interval, the first at once.
     Every {
-        /// The distance.
+        /// The interval.
         period_ns: u64,
     },
-    /// Each when the one before has been answered by a message: bidirectional calls only.
+    /// Each when the previous one was answered by a message; bidirectional calls only.
     PingPong,
 }
 
-/// What the server is told about how long we wait (`grpc-timeout`).
+/// Deadline of a call, sent as `grpc-timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "deadline", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Deadline {
-    /// The limit of an exchange.
+    /// The timeout of an exchange.
     Timeout,
-    /// Nothing.
+    /// None: no `grpc-timeout` is sent.
     Untold,
-    /// So long.
+    /// A fixed time.
     After {
-        /// From the start of the call.
+        /// Time since the start of the call.
         limit_ns: u64,
     },
 }

@@ -1,62 +1,62 @@
-//! How exchanges are put together from requests: their order, data to fill them with, or a whole session.
+//! How exchanges are made from requests: order of requests, data tables, sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::session::SessionSpec;
 
-/// How requests are chosen and put together.
+/// How exchanges are made from requests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mix {
-    /// Which request comes next.
+    /// Order of requests.
     #[serde(default)]
     pub order: Order,
-    /// Data that requests are filled with.
+    /// Data tables for templates.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// A session; with one, an arrival is the start of a session, and the plan has no requests of its own.
+    /// A session. If given, each start is one of a session and the plan has no requests of its own.
     #[serde(default)]
     pub session: Option<SessionSpec>,
 }
 
-/// Which of several requests comes next.
+/// Order of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// One at random, by weight.
+    /// At random, by weight.
     #[default]
     Weighted,
-    /// One after the other, from the first again behind the last.
+    /// Round robin.
     InTurn,
 }
 
-/// Most bytes of all values of a table together: a plan is one message and stands in the record.
+/// Largest size of all values of a table together: plans are sent as one message and kept in records.
 pub const TABLE_BYTES_MAX: usize = 16 << 20;
 
-/// Rows of data, read by whoever makes the plan.
+/// A data table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// The word before the dot in `{{ users.name }}`.
+    /// Name of the table, before the dot in `{{ users.name }}`.
     pub name: String,
-    /// The words behind the dot.
+    /// Names of the columns, after the dot.
     pub columns: Vec<String>,
-    /// Rows, each with a value for every column.
+    /// Rows, with a value for each column.
     pub rows: Vec<Vec<String>>,
-    /// Which row is taken.
+    /// Which row is used.
     pub order: Rows,
 }
 
-/// Which row of a table an exchange or a session takes.
+/// Which row of a table an exchange or a session uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rows {
-    /// One after the other, from the first again behind the last.
+    /// One after the other, repeated.
     #[default]
     Sequential,
-    /// One at random.
+    /// At random.
     Random,
-    /// One that no other session under way has.
+    /// A row that no other session in progress uses.
     Unique,
 }

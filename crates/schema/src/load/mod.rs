@@ -1,4 +1,4 @@
-//! What one agent is told to do: pacing × stop × client × transport, each a type of its own.
+//! Load plans: what an agent does, as pacing × stop × client × transport.
 
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ pub use request::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 pub use session::SessionSpec;
 pub use transport::{Identity, Resumption, TlsSpec, TlsVersion, Transport, Trust};
 
-/// One agent's orders for one trial, complete: nothing in it means "default".
+/// Load plan of one agent in one trial, fully resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
@@ -38,103 +38,103 @@ pub struct LoadPlan {
     pub version: u32,
     /// Role of this agent in the trial, the first word of its histogram tags.
     pub role: String,
-    /// Wall-clock start of the warm-up in µs since the epoch; `None`: as soon as it is ready.
+    /// Start of the warm-up, µs since the epoch; `None`: as soon as the agent is ready.
     pub start_at_unix_us: Option<u64>,
     /// Seed of every random choice of this agent.
     pub seed: u64,
-    /// Where the first byte goes.
+    /// Server to connect to.
     pub endpoint: Endpoint,
-    /// Which addresses may be called: those of the endpoint, and those that are learnt from whoever is called.
+    /// Addresses that may be connected to: those of the endpoint, and those that servers advertise.
     #[serde(default)]
     pub reach: Reach,
-    /// Servers (brokers) that are called at another address than they advertise.
+    /// Servers (brokers) that are reached at another address than they advertise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub address_overrides: Vec<AddressOverride>,
-    /// Whose cores the workers have.
+    /// Whether the workers have cores of their own.
     #[serde(default)]
     pub cores: Cores,
-    /// CPU of a worker for one exchange, where that was measured before: by a calibration or an earlier trial.
+    /// CPU time of a worker per exchange, if known from a calibration or an earlier trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_per_exchange_ns: Option<u64>,
-    /// What the load looks like.
+    /// The load.
     pub load: LoadSpec,
 }
 
-/// The load of one role, before it is known where it goes.
+/// The load of a role, without the server's address.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadSpec {
-    /// When exchanges start.
+    /// Pacing: when exchanges start.
     pub pacing: Pacing,
-    /// When the window ends.
+    /// Stop condition: when the window ends.
     pub stop: Stop,
-    /// Exchanges intended this long after the start are sent but not counted.
+    /// Warm-up: exchanges intended in this time after the start are sent but not counted.
     pub warmup_ns: u64,
-    /// Limit of one exchange, of one connection attempt, and of the drain after the window.
+    /// Timeout of an exchange, of a connection attempt, and of the drain after the window.
     pub timeout_ns: u64,
     /// Worker threads; each has its own connections, schedule and histograms.
     pub workers: u32,
-    /// What to do in the last microseconds before a start.
+    /// How a worker waits for the last microseconds before a start.
     pub spin: Spin,
-    /// How the kernel is to schedule the workers.
+    /// Kernel scheduling of the workers.
     #[serde(default)]
     pub sched: Sched,
-    /// Distance between two samples.
+    /// Interval between two samples.
     pub sample_every_ns: u64,
-    /// How bytes travel.
+    /// TCP or TLS.
     pub transport: Transport,
-    /// The protocol and its connections.
+    /// Client: protocol and connections.
     pub client: ClientSpec,
-    /// How connections come and go.
+    /// When connections are opened and closed.
     #[serde(default)]
     pub connections: ConnectionRules,
-    /// What is sent, unless a session says it; one is chosen per exchange.
+    /// Requests, of which one is sent per exchange; empty with a session.
     pub requests: Vec<RequestSpec>,
-    /// How requests are chosen and put together.
+    /// How exchanges are made from requests.
     #[serde(default)]
     pub mix: Mix,
 }
 
-/// Address and name of the thing that is called.
+/// Addresses and host name of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
     /// Addresses to connect to, used in turn.
     pub addresses: Vec<SocketAddr>,
-    /// Name to send as host (`Host`, `:authority`, SNI).
+    /// Host name to send (`Host`, `:authority`, SNI).
     pub host: String,
 }
 
-/// A server that is called at another address than the advertised one: through a proxy.
+/// A server that is reached at another address than it advertises: through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddressOverride {
-    /// Its address, as it is advertised.
+    /// Address that the server advertises.
     pub advertised: SocketAddr,
-    /// Address to connect to instead.
+    /// Address to connect to.
     pub connect_to: SocketAddr,
 }
 
-/// When the window ends.
+/// Stop condition: when the window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "stop", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Stop {
-    /// After this time (the warm-up not included).
+    /// After a time, warm-up excluded.
     Duration {
         /// Length of the window.
         window_ns: u64,
     },
-    /// After this many exchanges (the warm-up not included).
+    /// After a number of exchanges, warm-up excluded.
     Count {
-        /// Exchanges in the window, over all workers.
+        /// Exchanges in the window, of all workers together.
         exchanges: u64,
     },
-    /// When told by a signal.
+    /// On a signal.
     Interrupted,
 }
 
 impl Stop {
-    /// The share of one of several agents: a count is dealt out, a time is everybody's.
+    /// The share of one agent: a count is divided among agents, a duration is the same for all.
     #[must_use]
     pub fn share(self, deal: Deal) -> Stop {
         match self {
@@ -150,22 +150,22 @@ impl Stop {
     }
 }
 
-/// What a worker does in the last microseconds before an intended start.
+/// How a worker waits for the last microseconds before an intended start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spin {
-    /// Busy-wait through them, at most half of a core of its own and a tenth of a shared one; above the rate that fits it switches
-    /// itself off.
+    /// Busy-waiting, limited to half of a core of its own or a tenth of a shared one; off above the rate at which that would not
+    /// suffice.
     Bounded,
-    /// Sleep only.
+    /// Sleeping only.
     Off,
 }
 
-/// How the kernel is to schedule the workers.
+/// Kernel scheduling of the workers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sched {
-    /// `fifo` for an open loop on cores of its own whose work takes clearly less than a core, else `normal`.
+    /// `fifo` for an open loop on cores of its own that needs clearly less than a core, else `normal`.
     #[default]
     Auto,
     /// `SCHED_FIFO`, priority 1, not inherited by children.
@@ -174,13 +174,13 @@ pub enum Sched {
     Normal,
 }
 
-/// Whose cores the workers have.
+/// Whether workers have cores of their own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cores {
-    /// Others run there too.
+    /// Other processes of the run may be on the same cores.
     #[default]
     Shared,
-    /// Each worker has one on which nothing else of the run is placed.
+    /// Each worker has a core that no other process of the run is placed on.
     Own,
 }

@@ -1,4 +1,4 @@
-//! When exchanges start.
+//! Pacing of a load: when exchanges start.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,86 +6,86 @@ use serde::{Deserialize, Serialize};
 use super::Stop;
 use super::profile::RateProfile;
 
-/// When exchanges start.
+/// Pacing: when exchanges start.
 ///
-/// The open loops (all but `closed` and `max`) fix every start in advance, as a function of this plan, its seed and the
-/// number of the exchange: neither answers nor the number of workers change it.
+/// Open loops (all but `closed` and `max`) fix every start in advance, as a function of this plan, its seed and the number of
+/// the exchange: neither responses nor the number of workers change it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Pacing {
     /// Open loop at a constant rate.
     Constant {
-        /// Exchanges per second over all workers.
+        /// Exchanges per second, all workers together.
         rate_per_s: f64,
     },
-    /// Open loop at a constant mean rate with exponential gaps: many independent users.
+    /// Open loop with exponential inter-arrival times (a Poisson process): many independent users.
     Poisson {
-        /// Exchanges per second over all workers, on average.
+        /// Mean of exchanges per second, all workers together.
         rate_per_s: f64,
     },
-    /// Open loop whose rate changes evenly, then stays. The warm-up has the first rate.
+    /// Open loop whose rate changes linearly and then stays. Warm-up has the first rate.
     Ramp {
         /// Exchanges per second at the start of the window.
         from_per_s: f64,
         /// Exchanges per second at the end of the ramp and from then on.
         to_per_s: f64,
-        /// Length of the ramp.
+        /// Duration of the ramp.
         over_ns: u64,
-        /// Distances between starts.
+        /// Inter-arrival times at a given rate.
         #[serde(default)]
         gaps: Gaps,
     },
-    /// Open loop at one rate after the other; the last one stays. The warm-up has the first rate.
+    /// Open loop at one rate after the other; the last one stays. Warm-up has the first rate.
     Steps {
         /// The rates, at least one.
         steps: Vec<RateStep>,
-        /// Distances between starts.
+        /// Inter-arrival times at a given rate.
         #[serde(default)]
         gaps: Gaps,
     },
-    /// Open loop that repeats recorded starts, from the start of the warm-up on.
+    /// Open loop that replays recorded starts, from the start of the warm-up on.
     Replay {
         /// Path of the recording.
         file: String,
-        /// 2: twice as fast as recorded.
+        /// Speed: 2 is twice as fast as recorded.
         speed: f64,
-        /// What follows its last start.
+        /// What follows the last recorded start.
         at_end: AtEnd,
-        /// Which of the starts are this agent's.
+        /// Which of the starts this agent takes.
         deal: Deal,
     },
-    /// Closed loop: each client starts its next exchange when the last one ended.
+    /// Closed loop: each client starts its next exchange when its last one ended.
     Closed {
-        /// Clients, each with at most one exchange under way.
+        /// Clients, each with at most one exchange in flight.
         clients: u32,
-        /// Pause of a client between an answer and its next request, on average.
+        /// Mean thinking time of a client between a response and its next request.
         think_ns: u64,
-        /// How pauses differ.
+        /// Distribution of thinking times.
         #[serde(default)]
         think_spread: ThinkSpread,
     },
-    /// As fast as the connections carry it.
+    /// As fast as the connections allow.
     Max,
 }
 
-/// Distances between starts at one rate.
+/// Distribution of inter-arrival times at a given rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
-    /// All the same.
+    /// Constant.
     #[default]
     Even,
     /// Exponential: a Poisson process.
     Random,
 }
 
-/// A rate for a time.
+/// A rate for some time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateStep {
-    /// Exchanges per second over all workers; 0 is a pause.
+    /// Exchanges per second, all workers together; 0 is a pause.
     pub rate_per_s: f64,
-    /// How long.
+    /// How long the rate is held.
     pub length_ns: u64,
 }
 
@@ -99,36 +99,36 @@ pub enum AtEnd {
     Repeat,
 }
 
-/// Every `parts`-th start, from number `part` on: agents that share a recording.
+/// Share of one of several agents that replay a recording together: every `parts`-th start, beginning with number `part`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deal {
-    /// Agents.
+    /// Number of agents.
     pub parts: u32,
-    /// Number of this one, from 0.
+    /// Number of this agent, from 0.
     pub part: u32,
 }
 
 impl Deal {
-    /// One agent has them all.
+    /// All starts, for a single agent.
     pub const ALL: Deal = Deal { parts: 1, part: 0 };
 }
 
-/// How the pauses of a closed loop differ.
+/// Distribution of the thinking times of a closed loop.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkSpread {
-    /// Not at all.
+    /// Constant.
     #[default]
     None,
-    /// Evenly between nothing and twice the mean.
+    /// Uniform, from 0 to twice the mean.
     Uniform,
-    /// Exponentially.
+    /// Exponential.
     Exponential,
 }
 
 impl Pacing {
-    /// The rate over time where the plan fixes one; `None` for recordings and loops that follow answers.
+    /// Rate over time, where the plan fixes one; `None` for recordings, closed loops and maximum rate.
     #[must_use]
     pub fn profile(&self, warmup_ns: u64) -> Option<RateProfile> {
         match self {
@@ -156,13 +156,13 @@ impl Pacing {
         }
     }
 
-    /// Whether starts are fixed in advance, whatever the answers do.
+    /// Whether starts are fixed in advance, independent of responses.
     #[must_use]
     pub fn is_open_loop(&self) -> bool {
         !matches!(self, Pacing::Closed { .. } | Pacing::Max)
     }
 
-    /// Length of the window, as far as the plan alone decides it.
+    /// Length of the window, if the plan alone determines it.
     #[must_use]
     pub fn window_ns(&self, stop: Stop) -> Option<u64> {
         match stop {
@@ -175,7 +175,7 @@ impl Pacing {
         }
     }
 
-    /// Mean rate of the window, as far as the plan alone decides it.
+    /// Mean rate of the window, if the plan alone determines it.
     #[must_use]
     pub fn planned_per_s(&self, stop: Stop) -> Option<f64> {
         let profile = self.profile(0)?;
@@ -183,8 +183,8 @@ impl Pacing {
         Some(profile.count_until(window_ns) * 1e9 / window_ns as f64)
     }
 
-    /// The rate that was asked for, given how many starts fell into the window: as written where it is constant, else what the
-    /// schedule came to. `None` for loops that follow answers, and for a window without length.
+    /// Offered rate, given the starts intended in the window: as planned where it is constant, else as the schedule came out.
+    /// `None` for closed loops and maximum rate, and for a window without length.
     #[must_use]
     pub fn offered_per_s(&self, intended: u64, window_ns: u64) -> Option<f64> {
         match self {
@@ -199,8 +199,8 @@ impl Pacing {
         }
     }
 
-    /// The share of one of several agents that generate this load together. Random gaps stay exact: independent Poisson
-    /// processes add up to one.
+    /// The share of one of several agents that generate this load together. It is exact for random gaps too: the superposition
+    /// of independent Poisson processes is one.
     #[must_use]
     pub fn share(&self, deal: Deal) -> Pacing {
         let parts = f64::from(deal.parts.max(1));

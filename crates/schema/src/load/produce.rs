@@ -1,77 +1,78 @@
-//! What a producer of Kafka sends: how records become batches, whose word is waited for, and what is in them.
+//! How a Kafka producer writes: batching, acknowledgements, keys and payloads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A producer. Each of the plan's requests is a topic: its path names it, its body is the payload, its headers are the records'.
+/// A Kafka producer. Each request of the plan is a topic: its path is the topic's name, its body the payload, its headers those
+/// of the records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProduceSpec {
-    /// What the brokers see in their logs and quotas.
+    /// Client ID for the brokers' logs and quotas.
     pub client_id: String,
-    /// Whose word is waited for.
+    /// Acknowledgements to wait for.
     pub acks: Acks,
-    /// Whether batches are numbered, so that none is taken twice.
+    /// Idempotent producer: brokers drop duplicate batches by number.
     pub idempotence: bool,
-    /// How long a batch waits for more records.
+    /// Time that a batch waits for more records (linger).
     pub linger_ns: u64,
-    /// Size at which a batch is full, uncompressed.
+    /// Batch size, uncompressed.
     pub batch_bytes: u32,
-    /// Size of all batches of one request.
+    /// Greatest size of a request, over all of its batches.
     pub request_bytes_max: u32,
-    /// Requests on one connection at once.
+    /// Concurrent requests per connection.
     pub in_flight_max: u16,
-    /// Size of all batches of one worker together.
+    /// Greatest size of all batches of a worker together.
     pub buffer_bytes: u64,
-    /// How batches are compressed.
+    /// Compression of batches.
     pub compression: Codec,
-    /// How hard, where the codec has levels.
+    /// Compression level, for codecs that have levels.
     pub compression_level: Option<i32>,
-    /// How partitions are chosen.
+    /// Partition choice for records without a key.
     pub partitioner: Partitioner,
-    /// How keys are chosen.
+    /// Key choice.
     pub keys: Keys,
-    /// Payloads of which records have one after the other; where there are none, the request's body.
+    /// Payloads of the records, in turn.
     pub payloads: Payloads,
-    /// The number of the run in the stamps of its records; `None`: they have no stamps.
+    /// Number of the run in the records' timestamps, for end-to-end latency; `None`: records have no timestamps.
     pub stamps_of_run: Option<u64>,
-    /// What numbers its records, so that what was acknowledged can be read back and accounted for; `None`: nothing does.
+    /// Numbering of records, so that acknowledged ones can be verified by reading them back; `None`: not numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<SerialSpec>,
-    /// Who we are, where brokers ask.
+    /// SASL login; `None`: no authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<LoginSpec>,
 }
 
-/// Whose numbers records bear.
+/// Numbering of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SerialSpec {
-    /// Number of the run: records of another one are told apart.
+    /// Number of the run, which distinguishes its records from those of other runs.
     pub run: u64,
-    /// Number of the first worker among the writers of the run; the next ones follow.
+    /// Writer number of the first worker; the others follow.
     pub first_writer: u32,
 }
 
-/// Whose word is waited for.
+/// Kafka `acks`: which replicas must acknowledge a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Acks {
-    /// Nobody's.
+    /// None.
     #[serde(rename = "0")]
     None,
-    /// The leader's.
+    /// The leader.
     #[serde(rename = "1")]
     Leader,
-    /// That of all replicas in sync.
+    /// All in-sync replicas.
     #[serde(rename = "all")]
     All,
 }
 
-/// How batches are compressed.
+/// Compression of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Codec {
-    /// Not at all.
+    /// No compression.
     None,
     /// Gzip.
     Gzip,
@@ -83,65 +84,65 @@ pub enum Codec {
     Zstd,
 }
 
-/// How partitions are chosen for records without a key; with one, by its murmur2 hash as Java does.
+/// Partition choice for records without a key. Records with a key go by its murmur2 hash, as in Java.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Partitioner {
-    /// One until its batch is closed, then the next.
+    /// One partition until its batch is closed, then the next.
     Sticky,
-    /// One after the other.
+    /// Round robin.
     RoundRobin,
 }
 
-/// How keys are chosen.
+/// Key choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "keys", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Keys {
-    /// Records have none.
+    /// No keys.
     None,
-    /// One after the other.
+    /// Round robin.
     RoundRobin {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
     },
-    /// Each as likely as the others.
+    /// Uniformly distributed.
     Random {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
     },
-    /// The first ones more often, by a power of their number.
+    /// Zipf-distributed: the first keys most often.
     Zipf {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
-        /// The power.
+        /// Exponent of the distribution.
         exponent: f64,
     },
 }
 
-/// Where payloads come from.
+/// Source of payloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "payloads", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Payloads {
     /// The body of the request.
     Body,
-    /// Drawn from the seed: so many of a size, of which a share is random bytes and the rest compresses to nothing.
+    /// Random payloads from the seed, all of one size; a share of the bytes is random, the rest is compressible.
     Drawn {
-        /// How many.
+        /// Number of different payloads.
         count: u32,
         /// Size of each.
         bytes: u32,
         /// Share of random bytes, 0 to 1.
         randomness: f64,
     },
-    /// These, in the standard alphabet of base64 with padding.
+    /// Given payloads, in standard base64 with padding.
     Given {
-        /// One after the other.
+        /// The payloads, used in turn.
         base64: Vec<String>,
     },
 }
 
 impl Default for ProduceSpec {
-    /// As Java's producer has it by default, but for larger batches.
+    /// The defaults of the Java producer, except for larger batches.
     fn default() -> Self {
         Self {
             client_id: "tare".into(),
@@ -164,14 +165,14 @@ impl Default for ProduceSpec {
     }
 }
 
-/// Who we are to brokers that ask.
+/// SASL credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoginSpec {
-    /// `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.
+    /// SASL mechanism: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`.
     pub mechanism: String,
-    /// The user.
+    /// User name.
     pub user: String,
-    /// A file whose first line is the password: plans are kept, and passwords are not to be kept with them.
+    /// File whose first line is the password. Plans are kept in records, which must not hold passwords.
     pub password_file: std::path::PathBuf,
 }

@@ -1,43 +1,43 @@
-//! A rate over time and its integral: how many exchanges until when, and when the n-th.
+//! A rate over time and its integral, the number of exchanges.
 
-/// Nanoseconds of a second.
 const SECOND_NS: f64 = 1e9;
 
-/// A rate that is straight in pieces and stays as it is after the last of them.
+/// A piecewise linear rate, which stays constant after the last segment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateProfile {
-    pieces: Vec<Piece>,
-    /// From `end_ns` on.
+    segments: Vec<Segment>,
+    /// Rate from `end_ns` on.
     last_per_s: f64,
     end_ns: u64,
-    /// Exchanges before `end_ns`.
+    /// Integral up to `end_ns`.
     total: f64,
 }
 
-/// A straight piece.
+/// A linear segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Piece {
+struct Segment {
     start_ns: u64,
     length_ns: u64,
     from_per_s: f64,
     to_per_s: f64,
-    /// Exchanges before it.
+    /// Integral up to its start.
     before: f64,
 }
 
-impl Piece {
+impl Segment {
     fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.length_ns)
     }
 
-    /// Exchanges in its first so many nanoseconds.
+    /// Integral over its first `elapsed_ns`.
     fn count(&self, elapsed_ns: f64) -> f64 {
         let share = elapsed_ns / self.length_ns.max(1) as f64;
         let now_per_s = self.from_per_s + (self.to_per_s - self.from_per_s) * share;
         f64::midpoint(self.from_per_s, now_per_s) * elapsed_ns / SECOND_NS
     }
 
-    /// When so many exchanges of it have come: the root of a quadratic, in the form that loses no digits near a level rate.
+    /// Time at which its integral reaches `count`: the root of a quadratic, in the form without cancellation at nearly constant
+    /// rates.
     fn elapsed_ns(&self, count: f64) -> f64 {
         if count <= 0.0 {
             return 0.0;
@@ -49,45 +49,45 @@ impl Piece {
 }
 
 impl RateProfile {
-    /// Always the same.
+    /// A constant rate.
     #[must_use]
     pub fn steady(rate_per_s: f64) -> Self {
         Self {
-            pieces: Vec::new(),
+            segments: Vec::new(),
             last_per_s: rate_per_s,
             end_ns: 0,
             total: 0.0,
         }
     }
 
-    /// Goes on at another rate from here.
+    /// Continues at another rate.
     #[must_use]
     pub fn jump(mut self, rate_per_s: f64) -> Self {
         self.last_per_s = rate_per_s;
         self
     }
 
-    /// Stays at its last rate for so long before what is said next.
+    /// Keeps the last rate for `length_ns`.
     #[must_use]
     pub fn hold(self, length_ns: u64) -> Self {
         let rate_per_s = self.last_per_s;
         self.ramp(rate_per_s, length_ns)
     }
 
-    /// Goes evenly to a rate in so long.
+    /// Changes the rate linearly over `length_ns`.
     #[must_use]
     pub fn ramp(mut self, to_per_s: f64, length_ns: u64) -> Self {
         if length_ns > 0 {
-            let piece = Piece {
+            let segment = Segment {
                 start_ns: self.end_ns,
                 length_ns,
                 from_per_s: self.last_per_s,
                 to_per_s,
                 before: self.total,
             };
-            self.end_ns = piece.end_ns();
-            self.total += piece.count(length_ns as f64);
-            self.pieces.push(piece);
+            self.end_ns = segment.end_ns();
+            self.total += segment.count(length_ns as f64);
+            self.segments.push(segment);
         }
         self.last_per_s = to_per_s;
         self
@@ -96,43 +96,47 @@ impl RateProfile {
     /// Exchanges before a time: the integral of the rate.
     #[must_use]
     pub fn count_until(&self, at_ns: u64) -> f64 {
-        let at = self.pieces.partition_point(|piece| piece.end_ns() <= at_ns);
-        match self.pieces.get(at) {
-            Some(piece) => piece.before + piece.count((at_ns - piece.start_ns) as f64),
+        let at = self
+            .segments
+            .partition_point(|segment| segment.end_ns() <= at_ns);
+        match self.segments.get(at) {
+            Some(segment) => segment.before + segment.count((at_ns - segment.start_ns) as f64),
             None => self.total + self.last_per_s * (at_ns - self.end_ns) as f64 / SECOND_NS,
         }
     }
 
-    /// When the integral of the rate reaches a count, in nanoseconds; `None` when it never does.
+    /// Time in ns at which the integral of the rate reaches `count`; `None`: never.
     #[must_use]
     pub fn time_of(&self, count: f64) -> Option<f64> {
         if count < self.total {
-            let after = |piece: &Piece| piece.before + piece.count(piece.length_ns as f64) <= count;
-            let at = self.pieces.partition_point(after);
-            let piece = self.pieces.get(at)?;
-            let elapsed_ns = piece.elapsed_ns(count - piece.before);
-            return Some(piece.start_ns as f64 + elapsed_ns.min(piece.length_ns as f64));
+            let after = |segment: &Segment| {
+                segment.before + segment.count(segment.length_ns as f64) <= count
+            };
+            let at = self.segments.partition_point(after);
+            let segment = self.segments.get(at)?;
+            let elapsed_ns = segment.elapsed_ns(count - segment.before);
+            return Some(segment.start_ns as f64 + elapsed_ns.min(segment.length_ns as f64));
         }
         let beyond = count - self.total;
         let elapsed_ns = beyond / self.last_per_s * SECOND_NS;
         (self.last_per_s > 0.0).then_some(self.end_ns as f64 + elapsed_ns)
     }
 
-    /// The highest rate it ever has.
+    /// Peak rate.
     #[must_use]
     pub fn peak_per_s(&self) -> f64 {
-        let pieces = self.pieces.iter();
-        pieces.fold(self.last_per_s, |peak, piece| {
-            peak.max(piece.from_per_s).max(piece.to_per_s)
+        let segments = self.segments.iter();
+        segments.fold(self.last_per_s, |peak, segment| {
+            peak.max(segment.from_per_s).max(segment.to_per_s)
         })
     }
 
-    /// Whether every rate in it is a number and none below nothing.
+    /// Whether every rate is finite and not negative.
     #[must_use]
     pub fn is_a_rate(&self) -> bool {
         let is_one = |rate: f64| rate.is_finite() && rate >= 0.0;
-        let pieces = self.pieces.iter();
-        let all = pieces.flat_map(|piece| [piece.from_per_s, piece.to_per_s]);
+        let segments = self.segments.iter();
+        let all = segments.flat_map(|segment| [segment.from_per_s, segment.to_per_s]);
         all.chain([self.last_per_s]).all(is_one)
     }
 }

@@ -1,4 +1,4 @@
-//! Which addresses may be called: loopback and private ones, or whatever the user allowed.
+//! Which addresses may be connected to: loopback and private ones, or all where the user allowed that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Which addresses may be called. It holds for each before a connection is tried, wherever it was learnt: from a URL, by a name, or
-/// because a broker advertises it.
+/// Addresses that may be connected to. Checked before every connection attempt, wherever the address comes from: a URL, name
+/// resolution, or a broker's advertised address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {
-    /// Loopback and private addresses.
+    /// Loopback and private addresses only.
     #[default]
     Private,
-    /// Everything.
+    /// All addresses.
     Public,
 }
 
@@ -28,10 +28,10 @@ impl From<bool> for Reach {
 }
 
 impl Reach {
-    /// Whether an address may be called.
+    /// Whether an address may be connected to.
     ///
     /// # Errors
-    /// When it may not.
+    /// If it may not.
     pub fn check(self, address: IpAddr) -> Result<(), OutOfReach> {
         match self {
             Reach::Private if !is_private(address) => Err(OutOfReach { address }),
@@ -40,14 +40,14 @@ impl Reach {
     }
 }
 
-/// An address that may not be called.
+/// An address that may not be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
     "{address} is {}; with their consent add --allow-public-target",
     what_is(.address)
 )]
 pub struct OutOfReach {
-    /// The address.
+    /// The refused address.
     pub address: IpAddr,
 }
 
@@ -61,10 +61,10 @@ fn what_is(address: &IpAddr) -> &'static str {
 
 const LINK_LOCAL: &str = "a link-local address, where clouds keep their metadata services, and no private one: load on it may harm who runs it";
 
-/// Loopback, private (RFC 1918, RFC 4193), shared (RFC 6598), or this host itself. Link-local addresses are not among them: the lab
-/// gives none, and those of clouds answer with credentials.
+/// Loopback, private (RFC 1918, RFC 4193), shared (RFC 6598), or unspecified (this host). Link-local addresses are not included:
+/// the lab uses none, and metadata services of clouds answer there with credentials.
 fn is_private(address: IpAddr) -> bool {
-    // An IPv4 address is what it is, also when it is written as an IPv6 one.
+    // An IPv4-mapped IPv6 address counts as its IPv4 address.
     match address.to_canonical() {
         IpAddr::V4(v4) => is_private_v4(v4),
         IpAddr::V6(v6) => is_private_v6(v6),
@@ -119,7 +119,7 @@ mod tests {
             "203.0.113.7",
             "2001:db8::1",
             "::ffff:8.8.8.8",
-            // Beside the private ones.
+            // Next to the private ones.
             "9.255.255.255",
             "11.0.0.0",
             "126.255.255.255",
@@ -136,7 +136,7 @@ mod tests {
             "0.0.0.1",
             "0.255.255.255",
             "::ffff:0.0.0.1",
-            // Link-local, whichever way it is written, and what was site-local once.
+            // Link-local in every notation, and the former site-local.
             "169.254.0.1",
             "169.254.169.254",
             "169.254.255.255",
@@ -144,14 +144,14 @@ mod tests {
             "fe80::1",
             "febf::1",
             "fec0::1",
-            // Groups and everybody.
+            // Multicast, broadcast and reserved.
             "224.0.0.1",
             "239.255.255.255",
             "ff02::1",
             "ff0e::1",
             "255.255.255.255",
             "240.0.0.1",
-            // IPv4 addresses in other IPv6 clothes lead out through a gateway.
+            // IPv4 addresses embedded in IPv6 ones, which lead out through a gateway.
             "::127.0.0.1",
             "::10.0.0.1",
             "64:ff9b::10.0.0.1",

@@ -1,4 +1,4 @@
-//! What is sent, and what a right answer is.
+//! Requests and the expected responses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 pub struct RequestSpec {
     /// Name of the request, the second word of its histogram tags.
     pub name: String,
-    /// Share of this request among all, relative to the others.
+    /// Weight among all requests.
     pub weight: f64,
     /// HTTP method.
     pub method: String,
     /// Path with query.
     pub path: String,
-    /// Headers in order, besides those the protocol needs.
+    /// Headers in order, besides those that the protocol needs.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// Body of the request.
     pub body: Body,
-    /// What a right answer is.
+    /// Expected response.
     pub expect: Expect,
-    /// How its text is read.
+    /// How path, header values and body are read.
     #[serde(default)]
     pub parts: Parts,
 }
@@ -30,12 +30,12 @@ pub struct RequestSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parts {
-    /// It is sent as it stands.
+    /// As written.
     #[default]
     Literal,
-    /// `{uuid}`, `{int:1..1000}` and so on are filled anew for every exchange; see [`crate::load::template`].
+    /// Placeholders `{uuid}`, `{int:1..1000}` … are filled anew for every exchange; see [`crate::load::template`].
     Random,
-    /// `{{ uuid }}`, `{{ name }}` and so on, within a session.
+    /// Placeholders `{{ uuid }}`, `{{ name }}` …, within a session.
     Session,
 }
 
@@ -45,85 +45,85 @@ pub enum Parts {
 pub enum Body {
     /// No body.
     None,
-    /// This text.
+    /// A text.
     Text {
         /// The text.
         text: String,
     },
-    /// So many bytes of a fixed printable pattern.
+    /// A fixed printable pattern, repeated.
     Filler {
-        /// Length.
+        /// Length of the body.
         bytes: u64,
     },
-    /// These bytes.
+    /// Bytes.
     Base64 {
-        /// The bytes, in the standard alphabet with padding.
+        /// The bytes, in standard base64 with padding.
         base64: String,
     },
-    /// The messages of a gRPC call, each of these bytes.
+    /// Messages of a gRPC call, as bytes.
     Messages {
-        /// The messages, each in the standard alphabet with padding.
+        /// The messages, each in standard base64 with padding.
         base64: Vec<String>,
     },
-    /// A form: `name=value&name=value`, with what is filled in encoded for it.
+    /// A form, `name=value&name=value`; filled-in values are encoded for it.
     Form {
-        /// Its fields in order.
+        /// Fields, in order.
         fields: Vec<(String, String)>,
     },
-    /// A JSON text; what is filled in within its strings is escaped for them.
+    /// A JSON text; filled-in values are escaped within its strings.
     Json {
         /// The text.
         text: String,
     },
 }
 
-/// What makes an answer right.
+/// The expected response: anything else counts as an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// Accepted status.
+    /// Expected status.
     pub status: ExpectStatus,
-    /// Accepted body.
+    /// Expected body.
     pub body: ExpectBody,
 }
 
-/// Which status is right.
+/// Expected status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectStatus {
     /// Any 2xx or 3xx.
     Success,
-    /// Just this one.
+    /// This status.
     Exactly(u16),
-    /// Each of these.
+    /// One of these.
     Among(Vec<u16>),
-    /// All are right.
+    /// Any.
     Any,
 }
 
-/// Which body is right.
+/// Expected body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectBody {
-    /// All are right (framing errors are errors all the same).
+    /// Any body. (Framing errors are errors nevertheless.)
     Any,
-    /// Just so many bytes.
+    /// A body of this length.
     Length(u64),
-    /// Just this text.
+    /// This text.
     Text(String),
-    /// Just these bytes, in the standard alphabet with padding.
+    /// These bytes, in standard base64 with padding.
     Base64(String),
-    /// A text that a regular expression finds something in.
+    /// A text that matches a regular expression anywhere.
     Matches {
         /// The regular expression, in the syntax of Rust's `regex` crate.
         pattern: String,
-        /// How much of the body is looked at, from its beginning.
+        /// Length of the searched beginning of the body.
         within_bytes: u32,
     },
 }
 
 impl ExpectStatus {
-    /// Whether a status of an answer in HTTP is right.
+    /// Whether an HTTP status is as expected.
     #[inline]
     #[must_use]
     pub fn accepts(&self, status: u16) -> bool {
@@ -137,10 +137,10 @@ impl ExpectStatus {
 }
 
 impl Expect {
-    /// Whether a whole answer in HTTP is right.
+    /// Whether a complete HTTP response is as expected.
     ///
     /// # Errors
-    /// What is wrong with it, in words: the status first, since the body of an answer of another status is of another kind.
+    /// What is wrong with it, in words: the status first, since a response with another status has another kind of body.
     pub fn judge(&self, status: u16, body: &str) -> Result<(), String> {
         if !self.status.accepts(status) {
             return Err(match &self.status {

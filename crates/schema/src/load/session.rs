@@ -1,45 +1,45 @@
-//! A scripted session as an agent gets it: a tree of acts, checked, with every variable named.
+//! A session script, resolved for the agent: a tree of steps, with checked variables.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::RequestSpec;
 
-/// Name of the series that holds whole sessions; no step may have it.
+/// Histogram tag of whole sessions; no request may have this name.
 pub const SESSION_NAME: &str = "session";
 
-/// Largest answer body that a step captures from, unless it says otherwise.
+/// Default of the largest response body that values are captured from.
 pub const CAPTURE_BYTES: u32 = 1 << 20;
 
-/// A session: what one user does from arriving to leaving.
+/// A session: the requests of one user, from arriving to leaving.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSpec {
-    /// What is done, in order.
+    /// Steps, in order.
     pub acts: Vec<Act>,
-    /// Whether cookies of answers are sent again.
+    /// Whether cookies of responses are sent back.
     pub cookies: Cookies,
 }
 
-/// Whether cookies of answers are sent again.
+/// Whether cookies of responses are sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cookies {
-    /// As a browser does, by path and expiry.
+    /// As browsers do, by path and expiry.
     Kept,
-    /// They are ignored.
+    /// Never.
     Ignored,
 }
 
-/// One thing that a session does, if it does it.
+/// A session step with its probability and condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Act {
-    /// How probable it is, from 0 to 1.
+    /// Probability of the step, from 0 to 1.
     pub probability: f64,
-    /// A variable that must have a value, or must have none.
+    /// Condition of the step.
     pub condition: Option<Condition>,
-    /// What is done.
+    /// Action of the step.
     pub deed: Deed,
 }
 
@@ -47,76 +47,76 @@ pub struct Act {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// It has a value (a list: at least one item).
+    /// The variable has a value (a list: at least one item).
     Has(String),
-    /// It has none.
+    /// The variable has no value.
     HasNot(String),
-    /// It has just this value.
+    /// The variable has this value.
     Is {
-        /// The variable.
+        /// Name of the variable.
         name: String,
-        /// The value.
+        /// Value of the variable.
         value: String,
     },
 }
 
-/// What is done.
+/// Action of a session step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "deed", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Deed {
-    /// A request is sent and its answer awaited.
+    /// Sends a request and waits for its response.
     Request(Box<Step>),
-    /// Variables get values.
+    /// Sets variables.
     Set {
-        /// Names and templates, in order.
+        /// Names and value templates, in order.
         values: Vec<(String, String)>,
     },
-    /// Nothing for a while, evenly between two times.
+    /// Waits for a thinking time, uniformly distributed.
     Think {
-        /// Shortest.
+        /// Shortest time.
         from_ns: u64,
-        /// Longest.
+        /// Longest time.
         to_ns: u64,
     },
-    /// Acts in order.
+    /// Runs steps in order.
     Group {
-        /// The acts.
+        /// The steps.
         acts: Vec<Act>,
     },
-    /// Acts again and again.
+    /// Repeats steps.
     Loop {
-        /// Fewest times.
+        /// Least number of passes.
         least: u32,
-        /// Most times; a number between is drawn each time the loop begins.
+        /// Greatest number of passes; the number is drawn uniformly when the loop begins.
         most: u32,
-        /// What must hold before each time.
+        /// Condition, checked before each pass.
         condition: Option<Condition>,
-        /// The acts.
+        /// The steps.
         acts: Vec<Act>,
     },
-    /// Acts once for each item of a list.
+    /// Runs steps once for each item of a list.
     Each {
-        /// Variable that gets the item.
+        /// Variable that holds the item.
         item: String,
         /// Variable that holds the list.
         list: String,
-        /// The acts.
+        /// The steps.
         acts: Vec<Act>,
     },
-    /// One of several branches, by weight.
+    /// Runs one of several branches, drawn by weight.
     Choose {
         /// The branches.
         branches: Vec<Branch>,
     },
 }
 
-/// One of several ways to go on.
+/// A branch of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// How often it is taken, relative to the others.
+    /// Weight among the branches.
     pub weight: f64,
-    /// What is done.
+    /// Steps of the branch.
     pub acts: Vec<Act>,
 }
 
@@ -124,79 +124,79 @@ pub struct Branch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is sent and expected; its weight means nothing.
+    /// The request and its expected response; its weight is not used.
     pub request: RequestSpec,
-    /// What is kept of the answer.
+    /// Values to capture from the response.
     pub captures: Vec<Capture>,
-    /// Largest body that is kept for captures.
+    /// Largest body that values are captured from.
     pub capture_bytes_max: u32,
-    /// What a wrong answer means for the session.
+    /// What a failed request means for the session.
     pub on_failure: OnFailure,
 }
 
-/// What a wrong answer means for the session.
+/// What a failed request means for the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// It ends here, failed.
+    /// The session ends, failed.
     #[default]
     End,
-    /// It goes on; it has failed all the same.
+    /// The session continues; it counts as failed nevertheless.
     GoOn,
 }
 
-/// Something kept of an answer.
+/// A value to capture from a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// Variable that gets it.
+    /// Variable that receives the value.
     pub name: String,
-    /// Where it stands.
+    /// Where the value is.
     pub from: Source,
-    /// What it means when it is not there.
+    /// What a missing value means.
     pub missing: Missing,
 }
 
-/// Where something stands in an answer.
+/// Where a value is in a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Source {
     /// The whole body.
     Body,
-    /// The value at a JSON pointer (RFC 6901); text without its quotes, everything else as it stands.
+    /// The value at a JSON pointer (RFC 6901); strings without quotes, anything else as its JSON text.
     Json {
-        /// The pointer.
+        /// JSON pointer.
         pointer: String,
     },
-    /// All values at a pointer in which `*` stands for every item of an array: a list.
+    /// All values at a JSON pointer in which `*` stands for every item of an array; the variable is a list.
     JsonAll {
-        /// The pointer.
+        /// JSON pointer with `*`.
         pointer: String,
-        /// Items left out at the beginning.
+        /// Number of items to skip at the beginning.
         skip: u32,
     },
-    /// A header's value.
+    /// The value of a header.
     Header {
-        /// Its name.
+        /// Name of the header.
         name: String,
     },
-    /// The value of a cookie that the answer sets.
+    /// The value of a cookie that the response sets.
     Cookie {
-        /// Its name.
+        /// Name of the cookie.
         name: String,
     },
-    /// The first group of a regular expression over the body, or all that it matches if it has no group.
+    /// The first group of a regular expression over the body; without a group, the whole match.
     Regex {
         /// The expression.
         pattern: String,
     },
 }
 
-/// What it means when a capture finds nothing.
+/// What a missing value means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
-    /// The answer is wrong.
+    /// The request fails.
     #[default]
     Fails,
     /// The variable has no value.
@@ -204,7 +204,7 @@ pub enum Missing {
 }
 
 impl SessionSpec {
-    /// All its requests, in the order of the file: their numbers.
+    /// All requests of the session, numbered in the order of the file.
     #[must_use]
     pub fn steps(&self) -> Vec<&Step> {
         fn walk<'a>(acts: &'a [Act], found: &mut Vec<&'a Step>) {

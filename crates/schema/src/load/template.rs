@@ -1,11 +1,11 @@
-//! Texts with places to be filled: `{uuid}` in plain requests, `{{ uuid }}` and `{{ name }}` in sessions.
+//! Templates: texts with placeholders, `{uuid}` in plain requests, `{{ uuid }}` and `{{ name }}` in sessions.
 //!
-//! In plain requests only the words below are places, so that the braces of a JSON body stay what they are; in a session
-//! everything between double braces is one.
+//! In plain requests only the words below are placeholders, so that the braces of a JSON body are kept; in a session everything
+//! between double braces is one.
 
 use thiserror::Error;
 
-/// Longest piece of random text.
+/// Greatest number of random hexadecimal digits.
 const HEX_DIGITS_MAX: u32 = 4096;
 /// Furthest day from today.
 const DAYS_MAX: i32 = 366_000;
@@ -13,117 +13,117 @@ const DAYS_MAX: i32 = 366_000;
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// As it stands.
+    /// Literal text.
     Text(String),
-    /// To be filled.
+    /// A placeholder.
     Fill(Fill),
 }
 
-/// A place to be filled.
+/// A placeholder in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fill {
-    /// With what.
+    /// Source of its value.
     pub with: With,
-    /// Whether it is encoded for where it stands.
+    /// Encoding of its value.
     pub encoding: Encoding,
 }
 
-/// Whether what is filled in is encoded for where it stands.
+/// How a value is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Percent-encoded in a path or form, escaped in JSON.
+    /// For its context: percent-encoded in a path or form, escaped in JSON.
     Fitting,
-    /// `raw:` was written: as it is.
+    /// As it is (`raw:`).
     Raw,
 }
 
-/// What a place is filled with.
+/// Source of a placeholder's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum With {
     /// A random UUID, version 4.
     Uuid,
-    /// A number that each worker counts up.
+    /// A sequence number per worker.
     Seq,
-    /// A random whole number.
+    /// A random integer.
     Int {
-        /// Smallest.
+        /// Least number.
         least: i64,
-        /// Largest.
+        /// Greatest number.
         most: i64,
-        /// Digits at least, filled with zeros from the left.
+        /// Least number of digits, padded with zeros.
         digits: u8,
     },
-    /// So many random hexadecimal digits.
+    /// Random hexadecimal digits.
     Hex {
-        /// How many.
+        /// Number of digits.
         digits: u32,
     },
-    /// One of these at random.
+    /// One of these, at random.
     Choice(Vec<String>),
-    /// These in turn, counted by each worker.
+    /// These in turn, counted per worker.
     Cycle(Vec<String>),
-    /// A day.
+    /// A random day.
     Date {
         /// Earliest, in days from today.
         from_days: i32,
         /// Latest.
         to_days: i32,
-        /// How it is written: `%Y`, `%m`, `%d`, `%b`, `%a`, `%H`, `%M`, `%S`, `%%`.
+        /// Format: `%Y`, `%m`, `%d`, `%b`, `%a`, `%H`, `%M`, `%S`, `%%`.
         format: String,
     },
-    /// A value of a table's row.
+    /// A column of a data table's row.
     Column {
-        /// The table.
+        /// Name of the table.
         table: String,
-        /// The column.
+        /// Name of the column.
         column: String,
     },
     /// A variable of the session.
     Variable(String),
 }
 
-/// Which braces make a place.
+/// Delimiters of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Braces {
-    /// `{uuid}`: known words only.
+    /// `{uuid}`: known words only; other braces are text.
     Single,
     /// `{{ name }}`.
     Double,
 }
 
-/// Why a text is no template.
+/// Why a text is not a valid template.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TemplateError {
-    /// An opening without an end.
+    /// An opening delimiter without a closing one.
     #[error("{{{{ in {0:?} has no }}}} behind it")]
     Open(String),
-    /// Nothing between the braces.
+    /// An empty placeholder.
     #[error("{{{{ }}}} is empty: write a variable's name, uuid, int:1..1000, …")]
     Empty,
-    /// A range that is none.
+    /// An invalid range.
     #[error("{0:?} is no range: write int:1..1000")]
     Range(String),
-    /// A number that is none.
+    /// An invalid number of digits.
     #[error("{0:?} is no number of digits: write hex:16 (at most 4096)")]
     Digits(String),
-    /// A day that is none.
+    /// An invalid day.
     #[error("{0:?} is no day: write date, date:+3, date:+0..5 or date:+0..5:%Y-%m-%d")]
     Day(String),
-    /// A format with an unknown letter.
+    /// An unknown letter in a format.
     #[error("{0:?} is no part of a date: use %Y, %m, %d, %b, %a, %H, %M, %S and %%")]
     Format(String),
-    /// A list without words.
+    /// An empty list.
     #[error("{0:?} lists nothing: write choice:a,b,c")]
     List(String),
-    /// Not a word.
+    /// An invalid name.
     #[error("{0:?} is no name: use letters, digits, - and _")]
     Name(String),
 }
 
-/// Takes a text apart.
+/// Parses a template.
 ///
 /// # Errors
-/// When a place cannot be filled.
+/// If a placeholder is invalid.
 pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
     let (open, close) = match braces {
         Braces::Single => ("{", "}"),
@@ -168,7 +168,7 @@ pub fn parse(text: &str, braces: Braces) -> Result<Vec<Piece>, TemplateError> {
     Ok(pieces)
 }
 
-/// Whether single braces around these words are a place: a word of ours, or `table.column`.
+/// Whether words in single braces are a placeholder: a known word, or `table.column`.
 fn is_known(words: &str) -> bool {
     let words = words.strip_prefix("raw:").unwrap_or(words);
     let head = words.split(':').next().unwrap_or_default();
@@ -230,7 +230,7 @@ fn with(words: &str) -> Result<With, TemplateError> {
     }
 }
 
-/// `1..1000`, or `0001..1000` for four digits always.
+/// `1..1000`, or `0001..1000` for at least four digits.
 fn int(range: &str) -> Result<With, TemplateError> {
     let wrong = || TemplateError::Range(range.to_owned());
     let (least_text, most_text) = range.split_once("..").ok_or_else(wrong)?;
@@ -252,7 +252,7 @@ fn int(range: &str) -> Result<With, TemplateError> {
     })
 }
 
-/// `+3`, `+0..5`, each with `:format` behind it.
+/// `+3`, `+0..5`, each optionally followed by `:format`.
 fn date(day: &str) -> Result<With, TemplateError> {
     let (days, format) = day.split_once(':').unwrap_or((day, "%Y-%m-%d"));
     let wrong = || TemplateError::Day(day.to_owned());
@@ -283,7 +283,7 @@ fn date(day: &str) -> Result<With, TemplateError> {
     })
 }
 
-/// Whether a word can name a variable, a table or a column.
+/// Whether a word is a valid name of a variable, a table or a column.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let mut letters = text.chars();

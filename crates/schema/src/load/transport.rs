@@ -1,9 +1,9 @@
-//! How bytes travel.
+//! Transport: TCP or TLS.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bytes travel.
+/// Transport of a load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Transport {
@@ -13,38 +13,39 @@ pub enum Transport {
     Tls(TlsSpec),
 }
 
-/// How the client speaks TLS. Files are named, not contained: a plan goes into the record, and keys do not belong there.
+/// TLS settings of the client. Files are given by path, because plans are kept in records, which must not hold keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSpec {
-    /// Whom to believe.
+    /// Trusted certificate authorities.
     pub trust: Trust,
-    /// What the client shows when asked for a certificate.
+    /// Client certificate, shown if the server requests one.
     pub identity: Option<Identity>,
-    /// Name to ask for and to verify; `None`: the endpoint's host.
+    /// Server name (SNI) to send and to verify; `None`: the endpoint's host.
     pub server_name: Option<String>,
-    /// Protocols to offer, in order of preference; `None`: what the protocol needs (`h2`, `http/1.1`); empty: no offer.
+    /// ALPN protocols to offer, in order of preference; `None`: those of the client's protocol (`h2`, `http/1.1`); empty: no
+    /// ALPN.
     pub alpn: Option<Vec<String>>,
-    /// Oldest version to offer.
+    /// Oldest TLS version to offer.
     pub oldest: TlsVersion,
-    /// Newest version to offer.
+    /// Newest TLS version to offer.
     pub newest: TlsVersion,
-    /// Whether a new connection may resume an earlier session.
+    /// Whether new connections may resume earlier sessions.
     pub resumption: Resumption,
 }
 
-/// Which certificates of a server are accepted.
+/// Trusted certificate authorities.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "trust", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Trust {
-    /// Those that the system's authorities signed.
+    /// Those of the system.
     System,
-    /// Those that the authorities in this PEM file signed.
+    /// Those in a PEM file.
     File {
         /// Path of the file.
         path: String,
     },
-    /// Any: nothing is verified.
+    /// No verification: any certificate is accepted.
     Anybody,
 }
 
@@ -52,13 +53,13 @@ pub enum Trust {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// PEM file of the certificate and those that lead to the authority.
+    /// PEM file with the certificate chain.
     pub certificate: String,
-    /// PEM file of the key.
+    /// PEM file with the private key.
     pub key: String,
 }
 
-/// A version of TLS.
+/// A TLS version.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -71,12 +72,12 @@ pub enum TlsVersion {
     V1_3,
 }
 
-/// Whether sessions are resumed.
+/// Whether TLS sessions are resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Resumption {
-    /// Every handshake is a full one.
+    /// Every handshake is full.
     Off,
-    /// A new connection resumes when the server gave a ticket.
+    /// New connections resume a session if the server issued a ticket.
     On,
 }

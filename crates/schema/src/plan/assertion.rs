@@ -1,4 +1,4 @@
-//! What an experiment claims of its own result, `client-sidecar: p99 adds < 2ms at 2000/s`, after validation.
+//! Assertions about the result of an experiment, validated: `client-sidecar: p99 adds < 2ms at 2000/s`.
 
 use std::fmt;
 
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// A claim that a run keeps, breaks or leaves open.
+/// An assertion, which a run passes, fails or leaves undecided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Assertion {
     /// As it was written.
     pub text: String,
-    /// The arm it is about; `None`: every one, each by itself.
+    /// Arm it applies to; `None`: each arm separately.
     pub arm: Option<String>,
-    /// The level it is about; `None`: every one, each by itself.
+    /// Level it applies to; `None`: each level separately.
     pub level: Option<String>,
-    /// What is looked at.
+    /// Quantity that is compared with the limit.
     pub of: Asserted,
-    /// How it is held against the limit.
+    /// Comparison with the limit.
     pub comparison: Comparison,
-    /// The limit: in the metric's unit, or a share (0.1 is 10 %).
+    /// Limit, in the metric's unit or as a share (0.1 = 10 %).
     pub limit: f64,
 }
 
-/// What an assertion looks at.
+/// Quantity of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asserted {
     /// The value of a metric.
     Value(Metric),
-    /// What is added to the baseline, in the metric's unit.
+    /// Difference from the baseline, in the metric's unit.
     Added(Metric),
-    /// What is added to the baseline, as a share of it.
+    /// Difference from the baseline, relative to it.
     AddedShare(Metric),
-    /// The share of exchanges that failed.
+    /// Share of exchanges that failed.
     Errors,
 }
 
-/// How two numbers are compared.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Comparison {
     /// Less than.
@@ -57,7 +57,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Takes `p99 <= 5ms` apart at its sign; `None`: it has none.
+    /// Splits `p99 <= 5ms` at its operator; `None` without one.
     #[must_use]
     pub fn split(text: &str) -> Option<(&str, Comparison, &str)> {
         let signs = [
@@ -74,7 +74,7 @@ impl Comparison {
         })
     }
 
-    /// Whether a value fulfils it.
+    /// Whether a value satisfies the comparison.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
@@ -85,7 +85,7 @@ impl Comparison {
         }
     }
 
-    /// Whether a larger value can only help.
+    /// Whether larger values are better.
     #[must_use]
     pub fn wants_more(self) -> bool {
         matches!(self, Comparison::Above | Comparison::AtLeast)

@@ -1,4 +1,4 @@
-//! What a machine carries, and which levels of a plan lie beyond it.
+//! Capacity: the rate that a machine sustains, and which levels of a plan are above it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,46 +9,46 @@ use serde::{Deserialize, Serialize};
 use super::{Cell, Plan};
 use crate::load::Pacing;
 
-/// Share of what is carried at full speed that an open loop may offer: above it queues grow at random, and what is seen is
-/// theirs. (The queue of a single server at 80 % is 4 long on average, at 95 % 19.)
+/// Share of the capacity that an open loop may offer. Above it latency is dominated by queueing: the mean queue of an M/M/1
+/// server is 4 at 80 % load and 19 at 95 %.
 const SHARE_MAX: f64 = 0.80;
 
-/// What becomes of levels whose rate this machine does not carry.
+/// What to do with levels whose rate this machine does not sustain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BeyondKnee {
-    /// They are measured, and flagged where it shows.
+    /// Measure them; saturation is flagged.
     #[default]
     Measure,
-    /// What the arms with the most proxies carry at full speed is measured first; levels above 80 % of it are left out.
+    /// Measure first what the arms with the most proxies sustain at maximum rate; skip levels above 80 % of that.
     LeaveOut,
 }
 
-/// What was carried at full speed.
+/// Measured capacity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// Arm that carried least.
+    /// Arm with the lowest capacity.
     pub arm: String,
-    /// Right answers per second in a closed loop over the plan's connections.
+    /// Successful responses per second in a closed loop over the plan's connections.
     pub carried_per_s: f64,
-    /// When it was measured, µs since the epoch.
+    /// Time of the measurement, µs since the epoch.
     pub measured_unix_us: u64,
 }
 
-/// A level that is not measured.
+/// A level that is skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the level.
     pub level: String,
-    /// Why, in words.
+    /// Reason, as a text for people.
     pub why: String,
 }
 
 impl Plan {
-    /// Whether anything is to be found out about what this machine carries: levels may be left out, several have a fixed rate,
-    /// and the others go at full speed.
+    /// Whether the plan needs a measurement of capacity: levels may be skipped, several have a fixed rate, and all others run at
+    /// maximum rate.
     #[must_use]
     pub fn asks_for_ceiling(&self) -> bool {
         let is_fast = |cell: &Cell| cell.load.iter().all(|role| role.load.pacing == Pacing::Max);
@@ -60,13 +60,13 @@ impl Plan {
             && others.iter().all(|cell| offered_per_s(cell).is_some())
     }
 
-    /// Whether levels may still be left out: the ceiling is asked for and not known.
+    /// Whether levels may still be skipped: the capacity is needed and not yet known.
     #[must_use]
     pub fn may_leave_levels_out(&self) -> bool {
         self.asks_for_ceiling() && self.ceiling.is_none()
     }
 
-    /// Arms whose ways have the most proxies in them: what they carry, every other arm does.
+    /// Arms with the most proxies on their routes: a rate that they sustain, every arm sustains.
     #[must_use]
     pub fn heaviest_arms(&self) -> Vec<&str> {
         let weigh = |arm: &super::Arm| -> usize {
@@ -80,7 +80,7 @@ impl Plan {
             .collect()
     }
 
-    /// Takes the levels out that lie beyond what is carried; the one with the lowest rate always stays.
+    /// Removes the levels above the capacity; the one with the lowest rate always stays.
     pub fn keep_below(&mut self, ceiling: Ceiling) {
         let rate = |plan: &Plan, level: &str| -> f64 {
             let of_level = plan.cells.iter().filter(|cell| cell.level == level);
@@ -90,7 +90,7 @@ impl Plan {
             .levels
             .iter()
             .map(|level| rate(self, &level.name))
-            // A level at full speed offers none.
+            // A level at maximum rate offers none.
             .filter(|rate| *rate > 0.0)
             .fold(f64::INFINITY, f64::min);
         let beyond: Vec<String> = self
@@ -114,13 +114,12 @@ impl Plan {
 }
 
 impl Ceiling {
-    /// How long it is measured: long enough for several thousand answers of the slowest chain; a figure within a tenth is all that
-    /// is needed.
+    /// Length of the measurement: several thousand exchanges of the slowest chain. An accuracy of 10 % is enough.
     pub const WINDOW: Duration = Duration::from_secs(2);
-    /// Connections open and buffers grow.
+    /// Warm-up of the measurement: connections open and buffers grow.
     pub const WARMUP: Duration = Duration::from_millis(500);
 
-    /// "envoy carries 1450/s at full speed here, and above 80 % of that queues are measured, not arms".
+    /// "envoy carries 1450/s at full speed here, and above 80 % of that queues would be measured, not arms".
     #[must_use]
     pub fn in_words(&self) -> String {
         format!(
@@ -132,10 +131,10 @@ impl Ceiling {
     }
 }
 
-/// Rate that a cell offers, all agents of its one role together; `None`: it has none, or several roles.
+/// Offered rate of a cell, all agents of its only role together; `None` without a fixed rate or with several roles.
 fn offered_per_s(cell: &Cell) -> Option<f64> {
     match cell.load.as_slice() {
-        // A rate of sessions is none of requests, which are what is carried.
+        // The capacity is in requests per second, not in sessions.
         [role] if role.load.mix.session.is_some() => None,
         [role] => match role.load.pacing {
             Pacing::Constant { rate_per_s } | Pacing::Poisson { rate_per_s } => {

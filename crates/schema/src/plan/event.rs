@@ -1,63 +1,63 @@
-//! What is done to a test bed during a trial, and what is read back after it.
+//! Planned faults of a trial, and what is read back after it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Preparation, TRIAL};
 
-/// Something that is done at a time.
+/// A fault at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedEvent {
-    /// When, from the start of the window.
+    /// Time of the fault since the start of the window.
     pub at_ns: u64,
-    /// What.
+    /// Action of the fault.
     pub act: Act,
 }
 
-/// What is done.
+/// Action of a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "act", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Act {
-    /// An instance is ended by SIGKILL.
+    /// Kills an instance (SIGKILL).
     Kill {
-        /// One of these, drawn for each trial.
+        /// Instances of which one is drawn for each trial.
         of: Vec<String>,
     },
-    /// An instance is asked to end by SIGTERM.
+    /// Stops an instance (SIGTERM).
     Stop {
-        /// One of these, drawn for each trial.
+        /// Instances of which one is drawn for each trial.
         of: Vec<String>,
     },
-    /// Instances are started again.
+    /// Starts instances again.
     Start {
-        /// Those of these that were killed or stopped.
+        /// Instances, of which those that were killed or stopped are started.
         of: Vec<String>,
     },
-    /// An instance is held by SIGSTOP.
+    /// Pauses an instance (SIGSTOP).
     Pause {
-        /// One of these, drawn for each trial.
+        /// Instances of which one is drawn for each trial.
         of: Vec<String>,
     },
-    /// Instances go on.
+    /// Resumes instances (SIGCONT).
     Resume {
-        /// Those of these that are held.
+        /// Instances, of which those that are paused are resumed.
         of: Vec<String>,
     },
-    /// The preferred leaders of a topic lead again.
+    /// Elects the preferred leaders of a topic.
     Elect {
-        /// Name of the step that made it.
+        /// Preparation step that creates the topic.
         step: String,
     },
-    /// The partitions of a topic move to other brokers.
+    /// Moves the partitions of a topic to other brokers.
     Reassign {
-        /// Name of the step that made it.
+        /// Preparation step that creates the topic.
         step: String,
     },
 }
 
 impl Act {
-    /// The word for it, as it is written.
+    /// Its key in experiment files.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Act {
         }
     }
 
-    /// It in words: `kill one of broker-1, broker-2`.
+    /// Description: `kill one of broker-1, broker-2`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let word = self.word();
@@ -94,22 +94,22 @@ impl Act {
     }
 }
 
-/// A topic that a step before a trial has made.
+/// A topic that a preparation step creates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopicOf {
-    /// Name of the step.
+    /// Name of the preparation step.
     pub step: String,
     /// Part whose instances are the brokers.
     pub part: String,
-    /// Which of its target's ports is asked.
+    /// Name of the port of the part's target that is connected to.
     pub port: String,
-    /// Name of the topic; `{trial}` in it is the number of the trial.
+    /// Name of the topic, in which `{trial}` stands for the number of the trial.
     pub topic: String,
 }
 
 impl TopicOf {
-    /// The topic that a step makes, if it makes one.
+    /// The topic that a step creates, if any.
     #[must_use]
     pub fn of(step: &Preparation) -> Option<TopicOf> {
         match step {
@@ -129,7 +129,7 @@ impl TopicOf {
         }
     }
 
-    /// That of one trial.
+    /// The topic of one trial.
     #[must_use]
     pub fn of_trial(&self, trial: u32) -> TopicOf {
         TopicOf {
@@ -143,18 +143,18 @@ impl TopicOf {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBackPlan {
-    /// The topic.
+    /// Topic to read back.
     pub topic: TopicOf,
-    /// What must hold, by what the writers ask of the brokers.
+    /// Delivery guarantees to check, by the settings of the producers.
     pub promises: Vec<Promise>,
 }
 
-/// What must hold of records that were acknowledged.
+/// A delivery guarantee for acknowledged records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
-    /// All are there: the word of all replicas in sync was waited for.
+    /// No record is lost (`acks=all`).
     NoneLost,
-    /// None is there twice: batches are numbered.
+    /// No record is duplicated (idempotent producer).
     NoneDuplicated,
 }

@@ -1,4 +1,5 @@
-//! When a result says nothing because the generator itself failed: one rule for runs, `tare load`, searches and curves.
+//! Fitness of a result: limits beyond which the generator itself was the limit. The same for runs, `tare load`, searches and
+//! curves.
 
 use std::fmt;
 
@@ -7,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{Instrument, LoadResult};
 
-/// What makes a trial unfit. What other programs do to the machine widens intervals and makes no trial unfit.
+/// Limits beyond which a trial is unfit. Load of other programs on the machine widens intervals but makes no trial unfit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fitness {
-    /// More than this share of the arrivals of an open loop were bunched.
+    /// Greatest share of an open loop's starts that may be bunched (0.1 = 10 %).
     pub bunched_share: f64,
-    /// Less than this share of intended arrivals released.
+    /// Least share of intended starts that must be released.
     pub released_share: f64,
-    /// A worker of an open loop busier than this share of the window, spinning apart.
+    /// Greatest busy share of an open loop's worker in the window, spinning excluded.
     pub worker_busy: f64,
-    /// Parts' cores busier than this share by the parts' own work: saturated (a flag, not unfit).
+    /// Busy share of the parts' cores, by the parts' own work, above which a trial is flagged as saturated (not unfit).
     pub saturated_busy: f64,
 }
 
 impl Default for Fitness {
-    /// The limits of the method (docs/METHODOLOGY.md).
+    /// The limits of docs/METHODOLOGY.md.
     fn default() -> Self {
         Self {
             bunched_share: 0.10,
@@ -33,32 +34,32 @@ impl Default for Fitness {
     }
 }
 
-/// A limit that a result passed.
+/// A limit that a result exceeded.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unfit {
-    /// Too many arrivals left in bursts.
+    /// Too many starts were bunched.
     Bunched {
-        /// Their share of those released.
+        /// Share of the released starts.
         share: f64,
-        /// The share that is allowed.
+        /// Greatest share allowed.
         limit: f64,
     },
-    /// Too few of the intended arrivals were released.
+    /// Too few of the intended starts were released.
     Unreleased {
-        /// What was to be released.
+        /// Words for what was released: exchanges or sessions.
         what: &'static str,
-        /// Released, or turned away because the queue was full.
+        /// Number released, or dropped because the queue was full.
         taken: u64,
-        /// By the schedule.
+        /// Number that the schedule intended.
         intended: u64,
     },
-    /// A worker had too much to do.
+    /// A worker was too busy.
     Busy {
-        /// Number of the worker.
+        /// Number of the worker, from 0.
         worker: usize,
-        /// Share of the window.
+        /// Busy share of the window.
         share: f64,
-        /// The share that is allowed.
+        /// Greatest share allowed.
         limit: f64,
     },
 }
@@ -93,7 +94,7 @@ impl fmt::Display for Unfit {
 }
 
 impl Fitness {
-    /// Every limit that this result passed; none when it is fit.
+    /// Every limit that this result exceeded; empty if it is fit.
     #[must_use]
     pub fn unfit(&self, result: &LoadResult) -> Vec<Unfit> {
         let mut found = Vec::new();
@@ -105,7 +106,7 @@ impl Fitness {
                 limit: self.bunched_share,
             });
         }
-        // What overflowed the queue was taken by our loop: that is the target's limit, not ours.
+        // Overflow of the queue counts as released: the target was the limit, not the generator.
         let exchanges = (
             "arrivals were released",
             result.released + result.overflow,
@@ -142,14 +143,14 @@ impl Fitness {
 }
 
 impl LoadResult {
-    /// Share of the released arrivals that were bunched; `None` in a closed loop, at full speed, and when nothing was released.
+    /// Share of the released starts that were bunched; `None` for closed loops, at maximum rate, and when nothing was released.
     #[must_use]
     pub fn bunched_share(&self) -> Option<f64> {
         let bunched = self.instrument.bunched?;
         (self.released > 0).then(|| bunched as f64 / self.released as f64)
     }
 
-    /// Share of the window that each worker was busy, spinning apart; empty without a window.
+    /// Busy share of each worker in the window, spinning excluded; empty without a window.
     #[must_use]
     pub fn worker_busy_shares(&self) -> Vec<f64> {
         self.instrument.worker_busy_shares(self.window_ns)
@@ -157,7 +158,7 @@ impl LoadResult {
 }
 
 impl Instrument {
-    /// The same for a window of this length.
+    /// Busy share of each worker in a window of this length, spinning excluded; empty without a window.
     #[must_use]
     pub fn worker_busy_shares(&self, window_ns: u64) -> Vec<f64> {
         let spun = self.worker_spun_ns.iter().copied();
@@ -217,12 +218,12 @@ mod tests {
                 limit: 0.1
             }]
         );
-        // Of what was released: most of what was intended was not.
+        // The share is of released starts, not of intended ones.
         result.instrument.bunched = Some(60);
         result.released = 500;
         result.intended = 500;
         assert_eq!(words(&result).len(), 1);
-        // Nobody's schedule was missed.
+        // A closed loop has no schedule.
         result.instrument.bunched = None;
         assert!(words(&result).is_empty());
     }
@@ -262,7 +263,7 @@ mod tests {
         let said = words(&result);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("the generator is the limit: worker 1 was 86.0 % busy"));
-        // A closed loop asks as fast as it can.
+        // A closed loop may be busy all the time.
         result.instrument.bunched = None;
         assert!(words(&result).is_empty());
     }

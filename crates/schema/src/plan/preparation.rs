@@ -1,4 +1,4 @@
-//! What is done before a trial and after it, beside the load.
+//! What is done before and after a trial, besides the load.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,32 +7,32 @@ use super::Cell;
 use crate::def::PrepareWhen;
 use crate::load::{ClientSpec, LoadSpec, RequestSpec};
 
-/// A step before a trial.
+/// A preparation step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "makes", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Preparation {
-    /// A topic of Kafka; it is there when every broker knows a leader and all copies of each partition.
+    /// Creates a Kafka topic; done when every broker knows the leader and all replicas of each partition.
     Topic {
         /// Name of the step.
         step: String,
-        /// Before every trial, or once on each test bed.
+        /// Before every trial, or once per test bed.
         #[serde(default)]
         when: PrepareWhen,
         /// Part whose instances are the brokers.
         part: String,
-        /// Which of its target's ports is asked.
+        /// Name of the port of the part's target that is connected to.
         port: String,
-        /// Name of the topic; `{trial}` in it is the number of the trial.
+        /// Name of the topic, in which `{trial}` stands for the number of the trial.
         topic: String,
-        /// How many partitions.
+        /// Number of partitions.
         partitions: u32,
-        /// How many copies of each.
+        /// Replication factor.
         replicas: u16,
-        /// What is written into it before anything is measured; `None`: it is empty.
+        /// Load that fills the topic before anything is measured; `None`: it stays empty.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fill: Option<Box<LoadSpec>>,
     },
-    /// A request that is answered as expected.
+    /// Sends a request, which must be answered as expected.
     Request {
         /// Name of the step.
         step: String,
@@ -41,7 +41,7 @@ pub enum Preparation {
     },
 }
 
-/// What stands for the number of a trial, where a cell is prepared for each of them.
+/// Placeholder for the number of a trial.
 pub(crate) const TRIAL: &str = "{trial}";
 
 impl Preparation {
@@ -53,7 +53,7 @@ impl Preparation {
         }
     }
 
-    /// When it is taken.
+    /// When the step runs.
     #[must_use]
     pub fn when(&self) -> PrepareWhen {
         match self {
@@ -62,7 +62,7 @@ impl Preparation {
         }
     }
 
-    /// What is written once it is done.
+    /// Load that runs after the step.
     #[must_use]
     pub fn fill(&self) -> Option<&LoadSpec> {
         match self {
@@ -71,7 +71,7 @@ impl Preparation {
         }
     }
 
-    /// The step of one trial.
+    /// The step in one trial.
     #[must_use]
     pub fn of_trial(&self, trial: u32) -> Preparation {
         let mut own = self.clone();
@@ -90,32 +90,32 @@ impl Preparation {
     }
 }
 
-/// A request that is sent once, over the way that the load takes.
+/// A single request over the route of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// Edge it goes over.
+    /// Edge that the request goes over.
     pub edge: String,
-    /// Agent instance that it goes out from.
+    /// Agent instance that sends it.
     pub from: String,
-    /// How long the answer may take.
+    /// Timeout of the response.
     pub within_ns: u64,
-    /// What is sent and expected.
+    /// The request and the expected response.
     pub request: RequestSpec,
 }
 
-/// A question after a trial.
+/// A consistency check after a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
-    /// What adds up if it is answered as expected.
+    /// What is consistent if the response is as expected.
     pub about: String,
-    /// The question.
+    /// Request of the check.
     pub ask: Ask,
 }
 
 impl Cell {
-    /// What a role sends in one trial.
+    /// Load of a role in one trial.
     #[must_use]
     pub fn load_of_trial(&self, load: &LoadSpec, trial: u32) -> LoadSpec {
         let mut own = load.clone();
@@ -126,7 +126,7 @@ impl Cell {
     }
 }
 
-/// Puts the number of the trial into everything that names what is prepared for it.
+/// Replaces the placeholder by the number of the trial in request paths and topic names.
 fn number(load: &mut LoadSpec, trial: u32) {
     for request in &mut load.requests {
         request.path = numbered(&request.path, trial);

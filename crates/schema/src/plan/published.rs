@@ -1,51 +1,51 @@
-//! Figures that others published, as they stand beside ours.
+//! Figures from publications that are shown beside the measured ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// A figure that somebody published.
+/// A published figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Arm of ours that it stands beside.
+    /// Arm of this experiment (or level, when levels are compared) that corresponds to it.
     pub arm: String,
-    /// Arm it was compared with.
+    /// Arm (or level) that it is relative to.
     pub against: String,
     /// Metric.
     pub metric: Metric,
-    /// Level it belongs to; `None`: every level.
+    /// Level that it belongs to; `None`: every level.
     pub level: Option<String>,
-    /// Its value.
+    /// Value of the figure.
     pub figure: PublishedFigure,
-    /// What must be so for ours to be comparable; `None`: nothing but what is measured.
+    /// Condition for the comparison; `None`: no further condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs: Option<Need>,
-    /// Where it was published, with product and version.
+    /// Publication, with product and version.
     pub source: String,
-    /// What is not alike between theirs and ours.
+    /// Differences between the published setup and this one.
     pub caveat: Option<String>,
 }
 
-/// What a published figure presumes of the machine.
+/// Condition for a comparison with a published figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Need {
-    /// Room for more: what is compared with must not have filled the machine. Where it has, growth cannot be tested.
+    /// Headroom: the arm that it is relative to must not have saturated the machine, else growth cannot be tested.
     Room,
 }
 
-/// Form of a published figure.
+/// Kind of a published figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PublishedFigure {
-    /// Arm divided by the other.
+    /// The arm divided by the other.
     Ratio(f64),
-    /// Added latency.
+    /// Added latency, ns.
     AddedNs(u64),
-    /// Absolute value in the metric's unit.
+    /// Absolute value, in the metric's unit.
     Value(f64),
-    /// What was found, where no figure is given.
+    /// A finding in words, without a figure.
     Words(String),
 }

@@ -1,4 +1,4 @@
-//! What sentences call an arm or a step, with its grammatical number: written in the experiment, never guessed from the words.
+//! Subject of sentences about an arm or a step, with its grammatical number as the experiment gives it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// Its words, as they stand within a sentence.
+    /// Words of the subject, as within a sentence.
     pub text: String,
-    /// Whether it takes "adds" or "add".
+    /// Singular ("adds") or plural ("add").
     pub number: GrammaticalNumber,
 }
 
-/// Whether a subject takes "adds" or "add".
+/// Grammatical number of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrammaticalNumber {
-    /// One thing.
+    /// "adds".
     Singular,
-    /// Several.
+    /// "add".
     Plural,
 }
 
 impl Subject {
-    /// One thing.
+    /// A singular subject.
     pub fn singular(text: impl Into<String>) -> Subject {
         Subject {
             text: text.into(),
@@ -32,7 +32,7 @@ impl Subject {
         }
     }
 
-    /// Several.
+    /// A plural subject.
     pub fn plural(text: impl Into<String>) -> Subject {
         Subject {
             text: text.into(),

@@ -1,47 +1,47 @@
-//! What was done to the test bed during a trial, and what was read back after it.
+//! Faults that were injected during a trial, and what was read back after it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that was done; times are from the start of the window.
+/// A fault that was injected. Times are since the start of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRecord {
-    /// When it was planned.
+    /// Planned time.
     pub at_ns: u64,
-    /// When it was begun; `None`: it was not, the load was over before.
+    /// Start of the action; `None`: the load was over before.
     pub began_ns: Option<u64>,
-    /// When it was done: the instance had ended, or was ready again; `None`: not before the end of the load, or never.
+    /// End of the action: the instance had exited or was ready again; `None`: not before the end of the load.
     pub done_ns: Option<u64>,
-    /// `kill`, `stop`, `start`, `pause`, `resume`, `elect`, `reassign`.
+    /// Action: `kill`, `stop`, `start`, `pause`, `resume`, `elect`, `reassign`.
     pub act: String,
-    /// What it was done to.
+    /// Instances or topics that it was applied to.
     pub to: Vec<String>,
-    /// What came of it, in words.
+    /// Result, as a text.
     pub told: String,
-    /// Whether it could not be done.
+    /// Whether the action failed.
     #[serde(default)]
     pub failed: bool,
 }
 
-/// What of the acknowledged records was there after the trial, everything read back.
+/// Result of reading back all records after a trial and comparing them with the acknowledged ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadBackRecord {
-    /// The topic.
+    /// Name of the topic.
     pub topic: String,
-    /// Records that were acknowledged, warm-up and drain included.
+    /// Records acknowledged, warm-up and drain included.
     pub acknowledged: u64,
-    /// Records that were read back, every copy.
+    /// Records read back, duplicates included.
     pub read: u64,
-    /// Acknowledged, and not there.
+    /// Records acknowledged, but not stored.
     pub lost: u64,
-    /// Copies beyond the first of a record.
+    /// Copies of a record beyond the first.
     pub duplicated: u64,
-    /// There, though their writers were not told so.
+    /// Records stored, but never acknowledged.
     pub unacknowledged: u64,
-    /// Before one of the same writer and partition that was written earlier.
+    /// Records out of order within their writer and partition.
     pub disordered: u64,
-    /// Records of somebody else.
+    /// Records of other runs.
     pub foreign: u64,
-    /// What had to hold and does not, in words.
+    /// Violated delivery guarantees, as texts.
     pub broken: Vec<String>,
 }

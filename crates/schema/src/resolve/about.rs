@@ -1,4 +1,4 @@
-//! An arm in plain words, made from its definition: "an Envoy sidecar at client and server, mTLS between them".
+//! Generated descriptions of arms: "an Envoy sidecar at client and server, mTLS between them".
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Interception, Security, Topology};
 use crate::yaml::Mark;
 
-/// How people call a target: the first word of its description when that is its name, else its name.
+/// Display name of a target: the first word of its description if that is the target's name, else the name.
 pub(super) fn title(target: &TargetDef) -> String {
     let first: String = target
         .about
@@ -25,15 +25,15 @@ pub(super) fn title(target: &TargetDef) -> String {
     }
 }
 
-/// The description of an arm that gives none.
+/// Generated description of an arm.
 pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>) -> String {
     let mut words = Vec::new();
     words.extend(sidecars(def, topology, titles));
     words.extend(hops(topology, titles));
     words.extend(own(def));
-    words.extend(elsewhere(def));
+    words.extend(other_sites(def));
     if words.is_empty() {
-        // What only another environment can make is not described by what this one would do.
+        // An arm that runs in another environment only is not described by what this environment would do.
         return match &def.needs {
             Some(needs) => format!("what {needs} makes of it"),
             None => String::from("the direct way, no proxy"),
@@ -42,7 +42,7 @@ pub(super) fn arm(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, S
     words.join("; ")
 }
 
-fn elsewhere(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
+fn other_sites(def: &ArmDef) -> impl Iterator<Item = String> + '_ {
     def.sites.iter().map(|(site, pods)| {
         let pods: Vec<&str> = pods.iter().map(|pod| &**pod).collect();
         format!("{} at site {site}", list(&pods))
@@ -64,7 +64,7 @@ fn sidecars(def: &ArmDef, topology: &Topology, titles: &BTreeMap<String, String>
             })
             .map(|instance| instance.pod.as_str())
             .collect();
-        // Callers first: the way a call takes.
+        // Callers first, in the order of a call.
         beside.reverse();
         let title = title_of(titles, &sidecar.proxy);
         let place = match sidecar.on {
@@ -107,7 +107,7 @@ fn redirected(topology: &Topology) -> bool {
 
 fn hops(topology: &Topology, titles: &BTreeMap<String, String>) -> Vec<String> {
     let mut all = Vec::new();
-    // Instances stand in start order, called first; a call takes them the other way round.
+    // Instances are in start order, called parts first; a call goes in reverse order.
     for instance in topology.instances.iter().rev() {
         let role = match instance.role {
             InstanceRole::Gateway => "gateway",
@@ -154,7 +154,7 @@ fn own(def: &ArmDef) -> Option<String> {
     }
 }
 
-/// Of which protocols a proxy on their way counts no operations, and why: each proxy once.
+/// Notes on proxies that do not count the operations of a protocol, with the reason, each once.
 pub(super) fn uncounted(scope: &mut Scope<'_>, arms: &[Arm], edges: &[Edge]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for topology in arms.iter().map(|arm| &arm.topology) {
@@ -183,7 +183,7 @@ pub(super) fn uncounted(scope: &mut Scope<'_>, arms: &[Arm], edges: &[Edge]) -> 
     notes
 }
 
-/// By sound, as far as names of software go: `an Envoy`, `an nginx`, `a HAProxy`.
+/// Indefinite article by pronunciation, for names of software: `an Envoy`, `an nginx`, `a HAProxy`.
 fn article(word: &str) -> &'static str {
     let lower = word.to_ascii_lowercase();
     let spelled = ["nginx", "haproxy-"]

@@ -1,4 +1,4 @@
-//! Assertions of an experiment: `ARM: METRIC adds < LIMIT at LEVEL`, each part checked against what there is.
+//! Parses assertions, `ARM: METRIC adds < LIMIT at LEVEL`, and checks their arms, metrics and levels.
 
 use serde_json::Value;
 
@@ -11,31 +11,31 @@ use crate::problem::hint;
 use crate::units::Share;
 use crate::yaml::Node;
 
-/// What is compared with the baseline, besides its metrics.
+/// Quantity of assertions that is not a metric.
 const ERRORS: &str = "errors";
 
-/// What an experiment has that assertions name.
+/// Names that assertions may refer to.
 struct Names<'a> {
     arms: Vec<&'a str>,
     levels: Vec<&'a str>,
     compare: Compare,
 }
 
-/// What is wrong with an assertion.
+/// Why an assertion is refused.
 enum Wrong {
-    /// It names something that there is not: in the quick form that may be left out.
+    /// It names an unknown arm or level; the quick form may have removed it.
     Unknown(String),
-    /// It cannot be read, or means nothing.
-    Said(String),
+    /// It is invalid.
+    Invalid(String),
 }
 
 impl From<String> for Wrong {
-    fn from(said: String) -> Wrong {
-        Wrong::Said(said)
+    fn from(message: String) -> Wrong {
+        Wrong::Invalid(message)
     }
 }
 
-/// All assertions about arms and levels of this form.
+/// Assertions about the arms and levels of this form.
 pub(super) fn assertions(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -54,9 +54,9 @@ pub(super) fn assertions(
         let at = root.place(&["assert", &index.to_string()]);
         match names.read(text) {
             Ok(assertion) => all.push(assertion),
-            // That it exists in the full form is checked when that is resolved, which always happens.
+            // Whether it exists in the full form is checked when that form is resolved, which always happens.
             Err(Wrong::Unknown(_)) if scope.form == Form::Quick => {}
-            Err(Wrong::Unknown(said) | Wrong::Said(said)) => scope.problem(at, said),
+            Err(Wrong::Unknown(message) | Wrong::Invalid(message)) => scope.problem(at, message),
         }
     }
     all
@@ -100,7 +100,7 @@ impl Names<'_> {
         })
     }
 
-    /// Nothing is added to what the others are compared with.
+    /// Refuses an overhead of the baseline itself.
     fn is_compared(&self, arm: Option<&str>, level: Option<&str>) -> Result<(), String> {
         let (name, first) = match self.compare {
             Compare::Arms => (arm, self.arms.first()),
@@ -136,7 +136,7 @@ fn asserted(what: &str, limit: &str) -> Result<(Asserted, f64), String> {
     if !adds {
         return Ok((Asserted::Value(metric), value(metric, limit)?));
     }
-    // What is added may be less than nothing.
+    // An overhead may be negative.
     let (sign, amount) = match limit.strip_prefix('-') {
         Some(amount) => (-1.0, amount),
         None => (1.0, limit),
@@ -155,7 +155,7 @@ fn metric(name: &str) -> Result<Metric, String> {
     })
 }
 
-/// In the metric's own unit.
+/// Parses a value in the metric's unit.
 fn value(metric: Metric, text: &str) -> Result<f64, String> {
     let bare = match metric.unit() {
         Unit::PerSecond => text.strip_suffix("/s").unwrap_or(text),

@@ -1,7 +1,7 @@
-//! Single requests at one level: those that prepare a trial, and those that audit it.
+//! Single requests of a level: preparation steps and consistency checks.
 
 use super::request::request;
-use super::workload::{Used, edges, unknown_edge};
+use super::workload::{ResolvedWorkload, edges, unknown_edge};
 use super::{Scope, load};
 use crate::catalog::WorkloadFolder;
 use crate::def::{AuditDef, ExperimentDef, RequestDef};
@@ -11,24 +11,24 @@ use crate::topology::Security;
 use crate::units::Period;
 use crate::yaml::Node;
 
-/// How long an answer may take when nothing is said: loaders write thousands of documents.
+/// Default timeout of a single request; some load thousands of documents.
 const WITHIN_NS: u64 = 60_000_000_000;
 
-/// A request as a workload has it, with where it goes.
+/// A single request of a workload, with its edge.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct SingleRequest<'a> {
     pub request: &'a RequestDef,
     pub edge: Option<&'a EdgePattern>,
     pub within: Option<Period>,
 }
 
-/// The questions after a trial.
+/// Consistency checks of the loads in use.
 pub(super) fn audits(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Audit> {
     let mut wanted: Vec<&AuditDef> = Vec::new();
@@ -39,38 +39,41 @@ pub(super) fn audits(
     }
     let mut all = Vec::new();
     for audit in wanted {
-        let asked = Asked {
+        let single = SingleRequest {
             request: &audit.request,
             edge: audit.edge.as_ref(),
             within: audit.within,
         };
-        match ask(asked, folder, used, loads) {
+        match ask(single, folder, resolved, loads) {
             Ok(ask) => all.push(Audit {
                 about: audit.about.clone(),
                 ask,
             }),
-            Err(said) => {
-                let said = format!("audit \"{}\" of the workload: {said}", audit.request.name);
-                scope.problem(root.key_place(&["workload"]), said);
+            Err(message) => {
+                let message = format!(
+                    "audit \"{}\" of the workload: {message}",
+                    audit.request.name
+                );
+                scope.problem(root.key_place(&["workload"]), message);
             }
         }
     }
     all
 }
 
-/// A request over an edge that a load goes over: an agent of that load is where it comes from.
+/// Resolves a request over the edge of a load; an agent of that load sends it.
 pub(super) fn ask(
-    asked: Asked<'_>,
+    single: SingleRequest<'_>,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Result<Ask, String> {
-    let role = match asked.edge {
+    let role = match single.edge {
         None => loads.first(),
         Some(edge) => loads.iter().find(|load| load.edge == edge.0),
     };
     let Some(role) = role else {
-        let over = asked.edge.map_or("any edge", |edge| edge.0.as_str());
+        let over = single.edge.map_or("any edge", |edge| edge.0.as_str());
         return Err(format!(
             "no load goes over {over}, so there is nowhere to ask from: name the edge of a load"
         ));
@@ -78,7 +81,7 @@ pub(super) fn ask(
     let edges = edges(&folder.def);
     let edge = edges.iter().find(|edge| edge.name() == role.edge);
     let edge = edge.ok_or_else(|| unknown_edge(&role.edge, &edges))?;
-    let own = used.external.own(&edge.to).unwrap_or(edge.own);
+    let own = resolved.external.own(&edge.to).unwrap_or(edge.own);
     if edge.protocol != "http1" || own != Security::Plaintext {
         let over = match own {
             Security::Plaintext => "",
@@ -93,7 +96,7 @@ pub(super) fn ask(
     Ok(Ask {
         edge: role.edge.clone(),
         from: role.instance.clone(),
-        within_ns: asked.within.map_or(WITHIN_NS, Period::as_ns),
-        request: request(asked.request, &used.settings)?,
+        within_ns: single.within.map_or(WITHIN_NS, Period::as_ns),
+        request: request(single.request, &resolved.settings)?,
     })
 }

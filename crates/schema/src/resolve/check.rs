@@ -1,4 +1,4 @@
-//! What a workload file says beyond its structure: that parts, edges, settings and loads fit together.
+//! Checks a workload file beyond its structure: parts, edges, settings and loads must fit together.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,9 +15,9 @@ use crate::yaml::Node;
 /// Checks a workload file.
 ///
 /// # Errors
-/// Everything that does not fit together, each with its place.
+/// All problems, each with its position.
 pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), Problems> {
-    let mut check = Check {
+    let mut check = WorkloadCheck {
         file,
         def,
         root,
@@ -30,27 +30,28 @@ pub fn check_workload(file: &str, def: &WorkloadDef, root: &Node) -> Result<(), 
     check.problems.into_result(())
 }
 
-struct Check<'a> {
+struct WorkloadCheck<'a> {
     file: &'a str,
     def: &'a WorkloadDef,
     root: &'a Node,
     problems: Problems,
 }
 
-impl Check<'_> {
-    fn wrong(&mut self, path: &[&str], said: impl Into<String>) {
-        self.problems.add(self.file, self.root.place(path), said);
+impl WorkloadCheck<'_> {
+    fn wrong(&mut self, path: &[&str], message: impl Into<String>) {
+        self.problems.add(self.file, self.root.place(path), message);
     }
 
     fn settings(&mut self) {
         for (key, setting) in &self.def.settings {
             if self.def.parts.contains_key(key.as_str()) {
                 let mark = self.root.key_place(&["settings", key]);
-                let said = format!("\"{key}\" is a part already: call the setting something else");
-                self.problems.add(self.file, mark, said);
+                let message =
+                    format!("\"{key}\" is a part already: call the setting something else");
+                self.problems.add(self.file, mark, message);
             }
-            if let Err(said) = setting_value(setting, &setting.default) {
-                self.wrong(&["settings", key, "default"], said);
+            if let Err(message) = setting_value(setting, &setting.default) {
+                self.wrong(&["settings", key, "default"], message);
             }
         }
     }
@@ -58,8 +59,8 @@ impl Check<'_> {
     fn parts(&mut self) {
         for (name, part) in &self.def.parts {
             if part.kind == PartKind::Client && part.target.is_some() {
-                let said = "agents play a client: leave the target out";
-                self.wrong(&["parts", name, "target"], said);
+                let message = "agents play a client: leave the target out";
+                self.wrong(&["parts", name, "target"], message);
             }
             if part.external.is_some() {
                 let beside = [
@@ -67,17 +68,17 @@ impl Check<'_> {
                     ("count", part.count.is_some()),
                 ];
                 for (key, _) in beside.iter().filter(|(_, written)| *written) {
-                    let said = format!("the part is external: leave its {key} out");
-                    self.wrong(&["parts", name, key], said);
+                    let message = format!("the part is external: leave its {key} out");
+                    self.wrong(&["parts", name, key], message);
                 }
             }
             if let Some(host) = &part.host {
                 if part.kind != PartKind::External {
-                    let said = "parts of the mesh are called by their names: leave the host out";
-                    self.wrong(&["parts", name, "host"], said);
+                    let message = "parts of the mesh are called by their names: leave the host out";
+                    self.wrong(&["parts", name, "host"], message);
                 } else if !is_host(host) {
-                    let said = "a host is a name such as db.example.net: labels of small letters, digits and hyphens";
-                    self.wrong(&["parts", name, "host"], said);
+                    let message = "a host is a name such as db.example.net: labels of small letters, digits and hyphens";
+                    self.wrong(&["parts", name, "host"], message);
                 }
             }
             let Some(CountDef::Setting(key)) = &part.count else {
@@ -86,11 +87,11 @@ impl Check<'_> {
             let setting = self.def.settings.get(key);
             if setting.is_none_or(|setting| setting.kind != SettingKind::Integer) {
                 let known = self.def.settings.keys().map(String::as_str);
-                let said = format!(
+                let message = format!(
                     "\"{key}\" is no setting of kind integer{}",
                     hint(key, known)
                 );
-                self.wrong(&["parts", name, "count"], said);
+                self.wrong(&["parts", name, "count"], message);
             }
         }
     }
@@ -104,8 +105,8 @@ impl Check<'_> {
             for side in [from, to] {
                 if side != "*" && !self.def.parts.contains_key(side) {
                     let known = self.def.parts.keys().map(|name| name.0.as_str());
-                    let said = format!("unknown part \"{side}\"{}", hint(side, known));
-                    self.wrong(&place, said);
+                    let message = format!("unknown part \"{side}\"{}", hint(side, known));
+                    self.wrong(&place, message);
                 }
             }
             if to == "*" {
@@ -126,8 +127,8 @@ impl Check<'_> {
                 .iter()
                 .any(|edge| load.edge.matches(&edge.from, &edge.to));
             if !known {
-                let said = unknown_edge(&load.edge, &edges);
-                self.wrong(&["loads", name, "edge"], said);
+                let message = unknown_edge(&load.edge, &edges);
+                self.wrong(&["loads", name, "edge"], message);
             }
             if let Some(protocol) = &load.protocol {
                 self.protocol(protocol, &["loads", name, "protocol"]);
@@ -137,20 +138,21 @@ impl Check<'_> {
             for (index, step) in load.prepare.iter().enumerate() {
                 if !self.def.prepare.contains_key(step) {
                     let known = self.def.prepare.keys().map(|name| name.0.as_str());
-                    let said = format!("no step \"{step}\" in prepare{}", hint(step, known));
-                    self.wrong(&["loads", name, "prepare", &index.to_string()], said);
+                    let message = format!("no step \"{step}\" in prepare{}", hint(step, known));
+                    self.wrong(&["loads", name, "prepare", &index.to_string()], message);
                 }
             }
         }
     }
 
-    /// A session that can be read, in place of requests, with the calls behind all of its requests or none.
+    /// Checks that a session is readable and replaces requests, and that calls are given for all of its requests or none.
     fn session(&mut self, name: &str, load: &LoadKindDef, edges: &[Edge]) {
         let place = ["loads", name, "session"];
         let Some(session) = &load.session else {
             if !load.calls.is_empty() {
-                let said = "only a session's calls stand here: write those of a request beside it";
-                self.wrong(&["loads", name, "calls"], said);
+                let message =
+                    "only a session's calls stand here: write those of a request beside it";
+                self.wrong(&["loads", name, "calls"], message);
             }
             return;
         };
@@ -178,24 +180,24 @@ impl Check<'_> {
         }
         for step in &steps {
             if !load.calls.contains_key(step.as_str()) {
-                let said = format!(
+                let message = format!(
                     "request \"{step}\" of the session is missing here: write {step}: {{}} if it makes no calls"
                 );
-                self.wrong(&["loads", name, "calls"], said);
+                self.wrong(&["loads", name, "calls"], message);
             }
         }
         for (step, calls) in &load.calls {
             if !steps.contains(&step.0) {
                 let mark = self.root.key_place(&["loads", name, "calls", step]);
                 let known = steps.iter().map(String::as_str);
-                let said = format!("the session has no request \"{step}\"{}", hint(step, known));
-                self.problems.add(self.file, mark, said);
+                let message = format!("the session has no request \"{step}\"{}", hint(step, known));
+                self.problems.add(self.file, mark, message);
             }
             self.called(&["loads", name, "calls", step], &calls.0, edges);
         }
     }
 
-    /// Edges of calls: any but those that clients begin.
+    /// Checks edges of calls: any except those of clients.
     fn called(&mut self, place: &[&str], calls: &BTreeMap<EdgePattern, u32>, edges: &[Edge]) {
         for edge in calls.keys() {
             let place = [place, &[edge]].concat();
@@ -203,29 +205,29 @@ impl Check<'_> {
             let (from, _) = edge.sides();
             let client = self.def.parts.get(from);
             if !edges.iter().any(|known| known.name() == edge.0) {
-                let said = unknown_edge(edge, edges);
-                self.problems.add(self.file, mark, said);
+                let message = unknown_edge(edge, edges);
+                self.problems.add(self.file, mark, message);
             } else if client.is_some_and(|part| part.kind == PartKind::Client) {
-                let said =
+                let message =
                     format!("edge \"{edge}\" begins at a client: that is the request itself");
-                self.problems.add(self.file, mark, said);
+                self.problems.add(self.file, mark, message);
             }
         }
     }
 
-    /// Calls behind requests: over edges that no client begins, and known of all requests of a load or of none.
+    /// Checks calls behind requests: their edges, and that they are given for all requests of a load or none.
     fn calls(&mut self, load: &str, requests: &[RequestDef], edges: &[Edge]) {
-        let told = requests.iter().any(|request| request.calls.is_some());
+        let given = requests.iter().any(|request| request.calls.is_some());
         for (index, request) in requests.iter().enumerate() {
             let index = index.to_string();
             let place = ["loads", load, "requests", &index];
             let Some(calls) = &request.calls else {
-                if told {
-                    let said = format!(
+                if given {
+                    let message = format!(
                         "request \"{}\" does not say which calls it makes, but others do: write calls: {{}} if it makes none",
                         request.name
                     );
-                    self.wrong(&place, said);
+                    self.wrong(&place, message);
                 }
                 continue;
             };
@@ -235,16 +237,16 @@ impl Check<'_> {
 
     fn protocol(&mut self, wanted: &str, path: &[&str]) {
         if !protocol::exists(wanted) {
-            let said = format!(
+            let message = format!(
                 "unknown protocol \"{wanted}\"{}",
                 hint(wanted, protocol::names())
             );
-            self.wrong(path, said);
+            self.wrong(path, message);
         }
     }
 }
 
-/// Whether it is a host name of at least two labels. (RFC 1123, small letters only)
+/// Whether a text is a host name of at least two labels (RFC 1123, lower case only).
 fn is_host(text: &str) -> bool {
     let label = |label: &str| {
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

@@ -1,4 +1,4 @@
-//! What is done to the test bed during each trial, and what is read back after it.
+//! Faults during trials, and what is read back after them.
 
 use std::rc::Rc;
 
@@ -13,11 +13,11 @@ use crate::problem::hint;
 use crate::topology::Instance;
 use crate::yaml::Node;
 
-/// The shortest value in which a record has room for its number, behind a stamp.
+/// Least size of a value with a record number, which follows the timestamp.
 const VALUE_BYTES_MIN: u64 = 16;
 
-/// Lays events and what is read back into the cells of all arms.
-pub(super) fn lay(
+/// Adds faults and the topic to read back to the cells of all arms.
+pub(super) fn add_faults(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
@@ -32,9 +32,9 @@ pub(super) fn lay(
             let found = event(written, folder, instances, cells, &external);
             match found {
                 Ok(event) => events.push(event),
-                // Arms share their parts: one word about each mistake is enough.
-                Err(said) if at == 0 => {
-                    scope.problem(root.place(&["events", &index.to_string()]), said);
+                // Arms share their parts, so each mistake is reported once.
+                Err(message) if at == 0 => {
+                    scope.problem(root.place(&["events", &index.to_string()]), message);
                 }
                 Err(_) => {}
             }
@@ -44,16 +44,16 @@ pub(super) fn lay(
             cell.events.clone_from(&events);
         }
     }
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     for cell in cells.iter_mut() {
-        said.extend(too_late(cell));
+        message.extend(too_late(cell));
         match read_back(def, cell) {
             Ok(found) => cell.read_back = found,
-            Err(why) => said.push(why),
+            Err(why) => message.push(why),
         }
     }
-    said.dedup();
-    for why in said {
+    message.dedup();
+    for why in message {
         let key = if def.read_back.is_some() {
             "read_back"
         } else {
@@ -101,7 +101,7 @@ fn event(
     })
 }
 
-/// An instance by its name, or all of a part.
+/// Instances that a name means: the instance itself, or all of a part.
 fn subjects(
     name: &Name,
     folder: &WorkloadFolder,
@@ -134,7 +134,7 @@ fn subjects(
     Ok(all)
 }
 
-/// The name of a step that makes a topic and is taken.
+/// Name of a preparation step in use that creates a topic.
 fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<String, String> {
     let steps = cells.iter().flat_map(|cell| &cell.prepare);
     let known: Vec<TopicOf> = steps.filter_map(TopicOf::of).collect();
@@ -153,7 +153,7 @@ fn topic_step(name: &Name, cells: &[Cell], external: &Externals) -> Result<Strin
     ))
 }
 
-/// Events behind the end of a window never happen.
+/// Reports faults planned after the end of the window.
 fn too_late(cell: &Cell) -> Option<String> {
     let window_ns = cell.load.iter().map(|role| match role.load.stop {
         Stop::Duration { window_ns } => window_ns,
@@ -167,7 +167,7 @@ fn too_late(cell: &Cell) -> Option<String> {
     ))
 }
 
-/// The topic that is read back, if one is.
+/// The topic to read back, if any, with the delivery guarantees that its producers' settings give.
 fn read_back(def: &ExperimentDef, cell: &Cell) -> Result<Option<ReadBackPlan>, String> {
     let topics: Vec<TopicOf> = cell.prepare.iter().filter_map(TopicOf::of).collect();
     let topic = match (&def.read_back, topics.as_slice()) {

@@ -1,4 +1,4 @@
-//! Parts that run already: where they are, how they are talked to, what they count, and what is left out because of them.
+//! External parts: addresses, TLS, login, counters, and what is not possible with them.
 
 mod counters;
 
@@ -20,18 +20,18 @@ use crate::text::shown;
 use crate::topology::Security;
 use crate::yaml::{Mark, Node};
 
-/// Most addresses of a part.
+/// Greatest number of addresses of a part.
 const ADDRESSES_MAX: usize = 64;
-/// Why no password is taken from the environment.
+/// Reason: passwords are not taken from the environment.
 const NO_ENVIRONMENT: &str =
     "an experiment names no variable of your environment: write password_file";
-/// What is missing where somebody logs in.
+/// Reason: a login without a password.
 const NO_PASSWORD: &str = "no password: write password_file, a file beside the experiment";
-/// Why traffic is not redirected.
+/// Reason: traffic cannot be redirected.
 const NO_REDIRECTION: &str =
     "what is external is reached over the host's own network, where no pod has one of its own";
 
-/// All parts that run already.
+/// External parts with their addresses, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Externals(BTreeMap<String, Vec<External>>);
 
@@ -40,7 +40,7 @@ impl Externals {
         self.0.is_empty()
     }
 
-    /// The addresses of a part; `None`: Tare starts it.
+    /// Addresses of a part; `None`: the part is not external.
     pub fn of(&self, part: &str) -> Option<&[External]> {
         self.0.get(part).map(Vec::as_slice)
     }
@@ -49,17 +49,17 @@ impl Externals {
         self.0.values().flatten()
     }
 
-    /// Whether a part, or an address of one, is called so.
+    /// Whether a part, or an address of one, has this name.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name) || self.all().any(|one| one.name == name)
     }
 
-    /// What edges to a part carry themselves.
+    /// End-to-end security of the edges to a part.
     pub fn own(&self, part: &str) -> Option<Security> {
         self.of(part)?.first().map(External::own)
     }
 
-    /// What is not observed of them, for the report.
+    /// Notes for the report: resource usage that is not known.
     pub fn notes(&self) -> Vec<String> {
         let usage = [(CPU_SECONDS, "CPU"), (MEMORY_BYTES, "memory")];
         let mut unknown: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -70,22 +70,22 @@ impl Externals {
                 unknown.entry(list(&words)).or_default().push(part);
             }
         }
-        let told = unknown.iter().map(|(what, parts)| {
+        let texts = unknown.iter().map(|(what, parts)| {
             let (parts, is) = (list(parts), if parts.len() == 1 { "is" } else { "are" });
             format!(
                 "{parts} {is} external: {what} there is not known, and in no figure over all parts."
             )
         });
-        told.collect()
+        texts.collect()
     }
 
-    /// Whether what they consume is known.
+    /// Whether the CPU usage of all external parts is known.
     pub fn count_cpu(&self) -> bool {
         self.all().all(|one| one.counts(CPU_SECONDS))
     }
 }
 
-/// A part as it is written, and where.
+/// Definition of an external part, with its position.
 struct Written<'a> {
     part: &'a str,
     def: ExternalMapDef,
@@ -94,24 +94,26 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    fn wrong(&self, scope: &mut Scope<'_>, path: &[&str], said: impl Into<String>) {
-        scope.problems.add(self.file, self.node.place(path), said);
+    fn wrong(&self, scope: &mut Scope<'_>, path: &[&str], message: impl Into<String>) {
+        scope
+            .problems
+            .add(self.file, self.node.place(path), message);
     }
 
-    /// A file that is named here: below the folder of the file that names it.
+    /// Resolves a file name, relative to the folder of the defining file.
     fn file(&self, scope: &mut Scope<'_>, path: &[&str], name: &str) -> Option<PathBuf> {
         let folder = Path::new(self.file).parent().unwrap_or(Path::new(""));
         match named::below(folder, name) {
             Ok(path) => Some(path),
-            Err(said) => {
-                self.wrong(scope, path, said);
+            Err(message) => {
+                self.wrong(scope, path, message);
                 None
             }
         }
     }
 }
 
-/// All parts that run already: as the command line says, else the experiment, else the workload.
+/// External parts, defined by the command line, else by the experiment, else by the workload.
 pub(super) fn externals(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -168,7 +170,7 @@ pub(super) fn externals(
     found
 }
 
-/// The addresses of one part.
+/// Resolves one external part.
 fn part(
     scope: &mut Scope<'_>,
     written: &Written<'_>,
@@ -178,13 +180,13 @@ fn part(
     let Written { part, def, .. } = written;
     let Some(found) = folder.def.parts.get(*part) else {
         let known = folder.def.parts.keys().map(|name| name.0.as_str());
-        let said = format!("unknown part \"{part}\"{}", hint(part, known));
-        written.wrong(scope, &[], said);
+        let message = format!("unknown part \"{part}\"{}", hint(part, known));
+        written.wrong(scope, &[], message);
         return None;
     };
     if found.kind == PartKind::Client {
-        let said = "agents play a client: only what is called can be external";
-        written.wrong(scope, &[], said);
+        let message = "agents play a client: only what is called can be external";
+        written.wrong(scope, &[], message);
         return None;
     }
     let edges = workload::edges(&folder.def);
@@ -192,20 +194,20 @@ fn part(
     let protocols: BTreeSet<&str> = to.map(|edge| edge.protocol.as_str()).collect();
     let protocols: Vec<&str> = protocols.into_iter().collect();
     let [protocol] = protocols.as_slice() else {
-        let said = format!(
+        let message = format!(
             "edges to \"{part}\" speak {}, but an external part listens at one port for all: leave it to a target",
             list(&protocols)
         );
-        written.wrong(scope, &[], said);
+        written.wrong(scope, &[], message);
         return None;
     };
     let tls = def.tls.as_ref().and_then(|def| tls(scope, written, def));
     let login = def.sasl.as_ref();
     let login = login.and_then(|def| login_of(scope, written, def, protocol));
     if def.host.as_deref().is_some_and(|host| !is_host(host)) {
-        let said =
+        let message =
             "a host is a name or an address, with a port or without: such as db.example:8080";
-        written.wrong(scope, &["host"], said);
+        written.wrong(scope, &["host"], message);
     }
     counters::check_number(scope, written);
     let all = addresses(scope, written, reach)?;
@@ -233,7 +235,7 @@ fn part(
     Some(made)
 }
 
-/// Where it is.
+/// Addresses of a part, checked.
 fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Option<Vec<String>> {
     let def = &written.def;
     let one: Vec<String> = def.address.iter().cloned().collect();
@@ -244,28 +246,28 @@ fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Opti
     ];
     let given: Vec<_> = lists.iter().filter(|(_, all)| !all.is_empty()).collect();
     let [(key, all)] = given.as_slice() else {
-        let said = "where is it? write one of address, addresses and bootstrap";
-        written.wrong(scope, &[], said);
+        let message = "where is it? write one of address, addresses and bootstrap";
+        written.wrong(scope, &[], message);
         return None;
     };
     if all.len() > ADDRESSES_MAX {
-        let said = format!("{} addresses: at most {ADDRESSES_MAX}", all.len());
-        written.wrong(scope, &[*key], said);
+        let message = format!("{} addresses: at most {ADDRESSES_MAX}", all.len());
+        written.wrong(scope, &[*key], message);
     }
     for (index, at) in all.iter().enumerate() {
         let place = index.to_string();
         let place = [*key, &place];
         match split(at) {
             None => {
-                let said = format!(
+                let message = format!(
                     "\"{}\" is no address: write HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080",
                     shown(at)
                 );
-                written.wrong(scope, &place, said);
+                written.wrong(scope, &place, message);
             }
             Some((host, _)) => {
-                if let Err(said) = within(host, reach) {
-                    written.wrong(scope, &place, said);
+                if let Err(message) = within(host, reach) {
+                    written.wrong(scope, &place, message);
                 }
             }
         }
@@ -276,7 +278,7 @@ fn addresses(scope: &mut Scope<'_>, written: &Written<'_>, reach: Reach) -> Opti
     Some((*all).clone())
 }
 
-/// Whether an address that is written as one may be called; names are looked up when a run begins.
+/// Whether an IP address may be connected to; host names are resolved and checked at the start of a run.
 fn within(host: &str, reach: Reach) -> Result<(), String> {
     match host.parse::<IpAddr>() {
         Ok(address) => reach.check(address).map_err(|refused| refused.to_string()),
@@ -296,15 +298,15 @@ fn tls(scope: &mut Scope<'_>, written: &Written<'_>, def: &ClusterTlsDef) -> Opt
     };
     let (authority, certificate, own_key) = (file("ca", ca), file("cert", cert), file("key", key));
     if cert.is_some() != key.is_some() {
-        let said =
+        let message =
             "a certificate needs its key, and a key its certificate: write both, cert and key";
-        written.wrong(scope, &["tls"], said);
+        written.wrong(scope, &["tls"], message);
         return None;
     }
     if def.insecure && ca.is_some() {
-        let said =
+        let message =
             "with insecure nobody is checked, so ca decides nothing: leave one of the two out";
-        written.wrong(scope, &["tls", "insecure"], said);
+        written.wrong(scope, &["tls", "insecure"], message);
     }
     let identity = certificate.zip(own_key);
     Some(TlsSpec {
@@ -316,7 +318,7 @@ fn tls(scope: &mut Scope<'_>, written: &Written<'_>, def: &ClusterTlsDef) -> Opt
         identity: identity.map(|(certificate, key)| Identity { certificate, key }),
         server_name: def.server_name.clone(),
         alpn: None,
-        // What it speaks is not ours to choose; what it chose is in the record.
+        // The TLS version is the server's choice; the negotiated one is in the record.
         oldest: TlsVersion::V1_2,
         newest: TlsVersion::V1_3,
         resumption: Resumption::Off,
@@ -331,18 +333,18 @@ fn login_of(
 ) -> Option<LoginSpec> {
     const MECHANISMS: [&str; 3] = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"];
     if !protocol::is_of_brokers(protocol) {
-        let said = format!("nobody logs in over {protocol}: leave sasl out");
-        written.wrong(scope, &["sasl"], said);
+        let message = format!("nobody logs in over {protocol}: leave sasl out");
+        written.wrong(scope, &["sasl"], message);
         return None;
     }
     let wanted = def.mechanism.to_ascii_uppercase();
     let Some(mechanism) = MECHANISMS.into_iter().find(|known| *known == wanted) else {
-        let said = format!(
+        let message = format!(
             "no mechanism \"{}\"{}",
             shown(&def.mechanism),
             hint(&wanted, MECHANISMS)
         );
-        written.wrong(scope, &["sasl", "mechanism"], said);
+        written.wrong(scope, &["sasl", "mechanism"], message);
         return None;
     };
     if def.password_env.is_some() {
@@ -361,26 +363,26 @@ fn login_of(
     })
 }
 
-/// With external parts everything is on the host's own network: pods in namespaces would have no way there.
-pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, asked: Addressing) -> Addressing {
-    if asked == Addressing::Namespaces {
+/// With external parts everything uses the host's network: pods in namespaces cannot reach them.
+pub(super) fn addressing(scope: &mut Scope<'_>, root: &Node, requested: Addressing) -> Addressing {
+    if requested == Addressing::Namespaces {
         let mark = match root.get("addressing") {
             Some(_) => root.key_place(&["addressing"]),
             None => root.key_place(&["external"]),
         };
-        let said = "pods in namespaces have no way to what is external, on the host's own network: write `addressing: loopback` (or --addressing loopback)";
-        scope.problem(mark, said);
+        let message = "pods in namespaces have no way to what is external, on the host's own network: write `addressing: loopback` (or --addressing loopback)";
+        scope.problem(mark, message);
     }
     Addressing::Loopback
 }
 
-/// What redirects traffic, where nothing can.
+/// Redirection in the presence of external parts.
 pub(super) fn no_redirection() -> Redirection {
     Redirection::Impossible(NO_REDIRECTION.to_owned())
 }
 
-/// Complains of a thing that only what Tare starts can have.
+/// Reports a setting that external parts cannot have.
 pub(super) fn refuse(scope: &mut Scope<'_>, mark: Mark, name: &str, advice: &str) {
-    let said = format!("\"{name}\" is external: {advice}");
-    scope.problem(mark, said);
+    let message = format!("\"{name}\" is external: {advice}");
+    scope.problem(mark, message);
 }

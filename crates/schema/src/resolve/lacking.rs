@@ -1,19 +1,19 @@
-//! What an arm asks for and cannot have, since parts are external: it is listed, and not run.
+//! Arms that need what external parts cannot have: they are listed as not run.
 
 use super::Scope;
 use super::external::refuse;
-use super::ways::{self, Cast};
+use super::routing::{self, InstanceDrafts};
 use crate::def::{ArmDef, HopRole};
 use crate::plan::Edge;
 use crate::topology::{InstanceRole, Security};
 use crate::yaml::Node;
 
-/// Notes it in the cast, and complains of what no arm could have.
+/// Notes what the arm lacks, and reports what no arm could have.
 pub(super) fn note(
     scope: &mut Scope<'_>,
     (arm, node): (&ArmDef, &Node),
     edges: &[Edge],
-    cast: &mut Cast,
+    drafts: &mut InstanceDrafts,
 ) {
     for part in arm.parts.keys() {
         if scope.external.has(part) {
@@ -21,31 +21,31 @@ pub(super) fn note(
             refuse(scope, mark, part, "leave its target out");
         }
     }
-    sidecars(cast);
-    hops(scope, arm, edges, cast);
+    sidecars(drafts);
+    hops(scope, arm, edges, drafts);
     for edge in edges {
-        carried(scope, (arm, node), edge, cast);
+        carried(scope, (arm, node), edge, drafts);
     }
 }
 
-/// Nothing can stand beside what is not started here.
-fn sidecars(cast: &mut Cast) {
+/// External parts have no sidecars.
+fn sidecars(drafts: &mut InstanceDrafts) {
     let external = |pod: &str| {
-        let mut actors = cast.actors.iter();
-        actors.any(|actor| actor.external && actor.pod == pod)
+        let mut all = drafts.all.iter();
+        all.any(|draft| draft.external && draft.pod == pod)
     };
-    let beside = cast
-        .actors
+    let beside = drafts
+        .all
         .iter()
-        .filter(|actor| actor.role == InstanceRole::Sidecar && external(&actor.pod));
-    let parts: Vec<String> = beside.map(|actor| actor.part.clone()).collect();
+        .filter(|draft| draft.role == InstanceRole::Sidecar && external(&draft.pod));
+    let parts: Vec<String> = beside.map(|draft| draft.part.clone()).collect();
     for part in parts {
-        cast.lack(format!("a sidecar beside {part} (external)"));
+        drafts.lack(format!("a sidecar beside {part} (external)"));
     }
 }
 
-/// Nor on what it calls; and names resolve in pods only.
-fn hops(scope: &Scope<'_>, arm: &ArmDef, edges: &[Edge], cast: &mut Cast) {
+/// Calls of external parts pass no hops, and SNI hops need names that resolve in pods only.
+fn hops(scope: &Scope<'_>, arm: &ArmDef, edges: &[Edge], drafts: &mut InstanceDrafts) {
     let external = |part: &str| scope.external.of(part).is_some();
     for (pattern, hops) in &arm.via {
         let over = edges.iter();
@@ -53,32 +53,37 @@ fn hops(scope: &Scope<'_>, arm: &ArmDef, edges: &[Edge], cast: &mut Cast) {
             .filter(|edge| pattern.matches(&edge.from, &edge.to))
             .collect();
         if !over.is_empty() && over.iter().all(|edge| external(&edge.from)) {
-            cast.lack(format!("a hop on {pattern} (from an external part)"));
+            drafts.lack(format!("a hop on {pattern} (from an external part)"));
         }
         let is_sni = hops.iter().any(|hop| hop.hop == HopRole::Sni);
         if is_sni && over.iter().any(|edge| external(&edge.to)) {
-            cast.lack(format!(
+            drafts.lack(format!(
                 "a name that resolves in pods, for the hop sni on {pattern}"
             ));
         }
     }
 }
 
-/// What is external speaks as it does, and what Tare starts is configured with Tare's own certificates.
-fn carried(scope: &mut Scope<'_>, (arm, node): (&ArmDef, &Node), edge: &Edge, cast: &mut Cast) {
+/// External parts have a fixed security, and apps that Tare starts only trust Tare's own certificates.
+fn carried(
+    scope: &mut Scope<'_>,
+    (arm, node): (&ArmDef, &Node),
+    edge: &Edge,
+    drafts: &mut InstanceDrafts,
+) {
     let Some(speaks) = scope.external.own(&edge.to) else {
         return;
     };
     if scope.external.of(&edge.from).is_some() {
         return;
     }
-    let wanted = ways::own(arm, edge).unwrap_or(speaks);
+    let wanted = routing::own(arm, edge).unwrap_or(speaks);
     if wanted != speaks {
         let (to, wanted, speaks) = (&edge.to, wanted.word(), speaks.word());
-        cast.lack(format!("{wanted} to {to} (external, speaks {speaks})"));
+        drafts.lack(format!("{wanted} to {to} (external, speaks {speaks})"));
     }
-    let mut callers = cast.started().filter(|actor| actor.part == edge.from);
-    let is_app = callers.any(|actor| actor.role == InstanceRole::App);
+    let mut callers = drafts.started().filter(|draft| draft.part == edge.from);
+    let is_app = callers.any(|draft| draft.role == InstanceRole::App);
     if is_app && speaks != Security::Plaintext {
         let advice = format!(
             "{} cannot be given the files of its TLS, only load agents can: let it listen in plaintext as well",

@@ -1,4 +1,4 @@
-//! Factors → levels: every combination of values, laid into the experiment and checked as if it had been written there.
+//! Factors → levels: every combination of values is set in the experiment and checked as if it had been written there.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::structure;
 use crate::topology::Settings;
 use crate::yaml::{Node, Value};
 
-/// Most levels of one experiment.
+/// Greatest number of levels of an experiment.
 const LEVELS_MAX: usize = 1_000;
-/// Most cells: at three seconds each, a block of them is a working day.
+/// Greatest number of cells: at three seconds each, a block of them takes a working day.
 const CELLS_MAX: usize = 10_000;
 
-/// One combination of factor values.
+/// A level with its experiment.
 pub(super) struct Variant {
     level: Level,
-    /// The experiment with the values laid in.
+    /// The experiment with the level's values.
     root: Node,
 }
 
-/// Every combination; the first factor varies slowest.
+/// All combinations of factor values; the first factor varies slowest.
 pub(super) fn variants(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -40,10 +40,10 @@ pub(super) fn variants(
     }
     if count > LEVELS_MAX || count.saturating_mul(def.arms.len()) > CELLS_MAX {
         let cells = count.saturating_mul(def.arms.len());
-        let said = format!(
+        let message = format!(
             "{count} levels and {cells} cells: at most {LEVELS_MAX} levels and {CELLS_MAX} cells, take values out"
         );
-        scope.problem(root.key_place(&["factors"]), said);
+        scope.problem(root.key_place(&["factors"]), message);
         good = false;
     }
     let mut all = vec![(Vec::new(), root.clone())];
@@ -85,8 +85,8 @@ fn check_factor(
     factor: &crate::yaml::Entry,
 ) -> bool {
     let mut good = true;
-    let mut refuse = |scope: &mut Scope<'_>, mark, said: String| {
-        scope.problem(mark, said);
+    let mut refuse = |scope: &mut Scope<'_>, mark, message: String| {
+        scope.problem(mark, message);
         good = false;
     };
     let key = factor.key.as_str();
@@ -131,25 +131,25 @@ fn check_factor(
     }
     let values = factor.value.items();
     if values.is_empty() {
-        let said = format!("factor \"{key}\" has no values: list at least one");
-        refuse(scope, factor.value.mark, said);
+        let message = format!("factor \"{key}\" has no values: list at least one");
+        refuse(scope, factor.value.mark, message);
     }
     for (index, value) in values.iter().enumerate() {
         if matches!(value.value, Value::Map(_) | Value::List(_)) {
-            let said = format!("factor \"{key}\": a value is a number or a word");
-            refuse(scope, value.mark, said);
+            let message = format!("factor \"{key}\": a value is a number or a word");
+            refuse(scope, value.mark, message);
         } else if values[..index]
             .iter()
             .any(|other| other.value == value.value)
         {
-            let said = format!("factor \"{key}\" has this value twice");
-            refuse(scope, value.mark, said);
+            let message = format!("factor \"{key}\" has this value twice");
+            refuse(scope, value.mark, message);
         }
     }
     good
 }
 
-/// The cells of one arm, one per level, with the arm's name still to be written in.
+/// Levels, and the cells of one arm without its name.
 pub(super) fn cells(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -174,17 +174,17 @@ pub(super) fn cells(
                 continue;
             }
         };
-        let used = workload::used(scope, &variant.root, folder);
+        let resolved = workload::resolved(scope, &variant.root, folder);
         let targets = targets(scope, &variant.root);
-        let load = load::roles(scope, &variant.root, &filled, folder, &used);
-        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &used, &load);
-        prepare::check_topics(scope, &variant.root, folder, &used, (&load, &prepare));
-        let audit = audit::audits(scope, &variant.root, &filled, folder, &used, &load);
+        let load = load::roles(scope, &variant.root, &filled, folder, &resolved);
+        let prepare = prepare::steps(scope, &variant.root, &filled, folder, &resolved, &load);
+        prepare::check_topics(scope, &variant.root, folder, &resolved, (&load, &prepare));
+        let audit = audit::audits(scope, &variant.root, &filled, folder, &resolved, &load);
         levels.push(variant.level.clone());
         cells.push(Cell {
             arm: String::new(),
             level: variant.level.name.clone(),
-            workload: used.settings,
+            workload: resolved.settings,
             targets,
             load,
             prepare,
@@ -196,7 +196,7 @@ pub(super) fn cells(
     (levels, cells)
 }
 
-/// The level whose requests are shown one by one; the quick form need not have it.
+/// The level whose requests are shown one by one; the quick form may lack it.
 pub(super) fn requests_at(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -206,13 +206,13 @@ pub(super) fn requests_at(
     let wanted = def.requests_at.as_ref()?;
     let known = levels.iter().map(|level| level.name.as_str());
     if known.clone().all(|known| known != wanted) && scope.form == Form::Full {
-        let said = format!("no level is called \"{wanted}\"{}", hint(wanted, known));
-        scope.problem(root.place(&["requests_at"]), said);
+        let message = format!("no level is called \"{wanted}\"{}", hint(wanted, known));
+        scope.problem(root.place(&["requests_at"]), message);
     }
     Some(wanted.clone())
 }
 
-/// A count of instances makes the test bed, which is the arm's: no factor may change it.
+/// Checks that no factor varies a number of instances: the test bed is the same for all levels of an arm.
 fn check_fixed(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, folder: &WorkloadFolder) {
     for (name, part) in &folder.def.parts {
         let Some(crate::def::CountDef::Setting(setting)) = &part.count else {
@@ -220,10 +220,10 @@ fn check_fixed(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, folder: 
         };
         let key = format!("workload.{setting}");
         if def.factors.contains_key(&key) {
-            let said = format!(
+            let message = format!(
                 "factor \"{key}\" decides how many \"{name}\" there are, which belongs to the test bed: write an experiment for each"
             );
-            scope.problem(root.key_place(&["factors", &key]), said);
+            scope.problem(root.key_place(&["factors", &key]), message);
         }
     }
 }
@@ -237,7 +237,7 @@ fn targets(scope: &mut Scope<'_>, root: &Node) -> BTreeMap<String, Settings> {
     all
 }
 
-/// Settings of a target, each checked against its folder.
+/// Settings of a target, checked against its folder.
 pub(super) fn settings(
     scope: &mut Scope<'_>,
     target: &str,
@@ -252,12 +252,12 @@ pub(super) fn settings(
         let value = entry.value.to_json();
         if !def.settings.contains_key(&entry.key) {
             let known = def.settings.keys().map(String::as_str);
-            let said = format!(
+            let message = format!(
                 "target \"{target}\" has no setting \"{}\"{}",
                 entry.key,
                 hint(&entry.key, known)
             );
-            scope.problem(entry.key_mark, said);
+            scope.problem(entry.key_mark, message);
             continue;
         }
         let one = Settings::from([(entry.key.clone(), value.clone())]);
@@ -271,10 +271,10 @@ pub(super) fn settings(
     settings
 }
 
-/// Name of a level without a rate.
-const FULL_SPEED: &str = "full speed";
+/// Name of a level at maximum rate.
+const MAX_RATE: &str = "full speed";
 
-/// `2000/s`, `20 clients`, `replicas=3, acks=all`.
+/// Name of a level: `2000/s`, `20 clients`, `replicas=3, acks=all`.
 fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) -> String {
     if values.is_empty() {
         return name_of_fixed(def);
@@ -287,7 +287,7 @@ fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) ->
                 other => other.to_string(),
             };
             match key.as_str() {
-                "load.rate" if value == "max" => String::from(FULL_SPEED),
+                "load.rate" if value == "max" => String::from(MAX_RATE),
                 "load.rate" => format!("{value}/s"),
                 "load.clients" if value == "1" => String::from("1 client"),
                 "load.clients" => format!("{value} clients"),
@@ -300,9 +300,9 @@ fn level_name(keys: &[&str], values: &[(String, &Node)], def: &ExperimentDef) ->
     words.join(", ")
 }
 
-/// The last word of a key, or more of them where two factors end alike.
+/// Last word of a key, or the whole key if another factor has the same last word.
 fn short_key<'k>(key: &'k str, keys: &[&str]) -> &'k str {
-    // `load.producers.count` is best called `producers`.
+    // `load.producers.count` becomes `producers`.
     if let Some(role) = key
         .strip_prefix("load.")
         .and_then(|rest| rest.strip_suffix(".count"))
@@ -323,7 +323,7 @@ fn name_of_fixed(def: &ExperimentDef) -> String {
             (Some(RateDef::PerSecond(rate)), _) => format!("{rate}/s"),
             (None, Some(1)) => String::from("1 client"),
             (None, Some(clients)) => format!("{clients} clients"),
-            (Some(RateDef::Word(RateWord::Max)), _) | (None, None) => String::from(FULL_SPEED),
+            (Some(RateDef::Word(RateWord::Max)), _) | (None, None) => String::from(MAX_RATE),
         },
         LoadSection::Roles(_) => String::from("as written"),
     }

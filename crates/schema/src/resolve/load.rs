@@ -1,4 +1,4 @@
-//! The load of every role, complete.
+//! Load of every role, fully resolved.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::request::requests;
-use super::workload::Used;
+use super::workload::ResolvedWorkload;
 use super::{Scope, pacing, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, LoadDef, LoadKindDef, LoadSection};
@@ -20,16 +20,16 @@ use crate::topology::Settings;
 use crate::units::Period;
 use crate::yaml::{Mark, Node};
 
-/// Connections when nothing is said: what published studies of proxies use.
+/// Default number of connections: that of published studies of proxies.
 const CONNECTIONS: u32 = 16;
-/// Warm-up when nothing is said.
+/// Default warm-up.
 const WARMUP_NS: u64 = 1_000_000_000;
-/// Limit of an exchange when nothing is said.
+/// Default timeout of an exchange.
 const TIMEOUT_NS: u64 = 10_000_000_000;
-/// Distance between samples when nothing is said.
+/// Default interval between samples.
 const SAMPLE_EVERY_NS: u64 = 1_000_000_000;
 
-/// A role with the place of its keys.
+/// A role with the path of its keys.
 pub(super) struct Role<'a> {
     name: Option<&'a str>,
     pub(super) def: &'a LoadDef,
@@ -54,7 +54,7 @@ fn listed(section: &LoadSection) -> Vec<Role<'_>> {
     }
 }
 
-/// Role, instance and edge of every role: what the test bed must know of the load.
+/// Agent instance and edge of every role, for the topology.
 pub(super) fn agents(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -73,7 +73,7 @@ pub(super) fn agents(
         .collect()
 }
 
-/// The kinds of load that the roles of an experiment have. What is wrong with its choice, others say.
+/// Loads of the workload that the roles use. Invalid choices are reported elsewhere.
 pub(super) fn kinds<'f>(def: &ExperimentDef, folder: &'f WorkloadFolder) -> Vec<&'f LoadKindDef> {
     let loads = &folder.def.loads;
     let roles = listed(&def.load);
@@ -84,7 +84,7 @@ pub(super) fn kinds<'f>(def: &ExperimentDef, folder: &'f WorkloadFolder) -> Vec<
     roles.iter().filter_map(of_role).collect()
 }
 
-/// An agent is called like its part, or like its role where there are several.
+/// Name of an agent instance: that of its part, or of its role if there are several.
 fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
     match role.name {
         Some(name) if !only => name.to_owned(),
@@ -92,13 +92,12 @@ fn instance(role: &Role<'_>, edge: &Edge, only: bool) -> String {
     }
 }
 
-/// The load of every role.
 pub(super) fn roles(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
 ) -> Vec<RoleLoad> {
     let roles = listed(&def.load);
     let only = roles.len() == 1;
@@ -113,7 +112,7 @@ pub(super) fn roles(
         let agents = role.def.count.unwrap_or(1);
         let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
         let of = (kind, folder);
-        let Some(mut load) = spec(scope, root, role, protocol, of, &used.settings) else {
+        let Some(mut load) = spec(scope, root, role, protocol, of, &resolved.settings) else {
             continue;
         };
         if let Some(session) = &kind.session {
@@ -135,19 +134,19 @@ pub(super) fn roles(
         });
     }
     if loads.is_empty() && roles.iter().all(|role| role.def.count == Some(0)) {
-        let said = "no role has an agent: let `count` of one be 1 or more";
-        scope.problem(root.key_place(&["load"]), said);
+        let message = "no role has an agent: let `count` of one be 1 or more";
+        scope.problem(root.key_place(&["load"]), message);
     }
     loads
 }
 
-/// A load that no role has: what a step writes.
+/// Resolves the load of a preparation step, which no role has.
 pub(super) fn alone(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &LoadDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
 ) -> Option<LoadSpec> {
     let role = Role {
         name: None,
@@ -157,10 +156,17 @@ pub(super) fn alone(
     let kind = kind(scope, root, &role, folder)?;
     let edge = edge(scope, root, &role, kind, folder)?;
     let protocol = kind.protocol.as_deref().unwrap_or(&edge.protocol);
-    spec(scope, root, &role, protocol, (kind, folder), &used.settings)
+    spec(
+        scope,
+        root,
+        &role,
+        protocol,
+        (kind, folder),
+        &resolved.settings,
+    )
 }
 
-/// Calls behind each request; that all of them say so or none is checked with the workload.
+/// Calls behind each request. That they are given for all requests or none is checked with the workload.
 fn calls(kind: &LoadKindDef) -> BTreeMap<String, BTreeMap<String, u32>> {
     let requests = kind.requests.iter();
     let requests = requests.filter_map(|request| Some((&request.name, request.calls.as_ref()?)));
@@ -192,12 +198,12 @@ fn kind<'f>(
         let named = loads.get("default");
         if named.is_none() && loads.len() > 1 {
             let names: Vec<&str> = loads.keys().map(|name| name.0.as_str()).collect();
-            let said = format!(
+            let message = format!(
                 "workload \"{}\" has several loads: choose one by use: {}",
                 folder.def.workload,
                 crate::problem::list(&names)
             );
-            scope.problem(root.key_place(&role.path), said);
+            scope.problem(root.key_place(&role.path), message);
             return None;
         }
         return named.or_else(|| loads.values().next());
@@ -205,12 +211,12 @@ fn kind<'f>(
     let found = loads.get(wanted);
     if found.is_none() {
         let known = loads.keys().map(|name| name.0.as_str());
-        let said = format!(
+        let message = format!(
             "workload \"{}\" has no load \"{wanted}\"{}",
             folder.def.workload,
             hint(wanted, known)
         );
-        scope.problem(at(root, role, "use"), said);
+        scope.problem(at(root, role, "use"), message);
     }
     found
 }
@@ -234,12 +240,12 @@ fn edge(
     };
     let client = folder.def.parts.get(edge.from.as_str());
     if client.is_none_or(|part| part.kind != PartKind::Client) {
-        let said = format!(
+        let message = format!(
             "load goes out from a client, but \"{}\" is none in edge {}",
             edge.from,
             edge.name()
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
         return None;
     }
     Some(edge.clone())
@@ -274,17 +280,17 @@ fn spec(
     let requests = requests(scope, root, role, kind, settings);
     let client = crate::protocol::client(protocol, connections, &requests);
     let keys = keys_of(kind, folder, settings);
-    let client = match keys.and_then(|keys| crate::protocol::laid_over(client, &keys)) {
+    let client = match keys.and_then(|keys| crate::protocol::with_keys(client, &keys)) {
         Ok(client) => client,
-        Err(said) => {
-            let said = format!("`client` of the workload's load: {said}");
-            scope.problem(root.key_place(&role.path), said);
+        Err(message) => {
+            let message = format!("`client` of the workload's load: {message}");
+            scope.problem(root.key_place(&role.path), message);
             return None;
         }
     };
     if protocol == "tcp" && requests.len() > 1 {
-        let said = "over TCP all exchanges are of one size: give the workload just one request";
-        scope.problem(root.key_place(&role.path), said.to_owned());
+        let message = "over TCP all exchanges are of one size: give the workload just one request";
+        scope.problem(root.key_place(&role.path), message.to_owned());
     }
     Some(LoadSpec {
         pacing,
@@ -306,8 +312,8 @@ fn spec(
     })
 }
 
-/// The keys that a workload lays over its client: a text that is one setting alone is that setting's value, and a time is
-/// nanoseconds where the key's unit says so.
+/// Keys that a workload merges into its client. A text that is only a setting becomes that setting's value, and a duration
+/// becomes nanoseconds for keys ending in `_ns`.
 fn keys_of(
     kind: &LoadKindDef,
     folder: &WorkloadFolder,
@@ -325,7 +331,7 @@ fn keys_of(
             }
             other => other.clone(),
         };
-        // The one file that a client may name: its password goes to the brokers.
+        // The only file that a client may name: its password is sent to the brokers.
         if let Some(Value::String(file)) = filled.get_mut("password_file") {
             let of_workload = Path::new(&folder.file).parent().unwrap_or(Path::new(""));
             let path = named::below(of_workload, file)?;

@@ -1,14 +1,13 @@
-//! An experiment file → a plan: every default set, every cell listed, every reference checked.
+//! Resolves an experiment file into a plan: sets every default, lists every cell, checks every reference.
 //!
-//! Both forms are resolved whichever is asked for, so that a mistake in `quick` is found before
-//! somebody is in a hurry.
+//! Both forms are always resolved, so that mistakes in `quick` are found early.
 
 mod about;
-mod asks;
 mod assertion;
 mod audit;
 mod check;
 mod events;
+mod ext_authz;
 mod external;
 mod lacking;
 mod levels;
@@ -18,13 +17,13 @@ mod prepare;
 mod published;
 mod redirection;
 mod request;
+mod routing;
 mod run;
 mod sites;
 mod start;
 mod template;
 mod topology;
 mod waterfall;
-mod ways;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -49,7 +48,7 @@ pub use check::check_workload;
 use external::Externals;
 pub use redirection::Redirection;
 
-/// An experiment file with its name.
+/// An experiment file with its name and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// `study/stem`, or the file's stem.
@@ -60,31 +59,31 @@ pub struct Source {
     pub text: String,
 }
 
-/// What decides about a plan besides the file.
+/// Options of the resolution that are not in the file. `Some` overrides the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choices {
     /// Full or quick.
     pub form: Form,
-    /// Cores that may be used.
+    /// Available cores.
     pub cores: Vec<u32>,
-    /// Just so many blocks, whatever the file says.
+    /// Number of blocks.
     pub blocks: Option<u32>,
-    /// This seed, whatever the file says.
+    /// Seed.
     pub seed: Option<u64>,
-    /// How often the baseline runs in a block, whatever the file says.
+    /// Measurements of the baseline per block.
     pub baseline_runs: Option<BaselineRuns>,
-    /// Addressing, whatever the file says.
+    /// Addressing.
     pub addressing: Option<Addressing>,
-    /// Whether pods' traffic can be redirected here.
+    /// Whether traffic can be redirected on this machine.
     pub redirection: Redirection,
-    /// Parts that run already, each with its addresses, whatever the file says.
+    /// Addresses of external parts, by part.
     pub external: BTreeMap<String, Vec<String>>,
-    /// Which addresses these may have.
+    /// Allowed addresses of external parts.
     pub reach: Reach,
 }
 
 impl Choices {
-    /// A form on these cores, everything else as the file says.
+    /// The given form and cores, everything else by the file.
     #[must_use]
     pub fn new(form: Form, cores: Vec<u32>) -> Choices {
         Choices {
@@ -104,7 +103,7 @@ impl Choices {
 /// Resolves an experiment.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with file, line and column.
+/// All problems, each with file, line and column.
 pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<Plan, Problems> {
     let root = yaml::parse(&source.file, &source.text)?;
     let schema = document::schema_of::<ExperimentDef>();
@@ -116,33 +115,33 @@ pub fn resolve(source: &Source, catalog: &Catalog, choices: &Choices) -> Result<
         };
         in_form(source, &schema, &root, catalog, &choices)
     };
-    let asked = one(choices.form);
+    let requested = one(choices.form);
     if root.get("quick").is_none() {
-        return asked;
+        return requested;
     }
     let other = one(match choices.form {
         Form::Full => Form::Quick,
         Form::Quick => Form::Full,
     });
-    match (asked, other) {
+    match (requested, other) {
         (Ok(plan), Ok(_)) => Ok(plan),
         (Ok(_), Err(problems)) | (Err(problems), Ok(_)) => Err(problems),
         (Err(mut problems), Err(others)) => {
             problems.extend(others);
             problems.into_result(()).and_then(|()| {
-                let said = "the experiment cannot be resolved";
-                Err(Problems::one(&source.file, Mark::START, said))
+                let message = "the experiment cannot be resolved";
+                Err(Problems::one(&source.file, Mark::START, message))
             })
         }
     }
 }
 
-/// What all steps of the resolution share.
+/// State of the resolution.
 struct Scope<'a> {
     file: &'a str,
     form: Form,
     redirection: Redirection,
-    /// Parts that run already.
+    /// External parts.
     external: Rc<Externals>,
     schema: &'a serde_json::Value,
     catalog: &'a Catalog,
@@ -155,7 +154,7 @@ impl Scope<'_> {
         self.problems.add(self.file, mark, text);
     }
 
-    /// A target folder; what is wrong with it is noted once.
+    /// Reads a target folder; its problems are reported once.
     fn target(&mut self, name: &str, mark: Mark) -> Option<Rc<TargetDef>> {
         if !self.targets.contains_key(name) {
             let found = match self.catalog.target(name) {
@@ -172,14 +171,14 @@ impl Scope<'_> {
         let found = self.targets.get(name).cloned().flatten();
         let known = self.catalog.target_names();
         if found.is_none() && !known.iter().any(|known| known == name) {
-            let said = if known.is_empty() {
+            let message = if known.is_empty() {
                 let searched = Catalog::searched(&self.catalog.targets);
                 format!("unknown target \"{name}\": there are no target folders in {searched}")
             } else {
                 let known = known.iter().map(String::as_str);
                 format!("unknown target \"{name}\"{}", hint(name, known))
             };
-            self.problem(mark, said);
+            self.problem(mark, message);
         }
         found
     }
@@ -202,7 +201,7 @@ fn in_form(
         problems: Problems::default(),
         targets: BTreeMap::new(),
     };
-    let root = laid_over(&mut scope, written, choices.form);
+    let root = merge_quick(&mut scope, written, choices.form);
     let def: ExperimentDef = match document::fill(&source.file, schema, &root) {
         Ok(def) => def,
         Err(problems) => {
@@ -213,8 +212,12 @@ fn in_form(
     let folder = workload_folder(&mut scope, &root, &def);
     let Some(folder) = folder else {
         return scope.problems.into_result(()).and_then(|()| {
-            let said = "the workload cannot be read";
-            Err(Problems::one(&source.file, root.place(&["workload"]), said))
+            let message = "the workload cannot be read";
+            Err(Problems::one(
+                &source.file,
+                root.place(&["workload"]),
+                message,
+            ))
         });
     };
     let plan = plan(&mut scope, source, &root, &def, &folder, choices);
@@ -237,31 +240,32 @@ fn plan(
     check_arm_names(scope, root, def, compare);
     let variants = levels::variants(scope, root, def, folder);
     let (levels, cells) = levels::cells(scope, root, def, folder, &variants);
-    asks::check_factors(scope, root, def);
+    ext_authz::check_factors(scope, root, def);
     let mut arms = topology::arms(scope, root, def, folder);
     let mut cells = all_cells(&arms, cells);
-    events::lay(scope, root, def, folder, (&arms, &mut cells));
+    events::add_faults(scope, root, def, folder, (&arms, &mut cells));
     let addressing = addressing(scope, root, def, choices);
     let site_links = sites::sites(scope, root, def, &mut arms, addressing);
     for (index, name) in def.prepare.iter().enumerate() {
         if !folder.def.prepare.contains_key(name) {
             let known = folder.def.prepare.keys().map(|name| name.0.as_str());
-            let said = format!(
+            let message = format!(
                 "workload \"{}\" has no step \"{name}\"{}",
                 folder.def.workload,
                 hint(name, known)
             );
-            scope.problem(root.place(&["prepare", &index.to_string()]), said);
+            scope.problem(root.place(&["prepare", &index.to_string()]), message);
         }
     }
     if compare == Compare::Levels && levels.len() == 1 && def.events.is_empty() {
-        let said = "levels are compared, but there is only one: add a factor with several values";
-        scope.problem(root.place(&["compare"]), said);
+        let message =
+            "levels are compared, but there is only one: add a factor with several values";
+        scope.problem(root.place(&["compare"]), message);
     }
-    let used = workload::used(scope, root, folder);
+    let resolved = workload::resolved(scope, root, folder);
     let published = published::published(scope, root, def, &arms, &levels, compare);
     let waterfall = waterfall::sequences(scope, root, def, &arms, compare);
-    let mut notes = about::uncounted(scope, &arms, &ways::edges_of(folder));
+    let mut notes = about::uncounted(scope, &arms, &routing::edges_of(folder));
     notes.extend(scope.external.notes());
     let digest = digest(&source.text);
     Plan {
@@ -275,8 +279,8 @@ fn plan(
         workload: WorkloadPlan {
             name: folder.def.workload.0.clone(),
             about: folder.def.about.clone(),
-            parts: workload::parts(folder, &used),
-            edges: ways::edges_of(folder),
+            parts: workload::parts(folder, &resolved),
+            edges: routing::edges_of(folder),
             prepare: def.prepare.iter().map(|name| name.0.clone()).collect(),
             of_load: workload::of_load(folder),
         },
@@ -316,21 +320,22 @@ fn plan(
     }
 }
 
-/// As asked for, else as written, else what the experiment needs or the machine allows.
+/// Addressing: of the options, else of the file, else what the experiment needs (namespaces for sites, loopback for external
+/// parts).
 fn addressing(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     choices: &Choices,
 ) -> Addressing {
-    let asked = choices.addressing.or(def.addressing);
-    let asked = asked.unwrap_or(Addressing::Auto);
+    let requested = choices.addressing.or(def.addressing);
+    let requested = requested.unwrap_or(Addressing::Auto);
     if !scope.external.is_empty() {
-        return external::addressing(scope, root, asked);
+        return external::addressing(scope, root, requested);
     }
-    match (asked, &def.sites) {
+    match (requested, &def.sites) {
         (Addressing::Auto, Some(_)) => Addressing::Namespaces,
-        (asked, _) => asked,
+        (requested, _) => requested,
     }
 }
 
@@ -348,11 +353,11 @@ fn all_cells(arms: &[Arm], of_levels: Vec<Cell>) -> Vec<Cell> {
     cells
 }
 
-/// The experiment as it counts in a form: without its `quick` section, which is laid over it in the quick form.
-fn laid_over(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
+/// The experiment in a form: the `quick` section is removed, and merged into the rest in the quick form.
+fn merge_quick(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
     let mut root = written.clone();
     root.remove("quick");
-    // A workload by name alone is the short form of one with settings.
+    // `workload: name` is short for `workload: {use: name}`.
     let name = root.get("workload").cloned();
     if let Some(node) = name.filter(|node| node.text().is_some()) {
         let mark = node.mark;
@@ -370,14 +375,15 @@ fn laid_over(scope: &mut Scope<'_>, written: &Node, form: Form) -> Node {
         return root;
     }
     let Some(quick) = written.get("quick") else {
-        let said = "the experiment has no quick form: add a section `quick`, or leave --quick out";
-        scope.problem(Mark::START, said);
+        let message =
+            "the experiment has no quick form: add a section `quick`, or leave --quick out";
+        scope.problem(Mark::START, message);
         return root;
     };
     for entry in quick.entries() {
         match (entry.key.as_str(), &entry.value.value) {
             ("arms", Value::List(names)) => keep_arms(scope, &mut root, names),
-            // Repetition is one decision: a number must not be merged with a range.
+            // A number of blocks must not be merged with a range.
             ("blocks", _) => root.set(&["blocks"], entry.key_mark, entry.value.clone()),
             (key, _) => {
                 let mut over = root
@@ -408,14 +414,14 @@ fn keep_arms(scope: &mut Scope<'_>, root: &mut Node, names: &[Node]) {
             .text()
             .filter(|name| !known.iter().any(|arm| arm == name))
         {
-            let said = format!(
+            let message = format!(
                 "unknown arm \"{name}\"{}",
                 hint(name, known.iter().map(String::as_str))
             );
-            scope.problem(node.mark, said);
+            scope.problem(node.mark, message);
         }
     }
-    // The first of the file stays the first: quick and full have one order.
+    // The order of the file is kept: it is the same in both forms.
     let kept: Vec<Node> = arms
         .into_iter()
         .filter(|arm| name_of(arm).is_some_and(|name| wanted.contains(&name.as_str())))
@@ -437,14 +443,14 @@ fn workload_folder(
         Ok(None) => {
             let known = scope.catalog.workload_names();
             let mark = root.place(&["workload", "use"]);
-            let said = if known.is_empty() {
+            let message = if known.is_empty() {
                 let searched = Catalog::searched(&scope.catalog.workloads);
                 format!("unknown workload \"{name}\": there are no workload folders in {searched}")
             } else {
                 let known = known.iter().map(String::as_str);
                 format!("unknown workload \"{name}\"{}", hint(name, known))
             };
-            scope.problem(mark, said);
+            scope.problem(mark, message);
             None
         }
         Err(problems) => {
@@ -461,16 +467,16 @@ fn check_arm_names(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef, comp
             .position(|other| other.name == arm.name)
         {
             let line = root.place(&["arms", &first.to_string(), "name"]).line;
-            let said = format!(
+            let message = format!(
                 "arm \"{}\" stands here twice: first in line {line}",
                 arm.name
             );
-            scope.problem(root.place(&["arms", &index.to_string(), "name"]), said);
+            scope.problem(root.place(&["arms", &index.to_string(), "name"]), message);
         }
     }
     if compare == Compare::Arms && def.arms.len() == 1 && def.events.is_empty() {
-        let said = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
-        scope.problem(root.key_place(&["arms"]), said);
+        let message = "only one arm, so there is no baseline to compare with: put one before it, or say `compare: levels`";
+        scope.problem(root.key_place(&["arms"]), message);
     }
 }
 
@@ -481,7 +487,7 @@ fn digest(text: &str) -> String {
         .collect()
 }
 
-/// The seed of a file that names none: 52 bits of its digest, exact in every JSON reader.
+/// Default seed: 52 bits of the file's digest, which every JSON reader represents exactly.
 fn seed(digest: &str) -> u64 {
     u64::from_str_radix(&digest[..13], 16).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! When the exchanges of a role start and when its window ends.
+//! Pacing and stop condition of a role.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use crate::named;
 use crate::units::Period;
 use crate::yaml::Node;
 
-/// Window when nothing is said.
+/// Default window.
 const WINDOW_NS: u64 = 10_000_000_000;
 
-/// Which models a key belongs to.
-type Belongs = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
+/// A key of the load: name, whether it is given, and the models it belongs to.
+type KeyRule = (&'static str, fn(&LoadDef) -> bool, &'static [LoadModel]);
 
-const KEYS: [Belongs; 13] = [
+const KEYS: [KeyRule; 13] = [
     (
         "rate",
         |def| per_second(def).is_some(),
@@ -25,7 +25,7 @@ const KEYS: [Belongs; 13] = [
     (
         "rate",
         |def| per_second(def).is_none() && def.rate.is_some(),
-        // The first two say themselves that they need a number.
+        // For constant and poisson, the missing number is reported elsewhere.
         &[LoadModel::Constant, LoadModel::Poisson, LoadModel::Max],
     ),
     ("from", |def| def.from.is_some(), &[LoadModel::Ramp]),
@@ -72,7 +72,7 @@ fn per_second(def: &LoadDef) -> Option<f64> {
     }
 }
 
-/// The model as written, or the one whose keys are.
+/// The model as given, else derived from the other keys.
 fn model(def: &LoadDef) -> Option<LoadModel> {
     let by_key: [(bool, LoadModel); 6] = [
         (def.to.is_some(), LoadModel::Ramp),
@@ -86,7 +86,6 @@ fn model(def: &LoadDef) -> Option<LoadModel> {
     def.model.or(written.map(|(_, model)| model))
 }
 
-/// When exchanges start.
 pub(super) fn pacing(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -95,18 +94,18 @@ pub(super) fn pacing(
 ) -> Option<Pacing> {
     let def = role.def;
     let Some(model) = model(def) else {
-        let said = "say how fast: rate: 400, clients: 20, or model: max";
-        scope.problem(root.key_place(&role.path), said);
+        let message = "say how fast: rate: 400, clients: 20, or model: max";
+        scope.problem(root.key_place(&role.path), message);
         return None;
     };
     for (key, is_written, models) in KEYS {
         if is_written(def) && !models.contains(&model) {
             let names: Vec<&str> = models.iter().map(|model| word(*model)).collect();
-            let said = format!(
+            let message = format!(
                 "{key} belongs to model {}: take one of them out",
                 names.join(" or ")
             );
-            scope.problem(at(root, role, key), said);
+            scope.problem(at(root, role, key), message);
         }
     }
     let made = of_model(scope.file, model, def, stop);
@@ -114,7 +113,7 @@ pub(super) fn pacing(
         LoadModel::Replay => "recording",
         _ => "model",
     };
-    made.map_err(|said| scope.problem(at(root, role, about), said))
+    made.map_err(|message| scope.problem(at(root, role, about), message))
         .ok()
 }
 
@@ -175,7 +174,7 @@ fn steps(def: &LoadDef) -> Option<Vec<RateStep>> {
     Some(steps.iter().map(one).collect())
 }
 
-/// A path as the experiment means it: in its own folder. Whole, because agents run elsewhere.
+/// Absolute path of a file in the experiment's folder; agents run in other directories.
 fn beside(experiment: &str, file: &str) -> Result<String, String> {
     let folder = Path::new(experiment).parent().unwrap_or(Path::new(""));
     let path = named::below(folder, file)?.into_os_string();
@@ -183,12 +182,12 @@ fn beside(experiment: &str, file: &str) -> Result<String, String> {
     text.map_err(|_| format!("{file} stands in a folder whose name is no UTF-8 text"))
 }
 
-/// When the window ends.
+/// Resolves the stop condition of a role.
 pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Option<Stop> {
     match (role.def.exchanges, role.def.duration) {
         (Some(_), Some(_)) => {
-            let said = "duration and exchanges both end the window: take one of them out";
-            scope.problem(at(root, role, "exchanges"), said);
+            let message = "duration and exchanges both end the window: take one of them out";
+            scope.problem(at(root, role, "exchanges"), message);
             None
         }
         (Some(exchanges), None) => Some(Stop::Count { exchanges }),
@@ -208,7 +207,7 @@ pub(super) fn stop(scope: &mut Scope<'_>, root: &Node, role: &Role<'_>) -> Optio
     }
 }
 
-/// Length of all steps together.
+/// Total length of all steps.
 fn steps_ns(def: &LoadDef) -> Option<u64> {
     let steps = def.steps.as_deref()?;
     let sum = steps

@@ -1,10 +1,10 @@
-//! Steps before a trial, at one level.
+//! Preparation steps of a level.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::audit::Asked;
-use super::workload::Used;
+use super::audit::SingleRequest;
+use super::workload::ResolvedWorkload;
 use super::{Scope, audit, load, template};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ExperimentDef, FilledDef, LoadDef, LoadModel, PrepareDef, TopicDef};
@@ -15,18 +15,18 @@ use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::Node;
 
-/// What the names of topics on a cluster begin with that is not Tare's.
+/// Prefix of the names of topics that Tare may create and delete on external clusters.
 const OWN: &str = "tare-";
-/// Limit of a record that is written before anything is measured: brokers may take their time.
+/// Timeout of a record that fills a topic: brokers may take their time.
 const FILL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The steps that an experiment asks for and its loads need, as far as they can be planned; the others keep their names only.
+/// The steps that the experiment names and those that its loads need; steps with neither topic nor request are skipped.
 pub(super) fn steps(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &ExperimentDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
     loads: &[RoleLoad],
 ) -> Vec<Preparation> {
     let kinds = load::kinds(def, folder);
@@ -34,29 +34,30 @@ pub(super) fn steps(
     let needed = needed
         .into_iter()
         .filter(|name| !def.prepare.contains(name));
-    let asked = def.prepare.iter().enumerate();
-    let asked = asked.map(|(index, name)| (name, root.place(&["prepare", &index.to_string()])));
+    let requested = def.prepare.iter().enumerate();
+    let requested =
+        requested.map(|(index, name)| (name, root.place(&["prepare", &index.to_string()])));
     let load = root.key_place(&["load"]);
     let mut all = Vec::new();
-    for (name, place) in needed.map(|name| (name, load)).chain(asked) {
+    for (name, place) in needed.map(|name| (name, load)).chain(requested) {
         let Some(step) = folder.def.prepare.get(name) else {
             continue;
         };
         let made = match (&step.topic, &step.request) {
             (Some(wanted), _) => {
-                let made = topic((name, step), wanted, folder, used);
+                let made = topic((name, step), wanted, folder, resolved);
                 made.map(|made| match &wanted.filled {
-                    Some(filled) => self::filled(scope, root, made, filled, folder, used),
+                    Some(filled) => self::filled(scope, root, made, filled, folder, resolved),
                     None => made,
                 })
             }
             (None, Some(request)) => {
-                let asked = Asked {
+                let requested = SingleRequest {
                     request,
                     edge: step.edge.as_ref(),
                     within: step.within,
                 };
-                audit::ask(asked, folder, used, loads).map(|ask| Preparation::Request {
+                audit::ask(requested, folder, resolved, loads).map(|ask| Preparation::Request {
                     step: name.0.clone(),
                     ask: Box::new(ask),
                 })
@@ -65,21 +66,21 @@ pub(super) fn steps(
         };
         match made {
             Ok(step) => all.push(step),
-            Err(said) => {
-                let said = format!("step \"{name}\" of the workload: {said}");
-                scope.problem(place, said);
+            Err(message) => {
+                let message = format!("step \"{name}\" of the workload: {message}");
+                scope.problem(place, message);
             }
         }
     }
     all
 }
 
-/// Topics of a single trial that are written to or read, while no step makes them.
+/// Reports topics of a single trial that a load uses and no step creates.
 pub(super) fn check_topics(
     scope: &mut Scope<'_>,
     root: &Node,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
     (loads, steps): (&[RoleLoad], &[Preparation]),
 ) {
     let is_made = |wanted: &str| {
@@ -97,7 +98,7 @@ pub(super) fn check_topics(
         let makes = |step: &PrepareDef| {
             let topic = step.topic.as_ref();
             topic.is_some_and(|topic| {
-                template::fill(&topic.name, &used.settings).is_ok_and(|name| name == path)
+                template::fill(&topic.name, &resolved.settings).is_ok_and(|name| name == path)
             })
         };
         let mut known = folder.def.prepare.iter().filter(|(_, step)| makes(step));
@@ -105,32 +106,32 @@ pub(super) fn check_topics(
             Some((name, _)) => format!("add \"{name}\" to prepare"),
             None => "the workload has no step for it: write another topic".to_owned(),
         };
-        let said = format!("no step makes the topic \"{path}\" before a trial: {next}");
-        scope.problem(root.key_place(&["load"]), said);
+        let message = format!("no step makes the topic \"{path}\" before a trial: {next}");
+        scope.problem(root.key_place(&["load"]), message);
     }
 }
 
-/// The step with what is written once the topic is there.
+/// Adds the load that fills the topic.
 fn filled(
     scope: &mut Scope<'_>,
     root: &Node,
     mut made: Preparation,
     def: &FilledDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
 ) -> Preparation {
-    let records = template::fill(&def.records, &used.settings)
+    let records = template::fill(&def.records, &resolved.settings)
         .ok()
         .and_then(|text| text.parse().ok())
         .filter(|records| *records > 0);
     let mark = root.key_place(&["prepare"]);
     let Some(records) = records else {
-        let said = format!(
+        let message = format!(
             "step \"{}\" of the workload: \"{}\" is no number of records",
             made.step(),
             def.records
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
         return made;
     };
     let def = LoadDef {
@@ -142,7 +143,7 @@ fn filled(
         timeout: Some(Period(FILL_TIMEOUT)),
         ..LoadDef::default()
     };
-    let load = load::alone(scope, root, &def, folder, used);
+    let load = load::alone(scope, root, &def, folder, resolved);
     let Preparation::Topic { topic, fill, .. } = &mut made else {
         return made;
     };
@@ -159,7 +160,7 @@ fn topic(
     (step, prepare): (&str, &PrepareDef),
     def: &TopicDef,
     folder: &WorkloadFolder,
-    used: &Used,
+    resolved: &ResolvedWorkload,
 ) -> Result<Preparation, String> {
     if !folder.def.parts.contains_key(&def.part) {
         let known = folder.def.parts.keys().map(|name| name.0.as_str());
@@ -169,9 +170,9 @@ fn topic(
             hint(&def.part, known)
         ));
     }
-    let fill = |text: &str| template::fill(text, &used.settings);
+    let fill = |text: &str| template::fill(text, &resolved.settings);
     let name = fill(&def.name)?;
-    if used.external.of(&def.part).is_some() && !name.starts_with(OWN) {
+    if resolved.external.of(&def.part).is_some() && !name.starts_with(OWN) {
         return Err(format!(
             "\"{}\" is external, and of its topics Tare makes and deletes only those whose names begin with {OWN}",
             def.part

@@ -1,4 +1,4 @@
-//! Published figures: that they stand beside something we measure, in a unit that fits.
+//! Published figures: checked against arms, levels and units.
 
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use crate::problem::hint;
 use crate::units::{Period, Size};
 use crate::yaml::Node;
 
-/// All figures that stand beside an arm and a level of this form.
+/// Published figures for the arms and levels of this form.
 pub(super) fn published(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -19,8 +19,8 @@ pub(super) fn published(
     levels: &[Level],
     compare: Compare,
 ) -> Vec<Published> {
-    // A figure of a level or an arm that this form leaves out is dropped here; that it exists
-    // in the full form is checked when that is resolved, which always happens.
+    // Figures for levels or arms that this form lacks are dropped. That they exist is checked when the full form is resolved,
+    // which always happens.
     let all_levels: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
     let things: Vec<&str> = match compare {
         Compare::Arms => arms.iter().map(|arm| arm.name.as_str()).collect(),
@@ -45,8 +45,9 @@ pub(super) fn published(
             if !things.contains(&name.as_str()) {
                 known = false;
                 if !quick {
-                    let said = format!("unknown {word} \"{name}\"{}", hint(name, things.clone()));
-                    scope.problem(at(key), said);
+                    let message =
+                        format!("unknown {word} \"{name}\"{}", hint(name, things.clone()));
+                    scope.problem(at(key), message);
                 }
             }
         }
@@ -55,11 +56,11 @@ pub(super) fn published(
         {
             known = false;
             if !quick {
-                let said = format!(
+                let message = format!(
                     "unknown level \"{level}\"{}",
                     hint(level, all_levels.clone())
                 );
-                scope.problem(at("level"), said);
+                scope.problem(at("level"), message);
             }
         }
         match value(figure) {
@@ -74,7 +75,7 @@ pub(super) fn published(
                 caveat: figure.caveat.clone(),
             }),
             Ok(_) => {}
-            Err(said) => scope.problem(root.place(&["published", &index]), said),
+            Err(message) => scope.problem(root.place(&["published", &index]), message),
         }
     }
     all
@@ -100,7 +101,7 @@ fn value(figure: &PublishedDef) -> Result<PublishedFigure, String> {
     }
 }
 
-/// In the metric's own unit.
+/// Parses a value in the metric's unit.
 pub(super) fn number(metric: Metric, value: &ValueDef) -> Result<f64, String> {
     let text = match value {
         ValueDef::Number(value) => return Ok(*value),

@@ -1,19 +1,19 @@
-//! Whether pods' traffic can be redirected to their sidecars, and what becomes of arms that want it.
+//! Whether traffic can be redirected to sidecars, and what that means for arms that need it.
 
 use crate::def::{ArmDef, InterceptionDef, SidecarDef};
 use crate::topology::Interception;
 
-/// Whether the kernel can be told to redirect a pod's traffic to its sidecar.
+/// Whether the kernel can redirect a pod's traffic to its sidecar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redirection {
-    /// It can, or nobody has looked.
+    /// It can, or was not checked.
     Possible,
-    /// It cannot, for this reason.
+    /// It cannot; the reason.
     Impossible(String),
 }
 
 impl Redirection {
-    /// How traffic reaches a sidecar that wants it so.
+    /// How traffic reaches a sidecar.
     pub(super) fn interception(&self, wanted: Option<InterceptionDef>) -> Interception {
         match (wanted, self) {
             (Some(InterceptionDef::Redirect), _)
@@ -24,7 +24,7 @@ impl Redirection {
         }
     }
 
-    /// What an arm needs that is not there: what the file says, else what this machine lacks.
+    /// What an arm needs and lacks: as written in the file, else redirection.
     pub(super) fn needs(&self, arm: &ArmDef) -> Option<String> {
         let redirects = |def: &SidecarDef| def.interception == Some(InterceptionDef::Redirect);
         let mut sidecars = arm.sidecars.iter().flat_map(|sidecars| sidecars.all());

@@ -1,4 +1,4 @@
-//! The requests of a workload at one level: settings filled in.
+//! Requests of a workload at one level, with settings filled in.
 
 use super::load::Role;
 use super::{Scope, template};
@@ -20,19 +20,19 @@ pub(super) fn requests(
     for def in &kind.requests {
         match request(def, settings) {
             Ok(request) => requests.push(request),
-            Err(said) => {
-                let said = format!("request \"{}\" of the workload: {said}", def.name);
-                scope.problem(root.key_place(&role.path), said);
+            Err(message) => {
+                let message = format!("request \"{}\" of the workload: {message}", def.name);
+                scope.problem(root.key_place(&role.path), message);
             }
         }
     }
     requests
 }
 
-/// One request.
+/// Resolves one request.
 ///
 /// # Errors
-/// What does not fit together in it, in words.
+/// What is wrong with it, in words.
 pub(super) fn request(def: &RequestDef, settings: &Settings) -> Result<RequestSpec, String> {
     let fill = |text: &str| template::fill(text, settings);
     let size = |text: &str| -> Result<u64, String> {

@@ -1,4 +1,4 @@
-//! What belongs to the run as a whole: repetition, cores, limits, metrics, fitness.
+//! Settings of the run as a whole: blocks, cores, limits, metrics, fitness.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::plan::{Arm, Blocks, Fitness, Limits, Placement, Until};
 use crate::problem::hint;
 use crate::yaml::Node;
 
-/// Relative difference that is too small to matter when nothing is said.
+/// Default of the relative margin.
 pub(super) const MARGIN: f64 = 0.05;
-/// Difference of a latency that is too small to matter when nothing is said: a share of a short one would be less than anybody notices.
+/// Default of the absolute margin of latencies: a share of a very short latency is imperceptible.
 pub(super) const MARGIN_ABSOLUTE_NS: u64 = 20_000;
-/// Blocks when nothing is said: the least number that shows which of five lies apart.
+/// Default number of blocks: the least that shows an outlier.
 const BLOCKS: u32 = 5;
-/// Metrics with verdicts when nothing is said: what a user feels, what hurts, what it costs.
+/// Default metrics with verdicts: typical latency, tail latency, cost.
 const PRIMARY: [Metric; 3] = [Metric::Median, Metric::P99, Metric::Cpu];
 
 pub(super) fn blocks(
@@ -35,12 +35,12 @@ pub(super) fn blocks(
         Some(BlocksDef::Number(count)) => fixed(count),
         Some(BlocksDef::Range(range)) => {
             if range.min > range.max {
-                let said = format!("min {} is above max {}", range.min, range.max);
-                scope.problem(root.place(&["blocks", "min"]), said);
+                let message = format!("min {} is above max {}", range.min, range.max);
+                scope.problem(root.place(&["blocks", "min"]), message);
             }
             if range.until.is_some_and(|until| until.within.0 <= 0.0) {
-                let said = "an interval is never as narrow as nothing: write a share such as 5%";
-                scope.problem(root.place(&["blocks", "until", "within"]), said);
+                let message = "an interval is never as narrow as nothing: write a share such as 5%";
+                scope.problem(root.place(&["blocks", "until", "within"]), message);
             }
             Blocks {
                 min: range.min,
@@ -55,17 +55,17 @@ pub(super) fn blocks(
     choices.blocks.map_or(blocks, fixed)
 }
 
-/// The first warm-up on freshly started targets.
+/// Burn-in: warm-up of the first trial on freshly started targets.
 pub(super) fn burn_in(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Option<u64> {
     let burn_in = def.burn_in?;
     if !def.events.is_empty() {
-        let said = "events happen at a time of their trial, and the first one's would not be as long as the others': leave burn_in out";
-        scope.problem(root.place(&["burn_in"]), said);
+        let message = "events happen at a time of their trial, and the first one's would not be as long as the others': leave burn_in out";
+        scope.problem(root.place(&["burn_in"]), message);
     }
     u64::try_from(burn_in.0.as_nanos()).ok()
 }
 
-/// Agents alone on the last core, everything else on the others; one core: everything everywhere.
+/// Default placement: agents on the last core, everything else on the others; with one core, no pinning.
 pub(super) fn placement(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -89,11 +89,11 @@ pub(super) fn placement(
         for (index, core) in list.iter().flatten().enumerate() {
             if !cores.contains(core) {
                 let known: Vec<String> = cores.iter().map(u32::to_string).collect();
-                let said = format!(
+                let message = format!(
                     "there is no core {core} here: the cores are {}",
                     crate::problem::list(&known)
                 );
-                scope.problem(root.place(&["placement", key, &index.to_string()]), said);
+                scope.problem(root.place(&["placement", key, &index.to_string()]), message);
             }
         }
     }
@@ -137,13 +137,13 @@ pub(super) fn limits(
             continue;
         }
         if !known.contains(&name.0.as_str()) {
-            // An arm that the quick form leaves out may be the only one with this instance.
+            // The quick form may have removed the only arm with this instance.
             if scope.form == crate::plan::Form::Full {
-                let said = format!(
+                let message = format!(
                     "nothing is called \"{name}\" in any arm{}",
                     hint(name, known.iter().copied())
                 );
-                scope.problem(root.key_place(&["limits", name]), said);
+                scope.problem(root.key_place(&["limits", name]), message);
             }
             continue;
         }
@@ -161,20 +161,20 @@ pub(super) fn limits(
 pub(super) fn primary(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) -> Vec<Metric> {
     let Some(written) = &def.primary else {
         let mut usual = PRIMARY.to_vec();
-        // What nobody counts has no verdict.
+        // A metric that cannot be measured has no verdict.
         usual.retain(|metric| *metric != Metric::Cpu || scope.external.count_cpu());
         return usual;
     };
     for (index, metric) in written.iter().enumerate() {
         if written[..index].contains(metric) {
-            let said = format!("{} stands here twice", metric.label());
-            scope.problem(root.place(&["primary", &index.to_string()]), said);
+            let message = format!("{} stands here twice", metric.label());
+            scope.problem(root.place(&["primary", &index.to_string()]), message);
         }
     }
     written.clone()
 }
 
-/// The limits of a fit trial; the defaults are those of the method (docs/METHODOLOGY.md).
+/// Limits of fitness; the defaults are those of docs/METHODOLOGY.md.
 pub(super) fn fitness(def: &ExperimentDef) -> Fitness {
     let written = def.fitness.unwrap_or_default();
     let usual = Fitness::default();

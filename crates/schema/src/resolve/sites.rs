@@ -1,4 +1,4 @@
-//! Sites: every pod stands at one, and there is a link between every two.
+//! Sites: every pod is at one, and there is a link between every two.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::problem::hint;
 use crate::sites::SiteLink;
 use crate::yaml::{Mark, Node};
 
-/// Longest delay of a way: a satellite takes 300 ms.
+/// Greatest delay of one direction; a satellite link has 300 ms.
 const ONE_WAY_NS_MAX: u64 = 10_000_000_000;
-/// A queue holds at least a hundred packets of 1500 bytes.
+/// Least size of a queue: a hundred packets of 1500 bytes.
 const QUEUE_BYTES_MIN: u64 = 150_000;
 
-/// Puts the pods of all arms at their sites; what is between these.
+/// Sets the site of every pod, and resolves the links.
 pub(super) fn sites(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -25,14 +25,17 @@ pub(super) fn sites(
     let Some(written) = &def.sites else {
         for (index, arm) in def.arms.iter().enumerate() {
             if !arm.sites.is_empty() {
-                let said = "there are no sites to stand at: add `sites:` to the experiment, with its links";
-                scope.problem(root.key_place(&["arms", &index.to_string(), "sites"]), said);
+                let message = "there are no sites to stand at: add `sites:` to the experiment, with its links";
+                scope.problem(
+                    root.key_place(&["arms", &index.to_string(), "sites"]),
+                    message,
+                );
             }
         }
         return Vec::new();
     };
     if addressing == Addressing::Loopback {
-        let said = match scope.external.is_empty() {
+        let message = match scope.external.is_empty() {
             true => {
                 "sites need pods with a network of their own, loopback has no distance: write `addressing: namespaces` (or --addressing namespaces), or leave the sites out"
             }
@@ -40,21 +43,21 @@ pub(super) fn sites(
                 "sites need pods with a network of their own, and what is external is reached over the host's: leave the sites out"
             }
         };
-        scope.problem(root.key_place(&["sites"]), said);
+        scope.problem(root.key_place(&["sites"]), message);
     }
     let site_of = place_pods(scope, root, written, arms);
     for arm in &mut *arms {
-        let elsewhere = elsewhere(scope, root, def, written, arm);
+        let other_sites = other_sites(scope, root, def, written, arm);
         for pod in &mut arm.topology.pods {
-            let site = elsewhere.get(pod.name.as_str());
+            let site = other_sites.get(pod.name.as_str());
             match site.or_else(|| site_of.get(pod.name.as_str())) {
                 Some(site) => pod.site = (*site).to_owned(),
                 None => {
-                    let said = format!(
+                    let message = format!(
                         "pod \"{}\" of arm \"{}\" stands at no site: add it to one",
                         pod.name, arm.name
                     );
-                    scope.problem(root.key_place(&["sites", "pods"]), said);
+                    scope.problem(root.key_place(&["sites", "pods"]), message);
                 }
             }
         }
@@ -62,8 +65,8 @@ pub(super) fn sites(
     links(scope, root, written, arms)
 }
 
-/// The pods that an arm puts at another site.
-fn elsewhere<'d>(
+/// Pods that an arm moves to another site.
+fn other_sites<'d>(
     scope: &mut Scope<'_>,
     root: &Node,
     def: &'d ExperimentDef,
@@ -78,30 +81,30 @@ fn elsewhere<'d>(
     for (site, pods) in &def.arms[at].sites {
         if !written.pods.contains_key(site) {
             let known = written.pods.keys().map(|name| &**name);
-            let said = format!("unknown site \"{site}\"{}", hint(site, known));
-            scope.problem(root.key_place(&["arms", &index, "sites", site]), said);
+            let message = format!("unknown site \"{site}\"{}", hint(site, known));
+            scope.problem(root.key_place(&["arms", &index, "sites", site]), message);
         }
         for (number, pod) in pods.iter().enumerate() {
             let mark = root.place(&["arms", &index, "sites", site, &number.to_string()]);
             let known = || arm.topology.pods.iter().map(|pod| pod.name.as_str());
             if !known().any(|one| one == &**pod) {
-                let said = format!(
+                let message = format!(
                     "arm \"{}\" has no pod \"{pod}\"{}",
                     arm.name,
                     hint(pod, known())
                 );
-                scope.problem(mark, said);
+                scope.problem(mark, message);
             }
             if let Some(other) = all.insert(pod, site) {
-                let said = format!("pod \"{pod}\" stands at site \"{other}\" already");
-                scope.problem(mark, said);
+                let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
+                scope.problem(mark, message);
             }
         }
     }
     all
 }
 
-/// The site of every pod that is named.
+/// Site of every pod that is listed.
 fn place_pods<'d>(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -116,24 +119,24 @@ fn place_pods<'d>(
     known.sort_unstable();
     known.dedup();
     if written.pods.len() < 2 {
-        let said = "one site is no distance: name two or more, or leave the sites out";
-        scope.problem(root.key_place(&["sites", "pods"]), said);
+        let message = "one site is no distance: name two or more, or leave the sites out";
+        scope.problem(root.key_place(&["sites", "pods"]), message);
     }
     let mut site_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (site, pods) in &written.pods {
         for (index, pod) in pods.iter().enumerate() {
             let mark = root.place(&["sites", "pods", site, &index.to_string()]);
-            // An arm that the quick form leaves out may be the only one with this pod.
+            // The quick form may have removed the only arm with this pod.
             if !known.contains(&&**pod) && scope.form == Form::Full {
-                let said = format!(
+                let message = format!(
                     "no pod is called \"{pod}\" in any arm{}",
                     hint(pod, known.iter().copied())
                 );
-                scope.problem(mark, said);
+                scope.problem(mark, message);
             }
             if let Some(other) = site_of.insert(pod, site) {
-                let said = format!("pod \"{pod}\" stands at site \"{other}\" already");
-                scope.problem(mark, said);
+                let message = format!("pod \"{pod}\" stands at site \"{other}\" already");
+                scope.problem(mark, message);
             }
         }
     }
@@ -149,8 +152,8 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
             continue;
         };
         if let Some(twice) = links.iter().find(|link| link.between == between) {
-            let said = format!("the link {} stands here twice", twice.name());
-            scope.problem(root.place(&["sites", "links", &index]), said);
+            let message = format!("the link {} stands here twice", twice.name());
+            scope.problem(root.place(&["sites", "links", &index]), message);
         }
         links.extend(link(scope, root, &index, def, between));
     }
@@ -160,23 +163,23 @@ fn links(scope: &mut Scope<'_>, root: &Node, written: &SitesDef, arms: &[Arm]) -
                 let has = |site: &str| def.between.iter().any(|name| &**name == site);
                 has(one) && has(other)
             };
-            // Two that no arm has both are never asked how far apart they are.
+            // Sites that never occur in one arm need no link.
             let meet = arms.iter().any(|arm| {
                 let has = |site: &str| arm.topology.pods.iter().any(|pod| pod.site == site);
                 has(one) && has(other)
             });
             if meet && !written.links.iter().any(named) {
-                let said = format!(
+                let message = format!(
                     "there is no link between \"{one}\" and \"{other}\": add `{{between: [{one}, {other}], round_trip: 24ms}}`"
                 );
-                scope.problem(root.key_place(&["sites", "links"]), said);
+                scope.problem(root.key_place(&["sites", "links"]), message);
             }
         }
     }
     links
 }
 
-/// The two sites in alphabetical order.
+/// Names of the two sites, sorted.
 fn ends(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -186,11 +189,11 @@ fn ends(
 ) -> Option<[String; 2]> {
     let mark = root.place(&["sites", "links", index, "between"]);
     let [one, other] = def.between.as_slice() else {
-        let said = format!(
+        let message = format!(
             "a link is between two sites, {} stand here",
             def.between.len()
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
         return None;
     };
     if one == other {
@@ -199,12 +202,12 @@ fn ends(
     }
     for (at, name) in def.between.iter().enumerate() {
         if !sites.contains(&&**name) {
-            let said = format!(
+            let message = format!(
                 "unknown site \"{name}\"{}",
                 hint(name, sites.iter().copied())
             );
             let path = ["sites", "links", index, "between", &at.to_string()];
-            scope.problem(root.place(&path), said);
+            scope.problem(root.place(&path), message);
             return None;
         }
     }
@@ -225,13 +228,13 @@ fn link(
         (Some(both), None) => both.as_ns() / 2,
         (None, Some(one)) => one.as_ns(),
         (Some(_), Some(_)) => {
-            let said = "round_trip and one_way both stand here: one of them decides";
-            scope.problem(place("one_way"), said);
+            let message = "round_trip and one_way both stand here: one of them decides";
+            scope.problem(place("one_way"), message);
             return None;
         }
         (None, None) => {
-            let said = "how far is it? write `round_trip: 24ms`, or one_way";
-            scope.problem(root.place(&["sites", "links", index]), said);
+            let message = "how far is it? write `round_trip: 24ms`, or one_way";
+            scope.problem(root.place(&["sites", "links", index]), message);
             return None;
         }
     };
@@ -248,9 +251,9 @@ fn link(
     }
     let jitter_ns = def.jitter.map_or(0, crate::units::Period::as_ns);
     if jitter_ns > one_way_ns {
-        let said =
+        let message =
             "the jitter is larger than the delay of one way: nothing arrives before it is sent";
-        scope.problem(place("jitter"), said);
+        scope.problem(place("jitter"), message);
     }
     let rate = def.rate.map(|rate| rate.0);
     if rate == Some(0) {

@@ -1,20 +1,20 @@
-//! Pods, and instances in the order in which they start.
+//! Pods, and the start order of instances.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ways::Cast;
+use super::routing::InstanceDrafts;
 use crate::topology::{Instance, Pod, Route};
 
-/// Site of a pod when an experiment has none.
+/// Site of all pods if the experiment has no sites.
 const SITE: &str = "here";
 
-/// A pod for every app, agent and hop that does not stand beside another.
-pub(super) fn pods(cast: &Cast) -> Vec<Pod> {
+/// Pods of all apps, agents, and hops that do not share another's pod.
+pub(super) fn pods(drafts: &InstanceDrafts) -> Vec<Pod> {
     let mut pods: Vec<Pod> = Vec::new();
-    for actor in cast.started() {
-        if !pods.iter().any(|pod| pod.name == actor.pod) {
+    for draft in drafts.started() {
+        if !pods.iter().any(|pod| pod.name == draft.pod) {
             pods.push(Pod {
-                name: actor.pod.clone(),
+                name: draft.pod.clone(),
                 site: SITE.to_owned(),
             });
         }
@@ -22,46 +22,46 @@ pub(super) fn pods(cast: &Cast) -> Vec<Pod> {
     pods
 }
 
-/// Called before callers; where calls go round in a circle, the order of the workload decides.
-pub(super) fn in_start_order(cast: &Cast, routes: &[Route]) -> Vec<Instance> {
+/// Instances in start order: called before callers; in a cycle, the order of the workload decides.
+pub(super) fn in_start_order(drafts: &InstanceDrafts, routes: &[Route]) -> Vec<Instance> {
     let mut next: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for route in routes {
-        let mut way: Vec<&str> = vec![&route.from];
-        way.extend(route.stops.iter().map(String::as_str));
-        way.push(&route.to);
-        for pair in way.windows(2) {
+        let mut path: Vec<&str> = vec![&route.from];
+        path.extend(route.stops.iter().map(String::as_str));
+        path.push(&route.to);
+        for pair in path.windows(2) {
             next.entry(pair[0]).or_default().push(pair[1]);
         }
     }
-    sidecars_first(cast, &mut next);
+    sidecars_first(drafts, &mut next);
     let mut order: Vec<&str> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for actor in &cast.actors {
-        visit(&actor.name, &next, &mut seen, &mut order);
+    for draft in &drafts.all {
+        visit(&draft.name, &next, &mut seen, &mut order);
     }
     order
         .into_iter()
-        .filter_map(|name| cast.get(name))
-        .filter(|actor| !actor.external)
-        .map(|actor| Instance {
-            name: actor.name.clone(),
-            pod: actor.pod.clone(),
-            target: actor.target.clone(),
-            role: actor.role,
-            settings: actor.settings.clone(),
-            host: actor.host.clone(),
+        .filter_map(|name| drafts.get(name))
+        .filter(|draft| !draft.external)
+        .map(|draft| Instance {
+            name: draft.name.clone(),
+            pod: draft.pod.clone(),
+            target: draft.target.clone(),
+            role: draft.role,
+            settings: draft.settings.clone(),
+            host: draft.host.clone(),
         })
         .collect()
 }
 
-/// An app that calls through its own sidecar needs it up, as in a mesh that holds apps back until their proxy serves; so
-/// where the two call each other, the way in does not count.
-fn sidecars_first<'a>(cast: &Cast, next: &mut BTreeMap<&'a str, Vec<&'a str>>) {
-    let proxies = cast.actors.iter().filter(|actor| actor.role.is_proxy());
-    for proxy in proxies.map(|actor| actor.name.as_str()) {
+/// An app that calls through its own sidecar needs it up first, as in a mesh that holds apps until their proxy is ready. So
+/// where the two call each other, calls from the proxy to the app do not count.
+fn sidecars_first<'a>(drafts: &InstanceDrafts, next: &mut BTreeMap<&'a str, Vec<&'a str>>) {
+    let proxies = drafts.all.iter().filter(|draft| draft.role.is_proxy());
+    for proxy in proxies.map(|draft| draft.name.as_str()) {
         let called = next.get(proxy).cloned().unwrap_or_default();
         let calls_back = |app: &&str| {
-            let apps = cast.get(app).is_some_and(|actor| !actor.role.is_proxy());
+            let apps = drafts.get(app).is_some_and(|draft| !draft.role.is_proxy());
             apps && next.get(app).is_some_and(|calls| calls.contains(&proxy))
         };
         let kept: Vec<&str> = called.into_iter().filter(|app| !calls_back(app)).collect();
@@ -71,7 +71,7 @@ fn sidecars_first<'a>(cast: &Cast, next: &mut BTreeMap<&'a str, Vec<&'a str>>) {
     }
 }
 
-/// Depth first: everything an instance calls comes before it. Chains are as long as a route, so recursion is shallow.
+/// Depth-first traversal: everything that an instance calls comes before it. Recursion is as deep as a chain of calls is long.
 fn visit<'a>(
     name: &'a str,
     next: &BTreeMap<&'a str, Vec<&'a str>>,

@@ -1,14 +1,14 @@
-//! Settings inside a request's text: `/?size={{ payload }}`.
+//! Settings in texts of requests: `/?size={{ payload }}`.
 
 use serde_json::Value;
 
 use crate::problem::hint;
 use crate::topology::Settings;
 
-/// Puts settings into a text.
+/// Inserts settings into a text.
 ///
 /// # Errors
-/// Braces that are not closed, and settings that do not exist.
+/// Unclosed braces, and unknown settings.
 pub(super) fn fill(text: &str, settings: &Settings) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,11 +1,11 @@
-//! An arm → its test bed: pods, instances in start order, and the way of every edge.
+//! Topology of an arm: pods, instances in start order, and the route of every edge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::external::refuse;
-use super::ways::{self, Actor, Cast};
+use super::routing::{self, InstanceDraft, InstanceDrafts};
 use super::workload::AGENT;
-use super::{Scope, about, asks, lacking, levels, load, start, workload};
+use super::{Scope, about, ext_authz, lacking, levels, load, start, workload};
 use crate::catalog::WorkloadFolder;
 use crate::def::{ArmDef, ExperimentDef, OnDef, OnWord, SidecarDef};
 use crate::external::EXTERNAL;
@@ -15,7 +15,7 @@ use crate::problem::hint;
 use crate::topology::{InstanceRole, Settings, Topology};
 use crate::yaml::{Mark, Node};
 
-/// All arms, in the order of the file.
+/// Resolves all arms, in the order of the file.
 pub(super) fn arms(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -23,61 +23,61 @@ pub(super) fn arms(
     folder: &WorkloadFolder,
 ) -> Vec<Arm> {
     let agents = load::agents(scope, root, def, folder);
-    let edges = ways::edges_of(folder);
-    let used = workload::used(scope, root, folder);
+    let edges = routing::edges_of(folder);
+    let resolved = workload::resolved(scope, root, folder);
     let nodes = root.get("arms").map_or(&[][..], Node::items);
     def.arms
         .iter()
         .zip(nodes)
         .map(|(arm, node)| {
-            let mut bed = Bed {
+            let mut builder = TopologyBuilder {
                 scope,
                 arm,
                 node,
                 folder,
                 edges: &edges,
                 agents: &agents,
-                used: &used,
+                resolved: &resolved,
                 of_targets: &def.targets,
             };
-            bed.build()
+            builder.build()
         })
         .collect()
 }
 
-/// One arm while its test bed is being made.
-struct Bed<'b, 's> {
+/// An arm whose test bed is being resolved.
+struct TopologyBuilder<'b, 's> {
     scope: &'b mut Scope<'s>,
     arm: &'b ArmDef,
     node: &'b Node,
     folder: &'b WorkloadFolder,
     edges: &'b [Edge],
     agents: &'b [(String, Edge)],
-    used: &'b workload::Used,
-    /// Settings of targets in every arm.
+    resolved: &'b workload::ResolvedWorkload,
+    /// Settings of targets for every arm.
     of_targets: &'b BTreeMap<Name, Settings>,
 }
 
-impl Bed<'_, '_> {
+impl TopologyBuilder<'_, '_> {
     fn build(&mut self) -> Arm {
-        let mut cast = Cast::default();
-        self.parts(&mut cast);
-        self.sidecars(&mut cast);
-        self.hops(&mut cast);
-        self.instance_settings(&mut cast);
-        lacking::note(self.scope, (self.arm, self.node), self.edges, &mut cast);
-        let asking = asks::cast(self.scope, self.of_targets, self.node, &mut cast);
-        let mut routes = ways::routes(
+        let mut drafts = InstanceDrafts::default();
+        self.parts(&mut drafts);
+        self.sidecars(&mut drafts);
+        self.hops(&mut drafts);
+        self.instance_settings(&mut drafts);
+        lacking::note(self.scope, (self.arm, self.node), self.edges, &mut drafts);
+        let authz_drafts = ext_authz::drafts(self.scope, self.of_targets, self.node, &mut drafts);
+        let mut routes = routing::routes(
             self.scope,
             self.arm,
             self.node,
             self.edges,
             self.agents,
-            &cast,
+            &drafts,
         );
-        let asked = asks::routes(self.scope, &asking, &mut routes);
-        let pods = start::pods(&cast);
-        let instances = start::in_start_order(&cast, &routes);
+        let asked = ext_authz::routes(self.scope, &authz_drafts, &mut routes);
+        let pods = start::pods(&drafts);
+        let instances = start::in_start_order(&drafts, &routes);
         let topology = Topology {
             pods,
             instances,
@@ -85,7 +85,7 @@ impl Bed<'_, '_> {
             asked,
             external: self.scope.external.all().cloned().collect(),
         };
-        let titles = self.titles(&cast);
+        let titles = self.titles(&drafts);
         Arm {
             name: self.arm.name.0.clone(),
             about: self
@@ -98,7 +98,7 @@ impl Bed<'_, '_> {
                 None => Subject::singular(self.arm.name.0.clone()),
             },
             needs: self.scope.redirection.needs(self.arm).or_else(|| {
-                let lacking = &cast.lacking;
+                let lacking = &drafts.lacking;
                 (!lacking.is_empty()).then(|| crate::problem::list(lacking))
             }),
             excluded: self.excluded(),
@@ -115,15 +115,14 @@ impl Bed<'_, '_> {
         parts.keys().map(|name| name.0.as_str()).collect()
     }
 
-    /// Apps and agents.
-    fn parts(&mut self, cast: &mut Cast) {
+    fn parts(&mut self, drafts: &mut InstanceDrafts) {
         for part in self.arm.parts.keys() {
             let known = self.part_names();
             let mark = self.node.key_place(&["parts", part]);
             match self.folder.def.parts.get(part) {
                 None => {
-                    let said = format!("unknown part \"{part}\"{}", hint(part, known));
-                    self.scope.problem(mark, said);
+                    let message = format!("unknown part \"{part}\"{}", hint(part, known));
+                    self.scope.problem(mark, message);
                 }
                 Some(def) if def.kind == PartKind::Client => {
                     self.scope
@@ -134,11 +133,11 @@ impl Bed<'_, '_> {
         }
         for (name, part) in &self.folder.def.parts {
             if part.kind == PartKind::Client {
-                self.clients(cast, name);
+                self.clients(drafts, name);
                 continue;
             }
-            if let Some(all) = self.used.external.of(name) {
-                cast.actors.extend(all.iter().map(Actor::external));
+            if let Some(all) = self.resolved.external.of(name) {
+                drafts.all.extend(all.iter().map(InstanceDraft::external));
                 continue;
             }
             let own = self.arm.parts.get(name);
@@ -147,17 +146,17 @@ impl Bed<'_, '_> {
                 None => self.place(&["name"]),
             };
             let target = own.map(|target| target.0.clone());
-            let target = target.or_else(|| self.used.targets.get(&name.0).cloned());
+            let target = target.or_else(|| self.resolved.targets.get(&name.0).cloned());
             let target = target.unwrap_or_default();
             if target.is_empty() {
-                let said = format!(
+                let message = format!(
                     "part \"{name}\" has no target: write parts: {{{name}: …}} or name one in the workload"
                 );
-                self.scope.problem(mark, said);
+                self.scope.problem(mark, message);
                 continue;
             }
             self.check_app(&target, name, mark);
-            let count = workload::count(self.folder, self.used, name);
+            let count = workload::count(self.folder, self.resolved, name);
             for number in 1..=count {
                 let instance = if count == 1 {
                     name.0.clone()
@@ -165,17 +164,17 @@ impl Bed<'_, '_> {
                     format!("{name}-{number}")
                 };
                 let role = InstanceRole::App;
-                let mut actor = Actor::new(&instance, &instance, name, &target, role);
-                actor.host.clone_from(&part.host);
-                cast.add(actor);
+                let mut draft = InstanceDraft::new(&instance, &instance, name, &target, role);
+                draft.host.clone_from(&part.host);
+                drafts.add(draft);
             }
         }
     }
 
-    fn clients(&self, cast: &mut Cast, part: &str) {
+    fn clients(&self, drafts: &mut InstanceDrafts, part: &str) {
         for (instance, edge) in self.agents {
             if edge.from == part {
-                cast.add(Actor::new(
+                drafts.add(InstanceDraft::new(
                     instance,
                     instance,
                     part,
@@ -191,26 +190,26 @@ impl Bed<'_, '_> {
             return;
         };
         if !def.roles.contains(&InstanceRole::App) {
-            let said = format!(
+            let message = format!(
                 "target \"{target}\" cannot play part \"{part}\": its roles are {}",
-                ways::roles_of(&def)
+                routing::roles_of(&def)
             );
-            self.scope.problem(mark, said);
+            self.scope.problem(mark, message);
         }
         for edge in self.edges.iter().filter(|edge| edge.to == part) {
             if !def.speaks.contains(&edge.protocol) {
-                let said = format!(
+                let message = format!(
                     "target \"{target}\" does not speak {} (edge {}): it speaks {}",
                     edge.protocol,
                     edge.name(),
                     crate::problem::list(&def.speaks)
                 );
-                self.scope.problem(mark, said);
+                self.scope.problem(mark, message);
             }
         }
     }
 
-    fn sidecars(&mut self, cast: &mut Cast) {
+    fn sidecars(&mut self, drafts: &mut InstanceDrafts) {
         let Some(sidecars) = &self.arm.sidecars else {
             return;
         };
@@ -222,48 +221,48 @@ impl Bed<'_, '_> {
             } else {
                 vec!["sidecars", &index]
             };
-            self.sidecar(cast, def, &path);
+            self.sidecar(drafts, def, &path);
         }
     }
 
-    fn sidecar(&mut self, cast: &mut Cast, def: &SidecarDef, path: &[&str]) {
-        let place = |bed: &Self, key: &str| bed.node_at(path).place(&[key]);
+    fn sidecar(&mut self, drafts: &mut InstanceDrafts, def: &SidecarDef, path: &[&str]) {
+        let place = |builder: &Self, key: &str| builder.node_at(path).place(&[key]);
         let mark = place(self, "proxy");
         let Some(target) = self.scope.target(&def.proxy, mark) else {
             return;
         };
-        ways::check_proxy(self.scope, &target, InstanceRole::Sidecar, def.link, mark);
-        ways::check_interception(self.scope, &target, def.interception, mark);
+        routing::check_proxy(self.scope, &target, InstanceRole::Sidecar, def.link, mark);
+        routing::check_interception(self.scope, &target, def.interception, mark);
         self.check_excluded(def, path);
         let written = self.node_at(path).get("settings").cloned();
         let settings = written.map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &def.proxy, mark, &written)
         });
         let parts = self.chosen(def, path);
-        // Names that are unknown have been complained about.
+        // Unknown names are reported elsewhere.
         let mut applied = parts.is_empty() && matches!(def.on, OnDef::Parts(_));
         for part in parts {
-            for actor in cast.of_part(&part) {
+            for draft in drafts.of_part(&part) {
                 applied = true;
-                let name = format!("{}-sidecar", actor.name);
-                if cast.get(&name).is_some() {
-                    let said = format!("part \"{part}\" has two sidecars: take it out of one");
-                    self.scope.problem(place(self, "on"), said);
+                let name = format!("{}-sidecar", draft.name);
+                if drafts.get(&name).is_some() {
+                    let message = format!("part \"{part}\" has two sidecars: take it out of one");
+                    self.scope.problem(place(self, "on"), message);
                     continue;
                 }
                 let mut sidecar =
-                    Actor::new(&name, &actor.pod, &part, &def.proxy, InstanceRole::Sidecar);
+                    InstanceDraft::new(&name, &draft.pod, &part, &def.proxy, InstanceRole::Sidecar);
                 sidecar.settings = settings.clone();
                 sidecar.sidecar = Some(def.clone());
                 sidecar.speaks = target.speaks.clone();
                 sidecar.mark = Some(mark);
                 sidecar.treat_as = def.treat_as.clone().map(|asked| (asked, place(self, "as")));
-                cast.add(sidecar);
+                drafts.add(sidecar);
             }
         }
         if !applied {
-            let said = "these sidecars stand beside nothing";
-            self.scope.problem(place(self, "on"), said);
+            let message = "these sidecars stand beside nothing";
+            self.scope.problem(place(self, "on"), message);
         }
     }
 
@@ -283,7 +282,7 @@ impl Bed<'_, '_> {
         node
     }
 
-    /// Parts that `on` means.
+    /// Parts that `on` selects.
     fn chosen(&mut self, def: &SidecarDef, path: &[&str]) -> Vec<String> {
         let parts = &self.folder.def.parts;
         let of_kind = |kinds: &[PartKind]| -> Vec<String> {
@@ -303,8 +302,8 @@ impl Bed<'_, '_> {
                         let index = index.to_string();
                         let mark = self.node_at(path).place(&["on", &index]);
                         let known = parts.keys().map(|name| name.0.as_str());
-                        let said = format!("unknown part \"{name}\"{}", hint(name, known));
-                        self.scope.problem(mark, said);
+                        let message = format!("unknown part \"{name}\"{}", hint(name, known));
+                        self.scope.problem(mark, message);
                     } else if !chosen.contains(&name.0) {
                         chosen.push(name.0.clone());
                     }
@@ -327,22 +326,23 @@ impl Bed<'_, '_> {
                         .iter()
                         .any(|edge| pattern.matches(&edge.from, &edge.to));
                     if !known {
-                        let said = workload::unknown_edge(exclude, self.edges);
-                        self.scope.problem(mark, said);
+                        let message = workload::unknown_edge(exclude, self.edges);
+                        self.scope.problem(mark, message);
                     }
                 }
                 Some(Excluded::Part(part))
                     if !self.folder.def.parts.contains_key(part.as_str()) =>
                 {
-                    let said = format!("unknown part \"{part}\"{}", hint(&part, self.part_names()));
-                    self.scope.problem(mark, said);
+                    let message =
+                        format!("unknown part \"{part}\"{}", hint(&part, self.part_names()));
+                    self.scope.problem(mark, message);
                 }
                 _ => {}
             }
         }
     }
 
-    fn hops(&mut self, cast: &mut Cast) {
+    fn hops(&mut self, drafts: &mut InstanceDrafts) {
         for (pattern, hops) in &self.arm.via {
             let known = self
                 .edges
@@ -350,97 +350,97 @@ impl Bed<'_, '_> {
                 .any(|edge| pattern.matches(&edge.from, &edge.to));
             if !known {
                 let mark = self.node.key_place(&["via", pattern]);
-                let said = workload::unknown_edge(pattern, self.edges);
-                self.scope.problem(mark, said);
+                let message = workload::unknown_edge(pattern, self.edges);
+                self.scope.problem(mark, message);
             }
             for (index, hop) in hops.iter().enumerate() {
                 let index = index.to_string();
-                self.hop(cast, hop, &["via", pattern, &index]);
+                self.hop(drafts, hop, &["via", pattern, &index]);
             }
         }
     }
 
-    fn hop(&mut self, cast: &mut Cast, hop: &crate::def::HopDef, path: &[&str]) {
+    fn hop(&mut self, drafts: &mut InstanceDrafts, hop: &crate::def::HopDef, path: &[&str]) {
         let node = self.node_at(path).clone();
         let mark = node.place(&["proxy"]);
         let Some(target) = self.scope.target(&hop.proxy, mark) else {
             return;
         };
-        let role = ways::hop_role(hop.hop);
-        ways::check_proxy(self.scope, &target, role, hop.link, mark);
+        let role = routing::hop_role(hop.hop);
+        routing::check_proxy(self.scope, &target, role, hop.link, mark);
         let settings = node.get("settings").map_or_else(Settings::new, |written| {
             levels::settings(self.scope, &hop.proxy, mark, written)
         });
-        let name = ways::hop_name(hop);
-        if let Some(known) = cast.get(name) {
-            // One gateway may serve several edges, but it is one process with one configuration.
+        let name = routing::hop_name(hop);
+        if let Some(known) = drafts.get(name) {
+            // A gateway may serve several edges, as one process with one configuration.
             let alike =
                 known.role == role && known.target == hop.proxy.0 && known.settings == settings;
             if !alike {
-                let said = format!(
+                let message = format!(
                     "\"{name}\" is there already and is something else: give this hop a name of its own (name: …)"
                 );
-                self.scope.problem(node.place(&["hop"]), said);
+                self.scope.problem(node.place(&["hop"]), message);
             }
             return;
         }
         let pod = match &hop.beside {
             None => name.to_owned(),
-            Some(beside) => match cast.get(beside) {
+            Some(beside) => match drafts.get(beside) {
                 Some(neighbour) => neighbour.pod.clone(),
                 None => {
-                    let known: Vec<String> = cast.names();
-                    let said = format!(
+                    let known: Vec<String> = drafts.names();
+                    let message = format!(
                         "nothing is called \"{beside}\" before this hop{}",
                         hint(beside, known.iter().map(String::as_str))
                     );
-                    self.scope.problem(node.place(&["beside"]), said);
+                    self.scope.problem(node.place(&["beside"]), message);
                     return;
                 }
             },
         };
-        let mut actor = Actor::new(name, &pod, name, &hop.proxy, role);
-        actor.settings = settings;
-        actor.speaks = target.speaks.clone();
-        actor.mark = Some(mark);
-        actor.treat_as = hop
+        let mut draft = InstanceDraft::new(name, &pod, name, &hop.proxy, role);
+        draft.settings = settings;
+        draft.speaks = target.speaks.clone();
+        draft.mark = Some(mark);
+        draft.treat_as = hop
             .treat_as
             .clone()
             .map(|asked| (asked, node.place(&["as"])));
-        cast.add(actor);
+        drafts.add(draft);
     }
 
-    /// `settings` of the arm, by instance.
-    fn instance_settings(&mut self, cast: &mut Cast) {
+    /// Applies `settings` of the arm to instances.
+    fn instance_settings(&mut self, drafts: &mut InstanceDrafts) {
         let Some(all) = self.node.get("settings").cloned() else {
             return;
         };
         for entry in all.entries() {
-            // The name of a part means all its instances.
-            let names = cast.named(&entry.key);
+            // The name of a part means all of its instances.
+            let names = drafts.named(&entry.key);
             if names.is_empty() {
-                let known = cast.names();
-                let said = format!(
+                let known = drafts.names();
+                let message = format!(
                     "nothing is called \"{}\" in this arm{}",
                     entry.key,
                     hint(&entry.key, known.iter().map(String::as_str))
                 );
-                self.scope.problem(entry.key_mark, said);
+                self.scope.problem(entry.key_mark, message);
             }
             for name in names {
-                let target = cast.get(&name).map(|actor| actor.target.clone());
+                let target = drafts.get(&name).map(|draft| draft.target.clone());
                 match target {
                     Some(target) if target == EXTERNAL => {
                         refuse(self.scope, entry.key_mark, &name, "it has no settings here");
                     }
                     Some(target) if target == AGENT => {
-                        let said = "an agent has no settings here: they belong to load";
-                        self.scope.problem(entry.key_mark, said);
+                        let message = "an agent has no settings here: they belong to load";
+                        self.scope.problem(entry.key_mark, message);
                     }
                     Some(target) => {
                         let settings =
                             levels::settings(self.scope, &target, entry.key_mark, &entry.value);
-                        cast.lay_over(&name, settings);
+                        drafts.override_settings(&name, settings);
                     }
                     None => {}
                 }
@@ -464,12 +464,12 @@ impl Bed<'_, '_> {
         all
     }
 
-    /// How people call each target of the arm.
-    fn titles(&mut self, cast: &Cast) -> BTreeMap<String, String> {
-        let targets: BTreeSet<String> = cast
+    /// Display names of the arm's targets.
+    fn titles(&mut self, drafts: &InstanceDrafts) -> BTreeMap<String, String> {
+        let targets: BTreeSet<String> = drafts
             .started()
-            .filter(|actor| actor.target != AGENT)
-            .map(|actor| actor.target.clone())
+            .filter(|draft| draft.target != AGENT)
+            .map(|draft| draft.target.clone())
             .collect();
         targets
             .into_iter()

@@ -1,4 +1,4 @@
-//! Sequences of arms for a waterfall: that the arms are there, each once, and at least two.
+//! Sequences of arms for waterfalls: checks that the arms exist, each once, and that there are at least two.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::plan::{Arm, Compare, Form, Sequence};
 use crate::problem::hint;
 use crate::yaml::Node;
 
-/// All sequences; without the arms that the quick form leaves out or that cannot be run here.
+/// All sequences, without arms that the quick form lacks or that cannot run here.
 pub(super) fn sequences(
     scope: &mut Scope<'_>,
     root: &Node,
@@ -21,18 +21,18 @@ pub(super) fn sequences(
         arms.iter()
             .any(|arm| arm.name == name && arm.needs.is_none())
     };
-    // That an arm exists in the full form is checked when that is resolved, which always happens.
+    // Whether an arm exists in the full form is checked when that form is resolved, which always happens.
     let quick = scope.form == Form::Quick;
     if compare == Compare::Levels && !def.waterfall.is_empty() {
-        let said = "a waterfall shows arms, but levels are compared: leave one of the two out";
-        scope.problem(root.key_place(&["waterfall"]), said);
+        let message = "a waterfall shows arms, but levels are compared: leave one of the two out";
+        scope.problem(root.key_place(&["waterfall"]), message);
     }
     let mut all: Vec<Sequence> = Vec::new();
     for (index, sequence) in def.waterfall.iter().enumerate() {
         let index = index.to_string();
         if all.iter().any(|other| other.name == sequence.name.0) {
-            let said = format!("two sequences are called \"{}\"", sequence.name);
-            scope.problem(root.place(&["waterfall", &index, "name"]), said);
+            let message = format!("two sequences are called \"{}\"", sequence.name);
+            scope.problem(root.place(&["waterfall", &index, "name"]), message);
         }
         let mut kept: Vec<String> = Vec::new();
         let mut adds = BTreeMap::new();
@@ -40,16 +40,16 @@ pub(super) fn sequences(
             let at = root.place(&["waterfall", &index, "arms", &place.to_string()]);
             let arm = written.arm();
             if kept.contains(&arm.0) {
-                let said = format!("arm \"{arm}\" stands twice in this sequence");
-                scope.problem(at, said);
+                let message = format!("arm \"{arm}\" stands twice in this sequence");
+                scope.problem(at, message);
             } else if known.contains(&arm.0.as_str()) {
                 if can_run(arm) {
                     kept.push(arm.0.clone());
                     adds.extend(written.adds().map(|adds| (arm.0.clone(), adds.subject())));
                 }
             } else if !quick {
-                let said = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));
-                scope.problem(at, said);
+                let message = format!("unknown arm \"{arm}\"{}", hint(arm, known.clone()));
+                scope.problem(at, message);
             }
         }
         if kept.len() > 1 {

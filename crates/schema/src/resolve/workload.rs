@@ -1,4 +1,4 @@
-//! The workload at one level: settings checked and completed, parts with their targets, edges without wildcards.
+//! The workload at one level: complete settings, targets of parts, edges without wildcards.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,15 +12,15 @@ use crate::def::{Concern, CountDef, SettingKind, WorkloadDef, WorkloadSettingDef
 use crate::external::EXTERNAL;
 use crate::plan::{Edge, Part, PartKind};
 use crate::problem::hint;
-use crate::text::{shown, unfit_in};
+use crate::text::{rejection_in, shown};
 use crate::topology::{Security, Settings};
 use crate::units::{Period, Share, Size};
 use crate::yaml::Node;
 
-/// Target name of parts that agents play.
+/// Target name of clients.
 pub(super) const AGENT: &str = "agent";
 
-/// What a workload setting makes of a value: sizes become bytes, times their shortest text.
+/// Checks and normalises the value of a setting: sizes become bytes, durations their shortest text.
 pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
     let text = match value {
         Json::String(text) => text.clone(),
@@ -44,7 +44,7 @@ pub(super) fn setting_value(def: &WorkloadSettingDef, value: &Json) -> Result<Js
         SettingKind::Number => Err(wrong("a number")),
         SettingKind::Flag if value.is_boolean() => Ok(value.clone()),
         SettingKind::Flag => Err(wrong("true or false")),
-        SettingKind::Text if value.is_string() => match unfit_in(value) {
+        SettingKind::Text if value.is_string() => match rejection_in(value) {
             None => Ok(value.clone()),
             Some(wanted) => Err(format!("\"{}\" is not {wanted}", shown(&text))),
         },
@@ -76,7 +76,7 @@ fn in_range(def: &WorkloadSettingDef, value: &Json) -> Result<Json, String> {
     Ok(value.clone())
 }
 
-/// The edges of a workload with `*` written out: every service but the called part itself.
+/// Edges of a workload; `*` stands for every service except the called part itself.
 pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
     let mut found: Vec<Edge> = Vec::new();
     let make = |from: &str, to: &str, edge: &crate::def::WorkloadEdgeDef| Edge {
@@ -85,7 +85,7 @@ pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
         protocol: edge.protocol.clone(),
         own: edge.own.unwrap_or(Security::Plaintext),
     };
-    // Edges that name both parts win over a wildcard.
+    // An edge that names both parts takes precedence over a wildcard.
     for edge in &def.edges {
         let (from, to) = edge.edge.sides();
         if from != "*" {
@@ -109,7 +109,7 @@ pub(super) fn edges(def: &WorkloadDef) -> Vec<Edge> {
     found
 }
 
-/// `unknown edge …` with the nearest.
+/// `unknown edge …`, with the nearest one.
 pub(super) fn unknown_edge(wrong: &str, edges: &[Edge]) -> String {
     let names: Vec<String> = edges.iter().map(Edge::name).collect();
     format!(
@@ -118,19 +118,23 @@ pub(super) fn unknown_edge(wrong: &str, edges: &[Edge]) -> String {
     )
 }
 
-/// A workload as one level uses it.
+/// The workload at one level.
 #[derive(Debug, Clone)]
-pub(super) struct Used {
-    /// Settings, complete.
+pub(super) struct ResolvedWorkload {
+    /// All settings.
     pub settings: Settings,
-    /// Target of each part, where the experiment or the workload names one.
+    /// Target of each part, if the experiment or the workload names one.
     pub targets: BTreeMap<String, String>,
-    /// Parts that run already.
+    /// External parts.
     pub external: Rc<Externals>,
 }
 
-/// Splits what an experiment says about a workload into settings and targets of parts, and completes the settings.
-pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) -> Used {
+/// Splits the experiment's `workload` into settings and targets of parts, and adds defaults.
+pub(super) fn resolved(
+    scope: &mut Scope<'_>,
+    root: &Node,
+    folder: &WorkloadFolder,
+) -> ResolvedWorkload {
     let mut settings: Settings = folder
         .def
         .settings
@@ -156,7 +160,7 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
         .collect();
     let external = Rc::clone(&scope.external);
     let Some(written) = root.get("workload") else {
-        return Used {
+        return ResolvedWorkload {
             settings,
             targets,
             external,
@@ -169,9 +173,9 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
                 Ok(value) => {
                     settings.insert(entry.key.clone(), value);
                 }
-                Err(said) => scope.problem(
+                Err(message) => scope.problem(
                     entry.value.mark,
-                    format!("setting \"{}\": {said}", entry.key),
+                    format!("setting \"{}\": {message}", entry.key),
                 ),
             }
         } else if let Some(part) = folder.def.parts.get(entry.key.as_str()) {
@@ -192,23 +196,23 @@ pub(super) fn used(scope: &mut Scope<'_>, root: &Node, folder: &WorkloadFolder) 
         } else {
             let known = folder.def.settings.keys().map(String::as_str);
             let parts = folder.def.parts.keys().map(|name| name.0.as_str());
-            let said = format!(
+            let message = format!(
                 "unknown key \"{}\" in workload \"{}\"{}",
                 entry.key,
                 folder.def.workload,
                 hint(&entry.key, known.chain(parts))
             );
-            scope.problem(entry.key_mark, said);
+            scope.problem(entry.key_mark, message);
         }
     }
-    Used {
+    ResolvedWorkload {
         settings,
         targets,
         external,
     }
 }
 
-/// Settings that only concern what is sent.
+/// Settings that only affect the load.
 pub(super) fn of_load(folder: &WorkloadFolder) -> Vec<String> {
     let settings = folder.def.settings.iter();
     settings
@@ -217,22 +221,21 @@ pub(super) fn of_load(folder: &WorkloadFolder) -> Vec<String> {
         .collect()
 }
 
-/// The parts of the plan.
-pub(super) fn parts(folder: &WorkloadFolder, used: &Used) -> Vec<Part> {
+pub(super) fn parts(folder: &WorkloadFolder, resolved: &ResolvedWorkload) -> Vec<Part> {
     folder
         .def
         .parts
         .iter()
         .map(|(name, part)| Part {
             name: name.0.clone(),
-            target: used.targets.get(&name.0).cloned().unwrap_or_default(),
+            target: resolved.targets.get(&name.0).cloned().unwrap_or_default(),
             kind: part.kind,
         })
         .collect()
 }
 
-/// How many instances a part has.
-pub(super) fn count(folder: &WorkloadFolder, used: &Used, part: &str) -> u32 {
+/// Number of instances of a part.
+pub(super) fn count(folder: &WorkloadFolder, resolved: &ResolvedWorkload, part: &str) -> u32 {
     match folder
         .def
         .parts
@@ -241,7 +244,7 @@ pub(super) fn count(folder: &WorkloadFolder, used: &Used, part: &str) -> u32 {
     {
         None => 1,
         Some(CountDef::Number(count)) => *count,
-        Some(CountDef::Setting(key)) => used
+        Some(CountDef::Setting(key)) => resolved
             .settings
             .get(key)
             .and_then(Json::as_u64)

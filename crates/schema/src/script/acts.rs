@@ -1,8 +1,8 @@
-//! From the steps of a session as they are written to acts.
+//! Resolves the steps of a session script.
 
 use super::Scope;
 use super::def::{ActDef, CaptureDef};
-use super::request::{Common, check_text, ordered, request};
+use super::request::{RequestKeys, check_text, ordered, request};
 use crate::load::Parts;
 use crate::load::session::{Act, Branch, CAPTURE_BYTES, Capture, Condition, Deed, Source, Step};
 use crate::load::template::is_name;
@@ -10,14 +10,14 @@ use crate::problem::hint;
 use crate::units::Period;
 use crate::yaml::{Mark, Node};
 
-/// Times that a `while` without `loop` goes round at most.
+/// Greatest number of passes of a `while` without `loop`.
 const WHILE_TIMES: u32 = 1000;
-/// Most times of a loop.
+/// Greatest number of passes of a loop.
 const TIMES_MAX: u32 = 1_000_000;
-/// Largest body that may be captured from.
+/// Largest body that values can be captured from.
 const CAPTURE_BYTES_MAX: u64 = 64 << 20;
 
-/// The acts of a list of steps.
+/// Resolves a list of steps.
 pub(super) fn acts(scope: &mut Scope<'_>, defs: &[ActDef], list: &Node) -> Vec<Act> {
     let mut found = Vec::new();
     for (def, node) in defs.iter().zip(list.items()) {
@@ -31,7 +31,7 @@ fn act(scope: &mut Scope<'_>, def: &ActDef, node: &Node, found: &mut Vec<Act>) {
         .condition
         .as_ref()
         .and_then(|text| condition(scope, text, node.place(&["if"])));
-    let Some(deeds) = deeds(scope, def, node) else {
+    let Some(actions) = actions(scope, def, node) else {
         return;
     };
     let always = |deed| Act {
@@ -39,12 +39,12 @@ fn act(scope: &mut Scope<'_>, def: &ActDef, node: &Node, found: &mut Vec<Act>) {
         condition: None,
         deed,
     };
-    let mut deeds: Vec<Act> = deeds.into_iter().map(always).collect();
+    let mut actions: Vec<Act> = actions.into_iter().map(always).collect();
     let probability = def.probability.map_or(1.0, |share| share.0);
-    // What belongs to a request (its pause) happens or does not with it.
-    let deed = match deeds.len() {
-        1 => deeds.remove(0).deed,
-        _ => Deed::Group { acts: deeds },
+    // The thinking time of a request depends on the same probability and condition as the request.
+    let deed = match actions.len() {
+        1 => actions.remove(0).deed,
+        _ => Deed::Group { acts: actions },
     };
     found.push(Act {
         probability,
@@ -53,7 +53,7 @@ fn act(scope: &mut Scope<'_>, def: &ActDef, node: &Node, found: &mut Vec<Act>) {
     });
 }
 
-fn deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
+fn actions(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
     let is_loop = def.times.is_some() || def.whilst.is_some();
     let kinds = [
         (def.path.is_some() || def.name.is_some(), "a request"),
@@ -68,15 +68,15 @@ fn deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> 
         .map(|kind| kind.1)
         .collect();
     if written.len() > 1 {
-        let said = format!(
+        let message = format!(
             "a step does one thing, and this one does {}",
             crate::problem::list(&written)
         );
-        scope.problem(node.mark, said);
+        scope.problem(node.mark, message);
         return None;
     }
     match written.first().copied() {
-        Some("a request") => return request_deeds(scope, def, node),
+        Some("a request") => return request_actions(scope, def, node),
         Some("set") => return Some(vec![set(scope, def, node)]),
         Some("choose") => return choose(scope, def, node).map(|deed| vec![deed]),
         _ => {}
@@ -85,11 +85,11 @@ fn deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> 
         return think(scope, text, node).map(|deed| vec![deed]);
     }
     let (Some(defs), Some(list)) = (&def.steps, node.get("steps")) else {
-        let said = "this step does nothing: give it a name and a path, or set, think, loop, while, for, choose or steps";
-        scope.problem(node.mark, said);
+        let message = "this step does nothing: give it a name and a path, or set, think, loop, while, for, choose or steps";
+        scope.problem(node.mark, message);
         return None;
     };
-    let mut deeds = vec![match written.first() {
+    let mut actions = vec![match written.first() {
         Some(&"for") => each(scope, def, node, list)?,
         Some(_) => repeated(scope, def, node, list)?,
         None => Deed::Group {
@@ -97,12 +97,12 @@ fn deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> 
         },
     }];
     if let Some(text) = &def.think {
-        deeds.push(think(scope, text, node)?);
+        actions.push(think(scope, text, node)?);
     }
-    Some(deeds)
+    Some(actions)
 }
 
-fn request_deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
+fn request_actions(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec<Deed>> {
     let (Some(name), Some(_)) = (&def.name, &def.path) else {
         scope.problem(node.mark, "a request has a name and a path");
         return None;
@@ -113,7 +113,7 @@ fn request_deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec
             "a request has no steps: write them behind it",
         );
     }
-    let request = request(scope, &Common::of_act(def, name), node)?;
+    let request = request(scope, &RequestKeys::of_step(def, name), node)?;
     let mut captures = Vec::new();
     for (name, capture_def) in &def.capture {
         let place = node.get("capture").and_then(|captures| captures.get(name));
@@ -125,23 +125,23 @@ fn request_deeds(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Option<Vec
         .capture_limit
         .map_or(u64::from(CAPTURE_BYTES), |size| size.0);
     if limit == 0 || limit > CAPTURE_BYTES_MAX {
-        let said = "capture-limit is more than nothing and at most 64MiB";
-        scope.problem(node.place(&["capture-limit"]), said);
+        let message = "capture-limit is more than nothing and at most 64MiB";
+        scope.problem(node.place(&["capture-limit"]), message);
     }
-    let mut deeds = vec![Deed::Request(Box::new(Step {
+    let mut actions = vec![Deed::Request(Box::new(Step {
         request,
         captures,
         capture_bytes_max: limit.min(CAPTURE_BYTES_MAX) as u32,
         on_failure: def.on_failure.unwrap_or_default(),
     }))];
     if let Some(text) = &def.think {
-        deeds.push(think(scope, text, node)?);
+        actions.push(think(scope, text, node)?);
     }
-    Some(deeds)
+    Some(actions)
 }
 
 fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> Option<Capture> {
-    know(scope, name, mark);
+    add_variable(scope, name, mark);
     let mut sources = Vec::new();
     sources.extend(def.json.clone().map(|pointer| Source::Json { pointer }));
     let skip = def.skip.unwrap_or(0);
@@ -155,8 +155,8 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
     sources.extend(def.regex.clone().map(|pattern| Source::Regex { pattern }));
     sources.extend(def.body.unwrap_or(false).then_some(Source::Body));
     let (Some(from), None) = (sources.pop(), sources.pop()) else {
-        let said = "a capture has one source: json, all, header, cookie, regex, or body: true";
-        scope.problem(mark, said);
+        let message = "a capture has one source: json, all, header, cookie, regex, or body: true";
+        scope.problem(mark, message);
         return None;
     };
     let pointer = match &from {
@@ -164,11 +164,11 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
         _ => None,
     };
     if let Some(pointer) = pointer.filter(|text| !text.is_empty() && !text.starts_with('/')) {
-        let said = format!(
+        let message = format!(
             "\"{pointer}\" is no JSON pointer: write /{}",
             pointer.replace('.', "/")
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
     }
     Some(Capture {
         name: name.to_owned(),
@@ -177,8 +177,8 @@ fn capture(scope: &mut Scope<'_>, name: &str, def: &CaptureDef, mark: Mark) -> O
     })
 }
 
-/// A variable has a value from here on, perhaps.
-fn know(scope: &mut Scope<'_>, name: &str, mark: Mark) {
+/// Notes that a variable may have a value from here on.
+fn add_variable(scope: &mut Scope<'_>, name: &str, mark: Mark) {
     let words = ["uuid", "seq", "date"];
     if !is_name(name) {
         scope.problem(
@@ -200,7 +200,7 @@ fn set(scope: &mut Scope<'_>, def: &ActDef, node: &Node) -> Deed {
     let values = ordered(def.set.as_ref().unwrap_or(&empty), node.get("set"));
     for (name, text) in &values {
         check_text(scope, text, Parts::Session, node, &["set", name]);
-        know(scope, name, node.key_place(&["set", name]));
+        add_variable(scope, name, node.key_place(&["set", name]));
     }
     Deed::Set { values }
 }
@@ -228,7 +228,7 @@ fn each(scope: &mut Scope<'_>, def: &ActDef, node: &Node, list: &Node) -> Option
         return None;
     };
     known(scope, from, node.place(&["in"]));
-    know(scope, item, node.place(&["for"]));
+    add_variable(scope, item, node.place(&["for"]));
     Some(Deed::Each {
         item: item.clone(),
         list: from.clone(),
@@ -246,16 +246,16 @@ fn repeated(scope: &mut Scope<'_>, def: &ActDef, node: &Node, list: &Node) -> Op
             match (number(least), number(most)) {
                 (Some(least), Some(most)) if least <= most => (least, most),
                 _ => {
-                    let said = format!(
+                    let message = format!(
                         "\"{text}\" is no number of times: write 5 or 2..5 (at most {TIMES_MAX})"
                     );
-                    scope.problem(node.place(&["loop"]), said);
+                    scope.problem(node.place(&["loop"]), message);
                     return None;
                 }
             }
         }
     };
-    // What is captured within may be asked for from the second time on.
+    // What a pass captures is known in the next one.
     let acts = acts(scope, def.steps.as_deref().unwrap_or_default(), list);
     let whilst = def.whilst.as_ref();
     Some(Deed::Loop {

@@ -1,4 +1,4 @@
-//! Data files: CSV with a line of names, or a JSON object on each line.
+//! Data files: CSV with a header line, or JSON Lines (one object per line).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::yaml::Node;
 /// Columns, and rows with a value for each.
 type Rows = (Vec<String>, Vec<Vec<String>>);
 
-/// Reads all tables of a file.
+/// Reads all data tables of a script.
 pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root: &Node) {
     for (name, def) in data {
         let place = root.key_place(&["data", name]);
@@ -37,7 +37,7 @@ pub(super) fn read(scope: &mut Scope<'_>, data: &BTreeMap<String, DataDef>, root
                 rows,
                 order: def.order.unwrap_or_default(),
             }),
-            Err(said) => scope.problem(place, said),
+            Err(message) => scope.problem(place, message),
         }
     }
 }
@@ -60,13 +60,13 @@ fn from_file(folder: &Path, name: &str) -> Result<Rows, String> {
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is no UTF-8 text"))?;
     let ending = Path::new(name).extension();
     let ending = ending.and_then(|ending| ending.to_str());
-    rows(&text, ending.unwrap_or_default()).map_err(|said| format!("{name}: {said}"))
+    rows(&text, ending.unwrap_or_default()).map_err(|message| format!("{name}: {message}"))
 }
 
-/// Reads a text whose file name ends so.
+/// Parses the text of a data file by the ending of its name.
 ///
 /// # Errors
-/// What is wrong with it, with its line.
+/// What is wrong with the text, with its line.
 pub fn rows(text: &str, ending: &str) -> Result<Rows, String> {
     match ending {
         "jsonl" | "ndjson" => json_lines(text),
@@ -119,7 +119,7 @@ fn json_lines(text: &str) -> Result<Rows, String> {
     Ok((columns, rows))
 }
 
-/// RFC 4180: fields in double quotes may hold commas, line breaks, and quotes written twice.
+/// Parses CSV (RFC 4180): fields in double quotes may hold commas, line breaks, and doubled quotes.
 fn csv(text: &str) -> Result<Rows, String> {
     let mut records: Vec<Vec<String>> = Vec::new();
     let mut record = Vec::new();

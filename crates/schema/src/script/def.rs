@@ -1,4 +1,4 @@
-//! Files of requests and sessions as they are written.
+//! Definitions of requests files and session scripts.
 
 use std::collections::BTreeMap;
 
@@ -9,59 +9,59 @@ use crate::load::session::{Missing, OnFailure};
 use crate::load::{Order, Rows};
 use crate::units::{Share, Size};
 
-/// Several plain requests.
+/// A file of plain requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "file of requests"))]
 pub struct RequestsDef {
-    /// Where to: `http://host:port`. Default: the URL of the command line.
+    /// Server: `http://host:port`. Default: the URL of the command line.
     pub url: Option<String>,
-    /// Whether `{uuid}`, `{int:1..1000}` and so on are filled anew for every exchange. Default: false.
+    /// Whether placeholders such as `{uuid}` and `{int:1..1000}` are filled anew for every exchange. Default: false.
     pub random: Option<bool>,
-    /// Which request comes next. Default: weighted.
+    /// Order of requests. Default: weighted (at random, by weight).
     pub order: Option<Order>,
-    /// Data that requests are filled with, by name.
+    /// Data tables for placeholders, by name.
     #[serde(default)]
     pub data: BTreeMap<String, DataDef>,
-    /// The requests.
+    /// Requests.
     #[schemars(extend("minItems" = 1))]
     pub requests: Vec<ScriptRequestDef>,
 }
 
-/// A session: what one user does from arriving to leaving.
+/// A session: the requests of one user, from arriving to leaving.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "session"))]
 pub struct SessionDef {
-    /// What it is called, for people.
+    /// Name of the session, for people.
     pub session: Option<String>,
-    /// Where to: `http://host:port`. Default: the URL of the command line.
+    /// Server: `http://host:port`. Default: the URL of the command line.
     pub url: Option<String>,
-    /// Whether cookies are kept and sent as a browser does. Default: true.
+    /// Whether cookies of responses are sent back, as browsers do. Default: true.
     pub cookies: Option<bool>,
-    /// Data that steps are filled with, by name.
+    /// Data tables for placeholders, by name.
     #[serde(default)]
     pub data: BTreeMap<String, DataDef>,
-    /// What is done, in order.
+    /// Steps, in order.
     #[schemars(extend("minItems" = 1))]
     pub steps: Vec<ActDef>,
 }
 
-/// Rows of data: a file, or a list here.
+/// A data table: a `file`, or `rows`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "data"))]
 pub struct DataDef {
-    /// A CSV file with a line of names (`.csv`), or a file with a JSON object on each line (`.jsonl`, `.ndjson`), beside this file.
+    /// File beside this one: CSV with a header line (`.csv`), or one JSON object per line (`.jsonl`, `.ndjson`).
     pub file: Option<String>,
-    /// Rows written here, each with a value for every name.
+    /// Rows, each with a value for every column.
     #[serde(default)]
     pub rows: Vec<BTreeMap<String, Word>>,
-    /// Which row is taken. Default: sequential.
+    /// Which row is used. Default: sequential.
     pub order: Option<Rows>,
 }
 
-/// A text, or a number or truth value that stands for its text.
+/// A scalar: a text, or a number or boolean that is used as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Word {
@@ -69,7 +69,7 @@ pub enum Word {
     Text(String),
     /// A number.
     Number(serde_json::Number),
-    /// True or false.
+    /// `true` or `false`.
     Truth(bool),
 }
 
@@ -88,45 +88,45 @@ impl std::fmt::Display for Word {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "request"))]
 pub struct ScriptRequestDef {
-    /// Name, under which its latencies are kept.
+    /// Name of the request and of its histogram.
     pub name: String,
-    /// Its share among all, relative to the others. Default: 1.
+    /// Weight among all requests. Default: 1.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub weight: Option<f64>,
-    /// Method. Default: GET, or POST with a body.
+    /// HTTP method. Default: GET, or POST with a body.
     pub method: Option<String>,
-    /// Path with query. Default: /.
+    /// Path with query. Default: `/`.
     pub path: Option<String>,
     /// Headers.
     #[serde(default)]
     pub headers: BTreeMap<String, Word>,
-    /// A body as text.
+    /// Body as text.
     pub body: Option<String>,
-    /// A body from a file beside this one.
+    /// Body from a file beside this one.
     #[serde(rename = "body-file")]
     pub body_file: Option<String>,
-    /// A body as a form: names and values.
+    /// Body as a form: names and values.
     pub form: Option<BTreeMap<String, Word>>,
-    /// A body as JSON.
+    /// Body as JSON.
     pub json: Option<serde_json::Value>,
-    /// What a right answer is. Default: any body with a status of 2xx or 3xx.
+    /// Expected response. Default: any 2xx or 3xx, any body.
     pub expect: Option<ScriptExpectDef>,
 }
 
-/// What a right answer is.
+/// The expected response: anything else counts as an error.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "expect"))]
 pub struct ScriptExpectDef {
-    /// One status, or a list of several.
+    /// Expected status, or a list of them. Default: any 2xx or 3xx.
     pub status: Option<Statuses>,
-    /// Just this body.
+    /// Expected body.
     pub text: Option<String>,
-    /// A regular expression that finds something at the beginning of the body.
+    /// Regular expression that must match in the beginning of the body.
     pub matches: Option<String>,
-    /// How much of the body it looks at. Default: 64KiB.
+    /// Length of that beginning. Default: 64KiB.
     pub within: Option<Size>,
-    /// Just so many bytes.
+    /// Expected length of the body.
     pub length: Option<Size>,
 }
 
@@ -134,102 +134,102 @@ pub struct ScriptExpectDef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Statuses {
-    /// One.
+    /// One status.
     One(u16),
-    /// Several.
+    /// Several statuses.
     Several(Vec<u16>),
 }
 
-/// One thing that a session does: a request (`name`, `path`), or one of `set`, `think`, `loop`, `while`, `for`, `choose`, `steps`.
+/// A session step: a request (`name`, `path`), or one of `set`, `think`, `loop`, `while`, `for`, `choose`, `steps`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "step"))]
 pub struct ActDef {
-    /// How probable it is that this is done. Default: always.
+    /// Probability of the step. Default: always.
     pub probability: Option<Share>,
-    /// A condition: `token` has a value, `not token` has none, `token = yes` has just this one.
+    /// Condition of the step: `token` (the variable has a value), `not token` (it has none), `token = yes` (it has this value).
     #[serde(rename = "if")]
     pub condition: Option<String>,
-    /// Name of the request, under which its latencies are kept.
+    /// Name of the request and of its histogram.
     pub name: Option<String>,
-    /// Method. Default: GET, or POST with a body.
+    /// HTTP method. Default: GET, or POST with a body.
     pub method: Option<String>,
     /// Path with query.
     pub path: Option<String>,
     /// Headers.
     pub headers: BTreeMap<String, Word>,
-    /// A body as text.
+    /// Body as text.
     pub body: Option<String>,
-    /// A body from a file beside this one.
+    /// Body from a file beside this one.
     #[serde(rename = "body-file")]
     pub body_file: Option<String>,
-    /// A body as a form: names and values.
+    /// Body as a form: names and values.
     pub form: Option<BTreeMap<String, Word>>,
-    /// A body as JSON.
+    /// Body as JSON.
     pub json: Option<serde_json::Value>,
-    /// What a right answer is. Default: any body with a status of 2xx or 3xx.
+    /// Expected response. Default: any 2xx or 3xx, any body.
     pub expect: Option<ScriptExpectDef>,
-    /// What is kept of the answer: variables and where they stand in it.
+    /// Values to capture from the response, by variable.
     pub capture: BTreeMap<String, CaptureDef>,
-    /// Largest body that something is captured from. Default: 1MiB.
+    /// Largest body that values are captured from. Default: 1MiB, at most 64MiB.
     #[serde(rename = "capture-limit")]
     pub capture_limit: Option<Size>,
-    /// What a wrong answer means for the session. Default: end.
+    /// What a failed request means for the session. Default: end.
     #[serde(rename = "on-failure")]
     pub on_failure: Option<OnFailure>,
-    /// A pause behind the request, or a step of its own: a time, or two with `..` between.
+    /// Thinking time after the request, or as a step of its own: `2s`, or a uniformly distributed `1s..5s`.
     pub think: Option<String>,
-    /// Variables and what they are set to.
+    /// Variables to set, with their values.
     pub set: Option<BTreeMap<String, Word>>,
-    /// How often `steps` are done: a number, or two with `..` between.
+    /// Number of passes over `steps`: a number, or a range `2..5` from which it is drawn.
     #[serde(rename = "loop")]
     pub times: Option<Word>,
-    /// A condition that must hold before each time. With no `loop`: at most 1000 times.
+    /// Condition, checked before each pass over `steps`. Without `loop`: at most 1000 passes.
     #[serde(rename = "while")]
     pub whilst: Option<String>,
-    /// A variable that takes each item of the list `in`.
+    /// Variable that holds each item of the list `in` in turn.
     #[serde(rename = "for")]
     pub item: Option<String>,
-    /// The list.
+    /// Variable that holds the list.
     #[serde(rename = "in")]
     pub list: Option<String>,
-    /// Ways to go on, of which one is taken by weight.
+    /// Branches, of which one is drawn by weight.
     pub choose: Option<Vec<BranchDef>>,
-    /// What is done.
+    /// Steps of a loop, or a group of steps.
     pub steps: Option<Vec<ActDef>>,
 }
 
-/// One of several ways to go on.
+/// A branch of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-word" = "branch"))]
 pub struct BranchDef {
-    /// How often it is taken, relative to the others. Default: 1.
+    /// Weight among the branches. Default: 1.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub weight: Option<f64>,
-    /// What is done.
+    /// Steps of the branch.
     pub steps: Vec<ActDef>,
 }
 
-/// Where something stands in an answer: one of `json`, `all`, `header`, `cookie`, `regex`, `body`.
+/// Where to capture a value from a response: exactly one of `json`, `all`, `header`, `cookie`, `regex`, `body`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(extend("x-word" = "capture"))]
 pub struct CaptureDef {
-    /// A JSON pointer: `/items/0/id`.
+    /// JSON pointer to a value: `/items/0/id`.
     pub json: Option<String>,
-    /// A JSON pointer with `*` for every item: `/items/*/id`. Gives a list.
+    /// JSON pointer with `*` for every item of an array: `/items/*/id`. The variable is a list.
     pub all: Option<String>,
-    /// Items of the list left out at its beginning. Default: 0.
+    /// With `all`: number of items to skip at the beginning of the list. Default: 0.
     pub skip: Option<u32>,
     /// Name of a header.
     pub header: Option<String>,
-    /// Name of a cookie that the answer sets.
+    /// Name of a cookie that the response sets.
     pub cookie: Option<String>,
-    /// A regular expression over the body; its first group, or all that it matches.
+    /// Regular expression over the body: its first group, or the whole match.
     pub regex: Option<String>,
-    /// `true`: the whole body.
+    /// `true` for the whole body.
     pub body: Option<bool>,
-    /// What it means when there is nothing. Default: fails.
+    /// Meaning of a missing value. Default: fails.
     pub missing: Option<Missing>,
 }

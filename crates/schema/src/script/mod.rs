@@ -1,4 +1,4 @@
-//! Files of requests and sessions: what `tare load --requests` and `--session` read, from what is written to what is run.
+//! Requests files and session scripts (`tare load --requests` and `--session`): definitions and their resolution.
 
 mod acts;
 mod data;
@@ -19,25 +19,25 @@ use crate::named;
 use crate::problem::Problems;
 use crate::yaml::{FILE_BYTES_MAX, Mark, Node};
 
-/// What such a file says.
+/// A resolved requests file or session script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
-    /// Where to, if it says so.
+    /// URL of the server, if given.
     pub url: Option<String>,
-    /// Plain requests; none where there is a session.
+    /// Plain requests; empty for a session.
     pub requests: Vec<RequestSpec>,
-    /// Their order, data, or the session.
+    /// Order, data tables, and the session.
     pub mix: Mix,
 }
 
-/// What problems are noted with while a file is read.
+/// State while a file is resolved.
 struct Scope<'a> {
     file: &'a str,
-    /// Folder that data files and bodies are in.
+    /// Folder of data files and bodies.
     folder: &'a Path,
     problems: Problems,
     tables: Vec<crate::load::Table>,
-    /// Variables that something before may have given a value.
+    /// Variables that a previous step may have set.
     known: Vec<String>,
     /// Names of requests so far.
     names: Vec<String>,
@@ -60,20 +60,20 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Reads a file of plain requests. Data files are read from beside it.
+/// Reads a file of plain requests. Data files are beside it.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All problems, each with its position.
 pub fn read_requests(path: &Path) -> Result<Script, Problems> {
     let text = document::read_text(path)?;
     let file = path.display().to_string();
     requests_of(&file, path.parent().unwrap_or(Path::new(".")), &text)
 }
 
-/// The same of a text; `folder` is where data files are.
+/// Resolves the text of a requests file; `folder` is that of its data files.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All problems, each with its position.
 pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Problems> {
     let (def, node): (RequestsDef, Node) = document::read(file, text)?;
     let mut scope = Scope::new(file, folder);
@@ -88,8 +88,8 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
         requests.extend(request::plain(&mut scope, request, node, parts));
     }
     if parts == Parts::Literal && !scope.tables.is_empty() {
-        let said = "data is only used by requests with random parts: add random: true";
-        scope.problem(node.key_place(&["data"]), said);
+        let message = "data is only used by requests with random parts: add random: true";
+        scope.problem(node.key_place(&["data"]), message);
     }
     let mix = Mix {
         order: def.order.unwrap_or(Order::Weighted),
@@ -103,35 +103,35 @@ pub fn requests_of(file: &str, folder: &Path, text: &str) -> Result<Script, Prob
     })
 }
 
-/// Reads a session. Data files are read from beside it.
+/// Reads a session script. Data files are beside it.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All problems, each with its position.
 pub fn read_session(path: &Path) -> Result<Script, Problems> {
     let text = document::read_text(path)?;
     let file = path.display().to_string();
     session_of(&file, path.parent().unwrap_or(Path::new(".")), &text)
 }
 
-/// Reads a session that another file names.
+/// Reads a session script that another file names.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All problems, each with its position.
 pub fn session_beside(file: &Path, name: &str) -> Result<Script, Problems> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let path = folder.join(name);
     let shown = path.display().to_string();
-    let refuse = |said: String| Problems::one(&shown, Mark::START, said);
+    let refuse = |message: String| Problems::one(&shown, Mark::START, message);
     let bytes = named::read_below(folder, name, FILE_BYTES_MAX as u64).map_err(refuse)?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|_| refuse("it is no UTF-8 text".into()))?;
     session_of(&shown, path.parent().unwrap_or(Path::new("")), &text)
 }
 
-/// The same of a text; `folder` is where data files are.
+/// Resolves the text of a session script; `folder` is that of its data files.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All problems, each with its position.
 pub fn session_of(file: &str, folder: &Path, text: &str) -> Result<Script, Problems> {
     let (def, node): (SessionDef, Node) = document::read(file, text)?;
     let mut scope = Scope::new(file, folder);

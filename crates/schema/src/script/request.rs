@@ -1,4 +1,4 @@
-//! From a request as it is written to one that is run.
+//! Resolves requests of requests files and session scripts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::named;
 use crate::problem::hint;
 use crate::yaml::Node;
 
-/// How much of a body a regular expression looks at unless it is said.
+/// Default length of the searched beginning of a body.
 const WITHIN_BYTES: u64 = 64 << 10;
-/// Most that it may look at.
+/// Greatest length of the searched beginning of a body.
 const WITHIN_BYTES_MAX: u64 = 16 << 20;
 
-/// What both kinds of requests have in common.
-pub(super) struct Common<'a> {
+/// Keys that plain requests and requests of sessions have in common.
+pub(super) struct RequestKeys<'a> {
     pub name: &'a str,
     pub method: Option<&'a String>,
     pub path: Option<&'a String>,
@@ -31,8 +31,8 @@ pub(super) struct Common<'a> {
     pub parts: Parts,
 }
 
-impl<'a> Common<'a> {
-    pub fn of_act(def: &'a ActDef, name: &'a str) -> Self {
+impl<'a> RequestKeys<'a> {
+    pub fn of_step(def: &'a ActDef, name: &'a str) -> Self {
         Self {
             name,
             method: def.method.as_ref(),
@@ -48,14 +48,14 @@ impl<'a> Common<'a> {
     }
 }
 
-/// A plain request.
+/// Resolves a plain request.
 pub(super) fn plain(
     scope: &mut Scope<'_>,
     def: &ScriptRequestDef,
     node: &Node,
     parts: Parts,
 ) -> Option<RequestSpec> {
-    let common = Common {
+    let common = RequestKeys {
         name: &def.name,
         method: def.method.as_ref(),
         path: def.path.as_ref(),
@@ -72,8 +72,12 @@ pub(super) fn plain(
     Some(request)
 }
 
-/// The request itself, with a weight of 1.
-pub(super) fn request(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<RequestSpec> {
+/// Resolves a request, with a weight of 1.
+pub(super) fn request(
+    scope: &mut Scope<'_>,
+    def: &RequestKeys<'_>,
+    node: &Node,
+) -> Option<RequestSpec> {
     name(scope, def.name, node);
     let mut text = |text: &str, path: &[&str]| check_text(scope, text, def.parts, node, path);
     let path = def.path.map_or("/", String::as_str);
@@ -90,8 +94,8 @@ pub(super) fn request(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> O
         def.json.is_some(),
     ];
     if bodies.iter().filter(|&&written| written).count() > 1 {
-        let said = "a request has one body: body, body-file, form or json";
-        scope.problem(node.mark, said);
+        let message = "a request has one body: body, body-file, form or json";
+        scope.problem(node.mark, message);
         return None;
     }
     let body = body(scope, def, node)?;
@@ -113,9 +117,9 @@ fn name(scope: &mut Scope<'_>, name: &str, node: &Node) {
     let mark = node.place(&["name"]);
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        let said =
+        let message =
             format!("\"{name}\" cannot name a series: use letters, digits, - and _, at most 64");
-        scope.problem(mark, said);
+        scope.problem(mark, message);
     } else if name == SESSION_NAME {
         scope.problem(
             mark,
@@ -142,7 +146,7 @@ pub(super) fn ordered(
         .collect()
 }
 
-fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
+fn body(scope: &mut Scope<'_>, def: &RequestKeys<'_>, node: &Node) -> Option<Body> {
     if let Some(text) = def.body {
         check_text(scope, text, def.parts, node, &["body"]);
         return Some(Body::Text { text: text.clone() });
@@ -150,8 +154,8 @@ fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
     if let Some(file) = def.body_file {
         return match read_body(scope.folder, file) {
             Ok(body) => Some(body),
-            Err(said) => {
-                scope.problem(node.place(&["body-file"]), said);
+            Err(message) => {
+                scope.problem(node.place(&["body-file"]), message);
                 None
             }
         };
@@ -171,7 +175,7 @@ fn body(scope: &mut Scope<'_>, def: &Common<'_>, node: &Node) -> Option<Body> {
     Some(Body::None)
 }
 
-/// A file's bytes as a body.
+/// Reads a file as a body.
 fn read_body(folder: &Path, file: &str) -> Result<Body, String> {
     let bytes = named::read_below(folder, file, named::FILE_BYTES_MAX)?;
     match String::from_utf8(bytes) {
@@ -182,7 +186,7 @@ fn read_body(folder: &Path, file: &str) -> Result<Body, String> {
     }
 }
 
-/// JSON as it is sent; a string that is nothing but one place marked `raw` stands for the value itself.
+/// JSON as it is sent. A string that is nothing but a placeholder marked `raw` is replaced by the value itself, unquoted.
 fn json_text(json: &serde_json::Value) -> String {
     let mut text = json.to_string();
     let mut from = 0;
@@ -201,7 +205,7 @@ fn json_text(json: &serde_json::Value) -> String {
     text
 }
 
-/// Whether a text's places can be filled.
+/// Checks the placeholders of a text.
 pub(super) fn check_text(
     scope: &mut Scope<'_>,
     text: &str,
@@ -225,12 +229,12 @@ pub(super) fn check_text(
         match fill.with {
             With::Variable(name) if !scope.known.contains(&name) => {
                 let hint = hint(&name, scope.known.iter().map(String::as_str));
-                let said = format!("no step before captures or sets \"{name}\"{hint}");
-                scope.problem(mark, said);
+                let message = format!("no step before captures or sets \"{name}\"{hint}");
+                scope.problem(mark, message);
             }
             With::Column { table, column } => {
                 let known = scope.tables.iter().find(|known| known.name == table);
-                let said = match known {
+                let message = match known {
                     None => {
                         let tables = scope.tables.iter().map(|table| table.name.as_str());
                         format!("there is no data \"{table}\"{}", hint(&table, tables))
@@ -244,7 +248,7 @@ pub(super) fn check_text(
                     }
                     Some(_) => continue,
                 };
-                scope.problem(mark, said);
+                scope.problem(mark, message);
             }
             _ => {}
         }
@@ -269,13 +273,13 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
         ExpectStatus::Success | ExpectStatus::Any => vec![200],
     };
     if listed.is_empty() || listed.iter().any(|status| !(200..600).contains(status)) {
-        let said = "a status is a number from 200 to 599";
-        scope.problem(node.place(&["expect", "status"]), said);
+        let message = "a status is a number from 200 to 599";
+        scope.problem(node.place(&["expect", "status"]), message);
     }
     let within = def.within.map_or(WITHIN_BYTES, |size| size.0);
     if within == 0 || within > WITHIN_BYTES_MAX {
-        let said = "within is more than nothing and at most 16MiB";
-        scope.problem(node.place(&["expect", "within"]), said);
+        let message = "within is more than nothing and at most 16MiB";
+        scope.problem(node.place(&["expect", "within"]), message);
     }
     let body = match (&def.text, &def.matches, def.length) {
         (None, None, None) => ExpectBody::Any,
@@ -286,8 +290,8 @@ fn expect(scope: &mut Scope<'_>, def: Option<&ScriptExpectDef>, node: &Node) -> 
         },
         (None, None, Some(length)) => ExpectBody::Length(length.0),
         _ => {
-            let said = "expect text, matches or length, one of them";
-            scope.problem(node.place(&["expect"]), said);
+            let message = "expect text, matches or length, one of them";
+            scope.problem(node.place(&["expect"]), message);
             ExpectBody::Any
         }
     };

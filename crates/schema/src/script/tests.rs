@@ -1,4 +1,4 @@
-//! What files of requests and sessions mean, and how their mistakes are told.
+//! Tests of requests files, session scripts, and the problems reported for them.
 
 use std::path::Path;
 

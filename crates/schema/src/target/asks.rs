@@ -1,4 +1,4 @@
-//! What an instance asks while it works: another instance that its target names, such as an authorisation server.
+//! External authorization: servers that the instances of a target query, such as an authorisation server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,30 +7,30 @@ use serde_json::Value;
 use super::TargetDef;
 use crate::topology::Settings;
 
-/// A further instance that every instance of the target asks about what passes through it. It stands
-/// in the same pod and is called `INSTANCE-NAME`; templates see the way to it as a route that begins here.
+/// An authorization server that every instance of the target queries about the requests it forwards. It shares the instance's
+/// pod and is named `INSTANCE-NAME`; templates see the connection to it as a route from the instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AskDef {
-    /// What it is, the end of its name: `authorizer`.
+    /// Last part of its name: `authorizer`.
     pub name: String,
-    /// Target that plays it.
+    /// Target of the server.
     pub target: String,
-    /// Protocol in which it is asked.
+    /// Protocol of the queries.
     pub protocol: String,
-    /// Setting (true or false) that decides whether it is there.
+    /// Boolean setting of the querying target that enables it.
     pub when: String,
-    /// Setting (0 to 1) for the share of requests it is asked about. Default: every request.
+    /// Setting (0 to 1) of the querying target for the share of requests it is queried about. Default: every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<String>,
-    /// Protocols of the edges it is asked about.
+    /// Protocols of the edges it is queried about.
     pub about: Vec<String>,
-    /// Its settings, over its target's defaults.
+    /// Settings of the server, over its target's defaults.
     #[serde(default)]
     pub settings: Settings,
 }
 
-/// What serde cannot see. The error is the word to point at and what is wrong with it.
+/// Checks beyond the types. An error is the word to point at and the problem.
 pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
     for ask in &def.asks {
         let is = |setting: &str, fits: fn(&Value) -> bool| {

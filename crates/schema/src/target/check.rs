@@ -1,4 +1,4 @@
-//! Reads a `target.yaml` and says what is wrong with it, where, and what was probably meant.
+//! Reads a `target.yaml` and reports problems with line, column and the nearest valid word.
 
 use std::path::Path;
 
@@ -11,43 +11,43 @@ use super::{
 use crate::text;
 use crate::topology::Settings;
 
-/// What is wrong with a target folder or with what an experiment sets.
+/// A problem in a target folder, or in settings that an experiment makes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// The text is no target definition.
+    /// The text is not a valid target definition.
     #[error("{file}:{line}:{column}: {what}")]
     Text {
-        /// File.
+        /// File name.
         file: String,
         /// Line, from 1; 0 when unknown.
         line: u64,
         /// Column, from 1; 0 when unknown.
         column: u64,
-        /// What is wrong, with the nearest valid word.
+        /// The problem, with the nearest valid word.
         what: String,
     },
-    /// A setting that the target does not have.
+    /// An unknown setting.
     #[error("target {target} has no setting `{setting}`{}", meant(.nearest.as_deref(), .known))]
     UnknownSetting {
         /// Target.
         target: String,
-        /// What was set.
+        /// The unknown name.
         setting: String,
-        /// What was probably meant.
+        /// The nearest known name.
         nearest: Option<String>,
-        /// All there are.
+        /// All known names.
         known: Vec<String>,
     },
-    /// A value that a setting cannot have.
+    /// An invalid value of a setting.
     #[error("target {target}: setting `{setting}` must be {wanted}, not {found}")]
     SettingValue {
         /// Target.
         target: String,
         /// Setting.
         setting: String,
-        /// What it can be.
+        /// Allowed values.
         wanted: String,
-        /// What it was set to.
+        /// The invalid value.
         found: String,
     },
 }
@@ -64,7 +64,7 @@ impl TargetDef {
     /// Reads a definition; `file` is named in errors.
     ///
     /// # Errors
-    /// What is wrong, with line and column and the nearest valid word.
+    /// The problem, with line and column and the nearest valid word.
     pub fn from_yaml(text: &str, file: &Path) -> Result<TargetDef, TargetError> {
         let def: TargetDef =
             serde_saphyr::from_str(text).map_err(|error| text_error(&error, file))?;
@@ -118,7 +118,7 @@ fn unknown(kind: &str, word: &str, expected: &[&str]) -> String {
     }
 }
 
-/// Where a word stands in the text: the first line that has it outside comments.
+/// Position of a word in the text: in the first line that contains it outside of comments.
 fn position(text: &str, word: &str) -> (u64, u64) {
     let mut number = 0;
     for line in text.lines() {
@@ -134,7 +134,7 @@ fn position(text: &str, word: &str) -> (u64, u64) {
     (1, 1)
 }
 
-/// What serde cannot see. The error is the word to point at and what is wrong with it.
+/// Checks beyond the types. An error is the word to point at and the problem.
 fn check(def: &TargetDef) -> Result<(), (String, String)> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if def.target.is_empty() || !def.target.chars().all(plain) {
@@ -198,18 +198,18 @@ fn check_get(def: &TargetDef) -> Result<(), (String, String)> {
 
 fn check_maven(maven: &MavenDef) -> Result<(), (String, String)> {
     if maven.artifacts.is_empty() {
-        let said = "`artifacts` must not be empty".to_owned();
-        return Err(("artifacts".to_owned(), said));
+        let message = "`artifacts` must not be empty".to_owned();
+        return Err(("artifacts".to_owned(), message));
     }
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     for coordinates in maven.artifacts.iter().chain(&maven.agents) {
         let words: Vec<&str> = coordinates.split(':').collect();
         let whole = |word: &&str| !word.is_empty() && word.chars().all(plain);
         if !matches!(words.len(), 3 | 4) || !words.iter().all(whole) {
-            let said = format!(
+            let message = format!(
                 "`{coordinates}` names no archive: write group:name:version, or group:name:version:classifier"
             );
-            return Err((coordinates.clone(), said));
+            return Err((coordinates.clone(), message));
         }
     }
     Ok(())
@@ -240,7 +240,7 @@ fn check_ready(def: &TargetDef) -> Result<(), (String, String)> {
 
 fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
     for (name, setting) in &def.settings {
-        let wrong = |said: String| Err((name.clone(), said));
+        let wrong = |message: String| Err((name.clone(), message));
         if !setting.one_of.is_empty() && !setting.one_of.contains(&setting.default) {
             return wrong(format!("the default of `{name}` is not among its `one_of`"));
         }
@@ -255,7 +255,7 @@ fn check_settings(def: &TargetDef) -> Result<(), (String, String)> {
         {
             return wrong(format!("the `pattern` of `{name}` is none: {error}"));
         }
-        if let Some(wanted) = unfit(setting, &setting.default) {
+        if let Some(wanted) = rejection(setting, &setting.default) {
             return wrong(format!("the default of `{name}` must be {wanted}"));
         }
     }
@@ -267,7 +267,7 @@ fn check_counters(def: &TargetDef) -> Result<(), (String, String)> {
     counters.try_for_each(|counter| check_counter(counter, &[]))
 }
 
-/// What is wrong with a counter, by the word to point at; `more` are names that it may have besides those of targets.
+/// Checks a counter; an error is the word to point at and the problem. `more` are names that are valid besides those of targets.
 pub(crate) fn check_counter(
     counter: &CounterDef,
     more: &[(&str, &str)],
@@ -321,7 +321,7 @@ pub(super) fn settings(def: &TargetDef, given: &[&Settings]) -> Result<Settings,
                 known: def.settings.keys().cloned().collect(),
             });
         };
-        if let Some(wanted) = unfit(setting, value) {
+        if let Some(wanted) = rejection(setting, value) {
             return Err(TargetError::SettingValue {
                 target: def.target.clone(),
                 setting: name.clone(),
@@ -334,8 +334,8 @@ pub(super) fn settings(def: &TargetDef, given: &[&Settings]) -> Result<Settings,
     Ok(all)
 }
 
-/// What a value must be for a setting to take it; `None`: it is that.
-fn unfit(setting: &SettingDef, value: &Value) -> Option<String> {
+/// What a value must be to be valid for a setting; `None`: it is valid.
+fn rejection(setting: &SettingDef, value: &Value) -> Option<String> {
     if !setting.one_of.is_empty() && !setting.one_of.contains(value) {
         let list: Vec<String> = setting.one_of.iter().map(Value::to_string).collect();
         return Some(format!("one of {}", list.join(", ")));
@@ -343,7 +343,7 @@ fn unfit(setting: &SettingDef, value: &Value) -> Option<String> {
     if !same_type(&setting.default, value) {
         return Some(type_name(&setting.default).to_owned());
     }
-    if let Some(wanted) = text::unfit_in(value) {
+    if let Some(wanted) = text::rejection_in(value) {
         return Some(wanted);
     }
     let pattern = setting.pattern.as_deref()?;
@@ -351,17 +351,17 @@ fn unfit(setting: &SettingDef, value: &Value) -> Option<String> {
         return Some(format!("a text, and `{pattern}` is no pattern"));
     };
     text::every(value, &mut |text| {
-        let said = format!("a text that `{pattern}` matches from end to end");
-        (!whole.is_match(text)).then_some(said)
+        let message = format!("a text that `{pattern}` matches from end to end");
+        (!whole.is_match(text)).then_some(message)
     })
 }
 
-/// A pattern that has to match a text from end to end.
+/// A pattern that must match a text in full.
 fn whole(pattern: &str) -> Result<Regex, regex::Error> {
     Regex::new(&format!(r"\A(?:{pattern})\z"))
 }
 
-/// A null default takes anything; a whole number takes only whole numbers.
+/// Whether types agree. A null default allows anything; an integer default allows only integers.
 fn same_type(default: &Value, value: &Value) -> bool {
     match (default, value) {
         (Value::Null, _) => true,

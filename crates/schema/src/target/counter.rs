@@ -1,4 +1,4 @@
-//! What an instance counts, and where that is read.
+//! Counters of an instance, and where they are read.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use super::JmxSource;
 
-/// One thing that an instance counts, cumulative since its start.
+/// A counter or gauge of an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterDef {
-    /// What it counts, one of [`COUNTERS`] or a name of your own that begins with `x-`.
+    /// Name: one of [`COUNTERS`], or a name of your own that begins with `x-`.
     pub name: String,
-    /// Where it is read.
+    /// Source of its values.
     pub from: CounterSource,
-    /// Factor to the unit of its name.
+    /// Factor from the source's unit to the unit of the counter. Default: 1.
     #[serde(default = "one")]
     pub scale: f64,
-    /// Whether it only ever grows.
+    /// Counter or gauge. Default: counter.
     #[serde(default)]
     pub kind: CounterKind,
 }
 
-/// What a figure of an instance is.
+/// Kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterKind {
-    /// A sum since its start: what matters is how much it has grown.
+    /// Cumulative since the start of the instance; results show the increase.
     #[default]
     Counter,
-    /// The state of things at the moment.
+    /// A momentary value.
     Gauge,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn one() -> f64 {
     1.0
 }
 
-/// Where a counter is read.
+/// Source of a counter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CounterSource {
@@ -46,37 +46,37 @@ pub enum CounterSource {
     Prometheus(PrometheusSource),
     /// A JSON page.
     Json(JsonSource),
-    /// Management beans of a Java process.
+    /// Management beans of a Java process (JMX).
     Jmx(JmxSource),
-    /// A page of text, by a pattern.
+    /// A text page, by a pattern.
     Text(TextSource),
-    /// Lines of a file in the instance's folder.
+    /// Lines of a log file.
     Log(LogSource),
     /// The output of a command.
     Command(CommandSource),
 }
 
-/// Samples of one metric of a Prometheus page; samples with the same edge and label are added up.
+/// Samples of a metric of a Prometheus page. Samples with the same edge and label are added up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PrometheusSource {
-    /// Address of the page.
+    /// URL of the page, a template.
     pub url: String,
     /// Name of the metric.
     pub metric: String,
-    /// Label whose value is the id of an edge. Samples of other values are left out.
+    /// Label that holds the ID of an edge. Samples with other values are ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<String>,
-    /// Label whose value is kept (a version, a cipher).
+    /// Label whose value distinguishes series (a version, a cipher).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Labels that must have these values.
+    /// Labels that samples must have, with their values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, String>,
-    /// What a missing metric means.
+    /// Meaning of a missing metric. Default: unknown.
     #[serde(default)]
     pub missing: Missing,
-    /// Whether reading the page adds to the counter.
+    /// Whether reading the page increases the counter. Default: free.
     #[serde(default)]
     pub reading: ReadingCost,
 }
@@ -85,38 +85,38 @@ pub struct PrometheusSource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JsonSource {
-    /// Address of the page.
+    /// URL of the page, a template.
     pub url: String,
-    /// JSON pointer (RFC 6901) to the number; `{{ edge }}` in it is the id of each edge in turn.
+    /// JSON pointer (RFC 6901) to the number; `{{ edge }}` in it is the ID of each edge in turn.
     pub pointer: String,
-    /// What a missing number means.
+    /// Meaning of a missing number. Default: unknown.
     #[serde(default)]
     pub missing: Missing,
-    /// Whether reading the page adds to the counter.
+    /// Whether reading the page increases the counter. Default: free.
     #[serde(default)]
     pub reading: ReadingCost,
 }
 
-/// Numbers in a page of text.
+/// Numbers in a text page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TextSource {
-    /// Address of the page.
+    /// URL of the page, a template.
     pub url: String,
-    /// Regular expression with the group `value`, and where they apply `edge` and `label`.
+    /// Regular expression with the group `value`, and optionally `edge` and `label`.
     pub pattern: String,
-    /// Whether reading the page adds to the counter.
+    /// Whether reading the page increases the counter. Default: free.
     #[serde(default)]
     pub reading: ReadingCost,
 }
 
-/// Lines of a file that the software writes.
+/// Lines of a log file of the software.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogSource {
-    /// The file, a template; relative paths are in the instance's folder.
+    /// Path of the file, a template, relative to the instance's folder.
     pub file: String,
-    /// Regular expression, with groups `edge` and `label` where they apply. Each line that matches counts 1, or its group `value`.
+    /// Regular expression, optionally with groups `edge` and `label`. A matching line counts 1, or its group `value`.
     pub pattern: String,
 }
 
@@ -124,37 +124,37 @@ pub struct LogSource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandSource {
-    /// Its words, each a template.
+    /// Command line; each word is a template.
     pub command: Vec<String>,
-    /// Regular expression with the group `value`, and where they apply `edge` and `label`.
+    /// Regular expression with the group `value`, and optionally `edge` and `label`.
     pub pattern: String,
 }
 
-/// What it means when a counter is not on its page.
+/// Meaning of a counter that is missing from its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Missing {
-    /// No reading: nothing can be proved with it.
+    /// No value: checks that need it cannot be made.
     #[default]
     Unknown,
-    /// Nothing has happened yet: the software shows it from the first event on.
+    /// Zero: the software shows it from the first event on.
     Zero,
 }
 
-/// Whether reading a page is itself counted by the software.
+/// Whether reading a page is counted by the software itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadingCost {
-    /// It is not.
+    /// Not counted.
     #[default]
     Free,
     /// Each reading adds 1, itself included; Tare subtracts its own readings.
     CountsOne,
 }
 
-/// Names of counters that Tare understands, with what they count.
+/// Names of counters that Tare knows, with what they count.
 ///
-/// `upstream-` is the side towards the called part, without it the side towards the caller.
+/// With `upstream-`: towards the called part; without: towards the caller.
 pub const COUNTERS: &[(&str, &str)] = &[
     ("requests", "requests received"),
     ("upstream-requests", "requests sent on, retries included"),

@@ -1,4 +1,4 @@
-//! Management beans of a Java process (JMX): how counters name them, and how they are called on the page of a Prometheus exporter.
+//! Management beans of a Java process (JMX): their names in counters, and on the page of a Prometheus exporter.
 
 use std::collections::BTreeMap;
 
@@ -9,72 +9,73 @@ use serde::{Deserialize, Serialize};
 use super::counter::{CounterSource, one};
 use super::{TargetDef, nearest};
 
-/// How the beans of a target are asked: one list of counters for instances that Tare starts, and for others.
+/// How to read beans of a target's instances, both those that Tare starts and external ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JmxDef {
-    /// Address of Jolokia in an instance that Tare starts, a template.
+    /// URL of Jolokia in an instance that Tare starts, a template.
     pub jolokia: String,
-    /// A counter that every instance tells: what tells all but this one is something else.
+    /// A counter that every instance has; an instance without it is not of this target.
     pub sign: String,
-    /// Command that asks an instance over JMX remote, `java` first; `{{ folder }}` is the target folder. Its input has lines: address,
-    /// port, user and password (empty for none), and for each question the name of a bean and its attributes, between tabs. It
-    /// prints what Jolokia answers to the same questions, or ends with another code than 0 and its reason in its last line.
+    /// Command that queries an instance over JMX remoting, `java` first; `{{ folder }}` is the target folder. It reads lines
+    /// from stdin: address, port, user and password (empty: none), then per query the name of a bean and its attributes,
+    /// separated by tabs. It prints the response that Jolokia would give, or exits with a code other than 0 and the reason in
+    /// its last line.
     pub remote: Vec<String>,
-    /// Metrics on the page of an exporter, besides those that it names by itself; the first that is on the page counts.
+    /// Names of metrics on an exporter's page, besides the default names; the first one that is on the page is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exported: Vec<ExportDef>,
 }
 
-/// An attribute of beans, a number; what it is on an exporter's page follows from [`JmxDef::exported`].
+/// A numeric attribute of beans. Its name on an exporter's page follows from [`JmxDef::exported`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JmxSource {
-    /// Name of a bean, or of several: `*` stands for any text in the value of a property, `<*>` or `<A|B>` for one that is
-    /// kept as label, `{{ port }}` for the port of each listener in turn.
+    /// Name of a bean, or of several: `*` stands for any text in the value of a property, `<*>` or `<A|B>` for text that becomes
+    /// the label, `{{ port }}` for the port of each listener in turn.
     pub bean: String,
-    /// Its attribute; `Attribute/key` of one that has parts.
+    /// Attribute; `Attribute/key` for a composite one.
     pub attribute: String,
-    /// Attribute that it is multiplied by: a mean times its count is a sum.
+    /// Attribute to multiply by: mean × count = sum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<String>,
 }
 
-/// How an exporter's rules call an attribute of beans.
+/// Name of an attribute of beans under an exporter's rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExportDef {
-    /// Regular expression over the name of a bean from its beginning to the end of a property. Properties after that are labels.
+    /// Regular expression for the name of a bean, from its beginning to the end of a property. Later properties are labels.
     pub bean: String,
-    /// The attribute.
+    /// Attribute.
     pub attribute: String,
-    /// Name of the metric, whether with `_total` at its end or without, in small letters or not; `${1}` is the first group of `bean`.
+    /// Name of the metric, with or without `_total` at its end, in any case; `${1}` is the first group of `bean`.
     pub metric: String,
-    /// Labels it has besides.
+    /// Labels that samples must have besides, with their values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, String>,
-    /// Properties whose label has another name: property → label.
+    /// Labels that are named differently from their property: property → label.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Factor to the unit of the attribute.
+    /// Factor to the unit of the attribute. Default: 1.
     #[serde(default = "one")]
     pub scale: f64,
 }
 
-/// The name of a bean, or of several, as [`JmxSource::bean`] writes it.
+/// Name of a bean, or of several, as in [`JmxSource::bean`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bean {
-    /// What stands before the colon.
+    /// Domain, before the colon.
     pub domain: String,
-    /// Properties in their order; values with their `*` and `<…>`.
+    /// Properties in order; values include `*` and `<…>`.
     pub properties: Vec<(String, String)>,
 }
 
 impl Bean {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// In words, what is wrong with it.
+    /// What is wrong with the name, in words.
     pub fn parse(text: &str) -> Result<Bean, String> {
         let wrong = |what: &str| {
             format!(
@@ -113,7 +114,7 @@ impl Bean {
         }
     }
 
-    /// Its name as the process is asked for it: `*` where any of several is meant.
+    /// Name for the query: `*` in place of `<…>`.
     #[must_use]
     pub fn asked(&self) -> String {
         let list = self
@@ -126,7 +127,7 @@ impl Bean {
         format!("{}:{}", self.domain, list.collect::<Vec<_>>().join(","))
     }
 
-    /// The same beans with each of the label's choices written out, where they are words; the label goes with each.
+    /// The beans with each choice of the label written out, with that label, if all choices are words.
     #[must_use]
     pub fn spelled(&self) -> Vec<(Option<String>, Bean)> {
         for (at, (_, value)) in self.properties.iter().enumerate() {
@@ -147,7 +148,7 @@ impl Bean {
     }
 }
 
-/// Its name with all of `*` and `<…>`.
+/// The name with all `*` and `<…>`.
 impl std::fmt::Display for Bean {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:", self.domain)?;
@@ -159,7 +160,7 @@ impl std::fmt::Display for Bean {
     }
 }
 
-/// `KEY=VALUE,KEY=VALUE` in its order; `None`: something in it has no value.
+/// `KEY=VALUE,KEY=VALUE`, in order; `None`: a key or value is missing.
 fn properties(list: &str) -> Option<Vec<(String, String)>> {
     let pair = |word: &str| {
         let (key, value) = word.split_once('=')?;
@@ -169,11 +170,11 @@ fn properties(list: &str) -> Option<Vec<(String, String)>> {
     list.split(',').map(pair).collect()
 }
 
-/// A regular expression for what a value of a property, with its `*` and `<…>`, stands for from end to end; the label is
-/// its group `label`.
+/// A regular expression that matches in full what a property's value with `*` and `<…>` stands for; the label is its group
+/// `label`.
 ///
 /// # Errors
-/// When it becomes too large.
+/// If it becomes too large.
 pub fn value_pattern(value: &str) -> Result<Regex, regex::Error> {
     let any = |text: &str| regex::escape(text).replace(r"\*", ".*");
     let text = match parts(value) {
@@ -187,14 +188,14 @@ pub fn value_pattern(value: &str) -> Result<Regex, regex::Error> {
     Regex::new(&format!(r"\A(?s:{text})\z"))
 }
 
-/// What stands before, in and after `<…>`.
+/// Text before, in and after `<…>`.
 fn parts(value: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = value.split_once('<')?;
     let (choices, after) = rest.split_once('>')?;
     Some((before, choices, after))
 }
 
-/// What serde cannot see. The error is the word to point at and what is wrong with it.
+/// Checks beyond the types. An error is the word to point at and the problem.
 pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
     let sources = def
         .counters
@@ -205,7 +206,7 @@ pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
         });
     let sources: Vec<_> = sources.collect();
     for (_, from) in &sources {
-        Bean::parse(&from.bean).map_err(|said| (from.bean.clone(), said))?;
+        Bean::parse(&from.bean).map_err(|message| (from.bean.clone(), message))?;
     }
     let Some(jmx) = &def.jmx else {
         return match sources.first() {
@@ -219,20 +220,20 @@ pub(super) fn check(def: &TargetDef) -> Result<(), (String, String)> {
     if !sources.iter().any(|(name, _)| *name == jmx.sign) {
         let near = nearest(&jmx.sign, sources.iter().map(|(name, _)| *name));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        let said = format!("`sign` names no counter that is read from beans{hint}");
-        return Err((jmx.sign.clone(), said));
+        let message = format!("`sign` names no counter that is read from beans{hint}");
+        return Err((jmx.sign.clone(), message));
     }
     if jmx.remote.is_empty() {
         return Err(("remote".to_owned(), "`remote` must not be empty".to_owned()));
     }
     for rule in &jmx.exported {
         if let Err(error) = Regex::new(&rule.bean) {
-            let said = format!("the `bean` of {} is no pattern: {error}", rule.metric);
-            return Err((rule.bean.clone(), said));
+            let message = format!("the `bean` of {} is no pattern: {error}", rule.metric);
+            return Err((rule.bean.clone(), message));
         }
         if !rule.scale.is_finite() || rule.scale <= 0.0 {
-            let said = format!("`scale` of {} must be above 0", rule.metric);
-            return Err(("scale".to_owned(), said));
+            let message = format!("`scale` of {} must be above 0", rule.metric);
+            return Err(("scale".to_owned(), message));
         }
     }
     Ok(())
@@ -300,8 +301,8 @@ mod tests {
             "d:a=\"b\"",
             "d:a=b\tc",
         ] {
-            let said = Bean::parse(wrong).unwrap_err();
-            assert!(said.contains("DOMAIN:KEY=VALUE"), "{wrong}: {said}");
+            let message = Bean::parse(wrong).unwrap_err();
+            assert!(message.contains("DOMAIN:KEY=VALUE"), "{wrong}: {message}");
         }
     }
 }

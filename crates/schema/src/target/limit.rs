@@ -1,10 +1,10 @@
-//! Limits written as `500ms`, `5s` or `2m`.
+//! Time limits as text: `500ms`, `5s` or `2m`.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-/// Writes a limit in the largest unit that is exact.
+/// Serializes a limit in the largest unit that is exact.
 pub(super) fn serialize<S: Serializer>(limit: &Duration, to: S) -> Result<S::Ok, S::Error> {
     let ms = limit.as_millis();
     let text = match ms {
@@ -15,7 +15,7 @@ pub(super) fn serialize<S: Serializer>(limit: &Duration, to: S) -> Result<S::Ok,
     to.serialize_str(&text)
 }
 
-/// Reads a limit; zero is refused, because nothing is ever ready within it.
+/// Deserializes a limit. Zero is refused.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     parse(&text).ok_or_else(|| {

@@ -1,8 +1,8 @@
-//! The word that was probably meant.
+//! Nearest match of a misspelled word.
 
-/// The candidate most like `word`, if one is alike enough to be worth saying.
+/// The candidate nearest to `word`, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // 0.7 of Jaro-Winkler lets through a dropped, doubled or swapped letter and keeps out other words.
+    // A similarity of 0.7 (Jaro-Winkler) allows a dropped, doubled or swapped letter and excludes other words.
     candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))

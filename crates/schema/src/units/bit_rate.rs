@@ -1,4 +1,4 @@
-//! Speeds of links: bits per second, as they are sold.
+//! Bit rates of links.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Figures by the outlier rule of a published study, beside ours.
+//! Figures by the outlier rule of a published study, beside those over all blocks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use super::Interval;
 use crate::metric::Metric;
 
-/// Figures as a published study prints them, beside ours of the same blocks.
+/// Means and standard deviations as a published study computes them, beside those over all blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AsPublished {
-    /// The rule, in words.
+    /// The rule, as text.
     pub rule: String,
-    /// Blocks left out, by level.
+    /// Excluded blocks, by level.
     pub dropped: Vec<(String, String)>,
-    /// The same in words: `Left out: blocks 3 and 5 at 200/s.`
+    /// Excluded blocks as a sentence: `Left out: blocks 3 and 5 at 200/s.`
     #[serde(default)]
     pub dropped_text: String,
-    /// Figures, by level, arm and metric.
+    /// Rows by level, arm and metric.
     pub rows: Vec<AsPublishedRow>,
 }
 
-/// One such figure.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AsPublishedRow {
     /// Level.
@@ -29,18 +29,18 @@ pub struct AsPublishedRow {
     pub arm: String,
     /// Metric.
     pub metric: Metric,
-    /// Blocks kept.
+    /// Number of blocks kept.
     pub blocks: u32,
-    /// Mean over them.
+    /// Mean over the blocks kept.
     pub mean: Option<f64>,
-    /// Standard deviation (n − 1).
+    /// Standard deviation over the blocks kept (n − 1).
     pub deviation: Option<f64>,
-    /// The two as people read them: `0.312 ± 0.004 ms`, `–`.
+    /// Mean and deviation as text: `0.312 ± 0.004 ms`, `–`.
     pub text: String,
-    /// All blocks.
+    /// Number of all blocks.
     pub blocks_all: u32,
     /// Mean over all blocks with its 95 % interval.
     pub ours: Option<Interval>,
-    /// The same as people read it: `0.314 ms (0.310–0.318)`, `–`.
+    /// That mean and interval as text: `0.314 ms (0.310–0.318)`, `–`.
     pub ours_text: String,
 }

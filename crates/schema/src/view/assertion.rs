@@ -1,35 +1,35 @@
-//! What became of an experiment's assertions.
+//! Outcomes of the experiment's assertions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An assertion and what the run says of it.
+/// An assertion and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AssertionView {
-    /// As it was written.
+    /// The assertion, as written.
     pub text: String,
-    /// Of all cells it is about the worst.
+    /// Outcome: the worst over all cells that it applies to.
     pub outcome: AssertionOutcome,
-    /// The cell that decided, and its figure with the interval.
+    /// The cell that decided, and its value with the interval.
     pub because: String,
 }
 
-/// What an interval says of an assertion.
+/// Outcome of an assertion.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum AssertionOutcome {
-    /// The whole interval fulfils it.
+    /// Passed: the whole interval satisfies it.
     Holds,
-    /// The interval lies on both sides of the limit, or there is none.
+    /// Undecided: the interval contains the limit, or there is no interval.
     Undecided,
-    /// No part of the interval fulfils it.
+    /// Failed: no part of the interval satisfies it.
     Broken,
 }
 
 impl AssertionOutcome {
-    /// Its word.
+    /// The outcome as a word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

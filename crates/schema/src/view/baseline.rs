@@ -1,4 +1,4 @@
-//! The baseline measured twice (A/A): whether two things known to be identical come out different.
+//! A/A check: the baseline measured twice, which must not differ from itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::Interval;
 use crate::metric::Metric;
 
-/// The check of the baseline's two copies, with intervals that hold together over all its comparisons.
+/// Result of the A/A check, with intervals that are simultaneous over all comparisons.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineCheck {
-    /// Comparisons that had an interval: levels × primary metrics.
+    /// Comparisons with an interval: levels × primary metrics.
     pub comparisons: u32,
-    /// Those in which a difference was shown.
+    /// Comparisons that show a difference.
     pub differences: Vec<BaselineDifference>,
 }
 
-/// A difference of the baseline from itself.
+/// A difference between the baseline's two measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineDifference {
     /// Arm.
@@ -24,10 +24,10 @@ pub struct BaselineDifference {
     pub level: String,
     /// Metric.
     pub metric: Metric,
-    /// Second copy to first.
+    /// Ratio of the second to the first.
     pub ratio: Interval,
-    /// The same as people read it: `+12 % (8–16)`.
+    /// The ratio as text: `+12 % (8–16)`.
     pub ratio_text: String,
-    /// Whether it passes the margin, so that verdicts of that size are in doubt.
+    /// Whether it exceeds the margin, which puts verdicts of that size in doubt.
     pub passes_margin: bool,
 }

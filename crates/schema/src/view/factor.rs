@@ -1,4 +1,4 @@
-//! A metric against the factor that is varied, one line per arm.
+//! A metric by value of the factor, one line per arm.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 use super::Interval;
 use crate::metric::{Metric, Unit};
 
-/// One metric against the one factor that has several values.
+/// A metric by value of the only factor with several values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorView {
     /// Key of the factor: `load.rate`, `workload.replicas`.
     pub factor: String,
     /// Metric.
     pub metric: Metric,
-    /// Its short name for people.
+    /// Short name of the metric.
     pub label: String,
     /// Unit of its values.
     pub unit: Unit,
-    /// A line per arm that was measured.
+    /// A line per measured arm.
     pub lines: Vec<FactorLine>,
 }
 
-/// An arm over all values of the factor.
+/// An arm over the values of the factor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FactorLine {
     /// Arm.
     pub arm: String,
-    /// Its points in the order of the levels.
+    /// Points, in the order of levels.
     pub points: Vec<FactorPoint>,
 }
 
@@ -35,16 +35,16 @@ pub struct FactorLine {
 pub struct FactorPoint {
     /// Level.
     pub level: String,
-    /// Value of the factor, where it is a number.
+    /// Value of the factor, if it is a number.
     pub at: Option<f64>,
-    /// Mean over blocks with its plain 95 % interval; `None`: not measured, or only a lower bound is known.
+    /// Mean over blocks with its unadjusted 95 % interval; `None`: not measured, or only a lower bound is known.
     pub value: Option<Interval>,
-    /// The same as people read it.
+    /// The mean and interval as text.
     pub text: String,
-    /// Whether the cores of the parts, or that of the agents, were full in most trials: more of anything cannot show there.
+    /// Whether the cores of the parts or of the agents were saturated in most trials: effects cannot show there.
     #[serde(default)]
     pub full: bool,
-    /// What a published ratio to the first level makes of our first level.
+    /// A published ratio to the first level, applied to the measured first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<f64>,
 }

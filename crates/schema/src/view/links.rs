@@ -1,44 +1,44 @@
-//! What lies between sites, and what crossed it: medians over the trials of a cell where nothing else is said.
+//! Links between sites and their traffic: medians over the trials of a cell, unless a field says otherwise.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The distance between two sites, as it was asked for and as it was found before the first block.
+/// A link with its configured and its measured round-trip time, before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DistanceView {
-    /// `east-west`.
+    /// Name of the link, `east-west`.
     pub link: String,
-    /// What was asked for, in words.
+    /// Configuration, as text.
     pub asked: String,
-    /// Round trip asked for, without jitter.
+    /// Configured round-trip time, without jitter.
     pub asked_ns: u64,
-    /// Half of the round trips were shorter.
+    /// Median measured round-trip time.
     pub p50_ns: Option<u64>,
-    /// One in a hundred was longer.
+    /// 99th percentile of the measured round-trip time.
     pub p99_ns: Option<u64>,
-    /// What was asked for and what was found as people read it: asked, median, p99, answered; `–` where it is not known.
+    /// Columns as texts: configured, median, p99, answered; `–` where unknown.
     pub texts: Vec<String>,
 }
 
-/// What crossed one way of a link between two sites.
+/// Traffic in one direction of a link.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WayView {
-    /// Site that sent.
+    /// Sending site.
     pub from: String,
-    /// Site that was sent to.
+    /// Receiving site.
     pub to: String,
-    /// Packets handed over at the other end per 1000 exchanges, as they would be on a wire.
+    /// Packets delivered per 1000 exchanges, in wire-size packets.
     pub packets_per_1000: Option<f64>,
-    /// Bytes of them per exchange, IP headers included.
+    /// Bytes delivered per exchange, IP headers included.
     pub bytes_per_exchange: Option<f64>,
-    /// Share of the packets that entered which were lost as asked for.
+    /// Share of packets lost as configured.
     pub lost_share: Option<f64>,
-    /// Packets that found the queue before the rate asked for full, in a window.
+    /// Packets dropped per window because the queue of the configured rate was full.
     pub queue_full_packets: Option<f64>,
-    /// Packets dropped for want of a buffer or by the kernel, which nobody asked for: of the worst trial.
+    /// Drops beyond the configured loss (no buffer, kernel); maximum over trials.
     pub unasked_packets: Option<u64>,
-    /// Writes over 200 µs late in a window: the distance was longer than asked for.
+    /// Writes more than 200 µs late per window: the delay was longer than configured.
     pub late_pieces: Option<f64>,
-    /// The figures as people read them, in this order; `–` where they are not known.
+    /// Columns as texts, in this order; `–` where unknown.
     pub texts: Vec<String>,
 }

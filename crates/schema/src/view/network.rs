@@ -1,46 +1,46 @@
-//! What passed through pods and what the machine did meanwhile, medians over the trials of a cell.
+//! Network traffic of pods and resource usage of the machine, medians over the trials of a cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What passed through the network of a pod, from or to other pods.
+/// Network traffic between a pod and other pods.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PodView {
     /// Pod.
     pub pod: String,
-    /// Packets that came in per 1000 exchanges.
+    /// Packets received per 1000 exchanges.
     pub packets_in_per_1000: Option<f64>,
-    /// Packets that went out per 1000 exchanges.
+    /// Packets sent per 1000 exchanges.
     pub packets_out_per_1000: Option<f64>,
-    /// Bytes that came in per exchange, headers included.
+    /// Bytes received per exchange, headers included.
     pub bytes_in_per_exchange: Option<f64>,
-    /// Bytes that went out per exchange, headers included.
+    /// Bytes sent per exchange, headers included.
     pub bytes_out_per_exchange: Option<f64>,
-    /// TCP connections opened and accepted in a window.
+    /// TCP connections opened and accepted per window.
     pub tcp_connections: Option<f64>,
-    /// TCP segments sent again in a window.
+    /// TCP segments retransmitted per window.
     pub tcp_retransmits: Option<f64>,
-    /// The figures as people read them, in this order; `–` where they are not known.
+    /// Columns as texts, in this order; `–` where unknown.
     pub texts: Vec<String>,
 }
 
-/// What the machine as a whole did within the windows.
+/// Resource usage of the machine within the windows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MachineView {
-    /// Share of all cores' time that went into receiving packets (softirq).
+    /// Share of all cores' time in softirq (receiving packets).
     pub softirq_share: Option<f64>,
-    /// Share of all cores' time that the hypervisor took.
+    /// Share of all cores' time stolen by the hypervisor.
     pub steal_share: Option<f64>,
-    /// Busy share of the parts' cores, other programs included.
+    /// Busy share of the parts' cores, background load included.
     pub part_cores_busy: Option<f64>,
-    /// Share of the parts' cores that other programs used; of all cores where the agents have none of their own.
+    /// Share of the parts' cores used by background load; of all cores where agents have none of their own.
     pub foreign_part_share: Option<f64>,
-    /// Share of the agents' cores that other programs used.
+    /// Share of the agents' cores used by background load.
     pub foreign_agent_share: Option<f64>,
     /// Busy share of the busiest core.
     pub busiest_core: Option<f64>,
-    /// Share of the window in which a limit held a part back, the worst part's.
+    /// Share of the window in which a part was throttled by a CPU limit, worst part.
     pub throttled_share: Option<f64>,
-    /// The figures as people read them, in this order; `–` where they are not known.
+    /// Columns as texts, in this order; `–` where unknown.
     pub texts: Vec<String>,
 }

@@ -1,20 +1,20 @@
-//! What was found of two cells that are compared: estimate, interval, outcome.
+//! Comparison of two cells: estimates, intervals, outcome.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::{Metric, Unit};
 
-/// The difference between a cell and the one it is compared with.
+/// Overhead: the difference between a cell and the one it is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// Level.
     pub level: String,
     /// Arm.
     pub arm: String,
-    /// Arm it is compared with.
+    /// Arm that it is compared with.
     pub against: String,
-    /// Level it is compared with; another one only when levels are compared.
+    /// Level that it is compared with; differs only when levels are compared.
     pub against_level: String,
     /// Metric.
     pub metric: Metric,
@@ -22,32 +22,32 @@ pub struct Overhead {
     pub unit: Unit,
     /// Primary, step or descriptive.
     pub family: Family,
-    /// Baseline's value.
+    /// Value of the baseline.
     pub base: Option<f64>,
     /// Difference in the metric's unit.
     pub added: Option<Interval>,
     /// Ratio to the baseline.
     pub ratio: Option<Interval>,
-    /// Outcome.
+    /// Outcome of the comparison.
     pub outcome: Outcome,
-    /// Complete pairs behind it.
+    /// Number of complete pairs (blocks).
     pub pairs: u32,
-    /// Relative difference that counts as none: the declared share, or the declared amount as a share of this baseline.
+    /// Margin relative to this baseline: the larger of the relative and the absolute margin.
     pub margin: Option<f64>,
     /// The margin as it was declared: `5 %`, `20 µs`.
     pub margin_text: String,
-    /// Where one of the two was repeated far more often than the other: that it was, in a sentence.
+    /// A sentence if one of the two was repeated far more often than the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
-    /// Difference with interval as people read it: `+0.31 ms (0.28–0.34)`, `–`.
+    /// Difference with interval as text: `+0.31 ms (0.28–0.34)`, `–`.
     pub added_text: String,
-    /// Relative difference with interval as people read it: `+48 % (43–53)`, `–`.
+    /// Relative difference with interval as text: `+48 % (43–53)`, `–`.
     pub ratio_text: String,
-    /// Outcome in words: `differs`, `changes by less than 5 %`, `undecided; about 4 more blocks would tell`.
+    /// Outcome as text: `differs`, `changes by less than 5 %`, `undecided; about 4 more blocks would tell`.
     pub outcome_text: String,
 }
 
-/// An estimate with its interval; no interval below three blocks.
+/// An estimate with its interval; there is no interval below three blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Estimate.
@@ -58,15 +58,15 @@ pub struct Interval {
     pub high: Option<f64>,
 }
 
-/// Which family an interval belongs to.
+/// Family of simultaneous intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Against the baseline: simultaneous intervals, verdicts.
+    /// Comparisons with the baseline: simultaneous intervals, verdicts.
     Primary,
-    /// Against the arm that it extends by one thing: simultaneous intervals of a family of their own.
+    /// Comparisons with the previous arm of a waterfall: a family of its own.
     Step,
-    /// Plain intervals, no verdict.
+    /// Unadjusted intervals, no verdict.
     Descriptive,
 }
 
@@ -74,23 +74,23 @@ pub enum Family {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The difference is real.
+    /// There is a difference.
     Differs {
-        /// … but smaller than what matters.
+        /// Whether it is smaller than the margin.
         within_margin: bool,
     },
-    /// Alike within the margin.
+    /// Equal within the margin.
     Same,
-    /// Not to be told yet.
+    /// Undecided.
     Undecided {
-        /// Blocks that would tell, if a sensible number would.
+        /// Further blocks that would probably decide, if the number is reasonable.
         more_blocks: Option<u32>,
     },
-    /// Shown with a plain interval and not judged, as a descriptive metric is.
+    /// No verdict, because the metric is descriptive; the interval is unadjusted.
     Described,
     /// No verdict.
     None {
-        /// Why.
+        /// Reason.
         why: String,
     },
 }

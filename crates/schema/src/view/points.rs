@@ -1,4 +1,4 @@
-//! Points of the curves of latency.
+//! Points of latency curves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ pub struct CurvePoint {
     pub percentile: f64,
     /// Value.
     pub value_ns: u64,
-    /// Whether the true value lies above it (unanswered exchanges reach into it).
+    /// Whether the value is a lower bound, because unfinished exchanges enter into it.
     pub at_least: bool,
 }
 
 /// One point of a latency-over-time chart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimePoint {
-    /// Offset from the start of the window.
+    /// Time since the start of the window.
     pub offset_ns: u64,
     /// Median.
     pub p50_ns: Option<u64>,

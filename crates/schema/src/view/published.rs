@@ -1,51 +1,51 @@
-//! What others published, beside ours.
+//! Published figures beside the measured ones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
 
-/// A published figure beside ours.
+/// A published figure beside the measured one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedView {
     /// Arm.
     pub arm: String,
-    /// Compared with.
+    /// Arm that it is relative to.
     pub against: String,
-    /// Level of ours it stands beside.
+    /// Level.
     pub level: Option<String>,
     /// Metric.
     pub metric: Metric,
-    /// Theirs, in words with unit.
+    /// Published figure as text, with unit.
     pub theirs: String,
-    /// Ours, in words with unit and interval.
+    /// Measured figure as text, with unit and interval.
     pub ours: String,
     /// Source.
     pub source: String,
-    /// What is not alike.
+    /// Differences between the two setups.
     pub caveat: Option<String>,
 }
 
-/// Published figures in columns: ours by arm, and one for each source, headed with its product and version.
+/// Published and measured figures in columns: one per measured arm, one per source with its product and version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedColumns {
-    /// Heads of ours: the arms that were run.
+    /// Heads of the measured columns: the arms that were run.
     pub ours: Vec<String>,
-    /// Heads of theirs: the sources.
+    /// Heads of the published columns: the sources.
     pub theirs: Vec<String>,
-    /// Every level and metric that anything was published for.
+    /// Rows: every level and metric with a published figure.
     pub rows: Vec<PublishedRow>,
 }
 
-/// One level and metric.
+/// A level and metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedRow {
     /// Level.
     pub level: String,
     /// Metric.
     pub metric: Metric,
-    /// What each arm has here: the baseline its value, the others what they add; `–` where there is none.
+    /// Measured figures by arm: the value of the baseline, the overheads of the others; `–` where there is none.
     pub ours: Vec<String>,
-    /// What each source has; `–` where it says nothing.
+    /// Published figures by source; `–` where there is none.
     pub theirs: Vec<String>,
 }

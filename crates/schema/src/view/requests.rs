@@ -1,39 +1,39 @@
-//! Each request of a load by itself.
+//! Figures by request.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A request, over all fit trials of a cell.
+/// A kind of request, over all fit trials of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestView {
-    /// Its name.
+    /// Name of the request.
     pub request: String,
-    /// It is a whole session, from its start to its end with all pauses.
+    /// Whether it is a whole session, thinking times included.
     pub whole_session: bool,
-    /// Right answers.
+    /// Successful exchanges.
     pub right: u64,
-    /// Wrong answers, and none.
+    /// Failed exchanges.
     pub errors: u64,
-    /// Unanswered when a trial ended.
+    /// Unfinished exchanges.
     pub unfinished: u64,
     /// Latency, in the order of [`RequestColumn::ALL`].
     pub figures: Vec<RequestFigure>,
 }
 
-/// A figure of a request.
+/// A latency figure of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestFigure {
-    /// Which.
+    /// Column.
     pub column: RequestColumn,
     /// Median over blocks; `None`: too few observations.
     pub value_ns: Option<f64>,
-    /// Whether the true value lies above it.
+    /// Whether `value_ns` is a lower bound.
     pub at_least: bool,
-    /// As people read it.
+    /// The value as text.
     pub text: String,
 }
 
-/// What is said of the latency of a request.
+/// Columns of the request table.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -52,7 +52,7 @@ pub enum RequestColumn {
 }
 
 impl RequestColumn {
-    /// All, in the order of tables.
+    /// All columns, in the order of tables.
     pub const ALL: [RequestColumn; 5] = [
         RequestColumn::Mean,
         RequestColumn::Median,
@@ -61,7 +61,7 @@ impl RequestColumn {
         RequestColumn::P99,
     ];
 
-    /// Head of its column.
+    /// Head of the column.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl RequestColumn {
         }
     }
 
-    /// The share of observations below it; `None` for the mean.
+    /// Quantile of the column (0 to 1); `None` for the mean.
     #[must_use]
     pub fn quantile(self) -> Option<f64> {
         match self {

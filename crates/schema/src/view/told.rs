@@ -1,25 +1,24 @@
-//! What parts say of themselves, medians over the trials of a cell.
+//! Target counters, medians over the trials of a cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures that parts of one kind give of themselves, from before the first request to after the last answer: warm-up and drain are
-/// in them.
+/// Target counters of parts of one kind, from before the first request to after the last response: warm-up and drain included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ToldView {
-    /// The parts.
+    /// Instances, the columns.
     pub instances: Vec<String>,
-    /// Their figures, in the order in which the target's folder lists them.
+    /// Counters, in the order of the target's folder.
     pub rows: Vec<ToldRow>,
 }
 
-/// One figure of each part.
+/// A counter of each instance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ToldRow {
-    /// Its name, with what it is of.
+    /// Name of the counter, with its label.
     pub name: String,
-    /// Value of each part, in their order.
+    /// Values, in the order of instances.
     pub values: Vec<Option<f64>>,
-    /// The same as people read them; `–` where a part says nothing.
+    /// Values as texts; `–` where an instance has none.
     pub texts: Vec<String>,
 }

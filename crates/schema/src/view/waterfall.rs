@@ -1,4 +1,4 @@
-//! What is shown of a sum that is taken apart: the steps from the least arm to the most, in one or more orders.
+//! Waterfalls: what each arm of a sequence adds, in one or more sequences.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,82 +7,82 @@ use super::Interval;
 use crate::metric::{Metric, Unit};
 use crate::plan::GrammaticalNumber;
 
-/// One metric at one level, taken apart. Only metrics that add up: means and amounts, no quantiles.
+/// Waterfall of one metric at one level. Only metrics that add up: means and amounts, not quantiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallView {
     /// Level.
     pub level: String,
     /// Metric.
     pub metric: Metric,
-    /// Its short name for people.
+    /// Short name of the metric.
     pub label: String,
     /// Unit of its values.
     pub unit: Unit,
-    /// The orders, the one to be read first; the others check it.
+    /// Sequences; the first is the main one, the others check it.
     pub sequences: Vec<WaterfallSequence>,
-    /// Things that more than one order adds alone, with their part in each.
+    /// Components that more than one sequence adds as a single step.
     pub parts: Vec<WaterfallPart>,
-    /// What the other orders say of the first one, in sentences.
+    /// Comparison of the other sequences with the first, as sentences.
     pub checks: Vec<String>,
 }
 
-/// One order of arms.
+/// A sequence of arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallSequence {
-    /// Its name.
+    /// Name of the sequence.
     pub name: String,
-    /// The arms in words: `direct → client-sidecar → both-sidecars`.
+    /// The arms as text: `direct → client-sidecar → both-sidecars`.
     pub order: String,
-    /// Blocks in which every arm of it was measured; all figures are of these.
+    /// Number of blocks in which every arm of the sequence was measured; all figures are of these.
     pub blocks: u32,
-    /// Why there is nothing to show, if there is nothing.
+    /// Why nothing can be shown, if so.
     pub missing: Option<String>,
     /// First arm.
     pub first: String,
     /// Mean of the first arm.
     pub start: Option<f64>,
-    /// The same as people read it.
+    /// That mean as text.
     pub start_text: String,
     /// Mean of the last arm.
     pub end: Option<f64>,
-    /// The same as people read it.
+    /// That mean as text.
     pub end_text: String,
-    /// The steps; their differences add up to `total`.
+    /// Steps; their differences add up to `total`.
     pub steps: Vec<WaterfallStep>,
-    /// Last arm minus first, with its plain 95 % interval.
+    /// Last arm minus first, with its unadjusted 95 % interval.
     pub total: Option<Interval>,
-    /// The same as people read it.
+    /// The total as text.
     pub total_text: String,
 }
 
-/// From one arm to the next.
+/// A step from one arm to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallStep {
-    /// The larger arm.
+    /// Arm of the step.
     pub arm: String,
-    /// The arm before it.
+    /// Arm before it.
     pub against: String,
-    /// What it has more, in words.
+    /// What the arm adds, as text.
     pub what: String,
-    /// Whether that is one thing or several.
+    /// Grammatical number of that text.
     pub number: GrammaticalNumber,
-    /// Mean of the arm before it: where the bar begins.
+    /// Mean of the arm before: start of the bar.
     pub from: Option<f64>,
-    /// Mean of the arm: where the bar ends.
+    /// Mean of the arm: end of the bar.
     pub to: Option<f64>,
-    /// Difference with its plain 95 % interval; none of it is corrected for the number of steps.
+    /// Difference with its unadjusted 95 % interval.
     pub added: Option<Interval>,
-    /// The same as people read it.
+    /// The difference as text.
     pub added_text: String,
-    /// Its part of the total, as people read it.
+    /// Share of the total, as text.
     pub share_text: String,
 }
 
-/// A thing that several orders add alone.
+/// A component that several sequences add as a single step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaterfallPart {
-    /// What it is.
+    /// Name of the component.
     pub what: String,
-    /// What it adds, one per sequence in their order; `–` where it is not added alone.
+    /// What it adds in each sequence, in their order; `–` where it is not a step.
     pub added_texts: Vec<String>,
 }

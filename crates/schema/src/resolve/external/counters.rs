@@ -1,4 +1,4 @@
-//! What counts in external parts: pages that they serve, and metrics by way of their target's names.
+//! Counters of external parts: pages that they serve, and JMX metrics that their target names.
 
 use regex::Regex;
 
@@ -12,14 +12,14 @@ use crate::target::{CounterDef, CounterSource, check_counter};
 use crate::text::shown;
 use crate::yaml::Mark;
 
-/// Most counters of a part.
+/// Greatest number of counters of a part.
 const COUNTERS_MAX: usize = 64;
-/// Longest address of a page.
+/// Longest URL of a page.
 const URL_BYTES_MAX: usize = 1024;
-/// What stands in the address of a page for the host of each address of the part.
+/// Placeholder in URLs for the host of each address.
 const HOST: &str = "{host}";
 
-/// Where metrics are read, of all addresses.
+/// Source of JMX metrics, for all addresses.
 pub(super) fn metrics(
     scope: &mut Scope<'_>,
     written: &Written<'_>,
@@ -28,10 +28,10 @@ pub(super) fn metrics(
     reach: Reach,
 ) -> Option<ExternalMetrics> {
     let mut source = written.def.metrics.clone()?;
-    let wrong = |scope: &mut Scope<'_>, key: &str, said: &str| -> Option<ExternalMetrics> {
+    let wrong = |scope: &mut Scope<'_>, key: &str, message: &str| -> Option<ExternalMetrics> {
         let place = ["metrics", key];
         let place = place.iter().copied().filter(|key| !key.is_empty());
-        written.wrong(scope, &place.collect::<Vec<_>>(), said);
+        written.wrong(scope, &place.collect::<Vec<_>>(), message);
         None
     };
     let target = part.target.as_ref();
@@ -40,25 +40,25 @@ pub(super) fn metrics(
         def.is_some_and(|def| def.jmx.is_some())
     };
     let Some(target) = target.filter(has_metrics) else {
-        let said = "no target says which metrics this part has (`jmx` in target.yaml): read pages by counters";
-        return wrong(scope, "", said);
+        let message = "no target says which metrics this part has (`jmx` in target.yaml): read pages by counters";
+        return wrong(scope, "", message);
     };
     let (way, at) = match source.way() {
         Ok((way, at)) => (way, at.to_vec()),
-        Err(said) => return wrong(scope, "", &said),
+        Err(message) => return wrong(scope, "", &message),
     };
     if at.len() != addresses {
-        let said = format!(
+        let message = format!(
             "{} for {addresses} of the part: write one for each, in the same order",
             at.len()
         );
-        return wrong(scope, way.word(), &said);
+        return wrong(scope, way.word(), &message);
     }
     for at in &at {
         let authority = at.strip_prefix("http://").unwrap_or(at);
         let authority = authority.split('/').next().and_then(split);
-        if let Some(Err(said)) = authority.map(|(host, _)| within(host, reach)) {
-            return wrong(scope, way.word(), &said);
+        if let Some(Err(message)) = authority.map(|(host, _)| within(host, reach)) {
+            return wrong(scope, way.word(), &message);
         }
     }
     match (&source.user, &source.password_env, &source.password_file) {
@@ -75,16 +75,15 @@ pub(super) fn metrics(
     Some(ExternalMetrics { target, source })
 }
 
-/// That not too many are written.
 pub(super) fn check_number(scope: &mut Scope<'_>, written: &Written<'_>) {
     let number = written.def.counters.len();
     if number > COUNTERS_MAX {
-        let said = format!("{number} counters: at most {COUNTERS_MAX}");
-        written.wrong(scope, &["counters"], said);
+        let message = format!("{number} counters: at most {COUNTERS_MAX}");
+        written.wrong(scope, &["counters"], message);
     }
 }
 
-/// What one address counts.
+/// Counters of one address.
 pub(super) fn counters(
     scope: &mut Scope<'_>,
     written: &Written<'_>,
@@ -95,20 +94,20 @@ pub(super) fn counters(
     let mut all = Vec::new();
     for (index, counter) in written.def.counters.iter().take(COUNTERS_MAX).enumerate() {
         let place = index.to_string();
-        let checked = check_counter(counter, USAGE).map_err(|(_, said)| said);
+        let checked = check_counter(counter, USAGE).map_err(|(_, message)| message);
         let source = checked.and_then(|()| source(&counter.from, at, addresses, reach));
         match source {
             Ok(from) => all.push(CounterDef {
                 from,
                 ..counter.clone()
             }),
-            Err(said) => written.wrong(scope, &["counters", &place], said),
+            Err(message) => written.wrong(scope, &["counters", &place], message),
         }
     }
     all
 }
 
-/// Where a counter of one address is read: a page, and nothing else.
+/// Source of a counter for one address; only pages are allowed.
 fn source(
     from: &CounterSource,
     at: &str,
@@ -135,16 +134,16 @@ fn source(
     if let Some(pattern) = pattern
         && let Err(error) = Regex::new(pattern)
     {
-        // Its last line says what is wrong; the others draw where.
-        let said = error.to_string();
-        let said = said.lines().last().unwrap_or_default();
-        return Err(format!("\"{}\" is no pattern: {said}", shown(pattern)));
+        // The last line of the error is the message; the lines before show the position.
+        let message = error.to_string();
+        let message = message.lines().last().unwrap_or_default();
+        return Err(format!("\"{}\" is no pattern: {message}", shown(pattern)));
     }
     *url = page(url, at, addresses, reach)?;
     Ok(from)
 }
 
-/// The address of a page.
+/// URL of a page for one address.
 fn page(url: &str, at: &str, addresses: usize, reach: Reach) -> Result<String, String> {
     if addresses > 1 && !url.contains(HOST) {
         return Err(format!(

@@ -1,4 +1,4 @@
-//! Tests of what is said about a wrong target file.
+//! Tests of the problems reported for target files.
 
 use super::*;
 use serde_json::json;

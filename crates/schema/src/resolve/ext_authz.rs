@@ -1,9 +1,9 @@
-//! Instances that others ask while they work: who asks whom, and about what.
+//! External authorization: which proxies query which server, on which routes.
 
 use std::collections::BTreeMap;
 
 use super::Scope;
-use super::ways::{Actor, Cast};
+use super::routing::{InstanceDraft, InstanceDrafts};
 use crate::def::ExperimentDef;
 use crate::name::Name;
 use crate::problem::list;
@@ -11,40 +11,40 @@ use crate::target::AskDef;
 use crate::topology::{Asked, InstanceRole, Interception, Link, Route, Security, Settings};
 use crate::yaml::{Mark, Node};
 
-/// Somebody who asks, with the instance that is asked.
+/// A proxy and its authorization server.
 #[derive(Debug, Clone)]
-pub(super) struct Asking {
-    by: String,
-    whom: String,
+pub(super) struct ExtAuthzDraft {
+    proxy: String,
+    server: String,
     mark: Mark,
     def: AskDef,
     share: f64,
 }
 
-/// Adds every instance that is asked to the cast.
-pub(super) fn cast(
+/// Adds the authorization servers to the instances of an arm.
+pub(super) fn drafts(
     scope: &mut Scope<'_>,
     of_targets: &BTreeMap<Name, Settings>,
     arm: &Node,
-    cast: &mut Cast,
-) -> Vec<Asking> {
+    drafts: &mut InstanceDrafts,
+) -> Vec<ExtAuthzDraft> {
     let mut all = Vec::new();
-    for actor in cast.actors.clone() {
-        if actor.role == InstanceRole::Agent || actor.external {
+    for draft in drafts.all.clone() {
+        if draft.role == InstanceRole::Agent || draft.external {
             continue;
         }
-        let mark = actor.mark.unwrap_or(arm.mark);
-        let Some(target) = scope.target(&actor.target, mark) else {
+        let mark = draft.mark.unwrap_or(arm.mark);
+        let Some(target) = scope.target(&draft.target, mark) else {
             continue;
         };
         for ask in &target.asks {
             let value = |name: &str| {
                 let of_target = of_targets
                     .iter()
-                    .find(|(target, _)| target.0 == actor.target)
+                    .find(|(target, _)| target.0 == draft.target)
                     .and_then(|(_, settings)| settings.get(name));
                 let default = target.settings.get(name).map(|setting| &setting.default);
-                actor.settings.get(name).or(of_target).or(default)
+                draft.settings.get(name).or(of_target).or(default)
             };
             if value(&ask.when).and_then(serde_json::Value::as_bool) != Some(true) {
                 continue;
@@ -52,26 +52,28 @@ pub(super) fn cast(
             let share = ask.share.as_deref().and_then(value);
             let share = share.and_then(serde_json::Value::as_f64).unwrap_or(1.0);
             if !(0.0..=1.0).contains(&share) {
-                let said = format!(
+                let message = format!(
                     "{} of \"{}\" is a share from 0 to 1, not {share}",
                     ask.share.as_deref().unwrap_or("share"),
-                    actor.name
+                    draft.name
                 );
-                scope.problem(mark, said);
+                scope.problem(mark, message);
             }
-            check_asked(scope, ask, mark);
-            let whom = format!("{}-{}", actor.name, ask.name);
-            if cast.get(&whom).is_some() {
-                let said = format!("\"{whom}\" is there already: give one of the two another name");
-                scope.problem(mark, said);
+            check_server(scope, ask, mark);
+            let server = format!("{}-{}", draft.name, ask.name);
+            if drafts.get(&server).is_some() {
+                let message =
+                    format!("\"{server}\" is there already: give one of the two another name");
+                scope.problem(mark, message);
                 continue;
             }
-            let mut asked = Actor::new(&whom, &actor.pod, &whom, &ask.target, InstanceRole::App);
+            let mut asked =
+                InstanceDraft::new(&server, &draft.pod, &server, &ask.target, InstanceRole::App);
             asked.settings = ask.settings.clone();
-            cast.add(asked);
-            all.push(Asking {
-                by: actor.name.clone(),
-                whom,
+            drafts.add(asked);
+            all.push(ExtAuthzDraft {
+                proxy: draft.name.clone(),
+                server,
                 mark,
                 def: ask.clone(),
                 share,
@@ -81,51 +83,55 @@ pub(super) fn cast(
     all
 }
 
-fn check_asked(scope: &mut Scope<'_>, ask: &AskDef, mark: Mark) {
+fn check_server(scope: &mut Scope<'_>, ask: &AskDef, mark: Mark) {
     let Some(target) = scope.target(&ask.target, mark) else {
         return;
     };
     let fits = target.roles.contains(&InstanceRole::App) && target.speaks.contains(&ask.protocol);
     if !fits {
-        let said = format!(
+        let message = format!(
             "target \"{}\" cannot be asked in {} as a part of its own",
             ask.target, ask.protocol
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
     }
 }
 
-/// The ways to those who are asked, and what they are asked about.
-pub(super) fn routes(scope: &mut Scope<'_>, all: &[Asking], routes: &mut Vec<Route>) -> Vec<Asked> {
+/// Adds the routes to the authorization servers, and lists the edges they decide on.
+pub(super) fn routes(
+    scope: &mut Scope<'_>,
+    all: &[ExtAuthzDraft],
+    routes: &mut Vec<Route>,
+) -> Vec<Asked> {
     let mut asked = Vec::new();
-    for asking in all {
+    for authz in all {
         let about: Vec<String> = routes
             .iter()
-            .filter(|route| route.stops.contains(&asking.by))
-            .filter(|route| asking.def.about.contains(&route.protocol))
+            .filter(|route| route.stops.contains(&authz.proxy))
+            .filter(|route| authz.def.about.contains(&route.protocol))
             .map(|route| route.edge.clone())
             .collect();
         if about.is_empty() {
-            let said = format!(
+            let message = format!(
                 "{} is on in \"{}\", but nothing that it could be asked about passes there: it is asked about {}",
-                asking.def.when,
-                asking.by,
-                list(&asking.def.about)
+                authz.def.when,
+                authz.proxy,
+                list(&authz.def.about)
             );
-            scope.problem(asking.mark, said);
+            scope.problem(authz.mark, message);
         }
-        let edge = format!("{}->{}", asking.by, asking.whom);
+        let edge = format!("{}->{}", authz.proxy, authz.server);
         asked.push(Asked {
             edge: edge.clone(),
             about,
-            share_setting: asking.def.share.clone(),
-            share: asking.share,
+            share_setting: authz.def.share.clone(),
+            share: authz.share,
         });
         routes.push(Route {
             edge,
-            from: asking.by.clone(),
-            to: asking.whom.clone(),
-            protocol: asking.def.protocol.clone(),
+            from: authz.proxy.clone(),
+            to: authz.server.clone(),
+            protocol: authz.def.protocol.clone(),
             own: Security::Plaintext,
             stops: Vec::new(),
             links: vec![Link {
@@ -137,7 +143,7 @@ pub(super) fn routes(scope: &mut Scope<'_>, all: &[Asking], routes: &mut Vec<Rou
     asked
 }
 
-/// A setting that decides about instances cannot differ between levels: the test bed is the arm's.
+/// Checks that no factor varies a setting that adds instances: the test bed is the same for all levels of an arm.
 pub(super) fn check_factors(scope: &mut Scope<'_>, root: &Node, def: &ExperimentDef) {
     for key in def.factors.keys() {
         let path: Vec<&str> = key.split('.').collect();
@@ -149,10 +155,10 @@ pub(super) fn check_factors(scope: &mut Scope<'_>, root: &Node, def: &Experiment
             .target(target, mark)
             .is_some_and(|target| target.asks.iter().any(|ask| ask.when == *setting));
         if decides {
-            let said = format!(
+            let message = format!(
                 "factor \"{key}\" decides which instances there are, which belongs to the test bed: write an arm for each"
             );
-            scope.problem(mark, said);
+            scope.problem(mark, message);
         }
     }
 }

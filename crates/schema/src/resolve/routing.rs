@@ -1,4 +1,4 @@
-//! The way of every edge through the proxies of an arm: stops, links, and what does not fit.
+//! Routing: the route of every edge through the proxies of an arm, and what does not fit.
 
 use super::Scope;
 use crate::catalog::WorkloadFolder;
@@ -12,39 +12,39 @@ use crate::target::TargetDef;
 use crate::topology::{InstanceRole, Interception, Link, Route, Security, Settings};
 use crate::yaml::{Mark, Node};
 
-/// An instance of an arm while the arm is made.
+/// An instance of an arm that is being resolved.
 #[derive(Debug, Clone)]
-pub(super) struct Actor {
+pub(super) struct InstanceDraft {
     pub name: String,
     pub pod: String,
-    /// Part it plays or stands beside; a hop's own name.
+    /// Part that it runs or is the sidecar of; a hop's own name.
     pub part: String,
     pub target: String,
     pub role: InstanceRole,
-    /// Whether it runs already, and has no pod.
+    /// Whether it is external and has no pod.
     pub external: bool,
     pub settings: Settings,
-    /// Name by which a part is called, where that is not its own.
+    /// Host name by which it is called, if not its own name.
     pub host: Option<String>,
-    /// Protocols of a proxy.
+    /// Protocols that a proxy supports.
     pub speaks: Vec<String>,
-    /// What a sidecar was made from.
+    /// Definition of a sidecar.
     pub sidecar: Option<SidecarDef>,
-    /// Where a proxy was asked for.
+    /// Position of a proxy's definition.
     pub mark: Option<Mark>,
-    /// Protocol it shall treat traffic as, and where that stands.
+    /// Protocol that it shall treat traffic as, with its position.
     pub treat_as: Option<(String, Mark)>,
 }
 
-impl Actor {
+impl InstanceDraft {
     pub(super) fn new(
         name: &str,
         pod: &str,
         part: &str,
         target: &str,
         role: InstanceRole,
-    ) -> Actor {
-        Actor {
+    ) -> InstanceDraft {
+        InstanceDraft {
             name: name.to_owned(),
             pod: pod.to_owned(),
             part: part.to_owned(),
@@ -60,39 +60,39 @@ impl Actor {
         }
     }
 
-    /// An address of a part that runs already.
-    pub(super) fn external(one: &External) -> Actor {
+    /// An address of an external part.
+    pub(super) fn external(one: &External) -> InstanceDraft {
         let External { name, part, .. } = one;
-        Actor {
+        InstanceDraft {
             external: true,
-            ..Actor::new(name, name, part, EXTERNAL, InstanceRole::App)
+            ..InstanceDraft::new(name, name, part, EXTERNAL, InstanceRole::App)
         }
     }
 }
 
 /// All instances of an arm.
 #[derive(Debug, Default)]
-pub(super) struct Cast {
-    pub actors: Vec<Actor>,
-    /// What the arm asks for and cannot have, since parts are external.
+pub(super) struct InstanceDrafts {
+    pub all: Vec<InstanceDraft>,
+    /// What the arm needs and cannot have because of external parts.
     pub lacking: Vec<String>,
 }
 
-impl Cast {
-    pub(super) fn add(&mut self, actor: Actor) {
-        self.actors.push(actor);
+impl InstanceDrafts {
+    pub(super) fn add(&mut self, draft: InstanceDraft) {
+        self.all.push(draft);
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Actor> {
-        self.actors.iter().find(|actor| actor.name == name)
+    pub(super) fn get(&self, name: &str) -> Option<&InstanceDraft> {
+        self.all.iter().find(|draft| draft.name == name)
     }
 
-    /// What Tare starts.
-    pub(super) fn started(&self) -> impl Iterator<Item = &Actor> {
-        self.actors.iter().filter(|actor| !actor.external)
+    /// Instances that Tare starts.
+    pub(super) fn started(&self) -> impl Iterator<Item = &InstanceDraft> {
+        self.all.iter().filter(|draft| !draft.external)
     }
 
-    /// Notes what an arm cannot have, once.
+    /// Notes what the arm lacks, once.
     pub(super) fn lack(&mut self, what: String) {
         if !self.lacking.contains(&what) {
             self.lacking.push(what);
@@ -100,37 +100,37 @@ impl Cast {
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        self.actors.iter().map(|actor| actor.name.clone()).collect()
+        self.all.iter().map(|draft| draft.name.clone()).collect()
     }
 
-    /// The apps or agents of a part.
-    pub(super) fn of_part(&self, part: &str) -> Vec<Actor> {
-        self.actors
+    /// Apps or agents of a part.
+    pub(super) fn of_part(&self, part: &str) -> Vec<InstanceDraft> {
+        self.all
             .iter()
-            .filter(|actor| actor.part == part && !actor.role.is_proxy())
+            .filter(|draft| draft.part == part && !draft.role.is_proxy())
             .cloned()
             .collect()
     }
 
-    /// Instances that a name in `settings` means: one by its own name, or all of a part.
+    /// Instances that a name means: the instance itself, or all of a part.
     pub(super) fn named(&self, name: &str) -> Vec<String> {
         if self.get(name).is_some() {
             return vec![name.to_owned()];
         }
         self.of_part(name)
             .into_iter()
-            .map(|actor| actor.name)
+            .map(|draft| draft.name)
             .collect()
     }
 
-    pub(super) fn lay_over(&mut self, name: &str, settings: Settings) {
-        if let Some(actor) = self.actors.iter_mut().find(|actor| actor.name == name) {
-            actor.settings.extend(settings);
+    pub(super) fn override_settings(&mut self, name: &str, settings: Settings) {
+        if let Some(draft) = self.all.iter_mut().find(|draft| draft.name == name) {
+            draft.settings.extend(settings);
         }
     }
 
-    /// The sidecar of an instance, when the edge goes through it.
-    fn sidecar_of(&self, instance: &str, edge: &Edge) -> Option<&Actor> {
+    /// The sidecar of an instance, unless it excludes the edge.
+    fn sidecar_of(&self, instance: &str, edge: &Edge) -> Option<&InstanceDraft> {
         let sidecar = self.get(&format!("{instance}-sidecar"))?;
         let def = sidecar.sidecar.as_ref()?;
         (!excludes(def, edge)).then_some(sidecar)
@@ -177,7 +177,7 @@ pub(super) fn roles_of(target: &TargetDef) -> String {
     list(&words)
 }
 
-/// Whether a target can be this proxy and make this link.
+/// Checks that a target supports the role and the security of a proxy.
 pub(super) fn check_proxy(
     scope: &mut Scope<'_>,
     target: &TargetDef,
@@ -186,21 +186,21 @@ pub(super) fn check_proxy(
     mark: Mark,
 ) {
     if !target.roles.contains(&role) {
-        let said = format!(
+        let message = format!(
             "target \"{}\" cannot be a {}: its roles are {}",
             target.target,
             role_word(role),
             roles_of(target)
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
     }
     if link == Some(LinkDef::Mtls) && !target.links.contains(&Security::Mtls) {
-        let said = format!("target \"{}\" cannot make mtls links", target.target);
-        scope.problem(mark, said);
+        let message = format!("target \"{}\" cannot make mtls links", target.target);
+        scope.problem(mark, message);
     }
 }
 
-/// Whether the proxy can take traffic that reaches it so.
+/// Checks that a proxy supports the interception.
 pub(super) fn check_interception(
     scope: &mut Scope<'_>,
     target: &TargetDef,
@@ -212,28 +212,28 @@ pub(super) fn check_interception(
         Some(InterceptionDef::Redirect | InterceptionDef::RedirectIfPossible)
     );
     if redirect && !target.interceptions.contains(&Interception::Redirect) {
-        let said = format!(
+        let message = format!(
             "target \"{}\" cannot take redirected traffic (it does not read where a connection was going): use interception: explicit",
             target.target
         );
-        scope.problem(mark, said);
+        scope.problem(mark, message);
     }
 }
 
-/// What an arm has an edge carry itself, where it says so.
+/// End-to-end security of an edge in this arm, if the arm sets it.
 pub(super) fn own(arm: &ArmDef, edge: &Edge) -> Option<Security> {
     match arm.own.as_ref()? {
         OwnDef::All(security) => Some(*security),
         OwnDef::Edges(edges) => edges
             .iter()
-            // A pattern without a wildcard says more than one with it.
+            // A pattern without a wildcard takes precedence.
             .filter(|(pattern, _)| pattern.matches(&edge.from, &edge.to))
             .min_by_key(|(pattern, _)| pattern.0.matches('*').count())
             .map(|(_, security)| *security),
     }
 }
 
-/// Hops of an edge, each with its place.
+/// Hops of an edge, each with its position.
 fn via<'a>(arm: &'a ArmDef, node: &Node, edge: &Edge) -> Vec<(&'a HopDef, Mark)> {
     let chosen = arm
         .via
@@ -252,21 +252,21 @@ fn via<'a>(arm: &'a ArmDef, node: &Node, edge: &Edge) -> Vec<(&'a HopDef, Mark)>
         .collect()
 }
 
-/// The way of every edge between every two instances.
+/// Routes of all edges, between every two of their instances.
 pub(super) fn routes(
     scope: &mut Scope<'_>,
     arm: &ArmDef,
     node: &Node,
     edges: &[Edge],
     agents: &[(String, Edge)],
-    cast: &Cast,
+    drafts: &InstanceDrafts,
 ) -> Vec<Route> {
     check_own(scope, arm, node, edges);
     let mut routes = Vec::new();
     for edge in edges {
-        // Whom an external part calls is its own affair.
-        let callers = cast.of_part(&edge.from).into_iter();
-        for from in callers.filter(|actor| !actor.external) {
+        // Calls of external parts are out of reach.
+        let callers = drafts.of_part(&edge.from).into_iter();
+        for from in callers.filter(|draft| !draft.external) {
             let calls = from.role != InstanceRole::Agent
                 || agents
                     .iter()
@@ -274,16 +274,16 @@ pub(super) fn routes(
             if !calls {
                 continue;
             }
-            for to in cast.of_part(&edge.to) {
+            for to in drafts.of_part(&edge.to) {
                 if from.name != to.name {
-                    let mut way = Way {
+                    let mut builder = RouteBuilder {
                         scope,
                         arm,
                         node,
                         edge,
-                        cast,
+                        drafts,
                     };
-                    routes.push(way.route(&from, &to));
+                    routes.push(builder.route(&from, &to));
                 }
             }
         }
@@ -301,15 +301,15 @@ fn check_own(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, edges: &[Edge]) {
             .iter()
             .any(|edge| pattern.matches(&edge.from, &edge.to))
         {
-            let said = super::workload::unknown_edge(pattern, edges);
-            scope.problem(node.key_place(&["own", pattern]), said);
+            let message = super::workload::unknown_edge(pattern, edges);
+            scope.problem(node.key_place(&["own", pattern]), message);
         }
     }
 }
 
-/// A sidecar link that wraps nothing would be measured as if it did.
+/// Reports mTLS between sidecars that applies to no route: it would be measured as if it did.
 fn check_mtls_used(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, routes: &[Route]) {
-    let asked = arm
+    let requested = arm
         .sidecars
         .iter()
         .flat_map(|sidecars| sidecars.all())
@@ -318,57 +318,58 @@ fn check_mtls_used(scope: &mut Scope<'_>, arm: &ArmDef, node: &Node, routes: &[R
         .iter()
         .flat_map(|route| &route.links)
         .any(|link| link.security == Security::Mtls);
-    if asked && !made {
-        let said = "link: mtls wraps nothing: no edge leads from one proxy of this arm to another";
-        scope.problem(node.place(&["sidecars", "link"]), said);
+    if requested && !made {
+        let message =
+            "link: mtls wraps nothing: no edge leads from one proxy of this arm to another";
+        scope.problem(node.place(&["sidecars", "link"]), message);
     }
 }
 
-/// One edge between two instances while its way is made.
-struct Way<'w, 's> {
+/// Builds the route of an edge between two instances.
+struct RouteBuilder<'w, 's> {
     scope: &'w mut Scope<'s>,
     arm: &'w ArmDef,
     node: &'w Node,
     edge: &'w Edge,
-    cast: &'w Cast,
+    drafts: &'w InstanceDrafts,
 }
 
-impl Way<'_, '_> {
-    fn interception(&self, sidecar: &Actor) -> Interception {
+impl RouteBuilder<'_, '_> {
+    fn interception(&self, sidecar: &InstanceDraft) -> Interception {
         let wanted = sidecar.sidecar.as_ref().and_then(|def| def.interception);
         self.scope.redirection.interception(wanted)
     }
 
-    fn route(&mut self, from: &Actor, to: &Actor) -> Route {
-        // What is external speaks as it does, whatever an arm wants.
+    fn route(&mut self, from: &InstanceDraft, to: &InstanceDraft) -> Route {
+        // An external part has a fixed security.
         let external = self.scope.external.own(&self.edge.to);
         let own = external.or_else(|| own(self.arm, self.edge));
         let own = own.unwrap_or(self.edge.own);
-        let before = self.cast.sidecar_of(&from.name, self.edge);
-        let after = self.cast.sidecar_of(&to.name, self.edge);
+        let before = self.drafts.sidecar_of(&from.name, self.edge);
+        let after = self.drafts.sidecar_of(&to.name, self.edge);
         let hops = via(self.arm, self.node, self.edge);
         let mut stops = Vec::new();
         let mut links = Vec::new();
         if let Some(sidecar) = before {
             stops.push(sidecar.name.clone());
-            // Inside its own pod the caller speaks as it always does.
+            // Within its pod the caller uses plaintext.
             links.push(link(LinkDef::Plaintext, self.interception(sidecar)));
         }
         for (hop, mark) in &hops {
             let wanted = hop.link.unwrap_or(LinkDef::Plaintext);
             if wanted == LinkDef::Mtls && stops.is_empty() {
-                let said = format!(
+                let message = format!(
                     "link: mtls needs a proxy at its other end, but {} calls \"{}\" without one: give it a sidecar",
                     from.name,
                     hop_name(hop)
                 );
-                self.scope.problem(*mark, said);
+                self.scope.problem(*mark, message);
             }
             self.check_sni(hop, own, *mark);
             let name = hop_name(hop).to_owned();
             if stops.contains(&name) {
-                let said = format!("\"{name}\" stands twice on edge {}", self.edge.name());
-                self.scope.problem(*mark, said);
+                let message = format!("\"{name}\" stands twice on edge {}", self.edge.name());
+                self.scope.problem(*mark, message);
             }
             stops.push(name);
             links.push(link(wanted, Interception::Explicit));
@@ -391,19 +392,24 @@ impl Way<'_, '_> {
         }
     }
 
-    /// What is wrapped round the stretch into the called part's sidecar.
-    fn last_link(&mut self, before: Option<&Actor>, after: &Actor, first: bool) -> LinkDef {
-        let said = |actor: &Actor| {
-            let def = actor.sidecar.as_ref();
+    /// Security of the segment to the called part's sidecar.
+    fn last_link(
+        &mut self,
+        before: Option<&InstanceDraft>,
+        after: &InstanceDraft,
+        first: bool,
+    ) -> LinkDef {
+        let message = |draft: &InstanceDraft| {
+            let def = draft.sidecar.as_ref();
             def.and_then(|def| def.link).unwrap_or(LinkDef::Plaintext)
         };
-        // No proxy before it: the caller cannot wrap anything.
+        // Without a proxy before it, the caller would have to encrypt.
         if first {
             return LinkDef::Plaintext;
         }
-        let wanted = said(after);
+        let wanted = message(after);
         if let Some(before) = before
-            && said(before) != wanted
+            && message(before) != wanted
         {
             let text = format!(
                 "the sidecars at both ends of {} name different links: write the same for both",
@@ -417,18 +423,18 @@ impl Way<'_, '_> {
 
     fn check_sni(&mut self, hop: &HopDef, own: Security, mark: Mark) {
         if hop.hop == HopRole::Sni && own == Security::Plaintext {
-            let said = format!(
+            let message = format!(
                 "a hop sni routes by the name in TLS, but edge {} carries no TLS of its own",
                 self.edge.name()
             );
-            self.scope.problem(mark, said);
+            self.scope.problem(mark, message);
         }
     }
 
-    /// The protocol that the proxies of a way see.
+    /// Protocol that the proxies of a route see.
     fn protocol(&mut self, own: Security, stops: &[String]) -> String {
         const TCP: &str = "tcp";
-        // TLS from end to end hides everything else.
+        // End-to-end TLS hides the protocol.
         let edge = if own == Security::Plaintext {
             self.edge.protocol.clone()
         } else {
@@ -436,38 +442,41 @@ impl Way<'_, '_> {
         };
         let mut seen = edge.clone();
         for stop in stops {
-            let Some(actor) = self.cast.get(stop) else {
+            let Some(draft) = self.drafts.get(stop) else {
                 continue;
             };
-            let mark = actor.mark.unwrap_or(self.node.mark);
-            if let Some((asked, place)) = &actor.treat_as
-                && *asked != edge
-                && asked != TCP
+            let mark = draft.mark.unwrap_or(self.node.mark);
+            if let Some((requested, place)) = &draft.treat_as
+                && *requested != edge
+                && requested != TCP
             {
-                let said = format!(
-                    "edge {} cannot be treated as {asked}{}",
+                let message = format!(
+                    "edge {} cannot be treated as {requested}{}",
                     self.edge.name(),
-                    hint(asked, [edge.as_str(), TCP])
+                    hint(requested, [edge.as_str(), TCP])
                 );
-                self.scope.problem(*place, said);
+                self.scope.problem(*place, message);
                 continue;
             }
-            let asked = actor.treat_as.as_ref().map(|(asked, _)| asked.clone());
-            let wanted = asked.unwrap_or_else(|| edge.clone());
-            if actor.speaks.contains(&wanted) {
+            let requested = draft
+                .treat_as
+                .as_ref()
+                .map(|(requested, _)| requested.clone());
+            let wanted = requested.unwrap_or_else(|| edge.clone());
+            if draft.speaks.contains(&wanted) {
                 if wanted == TCP {
                     TCP.clone_into(&mut seen);
                 }
-            } else if over_tcp(&wanted) == OverTcp::Usual && actor.speaks.iter().any(|p| p == TCP) {
+            } else if over_tcp(&wanted) == OverTcp::Usual && draft.speaks.iter().any(|p| p == TCP) {
                 TCP.clone_into(&mut seen);
             } else {
-                let said = format!(
+                let message = format!(
                     "target \"{}\" does not speak {wanted} (edge {}): it speaks {}",
-                    actor.target,
+                    draft.target,
                     self.edge.name(),
-                    list(&actor.speaks)
+                    list(&draft.speaks)
                 );
-                self.scope.problem(mark, said);
+                self.scope.problem(mark, message);
             }
         }
         seen
