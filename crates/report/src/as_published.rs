@@ -1,4 +1,4 @@
-//! Mean ± standard deviation under the outlier rule of a published study, beside our own mean over all blocks.
+//! Mean ± standard deviation under the outlier rule of a published study, and the mean over all blocks.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{OutlierRuleName, Plan};
@@ -10,7 +10,7 @@ use tare_stats::outliers::{OutlierRule, mean_and_deviation};
 use crate::quantity::{self, MISSING, Sign};
 use crate::verdict::list;
 
-/// What such studies print: their charts have these percentiles, and their tables memory and CPU.
+/// Metrics that such studies print.
 const METRICS: [Metric; 9] = [
     Metric::Median,
     Metric::P90,
@@ -23,12 +23,12 @@ const METRICS: [Metric; 9] = [
     Metric::ProxyCpu,
 ];
 
-/// The figures by the rule that the experiment asks for by name; `None` when it asks for none.
+/// The figures by the experiment's outlier rule; `None` without a rule.
 pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
-    let asked = plan.outliers?;
+    let requested = plan.outliers?;
     let mut rows = Vec::new();
     let mut dropped_at = Vec::new();
-    let mut said = Vec::new();
+    let mut dropped_texts = Vec::new();
     for level in levels {
         let maxima = by_block(
             level,
@@ -36,17 +36,17 @@ pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
             Metric::Max,
         );
         let known = maxima.iter().flatten().count();
-        let rule = match asked.rule {
-            OutlierRuleName::DropWorstByBaselineMaximum => {
-                OutlierRule::DropWorstByBaselineMaximum(known.saturating_sub(asked.keep as usize))
-            }
+        let rule = match requested.rule {
+            OutlierRuleName::DropWorstByBaselineMaximum => OutlierRule::DropWorstByBaselineMaximum(
+                known.saturating_sub(requested.keep as usize),
+            ),
         };
         let dropped = rule.dropped(&maxima);
         if !dropped.is_empty() {
             let blocks: Vec<String> = dropped.iter().map(|at| (at + 1).to_string()).collect();
             dropped_at.push((level.name.clone(), blocks.join(", ")));
             let noun = if blocks.len() == 1 { "block" } else { "blocks" };
-            said.push(format!("{noun} {} at {}", list(&blocks), level.name));
+            dropped_texts.push(format!("{noun} {} at {}", list(&blocks), level.name));
         }
         for cell in &level.cells {
             for metric in METRICS {
@@ -56,14 +56,14 @@ pub fn as_published(plan: &Plan, levels: &[LevelView]) -> Option<AsPublished> {
         }
     }
     Some(AsPublished {
-        rule: words(asked.keep),
+        rule: words(requested.keep),
         dropped: dropped_at,
-        dropped_text: match said.as_slice() {
+        dropped_text: match dropped_texts.as_slice() {
             [] => format!(
                 "No block was left out: there are no more than {}.",
-                asked.keep
+                requested.keep
             ),
-            said => format!("Left out: {}.", said.join("; ")),
+            dropped_texts => format!("Left out: {}.", dropped_texts.join("; ")),
         },
         rows,
     })
@@ -83,7 +83,7 @@ fn by_block(level: &LevelView, arm: Option<&str>, metric: Metric) -> Vec<Option<
     figure.map_or_else(Vec::new, |figure| figure.by_block.clone())
 }
 
-/// One figure; `None` where nothing was measured.
+/// One figure; `None` without measurements.
 fn row(
     level: &LevelView,
     arm: &str,
@@ -125,7 +125,7 @@ fn row(
 
 /// The mean over blocks with its 95 % interval (Student's t); no interval below three blocks.
 ///
-/// What is never negative (rates, times, CPU) has no negative end either.
+/// If no value is negative, the lower end is not, either.
 pub fn interval(values: &[f64]) -> Option<Interval> {
     let (mean, deviation) = mean_and_deviation(values)?;
     let n = values.len() as f64;

@@ -1,24 +1,24 @@
-//! Assertions of the experiment, held against the intervals of the run.
+//! Assertions of the experiment, evaluated on the intervals of the run.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Asserted, Assertion, Compare, Plan};
 use tare_schema::view::{AssertionOutcome, AssertionView, Family, Interval, Outcome, Overhead};
-use tare_stats::enough::level;
+use tare_stats::stopping::mean_interval;
 
 use crate::failures;
 use crate::judge::BOUNDED;
 use crate::quantity::{self, Sign};
 use crate::trials::{CellName, Trials};
 
-/// What one cell says of an assertion, and its figure.
-type Found = (AssertionOutcome, String);
+/// The outcome of an assertion in one cell, with its figure.
+type Judgement = (AssertionOutcome, String);
 
-/// Every assertion of the plan.
+/// Evaluates every assertion of the plan.
 pub fn judge(plan: &Plan, trials: &Trials<'_>, overheads: &[Overhead]) -> Vec<AssertionView> {
     let assertions = plan.assertions.iter();
     assertions
         .map(|assertion| {
-            let judge = Judge {
+            let judge = AssertionJudge {
                 plan,
                 trials,
                 overheads,
@@ -34,18 +34,18 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>, overheads: &[Overhead]) -> Vec<As
         .collect()
 }
 
-struct Judge<'a> {
+struct AssertionJudge<'a> {
     plan: &'a Plan,
     trials: &'a Trials<'a>,
     overheads: &'a [Overhead],
     assertion: &'a Assertion,
 }
 
-impl Judge<'_> {
-    /// The worst of all cells that it is about; of several alike the first.
-    fn over_all_cells(&self) -> Found {
+impl AssertionJudge<'_> {
+    /// The worst outcome over its cells; of equals the first.
+    fn over_all_cells(&self) -> Judgement {
         let cells = self.cells();
-        let mut worst: Option<Found> = None;
+        let mut worst: Option<Judgement> = None;
         for cell in &cells {
             let (outcome, figure) = self.cell(cell);
             if worst.as_ref().is_none_or(|(known, _)| *known < outcome) {
@@ -78,7 +78,7 @@ impl Judge<'_> {
             .collect()
     }
 
-    /// Whether a cell is what others are compared with.
+    /// Whether others are compared with this cell.
     fn is_compared_with(&self, arm: &str, level: &str) -> bool {
         match self.plan.compare {
             Compare::Arms => self.plan.arms.first().is_some_and(|one| one.name == arm),
@@ -90,7 +90,7 @@ impl Judge<'_> {
         }
     }
 
-    fn cell(&self, cell: &CellName) -> Found {
+    fn cell(&self, cell: &CellName) -> Judgement {
         match self.assertion.of {
             Asserted::Value(metric) => self.value(cell, metric),
             Asserted::Added(metric) => {
@@ -100,14 +100,14 @@ impl Judge<'_> {
                 self.added(cell, metric, |one| (one.ratio, one.ratio_text.clone(), 1.0))
             }
             Asserted::Errors => match failures::errors(self.trials, cell) {
-                Some(share) => self.held(&share, quantity::share(&share)),
+                Some(share) => self.judge_interval(&share, quantity::share(&share)),
                 None => undecided("there were no exchanges"),
             },
         }
     }
 
-    /// The metric itself, with the plain 95 % interval of its geometric mean over the blocks.
-    fn value(&self, cell: &CellName, metric: Metric) -> Found {
+    /// The metric itself, with the unadjusted 95 % interval of its geometric mean over the blocks.
+    fn value(&self, cell: &CellName, metric: Metric) -> Judgement {
         if let Some(why) = failures::why(metric, [(self.trials.failed.get(cell), ""), (None, "")]) {
             return undecided(why);
         }
@@ -115,7 +115,7 @@ impl Judge<'_> {
         let own = measured.filter(|((_, copy), _)| *copy == 0);
         let figured: Vec<_> = own.filter_map(|(_, m)| m.values.get(&metric)).collect();
         let values: Vec<f64> = figured.iter().map(|figured| figured.value).collect();
-        let Some((mean, ends)) = level(&values) else {
+        let Some((mean, ends)) = mean_interval(&values) else {
             let blocks = quantity::counted(values.len() as u64, "block has", "blocks have");
             return undecided(format!("{blocks} a value of it; 3 are needed"));
         };
@@ -125,9 +125,9 @@ impl Judge<'_> {
             high: Some(mean * ends.high),
         };
         let text = quantity::difference(metric.unit(), &interval, Sign::Spoken);
-        let (outcome, text) = self.held(&interval, text);
+        let (outcome, text) = self.judge_interval(&interval, text);
         match figured.iter().any(|figured| figured.at_least) {
-            // The true values lie higher: that only confirms what is above already.
+            // The values are lower bounds: only a value above the limit is certain.
             true if (outcome == AssertionOutcome::Broken)
                 == self.assertion.comparison.wants_more() =>
             {
@@ -139,13 +139,13 @@ impl Judge<'_> {
         }
     }
 
-    /// What is added, with the interval of its verdict; `none` is what no difference would be.
+    /// The overhead, with the interval of its verdict. `of` gives interval, text, and the value that means no difference.
     fn added(
         &self,
         cell: &CellName,
         metric: Metric,
         of: fn(&Overhead) -> (Option<Interval>, String, f64),
-    ) -> Found {
+    ) -> Judgement {
         let found = self.overheads.iter().find(|one| {
             (&one.arm, &one.level, one.metric) == (&cell.0, &cell.1, metric)
                 && one.family != Family::Step
@@ -158,7 +158,7 @@ impl Judge<'_> {
         }
         let (interval, text, none) = of(overhead);
         match interval {
-            Some(interval) => self.held(
+            Some(interval) => self.judge_interval(
                 &Interval {
                     estimate: interval.estimate - none,
                     low: interval.low.map(|low| low - none),
@@ -170,8 +170,8 @@ impl Judge<'_> {
         }
     }
 
-    /// The whole interval decides, not the estimate.
-    fn held(&self, interval: &Interval, text: String) -> Found {
+    /// Compares the whole interval with the limit, not only the estimate.
+    fn judge_interval(&self, interval: &Interval, text: String) -> Judgement {
         let Assertion {
             comparison, limit, ..
         } = self.assertion;
@@ -185,6 +185,6 @@ impl Judge<'_> {
     }
 }
 
-fn undecided(why: impl Into<String>) -> Found {
+fn undecided(why: impl Into<String>) -> Judgement {
     (AssertionOutcome::Undecided, why.into())
 }

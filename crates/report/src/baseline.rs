@@ -1,17 +1,19 @@
-//! The baseline measured twice in every block (A/A): a difference between two things known to be identical is the machine's or ours.
+//! A/A check: the baseline measured twice in every block. A difference between the copies is an error of the machine or the
+//! generator.
 
 use tare_schema::metric::Unit;
 use tare_schema::plan::{BaselineRuns, Plan};
 use tare_schema::view::{BaselineCheck, BaselineDifference, Interval};
 use tare_stats::Latencies;
 use tare_stats::outcome::{Extent, Outcome};
-use tare_stats::paired::{BaselineCopies, Family, Question, Standing, Table};
+use tare_stats::paired::{BaselineCopies, ComparisonInput, Family, MetricRole, Table};
 
 use crate::judge::{margin, value};
 use crate::quantity::{self, Sign};
 use crate::trials::Trials;
 
-/// Compares the two copies at every level in every primary metric; the intervals hold together. `None`: it ran once, or too seldom.
+/// Compares the two copies at every level in every primary metric, with simultaneous intervals. `None` without a second copy,
+/// or with too few blocks.
 pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
     let arm = plan.arms.first()?;
     if plan.baseline_runs == BaselineRuns::Once {
@@ -25,13 +27,13 @@ pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
             let copy = |block, copy| value(trials, &cell, (block, copy), metric);
             let blocks = trials.blocks.iter();
             let rows: Vec<_> = blocks.map(|b| vec![copy(*b, 0), copy(*b, 1)]).collect();
-            // Values are positive and rows are as wide as they are made: the table cannot be refused.
+            // Cannot fail: values are positive and all rows have two columns.
             let Ok(table) = Table::new(BaselineCopies::One, 1, &rows) else {
                 continue;
             };
-            let found = family.compare(&Question {
+            let found = family.compare(&ComparisonInput {
                 table: &table,
-                standing: Standing::Primary,
+                role: MetricRole::Primary,
                 margin: margin(plan, metric),
                 resolution: match metric.unit() {
                     Unit::Nanoseconds => Latencies::RESOLUTION,
@@ -46,8 +48,8 @@ pub fn check(plan: &Plan, trials: &Trials<'_>) -> Option<BaselineCheck> {
             if let (Outcome::Differs { extent, .. }, Some(estimate)) = (one.outcome, one.ratio) {
                 let ratio = Interval {
                     estimate,
-                    low: Some(intervals.deciding.low),
-                    high: Some(intervals.deciding.high),
+                    low: Some(intervals.decision.low),
+                    high: Some(intervals.decision.high),
                 };
                 check.differences.push(BaselineDifference {
                     arm: arm.name.clone(),

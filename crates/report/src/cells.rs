@@ -1,4 +1,4 @@
-//! One cell over all its fit trials: figures, curves, what each part consumed, our own error.
+//! One cell over all its fit trials: figures, curves, resource usage of parts, errors of the generator.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::{CellView, Figure, InstrumentView, PartView, TimePoint};
 use tare_stats::knee::{Knee, Saturation, knee};
 
-use crate::latency::{Figured, curve};
-use crate::measure::{self, Measured};
+use crate::latency::{MaybeLowerBound, curve};
+use crate::measure::{self, TrialMetrics};
 use crate::trials::{CellName, Trials};
-use crate::{links, network, quantity, requests, told};
+use crate::{links, network, quantity, requests, target_counters};
 
 /// The view of a cell.
 pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let none = BTreeMap::new();
     let measured = trials.cells.get(name).unwrap_or(&none);
-    // The copy of the baseline measures the noise; the cell's own figures come from copy 0.
-    let fit: Vec<&Measured<'_>> = measured
+    // The second copy of the baseline only measures noise; the cell's figures are from copy 0.
+    let fit: Vec<&TrialMetrics<'_>> = measured
         .iter()
         .filter(|((_, copy), _)| *copy == 0)
         .map(|(_, m)| m)
@@ -29,24 +29,25 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
     let latency = merged.and_then(|m| m.latency.as_ref());
     let response = merged.and_then(|m| m.response.as_ref());
     let service = merged.and_then(|m| m.service.as_ref());
-    let tries = trials.tries.get(name).copied().unwrap_or_default();
+    let attempts = trials.attempts.get(name).copied().unwrap_or_default();
     let roles = |count: fn(&tare_schema::agent::LoadResult) -> u64| -> u64 {
         records.iter().flat_map(|r| &r.load).map(count).sum()
     };
     CellView {
         arm: name.0.clone(),
         trials_fit: fit.len() as u32,
-        trials_made: tries.made,
-        offered_per_s: middle(records.iter().map(|r| measure::offered(r)).collect())
+        trials_made: attempts.made,
+        offered_per_s: median(records.iter().map(|r| measure::offered(r)).collect())
             .or_else(|| planned_rate(plan, name)),
-        // Where nothing was measured nothing was reached.
-        rate_reached: !records.is_empty() && !records.iter().any(|r| place(r) == Knee::Beyond),
+        // Without measurements the rate was not reached.
+        rate_reached: !records.is_empty()
+            && !records.iter().any(|r| knee_position(r) == Knee::Beyond),
         right: roles(|role| role.right),
         errors: roles(|role| role.errors),
         unfinished: roles(|role| role.unfinished),
         failed: trials.failed.get(name).cloned().unwrap_or_default(),
         trials_saturated: records.iter().filter(|r| r.saturated).count() as u32,
-        repeated_share: tries.repeated_share(),
+        repeated_share: attempts.repeated_share(),
         outcomes: outcomes(&records),
         requests: requests::requests(&fit),
         figures: Metric::ALL
@@ -60,21 +61,21 @@ pub fn cell(plan: &Plan, trials: &Trials<'_>, name: &CellName) -> CellView {
         parts: parts(&records),
         pods: network::pods(&records),
         ways: links::ways(&records),
-        told: told::told(&records),
+        told: target_counters::view(&records),
         machine: network::machine(&plan.placement, &records),
         instrument: instrument(plan, &records, merged),
     }
 }
 
-/// Where a trial stands to the knee: its rate first, its cores second.
-pub fn place(record: &TrialRecord) -> Knee {
+/// Position of a trial relative to the knee: by its rate, then by the saturation of its cores.
+pub fn knee_position(record: &TrialRecord) -> Knee {
     let cores = if record.saturated {
         Saturation::Saturated
     } else {
         Saturation::Spare
     };
     match measure::offered(record) {
-        Some(offered) => knee(measure::carried(record).unwrap_or(0.0), offered, cores),
+        Some(offered) => knee(measure::achieved(record).unwrap_or(0.0), offered, cores),
         None if record.saturated => Knee::At,
         None => Knee::Below,
     }
@@ -87,7 +88,7 @@ fn planned_rate(plan: &Plan, name: &CellName) -> Option<f64> {
         .find(|c| (&c.arm, &c.level) == (&name.0, &name.1))?;
     cell.load
         .iter()
-        // All agents of a role together. A rate of sessions is none of requests.
+        // All agents of a role together. A rate of sessions is not a rate of requests.
         .map(|role| match role.load.mix.session {
             Some(_) => None,
             None => role.load.pacing.planned_per_s(role.load.stop),
@@ -121,18 +122,17 @@ fn outcomes(records: &[&TrialRecord]) -> Vec<OutcomeCount> {
 fn figure(
     metric: Metric,
     trials: &Trials<'_>,
-    measured: &BTreeMap<(u32, u32), Measured<'_>>,
-    fit: &[&Measured<'_>],
+    measured: &BTreeMap<(u32, u32), TrialMetrics<'_>>,
+    fit: &[&TrialMetrics<'_>],
 ) -> Figure {
-    let values: Vec<Figured> = fit
+    let values: Vec<MaybeLowerBound> = fit
         .iter()
         .filter_map(|m| m.values.get(&metric).copied())
         .collect();
-    let value = middle(values.iter().map(|v| Some(v.value)).collect());
-    // The median over blocks is a bound as soon as a block at or above it is one.
-    let at_least = value.is_some_and(|middle| {
-        // Of an even number the middle lies between two; the upper one counts.
-        values.iter().any(|v| v.at_least && v.value <= middle)
+    let value = median(values.iter().map(|v| Some(v.value)).collect());
+    // The median over blocks is a lower bound if a block at or below it is one, or at least half of the blocks.
+    let at_least = value.is_some_and(|median| {
+        values.iter().any(|v| v.at_least && v.value <= median)
             || values.iter().filter(|v| v.at_least).count() * 2 >= values.len()
     });
     let ends = |pick: fn(f64, f64) -> f64| values.iter().map(|v| v.value).reduce(pick);
@@ -150,13 +150,13 @@ fn figure(
             .collect(),
         text: quantity::figure(
             metric.unit(),
-            value.map(|value| Figured { value, at_least }),
+            value.map(|value| MaybeLowerBound { value, at_least }),
         ),
     }
 }
 
-/// The median of what is known; of two in the middle their mean.
-pub fn middle(values: Vec<Option<f64>>) -> Option<f64> {
+/// The median of the known, finite values; for an even number the mean of the middle two.
+pub fn median(values: Vec<Option<f64>>) -> Option<f64> {
     let mut values: Vec<f64> = values
         .into_iter()
         .flatten()
@@ -171,29 +171,29 @@ pub fn middle(values: Vec<Option<f64>>) -> Option<f64> {
     }
 }
 
-fn middle_whole(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    middle(values.map(|v| v.map(|v| v as f64)).collect()).map(|v| v.round() as u64)
+fn median_u64(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    median(values.map(|v| v.map(|v| v as f64)).collect()).map(|v| v.round() as u64)
 }
 
-fn over_time(fit: &[&Measured<'_>]) -> Vec<TimePoint> {
+fn over_time(fit: &[&TrialMetrics<'_>]) -> Vec<TimePoint> {
     let mut seconds: BTreeMap<u64, Vec<TimePoint>> = BTreeMap::new();
     for point in fit.iter().flat_map(|m| &m.seconds) {
         seconds.entry(point.offset_ns).or_default().push(*point);
     }
     seconds
         .into_iter()
-        // A last second that only some blocks reach (a stray exchange at the edge) says nothing of the cell.
+        // Seconds that at most half of the trials have (a single exchange at the end) are dropped.
         .filter(|(_, points)| points.len() * 2 > fit.len())
         .map(|(offset_ns, points)| TimePoint {
             offset_ns,
-            p50_ns: middle_whole(points.iter().map(|p| p.p50_ns)),
-            p99_ns: middle_whole(points.iter().map(|p| p.p99_ns)),
-            max_ns: middle_whole(points.iter().map(|p| p.max_ns)),
+            p50_ns: median_u64(points.iter().map(|p| p.p50_ns)),
+            p99_ns: median_u64(points.iter().map(|p| p.p99_ns)),
+            max_ns: median_u64(points.iter().map(|p| p.max_ns)),
         })
         .collect()
 }
 
-/// Medians over blocks of what each instance consumed, in the order in which records list them.
+/// Resource usage of each instance, medians over blocks, in the order of the records.
 fn parts(records: &[&TrialRecord]) -> Vec<PartView> {
     let mut names: Vec<&str> = Vec::new();
     for part in records.iter().flat_map(|r| &r.parts) {
@@ -214,14 +214,14 @@ fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {
         .collect();
     let (_, first) = seen.first()?;
     let per_1000 = |amount: fn(&PartUsage) -> Option<f64>| {
-        middle(
+        median(
             seen.iter()
                 .map(|(r, p)| measure::per_1000(r, amount(p)?))
                 .collect(),
         )
     };
     let per_window = |amount: fn(&PartUsage) -> Option<u64>| {
-        middle(
+        median(
             seen.iter()
                 .map(|(r, p)| Some(amount(p)? as f64 / window_ns(r).filter(|ns| *ns > 0)? as f64))
                 .collect(),
@@ -234,19 +234,19 @@ fn part(name: &str, records: &[&TrialRecord]) -> Option<PartView> {
         software: first.software.clone(),
         cpu_s_per_1000: per_1000(|p| Some(p.cpu_ns? as f64 / 1e9)),
         cores: per_window(|p| p.cpu_ns),
-        rss_peak_bytes: middle_whole(seen.iter().map(|(_, p)| p.rss_peak_bytes)),
-        rss_mean_bytes: middle_whole(seen.iter().map(|(_, p)| p.rss_mean_bytes)),
+        rss_peak_bytes: median_u64(seen.iter().map(|(_, p)| p.rss_peak_bytes)),
+        rss_mean_bytes: median_u64(seen.iter().map(|(_, p)| p.rss_mean_bytes)),
         run_queue_wait_share: per_window(|p| p.run_queue_wait_ns),
         switches_per_1000: per_1000(switches),
         packets_per_1000: per_1000(|p| Some(p.packets? as f64)),
         packets_per_s: per_window(|p| p.packets).map(|per_ns| per_ns * 1e9),
         disk_write_per_s: per_window(|p| p.disk_write_bytes).map(|per_ns| per_ns * 1e9),
-        disk_write_bytes: middle_whole(seen.iter().map(|(_, p)| p.disk_write_bytes)),
+        disk_write_bytes: median_u64(seen.iter().map(|(_, p)| p.disk_write_bytes)),
         throttled_share: per_window(|p| p.throttled_ns),
     })
 }
 
-/// Length of a trial's window: as the machine was observed, else as the load had it.
+/// Length of a trial's window: that of the machine's observation, else that of the load.
 fn window_ns(record: &TrialRecord) -> Option<u64> {
     record
         .machine
@@ -258,15 +258,16 @@ fn window_ns(record: &TrialRecord) -> Option<u64> {
 fn instrument(
     plan: &Plan,
     records: &[&TrialRecord],
-    merged: Option<&measure::Merged>,
+    merged: Option<&measure::CellHistograms>,
 ) -> InstrumentView {
-    let ours = || {
+    let instruments = || {
         records
             .iter()
             .flat_map(|r| &r.load)
             .map(|role| &role.instrument)
     };
-    let sum = |count: fn(&tare_schema::agent::Instrument) -> u64| ours().map(count).sum::<u64>();
+    let sum =
+        |count: fn(&tare_schema::agent::Instrument) -> u64| instruments().map(count).sum::<u64>();
     let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
     let kernel = sum(|i| i.stamped_by_kernel);
     let agent_busy = records.iter().map(|record| {
@@ -279,21 +280,21 @@ fn instrument(
         Some(work.sum::<u64>() as f64 / window as f64 / cores)
     });
     InstrumentView {
-        lateness_p50_ns: middle_whole(ours().map(|i| i.lateness.p50_ns)),
-        lateness_p99_ns: ours().filter_map(|i| i.lateness.p99_ns).max(),
+        lateness_p50_ns: median_u64(instruments().map(|i| i.lateness.p50_ns)),
+        lateness_p99_ns: instruments().filter_map(|i| i.lateness.p99_ns).max(),
         bunched_share: bunched(records),
-        lag_p99_ns: ours().filter_map(|i| i.lag.p99_ns).max(),
+        lag_p99_ns: instruments().filter_map(|i| i.lag.p99_ns).max(),
         lateness: merged
             .and_then(|m| m.lateness.as_ref())
             .map(curve)
             .unwrap_or_default(),
-        agent_busy: middle(agent_busy.collect()),
+        agent_busy: median(agent_busy.collect()),
         stamped_share: share(kernel, kernel + sum(|i| i.stamped_by_us)),
         upper_bound_share: share(sum(|i| i.stamp_upper_bounds), kernel),
     }
 }
 
-/// Of the arrivals of open loops those that left in bursts.
+/// Share of the arrivals of open loops that were bunched.
 fn bunched(records: &[&TrialRecord]) -> Option<f64> {
     let roles = records.iter().flat_map(|record| &record.load);
     let counts = roles.filter_map(|role| Some((role.instrument.bunched?, role.released)));
@@ -307,12 +308,12 @@ mod tests {
 
     #[test]
     fn the_middle_ignores_what_is_missing_and_splits_an_even_number() {
-        assert_eq!(middle(vec![]), None);
-        assert_eq!(middle(vec![None, Some(3.0)]), Some(3.0));
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![None, Some(3.0)]), Some(3.0));
         assert_eq!(
-            middle(vec![Some(9.0), Some(1.0), None, Some(2.0), Some(4.0)]),
+            median(vec![Some(9.0), Some(1.0), None, Some(2.0), Some(4.0)]),
             Some(3.0)
         );
-        assert_eq!(middle(vec![Some(f64::NAN), Some(2.0)]), Some(2.0));
+        assert_eq!(median(vec![Some(f64::NAN), Some(2.0)]), Some(2.0));
     }
 }

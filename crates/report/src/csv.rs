@@ -1,13 +1,13 @@
-//! A view as CSV in long form: one value a line, for spreadsheets and statistics programs.
+//! A view as CSV in long form: one value per line, for spreadsheets and statistics programs.
 
 use tare_schema::metric::Unit;
 use tare_schema::shown::shown;
 use tare_schema::view::{CellView, View, WaterfallSequence, WaterfallView};
 
-/// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values that could not be measured have no
-/// line; values are in the unit named, unrounded. The share of exchanges that failed, what passed through pods and between sites,
-/// what the machine did, what parts say of themselves and what each step of a waterfall adds follow, over all blocks, so without
-/// one; round trips between sites belong to no level and no arm.
+/// The view as CSV (RFC 4180 quoting, line feeds): level, arm, block, metric, value, unit. Values are unrounded; those that could
+/// not be measured have no line. Then follow, over all blocks and so without a block: the share of failed exchanges, traffic of
+/// pods and links, usage of the machine, target counters, and the increments of waterfalls. Round trips between sites have no
+/// level and no arm.
 #[must_use]
 pub fn csv(view: &View) -> String {
     let mut text = String::from("level,arm,block,metric,value,unit\n");
@@ -46,13 +46,13 @@ pub fn csv(view: &View) -> String {
     distances(&mut text, view);
     for waterfall in &view.waterfalls {
         for sequence in &waterfall.sequences {
-            taken_apart(&mut text, waterfall, sequence);
+            waterfall_lines(&mut text, waterfall, sequence);
         }
     }
     text
 }
 
-/// What was found of the links before the first block.
+/// Round trips of the links, measured before the first block.
 fn distances(text: &mut String, view: &View) {
     for distance in &view.distances {
         for (what, ns) in [("median", distance.p50_ns), ("p99", distance.p99_ns)] {
@@ -63,7 +63,7 @@ fn distances(text: &mut String, view: &View) {
     }
 }
 
-/// What passed through pods and between sites and what the machine did, medians over all blocks.
+/// Traffic of pods and links, usage of the machine, and target counters: medians over all blocks.
 fn network(text: &mut String, level: &str, cell: &CellView) {
     let mut line = |metric: &str, value: Option<f64>, unit: &str| {
         let Some(value) = value else { return };
@@ -102,8 +102,12 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
             way.queue_full_packets,
             "per window",
         );
-        let unasked = way.unasked_packets.map(|packets| packets as f64);
-        line(&name("packets dropped unasked"), unasked, "per window");
+        let unintended_drops = way.unasked_packets.map(|packets| packets as f64);
+        line(
+            &name("packets dropped unasked"),
+            unintended_drops,
+            "per window",
+        );
         line(&name("late writes"), way.late_pieces, "per window");
     }
     let machine = &cell.machine;
@@ -124,7 +128,7 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
     line("throttled", machine.throttled_share, "share");
     for row in &cell.told.rows {
         for (instance, value) in cell.told.instances.iter().zip(&row.values) {
-            // Milliseconds stay what they are; of the others the name says what they are.
+            // Milliseconds have a unit; that of the others is in the name.
             let unit = if row.name.contains("-ms") {
                 "ms"
             } else {
@@ -135,8 +139,8 @@ fn network(text: &mut String, level: &str, cell: &CellView) {
     }
 }
 
-/// What each step of an order adds, and the total, each with its interval.
-fn taken_apart(text: &mut String, view: &WaterfallView, sequence: &WaterfallSequence) {
+/// The increment of each step of a sequence, and the total, each with its interval.
+fn waterfall_lines(text: &mut String, view: &WaterfallView, sequence: &WaterfallSequence) {
     let steps = sequence.steps.iter();
     let added = steps.map(|step| (step.what.as_str(), step.arm.as_str(), step.added));
     let last = sequence.steps.last().map(|step| step.arm.as_str());
@@ -174,7 +178,7 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// A field of text. A spreadsheet takes what begins like a formula for one: an apostrophe before it makes it text.
+/// A text field, quoted if necessary. An apostrophe before text that begins like a formula keeps spreadsheets from running it.
 fn quoted(field: &str) -> String {
     let apostrophe = if field.starts_with(['=', '+', '-', '@']) {
         "'"

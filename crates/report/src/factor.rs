@@ -1,20 +1,20 @@
-//! Cells → a metric against the factor that is varied, one line per arm with an interval at every point.
+//! A metric by the factor that is varied: one line per arm with an interval at every point.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Compare, Plan, PublishedFigure};
 use tare_schema::view::{FactorLine, FactorPoint, FactorView, Interval, LevelView};
 
 use crate::as_published::interval;
-use crate::full;
 use crate::quantity::{self, MISSING, Sign};
+use crate::saturation;
 
-/// A line per arm and metric where exactly one factor has several values; empty otherwise.
+/// A line per arm and metric if exactly one factor has several values; else empty.
 pub fn factors(plan: &Plan, levels: &[LevelView]) -> Vec<FactorView> {
     let Some(factor) = varied(plan) else {
         return Vec::new();
     };
     let mut metrics = plan.primary.clone();
-    // How much is carried is asked wherever levels are compared.
+    // A comparison of levels always shows a rate: throughput if none is primary.
     if plan.compare == Compare::Levels && !metrics.iter().any(|metric| metric.is_rate()) {
         metrics.push(Metric::Throughput);
     }
@@ -54,19 +54,20 @@ fn lines(plan: &Plan, levels: &[LevelView], factor: &str, metric: Metric) -> Vec
                 let at = level.values.get(factor).and_then(serde_json::Value::as_f64);
                 let view = levels.iter().find(|view| view.name == level.name);
                 FactorPoint {
-                    full: view.is_some_and(|view| full::why(plan, view).is_some()),
+                    full: view
+                        .is_some_and(|view| saturation::saturated_cores(plan, view).is_some()),
                     ..point(&level.name, at, view, arm, metric)
                 }
             })
             .collect(),
     };
-    let with_theirs = |mut line: FactorLine| {
-        theirs(plan, metric, &mut line);
+    let with_published = |mut line: FactorLine| {
+        set_published_points(plan, metric, &mut line);
         line
     };
     plan.arms
         .iter()
-        .map(|arm| with_theirs(line(&arm.name)))
+        .map(|arm| with_published(line(&arm.name)))
         .filter(|line| {
             line.points
                 .iter()
@@ -86,13 +87,13 @@ fn point(
 ) -> FactorPoint {
     let cell = view.and_then(|view| view.cells.iter().find(|cell| cell.arm == arm));
     let figure = cell.and_then(|cell| cell.figures.iter().find(|figure| figure.metric == metric));
-    // A bound is no point of a line.
+    // Lower bounds are not points of a line.
     let values: Vec<f64> = figure
         .filter(|figure| !figure.at_least)
         .map(|figure| figure.by_block.iter().flatten().copied().collect())
         .unwrap_or_default();
     let value = match values.as_slice() {
-        // One block has no interval, but it has a value.
+        // One block has a value, but no interval.
         [only] => Some(Interval {
             estimate: *only,
             low: None,
@@ -113,8 +114,8 @@ fn point(
     }
 }
 
-/// Published ratios to the first level, laid on our first level.
-fn theirs(plan: &Plan, metric: Metric, line: &mut FactorLine) {
+/// Sets the published points: published ratios to the first level, times the measured value there.
+fn set_published_points(plan: &Plan, metric: Metric, line: &mut FactorLine) {
     let Some(first) = plan
         .levels
         .first()

@@ -1,4 +1,4 @@
-//! Machine, versions and settings as titled lists for people.
+//! Machine, versions and settings as titled lists.
 
 use tare_schema::load::{ClientSpec, Pacing, SessionSpec, Stop};
 use tare_schema::plan::{Addressing, BaselineRuns, Plan, Restart, RoleLoad};
@@ -139,7 +139,7 @@ fn design(plan: &Plan, environment: Option<&EnvironmentRecord>) -> FactGroup {
     group("design", facts)
 }
 
-/// The choice that was made; the plan alone may leave it open.
+/// The addressing that was used; the plan may leave it open.
 fn addressing(plan: &Plan, environment: Option<&EnvironmentRecord>) -> &'static str {
     let made = environment.and_then(|environment| environment.addressing.parse().ok());
     match made.unwrap_or(plan.addressing) {
@@ -149,7 +149,7 @@ fn addressing(plan: &Plan, environment: Option<&EnvironmentRecord>) -> &'static 
     }
 }
 
-/// The load of each role as the first cell has it; what levels vary stands in their names.
+/// The load of each role in the first cell; values that vary between levels are in their names.
 fn load(plan: &Plan) -> Vec<FactGroup> {
     let Some(cell) = plan.cells.first() else {
         return Vec::new();
@@ -170,7 +170,7 @@ fn steps(session: &SessionSpec) -> String {
 fn role(role: &RoleLoad) -> FactGroup {
     let load = &role.load;
     let pacing = match &load.pacing {
-        // Its figures are what levels vary: they stand in their names.
+        // The rate is in the names of the levels.
         Pacing::Constant { .. } | Pacing::Poisson { .. } => pace::kind(&load.pacing).into(),
         varied => pace::words(varied),
     };

@@ -3,11 +3,11 @@
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::view::{CellView, Family, LevelView, Outcome, Overhead, PartView, View};
 
-use crate::latency::Figured;
+use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, MISSING};
 
-pub mod disturbance;
 pub mod failures;
+pub mod faults;
 pub mod levels;
 pub mod network;
 pub mod published;
@@ -47,16 +47,16 @@ impl Grid {
         }
     }
 
-    /// What stands in a column of this head, if it is the same in every row that has anything there.
+    /// The text of a column, if it is the same in every row where it is not empty.
     pub fn constant(&self, head: &str) -> Option<&str> {
         let column = self.header.iter().position(|h| h == head)?;
-        let mut said = self
+        let mut texts = self
             .rows
             .iter()
             .map(|row| row[column].as_str())
             .filter(|t| !t.is_empty());
-        let first = said.next()?;
-        said.all(|text| text == first).then_some(first)
+        let first = texts.next()?;
+        texts.all(|text| text == first).then_some(first)
     }
 }
 
@@ -75,7 +75,7 @@ const COLUMNS: [(Metric, &str); 11] = [
     (Metric::Memory, "memory"),
 ];
 
-/// The columns of the latency table that have a value in any of these cells. Where records are counted, they are the throughput.
+/// The columns of the latency table that have a value in any of these cells. Columns of records replace throughput.
 fn columns<'a>(cells: impl Iterator<Item = &'a CellView> + Clone) -> Vec<(Metric, &'static str)> {
     let has = |metric: Metric| cells.clone().any(|cell| text(cell, metric) != MISSING);
     let has_records = has(Metric::RecordsWritten) || has(Metric::RecordsRead);
@@ -101,7 +101,7 @@ fn row(cell: &CellView, shown: &[(Metric, &str)]) -> Vec<String> {
     shown.iter().map(|(metric, _)| value(*metric)).collect()
 }
 
-/// Latency, throughput and memory of every arm at a level; a column without any value is left out.
+/// Latency, throughput and memory of every arm at a level; columns without a value are omitted.
 pub fn figures(view: &View, level: &LevelView) -> Grid {
     let shown = columns(level.cells.iter());
     let mut header = vec!["arm"];
@@ -115,7 +115,7 @@ pub fn figures(view: &View, level: &LevelView) -> Grid {
     grid
 }
 
-/// What one exchange of a view is called: a record where records are counted.
+/// The noun for exchanges in a view: records where records are counted.
 pub fn exchanges(view: &View) -> &'static str {
     let mut cells = view.levels.iter().flat_map(|level| &level.cells);
     let has_records = cells.any(|cell| {
@@ -124,7 +124,7 @@ pub fn exchanges(view: &View) -> &'static str {
     if has_records { "records" } else { "requests" }
 }
 
-/// The arm's name, with a mark for what its figures must not be taken for.
+/// The arm's name, marked if it was not run, has no fit trial or was saturated.
 fn arm_name(view: &View, cell: &CellView) -> String {
     let not_run = view
         .arms
@@ -143,14 +143,14 @@ fn arm_name(view: &View, cell: &CellView) -> String {
 
 fn cost(part: &PartView) -> (String, String) {
     let unit = Unit::CpuSecondsPer1000;
-    let cpu = quantity::figure(unit, part.cpu_s_per_1000.map(Figured::exact));
+    let cpu = quantity::figure(unit, part.cpu_s_per_1000.map(MaybeLowerBound::exact));
     let memory = part
         .rss_peak_bytes
-        .map(|bytes| Figured::exact(bytes as f64));
+        .map(|bytes| MaybeLowerBound::exact(bytes as f64));
     (cpu, quantity::figure(Unit::Bytes, memory))
 }
 
-/// Which costs stand in a cell of a table.
+/// The costs in a cell of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
     /// CPU-seconds per 1000 requests.
@@ -171,7 +171,7 @@ impl Cost {
     }
 }
 
-/// Costs of each part, a column per part and one for all that are under test.
+/// Costs of each part: a column per part, and one for the sum of the parts under test.
 pub fn costs_wide(level: &LevelView, shown: Cost) -> Grid {
     let mut instances: Vec<&str> = Vec::new();
     for part in level.cells.iter().flat_map(|cell| &cell.parts) {
@@ -210,7 +210,7 @@ fn pair(cpu: &str, memory: &str) -> String {
     format!("{cpu}, {memory}")
 }
 
-/// The same, a row per part.
+/// Costs of each part: a row per part.
 pub fn costs_long(level: &LevelView) -> Grid {
     let mut grid = Grid::new(
         &["arm", "part", "software", "CPU per 1000", "peak memory"],
@@ -250,7 +250,7 @@ pub fn overheads(view: &View, level: &LevelView, family: Family) -> Grid {
             order.push(pair);
         }
     }
-    // Overheads come metric by metric; people read them arm by arm.
+    // Overheads are ordered by metric; the table is ordered by arm.
     for pair in order {
         let rows = view
             .overheads
@@ -278,7 +278,7 @@ pub fn overheads(view: &View, level: &LevelView, family: Family) -> Grid {
     grid
 }
 
-/// What is compared with what, in words.
+/// Both sides of a comparison, as text.
 fn pair_of(overhead: &Overhead) -> (String, String) {
     if overhead.level == overhead.against_level {
         return (overhead.arm.clone(), overhead.against.clone());
@@ -289,7 +289,7 @@ fn pair_of(overhead: &Overhead) -> (String, String) {
     )
 }
 
-/// Outcomes in a table leave the length of the story to the verdict.
+/// The outcome for a table, shorter than in the verdict.
 fn short_outcome(overhead: &Overhead) -> String {
     match &overhead.outcome {
         Outcome::Undecided {
@@ -304,7 +304,7 @@ fn short_outcome(overhead: &Overhead) -> String {
     }
 }
 
-/// What the experiment claims of its result.
+/// The assertions of the experiment.
 pub fn assertions(view: &View) -> Grid {
     let mut grid = Grid::new(&["assertion", "outcome", "because"], 1);
     grid.rows.extend(view.assertions.iter().map(|one| {
@@ -322,11 +322,11 @@ const TIMES: [(Metric, &str); 4] = [
     (Metric::ServiceP99, "service p99"),
 ];
 
-/// What [`instrument`] shows.
+/// The title of [`instrument`].
 pub const INSTRUMENT: &str = "response time (from the intended start), the generator's lateness (p99), arrivals released in bursts, trials repeated";
 
-/// Response time (from the intended start, as this client saw it) and service time beside the instrument's own error: lateness, arrivals
-/// that left in bursts, trials that were repeated. A row per cell that was measured.
+/// Response time and service time, and the generator's errors: lateness, bunched arrivals, repeated trials. A row per cell that
+/// was measured.
 pub fn instrument(level: &LevelView) -> Grid {
     let mut header = vec!["arm"];
     header.extend(TIMES.iter().map(|(_, head)| *head));
@@ -335,7 +335,9 @@ pub fn instrument(level: &LevelView) -> Grid {
     let percent = |share: Option<f64>| share.map_or_else(|| MISSING.into(), quantity::percent);
     for cell in level.cells.iter().filter(|cell| cell.trials_made > 0) {
         let own = &cell.instrument;
-        let late = own.lateness_p99_ns.map(|ns| Figured::exact(ns as f64));
+        let late = own
+            .lateness_p99_ns
+            .map(|ns| MaybeLowerBound::exact(ns as f64));
         let mut row = vec![cell.arm.clone()];
         row.extend(TIMES.iter().map(|(metric, _)| text(cell, *metric)));
         row.push(quantity::figure(Unit::Nanoseconds, late));
@@ -345,18 +347,18 @@ pub fn instrument(level: &LevelView) -> Grid {
     grid
 }
 
-/// Rows of [`left_out`]; the page and the records have all of them.
-const LEFT_OUT_MAX: usize = 12;
+/// Upper limit of rows of [`excluded_trials`]; the HTML page has all.
+const EXCLUDED_MAX: usize = 12;
 
-/// Trials that do not count, and why: the first ones, and how many more there are.
-pub fn left_out(view: &View) -> Grid {
+/// Trials that are not fit, with the reasons: the first ones, and the number of the others.
+pub fn excluded_trials(view: &View) -> Grid {
     let mut grid = Grid::new(&["trial", "block", "arm", "level", "status", "why"], 6);
     let all: Vec<_> = view
         .trials
         .iter()
         .filter(|row| row.status != "fit")
         .collect();
-    for row in all.iter().take(LEFT_OUT_MAX) {
+    for row in all.iter().take(EXCLUDED_MAX) {
         grid.rows.push(vec![
             row.trial.to_string(),
             row.block.to_string(),
@@ -366,8 +368,8 @@ pub fn left_out(view: &View) -> Grid {
             row.why.join("; "),
         ]);
     }
-    if all.len() > LEFT_OUT_MAX {
-        let more = format!("{} more: see the report", all.len() - LEFT_OUT_MAX);
+    if all.len() > EXCLUDED_MAX {
+        let more = format!("{} more: see the report", all.len() - EXCLUDED_MAX);
         let none = String::new;
         grid.rows
             .push(vec!["…".into(), none(), none(), none(), none(), more]);

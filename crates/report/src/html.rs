@@ -1,20 +1,20 @@
-//! A view as one self-contained page: the web bundle with the view inside it.
+//! A view as one self-contained HTML page: the web bundle with the view as JSON.
 
 use tare_schema::view::View;
 
-/// The built page, with a place for the data.
+/// The built page, with a placeholder for the data.
 const BUNDLE: &str = include_str!("../../../web/dist/report.html");
 
-/// What stands in the bundle where the data goes.
-const PLACE: &str = "@@TARE_VIEW_JSON@@";
+/// The placeholder in the bundle.
+const PLACEHOLDER: &str = "@@TARE_VIEW_JSON@@";
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum HtmlError {
-    /// The bundle is not the one this code knows.
+    /// The bundle does not have exactly one placeholder.
     #[error("the page has {0} places for its data instead of one: build web/ again")]
-    Place(usize),
-    /// The view is no JSON.
+    Placeholder(usize),
+    /// The view cannot be serialised.
     #[error("the view cannot be written: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -22,16 +22,16 @@ pub enum HtmlError {
 /// The view as an HTML page that needs no network.
 ///
 /// # Errors
-/// When the bundle in the repository is broken.
+/// When the bundle does not have exactly one placeholder, or the view cannot be serialised.
 pub fn html(view: &View) -> Result<String, HtmlError> {
-    match BUNDLE.matches(PLACE).count() {
-        1 => Ok(BUNDLE.replacen(PLACE, &embedded(&serde_json::to_string(view)?), 1)),
-        places => Err(HtmlError::Place(places)),
+    match BUNDLE.matches(PLACEHOLDER).count() {
+        1 => Ok(BUNDLE.replacen(PLACEHOLDER, &embedded(&serde_json::to_string(view)?), 1)),
+        places => Err(HtmlError::Placeholder(places)),
     }
 }
 
-/// JSON that no HTML or script parser can take for anything else. Escapes are valid inside JSON strings, and outside of them
-/// none of these characters occurs.
+/// JSON that is safe inside a script element. The escapes are valid inside JSON strings, and outside of them none of these
+/// characters occurs.
 fn embedded(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -62,6 +62,6 @@ mod tests {
 
     #[test]
     fn the_bundle_has_exactly_one_place_for_the_data() {
-        assert_eq!(BUNDLE.matches(PLACE).count(), 1);
+        assert_eq!(BUNDLE.matches(PLACEHOLDER).count(), 1);
     }
 }

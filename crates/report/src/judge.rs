@@ -1,4 +1,4 @@
-//! Measures → overheads: lays values out by block and lets the statistics judge them.
+//! Comparisons: metrics laid out by block → overheads with verdicts of the statistics.
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{BaselineRuns, Compare, Plan};
@@ -6,27 +6,27 @@ use tare_schema::view::{FailureView, Family as FamilyName, Interval, Noise, Outc
 use tare_stats::Latencies;
 use tare_stats::outcome::{self as judged, Extent, MORE_BLOCKS_MAX, Margin, MoreBlocks};
 use tare_stats::paired::{
-    BaselineCopies, Comparison, Comparisons, Family, Question, Standing, Table,
+    BaselineCopies, Comparison, ComparisonInput, Comparisons, Family, MetricRole, Table,
 };
 use tare_stats::power::{Design, detectable};
 
 use crate::failures;
-use crate::missing;
+use crate::missing_quantiles;
 use crate::quantity::{self, Sign};
 use crate::steps::steps;
-use crate::trials::{CellName, Trials, Tries};
+use crate::trials::{Attempts, CellName, Trials};
 
 /// Why a metric with a lower bound among its values has no verdict.
 pub const BOUNDED: &str = "unanswered exchanges reach into it";
 
-/// Everything that was judged.
+/// The results of all comparisons.
 #[derive(Debug, Default)]
 pub struct Judged {
     /// Overheads, level by level.
     pub overheads: Vec<Overhead>,
     /// Noise per level and metric.
     pub noise: Vec<Noise>,
-    /// Comparisons in which exchanges failed. A step's are those of its arms against the baseline.
+    /// Comparisons with the baseline in which failures matter; steps have none of their own.
     pub failures: Vec<FailureView>,
 }
 
@@ -35,7 +35,7 @@ struct Group {
     base: CellName,
     copies: BaselineCopies,
     others: Vec<CellName>,
-    /// Of `others`, those that are reported; the rest only helps to know the noise.
+    /// Those of `others` that are reported; the rest only contributes to the residual.
     reported: Vec<CellName>,
     family: FamilyName,
 }
@@ -51,7 +51,7 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
             .map(|g| g.reported.len())
             .sum()
     };
-    // Declared by the plan, whatever could be measured of it.
+    // The family is declared by the plan, whether or not everything was measured.
     let metrics = plan.primary.len();
     let primary = match plan.compare {
         Compare::Arms => Family::new(
@@ -80,7 +80,7 @@ pub fn judge(plan: &Plan, trials: &Trials<'_>) -> Judged {
                 FamilyName::Step => &step,
                 _ => &primary,
             };
-            Judge {
+            MetricJudge {
                 plan,
                 trials,
                 group,
@@ -147,7 +147,7 @@ fn groups(plan: &Plan, trials: &Trials<'_>) -> Vec<Group> {
     groups
 }
 
-/// Each step at each level. The other arms stay in the table: they tell more of the noise of a block.
+/// Each step at each level. The other arms stay in the table: they contribute to the residual.
 fn step_groups(plan: &Plan, arms: &[&str]) -> Vec<Group> {
     let mut groups = Vec::new();
     for level in &plan.levels {
@@ -173,7 +173,7 @@ fn step_groups(plan: &Plan, arms: &[&str]) -> Vec<Group> {
 }
 
 /// One metric of one group.
-struct Judge<'a> {
+struct MetricJudge<'a> {
     plan: &'a Plan,
     trials: &'a Trials<'a>,
     group: &'a Group,
@@ -182,19 +182,19 @@ struct Judge<'a> {
     is_primary: bool,
 }
 
-impl Judge<'_> {
+impl MetricJudge<'_> {
     fn add_to(&self, judged: &mut Judged) {
-        // What the baseline has none of (proxies) cannot be compared with it; asked for, that is said.
+        // A metric that the baseline cannot have (CPU of proxies) is skipped, unless it is primary: then its reason is reported.
         if !self.is_primary && self.base_is_missing() {
             return;
         }
         let Some(table) = self.table() else { return };
-        let question = Question {
+        let input = ComparisonInput {
             table: &table,
-            standing: if self.is_primary {
-                Standing::Primary
+            role: if self.is_primary {
+                MetricRole::Primary
             } else {
-                Standing::Descriptive
+                MetricRole::Descriptive
             },
             margin: margin(self.plan, self.metric),
             resolution: match self.metric.unit() {
@@ -202,7 +202,7 @@ impl Judge<'_> {
                 _ => 0.0,
             },
         };
-        let comparisons = self.family.compare(&question);
+        let comparisons = self.family.compare(&input);
         for comparison in &comparisons.arms {
             let cell = &self.group.others[comparison.arm];
             if self.group.reported.contains(cell) {
@@ -230,7 +230,7 @@ impl Judge<'_> {
                     .collect()
             })
             .collect();
-        // Values are positive and rows are as wide as they are made: the table cannot be refused.
+        // Cannot fail: values are positive and all rows have the same width.
         Table::new(self.group.copies, self.group.others.len(), &rows).ok()
     }
 
@@ -254,7 +254,7 @@ impl Judge<'_> {
 
     fn repeats(&self, cell: &CellName) -> Option<String> {
         let base = &self.group.base;
-        let of = |cell| self.trials.tries.get(cell).copied().unwrap_or_default();
+        let of = |cell| self.trials.attempts.get(cell).copied().unwrap_or_default();
         let name = |name: &CellName| match cell.1 == base.1 {
             true => name.0.clone(),
             false => format!("{} at {}", name.0, name.1),
@@ -265,10 +265,10 @@ impl Judge<'_> {
     fn overhead(&self, cell: &CellName, comparison: &Comparison, all: &Comparisons) -> Overhead {
         let ratio = comparison.ratio.map(|estimate| Interval {
             estimate,
-            low: comparison.intervals.map(|intervals| intervals.deciding.low),
+            low: comparison.intervals.map(|intervals| intervals.decision.low),
             high: comparison
                 .intervals
-                .map(|intervals| intervals.deciding.high),
+                .map(|intervals| intervals.decision.high),
         });
         let added = match (comparison.difference, all.baseline, comparison.ratio) {
             (Some(difference), _, _) => Some(Interval {
@@ -335,10 +335,10 @@ impl Judge<'_> {
         };
         if unknown(cell) || unknown(&self.group.base) {
             return Outcome::None {
-                why: missing::why(self.trials, [cell, &self.group.base], self.metric),
+                why: missing_quantiles::reason(self.trials, [cell, &self.group.base], self.metric),
             };
         }
-        told(comparison.outcome, self.is_primary, too_few)
+        view_outcome(comparison.outcome, self.is_primary, too_few)
     }
 
     fn noise(&self, all: &Comparisons) -> Noise {
@@ -359,7 +359,7 @@ impl Judge<'_> {
     }
 }
 
-/// A value that may be compared; a lower bound may not, nor what too many failures left.
+/// A value to compare; `None` for lower bounds, and in cells with too many failures.
 pub fn value(
     trials: &Trials<'_>,
     cell: &CellName,
@@ -375,7 +375,7 @@ pub fn value(
     (!figured.at_least && figured.value > 0.0 && figured.value.is_finite()).then_some(figured.value)
 }
 
-/// What is too small to matter of a metric: a share, and of latencies an amount.
+/// The margin of a metric: a share, and for latencies an absolute amount.
 pub fn margin(plan: &Plan, metric: Metric) -> Margin {
     Margin {
         relative: plan.margin,
@@ -386,20 +386,20 @@ pub fn margin(plan: &Plan, metric: Metric) -> Margin {
     }
 }
 
-/// The one of the two that counts beside this baseline, as it was declared.
+/// The margin that applies to this baseline (share or amount), as declared.
 pub fn margin_text(plan: &Plan, metric: Metric, baseline: Option<f64>) -> String {
     let margin = margin(plan, metric);
-    match baseline.map(|baseline| margin.beside(baseline)) {
+    match baseline.map(|baseline| margin.relative_to(baseline)) {
         Some(used) if used > margin.relative => quantity::declared(metric.unit(), margin.absolute),
         _ => quantity::percent(margin.relative),
     }
 }
 
-/// Shares of repeated trials that are further apart than this are said with the verdict.
+/// Difference of the shares of repeated trials above which it is reported with the verdict.
 const REPEATS_APART: f64 = 0.2;
 
-/// That one of two cells was repeated far more often than the other; each with its name.
-pub fn repeats([here, there]: [Tries; 2], names: &[String; 2]) -> Option<String> {
+/// A sentence if one of two cells was repeated far more often than the other.
+pub fn repeats([here, there]: [Attempts; 2], names: &[String; 2]) -> Option<String> {
     let apart = (here.repeated_share()? - there.repeated_share()?).abs();
     let [name, other] = names;
     (apart > REPEATS_APART).then(|| {
@@ -410,8 +410,12 @@ pub fn repeats([here, there]: [Tries; 2], names: &[String; 2]) -> Option<String>
     })
 }
 
-/// A statistical outcome as it is told; `too_few` says what there was too little of.
-pub fn told(found: judged::Outcome, is_primary: bool, too_few: fn(usize) -> String) -> Outcome {
+/// A statistical outcome as an outcome of the view; `too_few` is the reason for too few blocks.
+pub fn view_outcome(
+    found: judged::Outcome,
+    is_primary: bool,
+    too_few: fn(usize) -> String,
+) -> Outcome {
     match found {
         judged::Outcome::TooFewBlocks { complete } => Outcome::None {
             why: too_few(complete),
@@ -439,7 +443,7 @@ fn too_few(complete: usize) -> String {
     }
 }
 
-/// An outcome in words.
+/// An outcome as text.
 pub fn outcome_text(outcome: &Outcome, margin: &str) -> String {
     match outcome {
         Outcome::Differs {
@@ -455,7 +459,7 @@ pub fn outcome_text(outcome: &Outcome, margin: &str) -> String {
     }
 }
 
-/// How many blocks would decide it.
+/// The number of further blocks that would decide it, as text.
 pub fn more_text(more: Option<u32>) -> String {
     match more {
         Some(more) => format!(

@@ -1,4 +1,4 @@
-//! Histogram logs of one trial: merged over its seconds, and what each second says.
+//! Histogram logs of one trial: merged over the window, and second by second.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,53 +10,53 @@ use tare_schema::agent::is_status_class;
 use tare_schema::load::session::SESSION_NAME;
 use tare_schema::regular::open_regular;
 use tare_schema::view::{CurvePoint, TimePoint};
-use tare_stats::hlog::{Interval, Reader};
-use tare_stats::{Latencies, LatenciesError, Quantile, Range, Sparse};
+use tare_stats::hlog::{LogInterval, Reader};
+use tare_stats::{Latencies, LatenciesError, Quantile, Range, SparseHistogram};
 
-/// Error classes of exchanges that nobody saw the end of: unanswered when their limit passed, or when the drain ended.
-const UNSEEN: [&str; 2] = ["unfinished", "timeout"];
+/// Error classes of censored exchanges: not answered before their timeout, or before the end of the drain.
+const CENSORED_CLASSES: [&str; 2] = ["unfinished", "timeout"];
 
-/// Longest log that is read: an hour of a busy load takes a third of it.
+/// Upper limit of a log's bytes: an hour of a busy load takes a third of it.
 const LOG_BYTES_MAX: u64 = 1 << 30;
 
-/// Most intervals of one log: an hour of a hundred requests and more, second by second.
+/// Upper limit of intervals in a log: an hour of a hundred requests and more, second by second.
 const INTERVALS_MAX: usize = 1 << 19;
 
-/// Most names of requests: each holds a histogram.
+/// Upper limit of names of requests: each takes a histogram.
 const REQUESTS_MAX: usize = 1000;
 
-/// Most occupied buckets that are held of all seconds together: 1 GiB.
+/// Upper limit of occupied buckets over all seconds: 1 GiB.
 const BUCKETS_MAX: usize = 64 << 20;
 
-/// What a second costs even if nothing was observed in it, in buckets.
-const BUCKETS_OF_NOTHING: usize = 16;
+/// Fixed cost of an interval in a second, in buckets, even if it is empty.
+const BUCKETS_PER_SECOND: usize = 16;
 
-/// Points of a curve each time the share beyond halves: smooth at any width a page has.
+/// Points of a curve each time the share beyond halves: smooth at the width of a page.
 const STEPS_PER_HALVING: u32 = 4;
 
-/// A figure that may be a lower bound.
+/// A value that may be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figured {
-    /// The figure.
+pub struct MaybeLowerBound {
+    /// The value.
     pub value: f64,
-    /// Whether the true value lies above it.
+    /// Whether it is a lower bound: the true value is larger.
     pub at_least: bool,
 }
 
-impl Figured {
-    /// A figure that is what it says.
-    pub fn exact(value: f64) -> Figured {
-        Figured {
+impl MaybeLowerBound {
+    /// An exact value.
+    pub fn exact(value: f64) -> MaybeLowerBound {
+        MaybeLowerBound {
             value,
             at_least: false,
         }
     }
 
-    /// A quantile, unless too few observations carry it.
-    pub fn quantile(quantile: Quantile) -> Option<Figured> {
+    /// A quantile; `None` if there are too few observations.
+    pub fn quantile(quantile: Quantile) -> Option<MaybeLowerBound> {
         match quantile {
-            Quantile::Exact(value_ns) => Some(Figured::exact(value_ns as f64)),
-            Quantile::Above(value_ns) => Some(Figured {
+            Quantile::Exact(value_ns) => Some(MaybeLowerBound::exact(value_ns as f64)),
+            Quantile::Above(value_ns) => Some(MaybeLowerBound {
                 value: value_ns as f64,
                 at_least: true,
             }),
@@ -65,17 +65,19 @@ impl Figured {
     }
 }
 
-/// The arithmetic mean, a lower bound when some observations are.
-pub fn mean(latencies: &Latencies) -> Option<Figured> {
+/// The arithmetic mean; a lower bound if there are censored observations.
+pub fn mean(latencies: &Latencies) -> Option<MaybeLowerBound> {
     let at_least = latencies.unfinished() > 0 || latencies.out_of_range() > 0;
-    latencies.mean_ns().map(|value| Figured { value, at_least })
+    latencies
+        .mean_ns()
+        .map(|value| MaybeLowerBound { value, at_least })
 }
 
-/// Points of the latency-by-percentile curve, as far as the counts carry, and the maximum at 100.
+/// Points of the latency-by-percentile curve, as far as there are enough observations, and the maximum at 100.
 pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
     let point = |quantile: f64, value: Quantile| {
-        Figured::quantile(value).map(|figured| CurvePoint {
-            // Six digits are finer than any curve can be drawn and keep the files small.
+        MaybeLowerBound::quantile(value).map(|figured| CurvePoint {
+            // Six decimals are finer than any drawing and keep the files small.
             percentile: (quantile * 1e8).round() / 1e6,
             value_ns: figured.value as u64,
             at_least: figured.at_least,
@@ -93,31 +95,31 @@ pub fn curve(latencies: &Latencies) -> Vec<CurvePoint> {
 /// One quantity of a trial: over the window, and second by second.
 #[derive(Debug, Default)]
 pub struct Quantity {
-    /// The whole window; `None`: nothing was observed.
+    /// The whole window; `None` without observations.
     pub window: Option<Latencies>,
     /// Per second of intended time.
     pub seconds: Vec<TimePoint>,
 }
 
-/// Everything in the two logs of a trial, over all roles and requests.
+/// The contents of the two logs of a trial, over all roles and requests.
 #[derive(Debug)]
 pub struct TrialLatency {
-    /// `latency`: right answers, and those that never came at their age.
+    /// `latency`: successful exchanges, and unfinished ones at their age.
     pub latency: Quantity,
-    /// `response`: the same exchanges from their intended starts, as this client saw it.
+    /// `response`: response time of the same exchanges, from their intended starts.
     pub response: Quantity,
-    /// `service`: the same of what was sent.
+    /// `service`: service time of those that were sent.
     pub service: Quantity,
     /// `lateness` of the generator.
     pub lateness: Quantity,
-    /// `lag` of the generator.
-    pub lag: Quantity,
-    /// `latency` over the window by name of the request. Whole sessions are among them, under their own name, where some were played;
-    /// in `latency` they are not.
+    /// `lag`: receive lag of the generator.
+    pub receive_lag: Quantity,
+    /// `latency` over the window by name of the request. Whole sessions are included under a name of their own, but not in
+    /// `latency`.
     pub by_request: ByRequest,
 }
 
-/// Observations by name of the request.
+/// Latencies by name of the request.
 pub type ByRequest = BTreeMap<String, Latencies>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,17 +128,17 @@ enum Kind {
     Response,
     Service,
     Lateness,
-    Lag,
+    ReceiveLag,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ends {
-    Seen,
-    Unseen,
+    Complete,
+    Censored,
 }
 
-/// Which quantity a tag belongs to, if any of those shown, and whether the ends of its exchanges were seen.
-fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
+/// The quantity of a tag, if it is one of those shown, and whether its exchanges are censored.
+fn classify_tag(tag: &str) -> Option<(Kind, Ends)> {
     let words: Vec<&str> = tag.split('.').collect();
     let kind = |word: &str| match word {
         "latency" => Some(Kind::Latency),
@@ -145,54 +147,54 @@ fn sort_tag(tag: &str) -> Option<(Kind, Ends)> {
         _ => None,
     };
     match words.as_slice() {
-        [_, "lateness"] => Some((Kind::Lateness, Ends::Seen)),
-        [_, "lag"] => Some((Kind::Lag, Ends::Seen)),
-        [_, .., of, status] if is_status_class(status) => Some((kind(of)?, Ends::Seen)),
-        [_, .., of, class] if UNSEEN.contains(class) => Some((kind(of)?, Ends::Unseen)),
-        [_, .., of] => Some((kind(of)?, Ends::Seen)),
+        [_, "lateness"] => Some((Kind::Lateness, Ends::Complete)),
+        [_, "lag"] => Some((Kind::ReceiveLag, Ends::Complete)),
+        [_, .., of, status] if is_status_class(status) => Some((kind(of)?, Ends::Complete)),
+        [_, .., of, class] if CENSORED_CLASSES.contains(class) => Some((kind(of)?, Ends::Censored)),
+        [_, .., of] => Some((kind(of)?, Ends::Complete)),
         _ => None,
     }
 }
 
-/// The role of a tag of `latency`, and its request.
+/// The role and the request of a tag of `latency`.
 fn role_and_request(tag: &str) -> Option<(&str, &str)> {
     let (role, rest) = tag.split_once('.')?;
     let at = rest.find(".latency")?;
     Some((role, &rest[..at]))
 }
 
-/// What was observed, by start of its second.
-type Seconds = BTreeMap<Duration, Vec<Sparse>>;
+/// Observations by the start of their second.
+type Seconds = BTreeMap<Duration, Vec<SparseHistogram>>;
 
-/// What is read from the logs of a trial.
-struct Sorted {
+/// Accumulates the logs of a trial.
+struct LogContents {
     kinds: BTreeMap<Kind, Seconds>,
     by_request: ByRequest,
-    /// Occupied buckets of all seconds.
+    /// Occupied buckets over all seconds.
     buckets: usize,
-    /// A histogram as the generator makes them: what does not merge with it is none of ours.
-    ours: Latencies,
+    /// Scratch histogram with the generator's settings: histograms with other settings do not merge with it.
+    scratch: Latencies,
 }
 
-/// Reads both logs of a trial's folder; `players` are the roles that play sessions.
+/// Reads both logs of a trial's folder; `session_roles` are the roles that run sessions.
 ///
 /// # Errors
-/// Says which file cannot be read and where it stops making sense.
-pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, String> {
-    let ours = Latencies::new(Range::default()).map_err(|error| error.to_string())?;
-    let mut sorted = Sorted {
+/// The file that cannot be read, with the line or the reason.
+pub fn read_trial(folder: &Path, session_roles: &[&str]) -> Result<TrialLatency, String> {
+    let scratch = Latencies::new(Range::default()).map_err(|error| error.to_string())?;
+    let mut contents = LogContents {
         kinds: BTreeMap::new(),
         by_request: ByRequest::new(),
         buckets: 0,
-        ours: ours.clone(),
+        scratch: scratch.clone(),
     };
     for name in ["latency.hlog", "lateness.hlog"] {
-        collect(&folder.join(name), players, &mut sorted)
+        collect(&folder.join(name), session_roles, &mut contents)
             .map_err(|error| format!("{name}: {error}"))?;
     }
-    let by_request = sorted.by_request;
-    let mut sorted = sorted.kinds;
-    let first = sorted
+    let by_request = contents.by_request;
+    let mut contents = contents.kinds;
+    let first = contents
         .values()
         .filter_map(|s| s.keys().next())
         .min()
@@ -201,8 +203,8 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
     let mut take = |kind| {
         quantity(
             first,
-            sorted.remove(&kind).unwrap_or_default(),
-            ours.clone(),
+            contents.remove(&kind).unwrap_or_default(),
+            scratch.clone(),
         )
     };
     Ok(TrialLatency {
@@ -210,12 +212,12 @@ pub fn read_trial(folder: &Path, players: &[&str]) -> Result<TrialLatency, Strin
         response: take(Kind::Response).map_err(|error| format!("response: {error}"))?,
         service: take(Kind::Service).map_err(|error| format!("service: {error}"))?,
         lateness: take(Kind::Lateness).map_err(|error| format!("lateness: {error}"))?,
-        lag: take(Kind::Lag).map_err(|error| format!("lag: {error}"))?,
+        receive_lag: take(Kind::ReceiveLag).map_err(|error| format!("lag: {error}"))?,
         by_request,
     })
 }
 
-fn collect(path: &Path, players: &[&str], sorted: &mut Sorted) -> Result<(), String> {
+fn collect(path: &Path, session_roles: &[&str], contents: &mut LogContents) -> Result<(), String> {
     let file = open_regular(path, LOG_BYTES_MAX).map_err(|error| error.to_string())?;
     for (place, interval) in Reader::new(BufReader::new(file)).enumerate() {
         if place == INTERVALS_MAX {
@@ -224,17 +226,17 @@ fn collect(path: &Path, players: &[&str], sorted: &mut Sorted) -> Result<(), Str
             ));
         }
         let interval = interval.map_err(|error| error.to_string())?;
-        let Some((kind, ends)) = sort_tag(&interval.tag) else {
+        let Some((kind, ends)) = classify_tag(&interval.tag) else {
             continue;
         };
-        sorted
-            .add(kind, ends, interval, players)
+        contents
+            .add(kind, ends, interval, session_roles)
             .map_err(|error| error.to_string())?;
     }
     Ok(())
 }
 
-/// Why what a log holds cannot be kept.
+/// Why an interval of a log is refused.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error(transparent)]
@@ -245,37 +247,37 @@ enum KeepError {
     Buckets,
 }
 
-impl Sorted {
+impl LogContents {
     fn add(
         &mut self,
         kind: Kind,
         ends: Ends,
-        interval: Interval,
-        players: &[&str],
+        interval: LogInterval,
+        session_roles: &[&str],
     ) -> Result<(), KeepError> {
-        self.ours.clear();
+        self.scratch.clear();
         match ends {
-            Ends::Seen => self.ours.merge(&interval.latencies)?,
-            Ends::Unseen => unseen(&interval.latencies, &mut self.ours)?,
+            Ends::Complete => self.scratch.merge(&interval.latencies)?,
+            Ends::Censored => merge_censored(&interval.latencies, &mut self.scratch)?,
         }
         if let Some((role, request)) =
             role_and_request(&interval.tag).filter(|_| kind == Kind::Latency)
         {
             let is_full = self.by_request.len() >= REQUESTS_MAX;
             match self.by_request.entry(request.to_owned()) {
-                Entry::Occupied(mut place) => place.get_mut().merge(&self.ours)?,
+                Entry::Occupied(mut place) => place.get_mut().merge(&self.scratch)?,
                 Entry::Vacant(_) if is_full => return Err(KeepError::Requests),
                 Entry::Vacant(place) => {
-                    place.insert(self.ours.clone());
+                    place.insert(self.scratch.clone());
                 }
             }
-            // A session is no exchange: it is as long as all of its requests.
-            if request == SESSION_NAME && players.contains(&role) {
+            // A session is not an exchange: it lasts as long as all of its requests.
+            if request == SESSION_NAME && session_roles.contains(&role) {
                 return Ok(());
             }
         }
-        let sparse = self.ours.sparse();
-        self.buckets += sparse.buckets() + BUCKETS_OF_NOTHING;
+        let sparse = self.scratch.sparse();
+        self.buckets += sparse.buckets() + BUCKETS_PER_SECOND;
         if self.buckets > BUCKETS_MAX {
             return Err(KeepError::Buckets);
         }
@@ -285,8 +287,8 @@ impl Sorted {
     }
 }
 
-/// The same observations in an empty histogram, all known to be larger than they say, also if the log did not mark them.
-fn unseen(latencies: &Latencies, into: &mut Latencies) -> Result<(), LatenciesError> {
+/// Merges observations into an empty histogram, all of them as censored, also if the log does not mark them.
+fn merge_censored(latencies: &Latencies, into: &mut Latencies) -> Result<(), LatenciesError> {
     into.merge(latencies)?;
     if latencies.unfinished() == latencies.count() {
         return Ok(());
@@ -298,7 +300,7 @@ fn unseen(latencies: &Latencies, into: &mut Latencies) -> Result<(), LatenciesEr
     Ok(())
 }
 
-/// Adds up a quantity; `second` is an empty histogram.
+/// Merges a quantity over all seconds; `second` is a histogram to reuse.
 fn quantity(
     first: Duration,
     seconds: Seconds,
@@ -310,14 +312,14 @@ fn quantity(
         for part in &parts {
             second.merge_sparse(part)?;
         }
-        let at = |q: f64| Figured::quantile(second.quantile(q)).map(|f| f.value as u64);
+        let at = |q: f64| MaybeLowerBound::quantile(second.quantile(q)).map(|f| f.value as u64);
         quantity.seconds.push(TimePoint {
             offset_ns: u64::try_from((start - first).as_nanos()).unwrap_or(u64::MAX),
             p50_ns: at(0.5),
             p99_ns: at(0.99),
             max_ns: second
                 .max()
-                .and_then(Figured::quantile)
+                .and_then(MaybeLowerBound::quantile)
                 .map(|f| f.value as u64),
         });
         match &mut quantity.window {
@@ -328,11 +330,14 @@ fn quantity(
     Ok(quantity)
 }
 
-/// Adds a trial's observations to those of its cell.
+/// Merges a trial's observations into those of its cell.
 ///
 /// # Errors
 /// When the two were recorded with different settings.
-pub fn pour(into: &mut Option<Latencies>, from: Option<&Latencies>) -> Result<(), LatenciesError> {
+pub fn merge_into(
+    into: &mut Option<Latencies>,
+    from: Option<&Latencies>,
+) -> Result<(), LatenciesError> {
     match (into.as_mut(), from) {
         (_, None) => Ok(()),
         (Some(sum), Some(from)) => sum.merge(from),
@@ -350,20 +355,20 @@ mod tests {
     #[test]
     fn a_tag_tells_the_quantity_and_whether_the_end_was_seen() {
         assert_eq!(
-            sort_tag("client.echo.latency"),
-            Some((Kind::Latency, Ends::Seen))
+            classify_tag("client.echo.latency"),
+            Some((Kind::Latency, Ends::Complete))
         );
         assert_eq!(
-            sort_tag("client.echo.latency.unfinished"),
-            Some((Kind::Latency, Ends::Unseen))
+            classify_tag("client.echo.latency.unfinished"),
+            Some((Kind::Latency, Ends::Censored))
         );
         assert_eq!(
-            sort_tag("client.a.b.service"),
-            Some((Kind::Service, Ends::Seen))
+            classify_tag("client.a.b.service"),
+            Some((Kind::Service, Ends::Complete))
         );
         assert_eq!(
-            sort_tag("client.lateness"),
-            Some((Kind::Lateness, Ends::Seen))
+            classify_tag("client.lateness"),
+            Some((Kind::Lateness, Ends::Complete))
         );
         for (tag, kind) in [
             ("client.echo.latency.3xx", Kind::Latency),
@@ -371,7 +376,7 @@ mod tests {
             ("client.echo.response", Kind::Response),
             ("client.echo.response.3xx", Kind::Response),
         ] {
-            assert_eq!(sort_tag(tag), Some((kind, Ends::Seen)), "{tag}");
+            assert_eq!(classify_tag(tag), Some((kind, Ends::Complete)), "{tag}");
         }
         for (tag, kind) in [
             ("client.echo.latency.timeout", Kind::Latency),
@@ -379,15 +384,15 @@ mod tests {
             ("client.echo.service.unfinished", Kind::Service),
             ("client.echo.response.unfinished", Kind::Response),
         ] {
-            assert_eq!(sort_tag(tag), Some((kind, Ends::Unseen)), "{tag}");
+            assert_eq!(classify_tag(tag), Some((kind, Ends::Censored)), "{tag}");
         }
         for tag in ["client.a.b.latency", "client.a.b.latency.timeout"] {
             assert_eq!(role_and_request(tag), Some(("client", "a.b")), "{tag}");
         }
         assert_eq!(role_and_request("client.lateness"), None);
-        assert_eq!(sort_tag("client.echo.latency.connect-refused"), None);
-        assert_eq!(sort_tag("client.wait"), None);
-        assert_eq!(sort_tag(""), None);
+        assert_eq!(classify_tag("client.echo.latency.connect-refused"), None);
+        assert_eq!(classify_tag("client.wait"), None);
+        assert_eq!(classify_tag(""), None);
     }
 
     #[test]
@@ -401,9 +406,9 @@ mod tests {
             plain.record(1_900_000);
         }
         let mut marked = Latencies::new(Range::default()).unwrap();
-        unseen(&plain, &mut marked).unwrap();
+        merge_censored(&plain, &mut marked).unwrap();
         latencies.merge(&marked).unwrap();
-        let at = |q| Figured::quantile(latencies.quantile(q)).unwrap();
+        let at = |q| MaybeLowerBound::quantile(latencies.quantile(q)).unwrap();
         assert!(!at(0.5).at_least);
         assert!(at(0.99).at_least);
         assert!(curve(&latencies).iter().any(|p| p.at_least));
@@ -432,8 +437,8 @@ mod tests {
         let none = Writer::begin(Vec::new(), Duration::ZERO, &[]).unwrap();
         let none = none.finish().unwrap();
         std::fs::write(folder.path().join("lateness.hlog"), none).unwrap();
-        let counts = |players: &[&str]| {
-            let read = read_trial(folder.path(), players).unwrap();
+        let counts = |session_roles: &[&str]| {
+            let read = read_trial(folder.path(), session_roles).unwrap();
             let of = |name: &str| read.by_request.get(name).map_or(0, Latencies::count);
             let latency = read.latency.window.unwrap().count();
             (latency, of("query"), of("login"), of("session"))
@@ -462,21 +467,21 @@ mod tests {
     #[test]
     fn the_values_of_all_seconds_are_held_up_to_a_bound_and_an_empty_second_counts() {
         let empty = Latencies::new(Range::default()).unwrap();
-        let mut sorted = Sorted {
+        let mut contents = LogContents {
             kinds: BTreeMap::new(),
             by_request: ByRequest::new(),
             // Room for one more second with one value.
-            buckets: BUCKETS_MAX - BUCKETS_OF_NOTHING - 1,
-            ours: empty.clone(),
+            buckets: BUCKETS_MAX - BUCKETS_PER_SECOND - 1,
+            scratch: empty.clone(),
         };
         let mut add = |latencies: &Latencies| {
-            let interval = Interval {
+            let interval = LogInterval {
                 tag: "client.lag".to_owned(),
                 start: Duration::ZERO,
                 length: Duration::from_secs(1),
                 latencies: latencies.clone(),
             };
-            sorted.add(Kind::Lag, Ends::Seen, interval, &[])
+            contents.add(Kind::ReceiveLag, Ends::Complete, interval, &[])
         };
         let mut one = empty.clone();
         one.record(1000);

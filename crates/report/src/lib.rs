@@ -1,20 +1,19 @@
-//! Records of a run → measures → judgement → one view model → terminal, Markdown, JSON, CSV and HTML.
+//! Reports: records of a run → metrics → comparisons → one view model → terminal, Markdown, JSON, CSV and HTML.
 //!
-//! Everything here is a pure function of a run's folder: [`read()`] takes what is there (a killed or damaged run
-//! too), [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
+//! Everything here is a pure function of a run's folder: [`read()`] loads it (also of a killed or damaged run),
+//! [`view()`] computes every figure and sentence once, and the renderers only lay the view out.
 
 mod as_published;
 mod assertion;
 mod baseline;
 mod cells;
-mod closed;
+mod closed_loop;
 pub mod compare;
 pub mod csv;
-mod disturbance;
 mod factor;
 mod facts;
 mod failures;
-mod full;
+mod faults;
 mod grid;
 pub mod html;
 mod judge;
@@ -22,15 +21,16 @@ pub mod latency;
 mod links;
 pub mod markdown;
 mod measure;
-mod missing;
+mod missing_quantiles;
 mod network;
 pub mod pace;
 pub mod quantity;
 pub mod read;
 mod requests;
+mod saturation;
 mod steps;
+mod target_counters;
 pub mod terminal;
-mod told;
 mod trials;
 mod verdict;
 pub mod view;
@@ -42,7 +42,7 @@ pub use view::view;
 /// The view as JSON for people and programs.
 ///
 /// # Errors
-/// When it cannot be written as JSON, which no view computed here is.
+/// When it cannot be serialised, which does not happen for a view of [`view()`].
 pub fn json(view: &tare_schema::view::View) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(view)?;
     Ok(tare_schema::shown::shown_json(&text).into_owned())

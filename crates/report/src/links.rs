@@ -1,11 +1,11 @@
-//! What lies between sites: the distance that was found, and what crossed the links over the fit trials of a cell.
+//! Links between sites: measured round trips, and traffic over the fit trials of a cell.
 
 use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, LinkUsage, TrialRecord, WayUsage};
 use tare_schema::sites::SiteLink;
 use tare_schema::view::{DistanceView, WayView};
 
-use crate::cells::middle;
+use crate::cells::median;
 use crate::measure;
 use crate::network::{bytes, count};
 use crate::quantity::{self, MISSING};
@@ -23,7 +23,7 @@ pub const WAY_HEADS: [&str; 6] = [
     "late",
 ];
 
-/// Every link of the plan; what was found of it, where the environment says so.
+/// Every link of the plan, with the round trip that the environment record has for it.
 pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<DistanceView> {
     let found = environment.map_or(&[][..], |environment| &environment.distances);
     let of_link = |link: &SiteLink| {
@@ -32,7 +32,7 @@ pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<Di
         let p50_ns = found.and_then(|found| found.p50_ns);
         let p99_ns = found.and_then(|found| found.p99_ns);
         let asked = link.in_words();
-        // In microseconds, whatever the distance: what it differs by from what was asked for is told by them.
+        // Always to the microsecond, so that the deviation from the configured delay is visible.
         let trip = |ns: Option<u64>| {
             ns.map_or_else(|| MISSING.into(), |ns| format!("{:.3} ms", ns as f64 / 1e6))
         };
@@ -52,10 +52,10 @@ pub fn distances(plan: &Plan, environment: Option<&EnvironmentRecord>) -> Vec<Di
     plan.site_links.iter().map(of_link).collect()
 }
 
-/// Every way of every link, in the order of the records.
+/// Both directions of every link, in the order of the records.
 pub fn ways(records: &[&TrialRecord]) -> Vec<WayView> {
     let mut names: Vec<(&str, &str)> = Vec::new();
-    for way in records.iter().flat_map(|record| of(record)) {
+    for way in records.iter().flat_map(|record| link_directions(record)) {
         let name = (way.from.as_str(), way.to.as_str());
         if !names.contains(&name) {
             names.push(name);
@@ -64,31 +64,31 @@ pub fn ways(records: &[&TrialRecord]) -> Vec<WayView> {
     names.into_iter().map(|name| way(name, records)).collect()
 }
 
-/// All ways of a trial.
-pub fn of(record: &TrialRecord) -> impl Iterator<Item = &WayUsage> {
+/// The link directions of a trial.
+pub fn link_directions(record: &TrialRecord) -> impl Iterator<Item = &WayUsage> {
     let links: &[LinkUsage] = record.machine.as_ref().map_or(&[], |m| &m.links);
     links.iter().flat_map(|link| &link.ways)
 }
 
-/// Packets dropped though nobody asked for it: the link was not what it was asked to be.
-pub fn unasked(way: &WayUsage) -> u64 {
+/// Packets dropped beyond the configured loss: no buffer, refused or overflowed.
+pub fn unintended_drops(way: &WayUsage) -> u64 {
     way.no_buffer_packets + way.refused_packets + way.overflowed_packets.unwrap_or(0)
 }
 
 fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> WayView {
     let all = || {
         records.iter().filter_map(|record| {
-            let mut ways = of(record);
+            let mut ways = link_directions(record);
             let way = ways.find(|way| (way.from.as_str(), way.to.as_str()) == (from, to))?;
             Some((*record, way))
         })
     };
     let per_1000 = |count: fn(&WayUsage) -> u64| {
         let each = all().map(|(record, way)| measure::per_1000(record, count(way) as f64));
-        middle(each.collect())
+        median(each.collect())
     };
     let in_window =
-        |count: fn(&WayUsage) -> u64| middle(all().map(|(_, w)| Some(count(w) as f64)).collect());
+        |count: fn(&WayUsage) -> u64| median(all().map(|(_, w)| Some(count(w) as f64)).collect());
     let lost = all().map(|(_, way)| {
         let entered = (way.packets_in > 0).then_some(way.packets_in as f64)?;
         Some(way.lost_packets as f64 / entered)
@@ -98,9 +98,9 @@ fn way((from, to): (&str, &str), records: &[&TrialRecord]) -> WayView {
         to: to.to_owned(),
         packets_per_1000: per_1000(|way| way.packets_out),
         bytes_per_exchange: per_1000(|way| way.bytes_out).map(|bytes| bytes / 1000.0),
-        lost_share: middle(lost.collect()),
+        lost_share: median(lost.collect()),
         queue_full_packets: in_window(|way| way.queue_full_packets),
-        unasked_packets: all().map(|(_, way)| unasked(way)).max(),
+        unasked_packets: all().map(|(_, way)| unintended_drops(way)).max(),
         late_pieces: in_window(|way| way.late_pieces),
         texts: Vec::new(),
     };

@@ -62,16 +62,16 @@ pub fn markdown(view: &View) -> String {
         );
         section(&mut text, &title, &grid::requests::requests(level));
     }
-    for disturbance in &view.disturbances {
-        disturbed(&mut text, disturbance);
+    for faults in &view.disturbances {
+        fault_sections(&mut text, faults);
     }
     for waterfall in &view.waterfalls {
-        taken_apart(&mut text, waterfall);
+        waterfall_sections(&mut text, waterfall);
     }
     section(
         &mut text,
         "Published, beside what was measured here",
-        &grid::published::beside(view),
+        &grid::published::figures(view),
     );
     section(
         &mut text,
@@ -82,7 +82,11 @@ pub fn markdown(view: &View) -> String {
         let title = format!("As the published study prints it: {rule}");
         section(&mut text, &title, &grid::published::as_published(view));
     }
-    section(&mut text, "Trials that do not count", &grid::left_out(view));
+    section(
+        &mut text,
+        "Trials that do not count",
+        &grid::excluded_trials(view),
+    );
     footer(&mut text, view);
     text
 }
@@ -117,7 +121,7 @@ fn levels_apart(text: &mut String, view: &View) {
     }
 }
 
-/// Levels compared: tables with a row for each, then what parts say of themselves.
+/// Levels compared: tables with a row for each, then the target counters.
 fn levels_together(text: &mut String, view: &View) {
     section(text, "Levels", &grid::levels::figures(view));
     section(
@@ -155,7 +159,7 @@ fn levels_together(text: &mut String, view: &View) {
             "{}: what parts of {} say of themselves",
             level.name, cell.arm
         );
-        section(text, &title, &grid::levels::told(&cell.told));
+        section(text, &title, &grid::levels::target_counters(&cell.told));
     }
 }
 
@@ -172,20 +176,20 @@ fn section(text: &mut String, title: &str, grid: &Grid) {
     text.push_str(&table(grid));
 }
 
-fn disturbed(text: &mut String, view: &DisturbanceView) {
+fn fault_sections(text: &mut String, view: &DisturbanceView) {
     let title = format!(
         "{}, {}: what was done, trial by trial",
         view.arm, view.level
     );
-    section(text, &title, &grid::disturbance::trials(view));
+    section(text, &title, &grid::faults::trials(view));
     let title = format!(
         "{}, {}: answers by the second in which they came, medians over the trials",
         view.arm, view.level
     );
-    section(text, &title, &grid::disturbance::seconds(view));
+    section(text, &title, &grid::faults::seconds(view));
 }
 
-fn taken_apart(text: &mut String, view: &WaterfallView) {
+fn waterfall_sections(text: &mut String, view: &WaterfallView) {
     let (level, label) = (&view.level, &view.label);
     for sequence in &view.sequences {
         let title = format!(
@@ -258,12 +262,12 @@ fn footer(text: &mut String, view: &View) {
     );
 }
 
-/// Text between two backticks, which would end there.
+/// Text for a code span; backticks are replaced.
 fn code(text: &str) -> String {
     shown(text).replace('`', "'")
 }
 
-/// Text that Markdown takes for nothing but text.
+/// Text with Markdown and HTML escaped.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -276,7 +280,7 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             '\n' | '\r' => escaped.push(' '),
-            // With the backslash doubled, which Markdown takes away.
+            // The backslash is doubled, since Markdown removes one.
             c if is_obeyed(c) => {
                 escaped.push_str(&shown(c.encode_utf8(&mut [0; 4])).replace('\\', "\\\\"))
             }

@@ -1,4 +1,4 @@
-//! One trial's record and histograms → the value of each metric. Nothing is compared here.
+//! One trial's record and histograms → the value of each metric.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +8,60 @@ use tare_schema::record::{PartUsage, TrialRecord};
 use tare_schema::view::TimePoint;
 use tare_stats::Latencies;
 
-use crate::latency::{self, Figured, TrialLatency};
+use crate::latency::{self, MaybeLowerBound, TrialLatency};
 use crate::read::Trial;
 use crate::requests::{self, RequestFigures};
 
-/// Observations beyond a quantile that is printed: fewer tell of single exchanges.
+/// Fewest observations beyond a quantile: with fewer it depends on single exchanges.
 const BEYOND: f64 = 10.0;
 
-/// A trial with its figures.
+/// The metrics of a trial.
 #[derive(Debug)]
-pub struct Measured<'a> {
+pub struct TrialMetrics<'a> {
     /// Its record.
     pub record: &'a TrialRecord,
-    /// Its values; a metric that is missing could not be measured.
-    pub values: BTreeMap<Metric, Figured>,
+    /// Its values; metrics that could not be measured are missing.
+    pub values: BTreeMap<Metric, MaybeLowerBound>,
     /// `latency` second by second.
     pub seconds: Vec<TimePoint>,
     /// `latency` of each request.
     pub requests: BTreeMap<String, RequestFigures>,
 }
 
-/// What the trials of one cell observed, merged.
+/// Merged histograms of the trials of one cell.
 #[derive(Debug, Default)]
-pub struct Merged {
-    /// `latency`: right answers, and those that never came at their age.
+pub struct CellHistograms {
+    /// `latency`: successful exchanges, and unfinished ones at their age.
     pub latency: Option<Latencies>,
-    /// `response`: the same exchanges from their intended starts.
+    /// `response`: response time of the same exchanges.
     pub response: Option<Latencies>,
-    /// `service`: the same of what was sent.
+    /// `service`: service time of those that were sent.
     pub service: Option<Latencies>,
     /// `lateness` of the generator.
     pub lateness: Option<Latencies>,
 }
 
-impl Merged {
+impl CellHistograms {
     /// Adds a trial.
     ///
     /// # Errors
     /// When its histograms were recorded with other settings.
-    pub fn pour(&mut self, trial: &TrialLatency) -> Result<(), tare_stats::LatenciesError> {
-        latency::pour(&mut self.latency, trial.latency.window.as_ref())?;
-        latency::pour(&mut self.response, trial.response.window.as_ref())?;
-        latency::pour(&mut self.service, trial.service.window.as_ref())?;
-        latency::pour(&mut self.lateness, trial.lateness.window.as_ref())
+    pub fn add(&mut self, trial: &TrialLatency) -> Result<(), tare_stats::LatenciesError> {
+        latency::merge_into(&mut self.latency, trial.latency.window.as_ref())?;
+        latency::merge_into(&mut self.response, trial.response.window.as_ref())?;
+        latency::merge_into(&mut self.service, trial.service.window.as_ref())?;
+        latency::merge_into(&mut self.lateness, trial.lateness.window.as_ref())
     }
 }
 
-/// Measures a trial; without its histograms only what the record says is known.
-pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured<'a> {
+/// Computes the metrics of a trial; without its histograms only those from the record.
+pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> TrialMetrics<'a> {
     let record = &trial.record;
     let mut values = BTreeMap::new();
     for metric in Metric::ALL {
-        if let Some(value) = of_record(record, metric).or_else(|| of_latency(latency?, metric)) {
+        if let Some(value) =
+            record_metric(record, metric).or_else(|| latency_metric(latency?, metric))
+        {
             values.insert(metric, value);
         }
     }
@@ -67,7 +69,7 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
         .map(|latency| latency.latency.seconds.clone())
         .unwrap_or_default();
     let requests = latency.map(|latency| requests::figures(&latency.by_request));
-    Measured {
+    TrialMetrics {
         record,
         values,
         seconds,
@@ -75,18 +77,18 @@ pub fn measure<'a>(trial: &'a Trial, latency: Option<&TrialLatency>) -> Measured
     }
 }
 
-fn of_latency(trial: &TrialLatency, metric: Metric) -> Option<Figured> {
+fn latency_metric(trial: &TrialLatency, metric: Metric) -> Option<MaybeLowerBound> {
     let latency = trial.latency.window.as_ref();
     let response = trial.response.window.as_ref();
     let service = trial.service.window.as_ref();
-    let quantile = |of: Option<&Latencies>, q: f64| Figured::quantile(of?.quantile(q));
+    let quantile = |of: Option<&Latencies>, q: f64| MaybeLowerBound::quantile(of?.quantile(q));
     match metric {
         Metric::Mean => latency::mean(latency?),
         Metric::Median => quantile(latency, 0.5),
         Metric::P90 => quantile(latency, 0.9),
         Metric::P99 => quantile(latency, 0.99),
         Metric::P999 => quantile(latency, 0.999),
-        Metric::Max => Figured::quantile(latency?.max()?),
+        Metric::Max => MaybeLowerBound::quantile(latency?.max()?),
         Metric::ResponseMedian => quantile(response, 0.5),
         Metric::ResponseP99 => quantile(response, 0.99),
         Metric::ServiceMedian => quantile(service, 0.5),
@@ -105,7 +107,7 @@ fn of_latency(trial: &TrialLatency, metric: Metric) -> Option<Figured> {
     }
 }
 
-fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
+fn record_metric(record: &TrialRecord, metric: Metric) -> Option<MaybeLowerBound> {
     match metric {
         Metric::Throughput => throughput(record),
         Metric::RecordsWritten => flow(record, RecordWay::Written, |flow| Some(flow.count)),
@@ -113,80 +115,80 @@ fn of_record(record: &TrialRecord, metric: Metric) -> Option<Figured> {
         Metric::RecordsRead => flow(record, RecordWay::Read, |flow| Some(flow.count)),
         Metric::BytesRead => flow(record, RecordWay::Read, |flow| flow.bytes),
         Metric::Cpu => {
-            let cpu_ns = observed(under_test(record).map(|part| part.cpu_ns));
+            let cpu_ns = total(under_test(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
         Metric::CpuTotal => {
-            let cpu_ns = observed(record.parts.iter().map(|part| part.cpu_ns));
+            let cpu_ns = total(record.parts.iter().map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
-        Metric::Memory => observed(under_test(record).map(|part| part.rss_peak_bytes))
+        Metric::Memory => total(under_test(record).map(|part| part.rss_peak_bytes))
             .filter(|bytes| *bytes > 0)
             .map(|bytes| bytes as f64),
         Metric::MeshCpu => {
-            let cpu_ns = observed(proxies(record).map(|part| part.cpu_ns));
+            let cpu_ns = total(proxies(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
         Metric::ProxyCpu => {
-            let cpu_ns = most(proxies(record).map(|part| part.cpu_ns));
+            let cpu_ns = largest(proxies(record).map(|part| part.cpu_ns));
             per_1000(record, cpu_ns? as f64 / 1e9)
         }
         Metric::ProxyMemory => {
-            most(proxies(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
+            largest(proxies(record).map(|part| part.rss_peak_bytes)).map(|bytes| bytes as f64)
         }
         _ => None,
     }
-    .map(Figured::exact)
+    .map(MaybeLowerBound::exact)
 }
 
-/// Whether an instance belongs to what is measured, not to what measures or makes the distance between sites.
+/// Whether an instance is under test: not an agent, a link or the conductor.
 pub fn is_under_test(part: &PartUsage) -> bool {
     !["agent", "link", "conductor"].contains(&part.role.as_str())
 }
 
-/// What stands between the parts: neither an app nor what measures.
+/// Proxies: instances under test that are not applications.
 fn proxies(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
     under_test(record).filter(|part| part.role != "app")
 }
 
-/// The largest of several amounts; `None` when one of them was not observed, or there is none.
-fn most(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+/// The largest of several amounts; `None` if there are none, one was not observed, or the largest is 0.
+fn largest(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let all: Option<Vec<u64>> = amounts.collect();
-    all?.into_iter().max().filter(|most| *most > 0)
+    all?.into_iter().max().filter(|largest| *largest > 0)
 }
 
 fn under_test(record: &TrialRecord) -> impl Iterator<Item = &PartUsage> {
     record.parts.iter().filter(|part| is_under_test(part))
 }
 
-/// The sum over parts; `None` when one of them was not observed, or there is none: nothing is not 0.
-fn observed(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+/// The sum over parts; `None` if one was not observed, or there are no parts.
+fn total(amounts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let mut amounts = amounts.peekable();
     amounts.peek()?;
     amounts.sum()
 }
 
-/// What a role's window achieved: records that were read, where an exchange brings many of them, else right answers.
-fn done(role: &LoadResult) -> u64 {
+/// Exchanges completed in a role's window: records, if it counts them, else successful exchanges.
+fn completed(role: &LoadResult) -> u64 {
     match &role.flow {
         Some(flow) => flow.count,
         None => role.answered_in_window.right,
     }
 }
 
-/// Per 1000 right answers (or records) that arrived in the window, all roles: the window is what the amount was observed over, and
-/// an error that comes fast must not look cheap.
+/// An amount per 1000 successful exchanges (or records) of the window, all roles. Errors do not count: fast errors must not
+/// lower the cost.
 pub fn per_1000(record: &TrialRecord, amount: f64) -> Option<f64> {
-    let done: u64 = record.load.iter().map(done).sum();
-    (done > 0).then(|| amount * 1000.0 / done as f64)
+    let completed: u64 = record.load.iter().map(completed).sum();
+    (completed > 0).then(|| amount * 1000.0 / completed as f64)
 }
 
-/// Right answers (or records) that arrived in the window per second, all roles.
+/// Successful exchanges (or records) per second of the window, all roles.
 fn throughput(record: &TrialRecord) -> Option<f64> {
-    per_second(record, done)
+    per_second(record, completed)
 }
 
-/// Records, or their bytes, that went one way per second of the window; `None` when nobody sent any that way.
+/// Records, or their bytes, in one direction per second of the window; `None` if no role has that direction.
 fn flow(
     record: &TrialRecord,
     way: RecordWay,
@@ -205,7 +207,7 @@ fn flow(
         .sum()
 }
 
-/// Rate asked for, all roles; `None` if a role has none.
+/// Offered rate, all roles; `None` if a role has none.
 pub fn offered(record: &TrialRecord) -> Option<f64> {
     record
         .load
@@ -215,9 +217,9 @@ pub fn offered(record: &TrialRecord) -> Option<f64> {
         .filter(|offered| *offered > 0.0)
 }
 
-/// Answers that arrived in the window per second: what was carried of the rate asked for. Those that found the queue full, never
-/// ended or ended only in the drain were not.
-pub fn carried(record: &TrialRecord) -> Option<f64> {
+/// Achieved rate: answers in the window per second, errors included. Exchanges that found the queue full, were unfinished or
+/// ended in the drain do not count.
+pub fn achieved(record: &TrialRecord) -> Option<f64> {
     per_second(record, |role| {
         let answered = role.answered_in_window;
         answered.right + answered.errors
@@ -233,7 +235,7 @@ fn per_second(record: &TrialRecord, count: fn(&LoadResult) -> u64) -> Option<f64
         .filter(|_| !record.load.is_empty())
 }
 
-/// The quantile that a metric is, and the observations of a trial that it needs: ten beyond it.
+/// The quantile of a metric, and the number of observations that a trial needs for it: ten beyond it.
 pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
     let q = match metric {
         Metric::Median | Metric::ResponseMedian | Metric::ServiceMedian => 0.5,
@@ -245,7 +247,7 @@ pub fn quantile(metric: Metric) -> Option<(f64, u64)> {
     Some((q, (BEYOND / (1.0 - q)).round() as u64))
 }
 
-/// Observations of a trial: what was answered rightly or never.
+/// Number of observations of a trial: successful and unfinished exchanges.
 pub fn observations(record: &TrialRecord) -> u64 {
     let roles = record.load.iter();
     roles.map(|role| role.right + role.unfinished).sum()

@@ -1,11 +1,11 @@
-//! What passed through pods and what the machine did, over the fit trials of a cell.
+//! Network traffic of pods and usage of the machine, over the fit trials of a cell.
 
 use tare_schema::metric::Unit;
 use tare_schema::plan::Placement;
 use tare_schema::record::{MachineUsage, PodUsage, TrialRecord};
 use tare_schema::view::{MachineView, PodView};
 
-use crate::cells::middle;
+use crate::cells::median;
 use crate::measure;
 use crate::quantity::{self, MISSING};
 
@@ -30,10 +30,10 @@ pub const MACHINE_HEADS: [&str; 7] = [
     "throttled",
 ];
 
-/// Every pod that has a network of its own, in the order of the records.
+/// Every pod with its own network namespace, in the order of the records.
 pub fn pods(records: &[&TrialRecord]) -> Vec<PodView> {
     let mut names: Vec<&str> = Vec::new();
-    for pod in records.iter().flat_map(|record| of(record)) {
+    for pod in records.iter().flat_map(|record| pod_usages(record)) {
         if !names.contains(&pod.pod.as_str()) {
             names.push(&pod.pod);
         }
@@ -41,17 +41,17 @@ pub fn pods(records: &[&TrialRecord]) -> Vec<PodView> {
     names.into_iter().map(|name| pod(name, records)).collect()
 }
 
-fn of(record: &TrialRecord) -> &[PodUsage] {
+fn pod_usages(record: &TrialRecord) -> &[PodUsage] {
     record.machine.as_ref().map_or(&[], |machine| &machine.pods)
 }
 
 fn pod(name: &str, records: &[&TrialRecord]) -> PodView {
     let figure = |amount: &dyn Fn(&TrialRecord, &PodUsage) -> Option<f64>| {
         let values = records.iter().map(|record| {
-            let pod = of(record).iter().find(|pod| pod.pod == name)?;
+            let pod = pod_usages(record).iter().find(|pod| pod.pod == name)?;
             amount(record, pod)
         });
-        middle(values.collect())
+        median(values.collect())
     };
     let per_1000 = |count: fn(&PodUsage) -> Option<u64>| {
         figure(&move |record, pod| measure::per_1000(record, count(pod)? as f64))
@@ -91,13 +91,13 @@ pub(crate) fn bytes(value: Option<f64>) -> String {
     )
 }
 
-/// The machine as a whole.
+/// Usage of the whole machine.
 pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
     let figure = |share: &dyn Fn(&TrialRecord, &MachineUsage) -> Option<f64>| {
         let values = records
             .iter()
             .map(|record| share(record, record.machine.as_ref()?));
-        middle(values.collect())
+        median(values.collect())
     };
     let of_window = |ns: u64, machine: &MachineUsage| {
         (machine.window_ns > 0).then_some(ns as f64 / machine.window_ns as f64)
@@ -132,7 +132,7 @@ pub fn machine(placement: &Placement, records: &[&TrialRecord]) -> MachineView {
     view
 }
 
-/// Mean busy share of the parts' cores; of all where everything is everywhere.
+/// Mean busy share of the parts' cores; of all cores without placement.
 fn part_cores_busy(placement: &Placement, machine: &MachineUsage) -> Option<f64> {
     let cores = &machine.core_busy;
     let of = |cpu: &u32| cores.get(*cpu as usize).copied();

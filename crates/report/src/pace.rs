@@ -1,4 +1,4 @@
-//! The pace of a load in words.
+//! The pacing of a load as text.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tare_schema::units::Period;
 
 use crate::quantity;
 
-/// What kind of pace it is, without its figures.
+/// The kind of pacing, without its figures.
 #[must_use]
 pub fn kind(pacing: &Pacing) -> &'static str {
     match pacing {
@@ -21,7 +21,7 @@ pub fn kind(pacing: &Pacing) -> &'static str {
     }
 }
 
-/// The pace with its figures, over all workers.
+/// The pacing with its figures, over all workers.
 #[must_use]
 pub fn words(pacing: &Pacing) -> String {
     match pacing {

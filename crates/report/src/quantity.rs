@@ -1,32 +1,32 @@
-//! Numbers as people read them: one rounding rule for every renderer.
+//! Formatting of numbers with units: one rounding rule for every renderer.
 
 use tare_schema::metric::Unit;
 use tare_schema::plan::Plan;
 use tare_schema::view::Interval;
 
-use crate::latency::Figured;
+use crate::latency::MaybeLowerBound;
 
-/// What is shown where nothing is known.
+/// Shown for a missing value.
 pub const MISSING: &str = "–";
 
-/// Significant digits of a plain value: what a histogram keeps.
+/// Significant digits of a value without an interval: as many as a histogram has.
 const DIGITS: i32 = 3;
 
-/// Most decimals ever shown.
+/// Upper limit of decimals.
 const DECIMALS_MAX: i32 = 9;
 
-/// A unit in which a value is written, with its size in the metric's own unit.
+/// A display unit, with its size in the metric's own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Scale {
     size: f64,
     word: &'static str,
 }
 
-/// The scale on which a value of this magnitude is written.
+/// The display unit for a value of this magnitude.
 fn scale(unit: Unit, magnitude: f64) -> Scale {
     let of = |size: f64, word: &'static str| Scale { size, word };
     match unit {
-        // Milliseconds from 100 µs on: latencies of services are told in them.
+        // Milliseconds from 100 µs on: the usual unit for latencies of services.
         Unit::Nanoseconds if magnitude < 1e3 => of(1.0, " ns"),
         Unit::Nanoseconds if magnitude < 99_950.0 => of(1e3, " µs"),
         Unit::Nanoseconds if magnitude < 999_500_000.0 => of(1e6, " ms"),
@@ -43,7 +43,7 @@ fn scale(unit: Unit, magnitude: f64) -> Scale {
     }
 }
 
-/// Decimals that show so many significant digits of a value.
+/// Number of decimals that shows `digits` significant digits of a value.
 fn decimals(value: f64, digits: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -57,7 +57,7 @@ fn decimals(value: f64, digits: i32) -> usize {
     usize::try_from((digits - 1 - lead).clamp(0, DECIMALS_MAX)).unwrap_or(0)
 }
 
-/// A number with so many decimals, a true minus, and commas from 10,000 on.
+/// A number with this many decimals, U+2212 as its minus, and commas from 10,000 on.
 fn number(value: f64, decimals: usize) -> String {
     let text = format!("{:.decimals$}", value.abs());
     let zero = text.chars().all(|c| c == '0' || c == '.');
@@ -85,14 +85,14 @@ pub fn value(unit: Unit, value: f64) -> String {
     let scale = scale(unit, value.abs());
     let scaled = value / scale.size;
     let decimals = match unit {
-        // Rates are counted, not read from a histogram: whole ones unless they are small.
+        // Rates are counted, not read from a histogram: integers unless they are small.
         Unit::PerSecond if scaled.abs() >= 100.0 => 0,
         _ => decimals(scaled, DIGITS),
     };
     format!("{}{}", number(scaled, decimals), scale.word)
 }
 
-/// A figure that somebody wrote down, without zeros that were not written: `20 µs`, `2 ms`.
+/// A declared value, without trailing zeros: `20 µs`, `2 ms`.
 #[must_use]
 pub fn declared(unit: Unit, value: f64) -> String {
     let scale = scale(unit, value.abs());
@@ -107,7 +107,7 @@ pub fn declared(unit: Unit, value: f64) -> String {
 
 /// A value that may be missing or only a lower bound.
 #[must_use]
-pub fn figure(unit: Unit, figure: Option<Figured>) -> String {
+pub fn figure(unit: Unit, figure: Option<MaybeLowerBound>) -> String {
     match figure {
         None => MISSING.into(),
         Some(figure) if figure.at_least => format!("> {}", value(unit, figure.value)),
@@ -115,12 +115,12 @@ pub fn figure(unit: Unit, figure: Option<Figured>) -> String {
     }
 }
 
-/// Whether a plus is written before what grows.
+/// Whether a difference has its sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// `+0.31 ms`.
     Shown,
-    /// `0.31 ms`, because a word says the direction.
+    /// `0.31 ms`: the direction is in the words around it.
     Spoken,
 }
 
@@ -132,10 +132,10 @@ pub fn difference(unit: Unit, interval: &Interval, sign: Sign) -> String {
         .flatten()
         .fold(0.0, |largest: f64, end| largest.max(end.abs()));
     let scale = scale(unit, largest);
-    spread(interval, scale.size, scale.word, sign)
+    with_interval(interval, scale.size, scale.word, sign)
 }
 
-/// A mean with its standard deviation: `0.312 ± 0.004 ms`, in as many decimals as tell the deviation.
+/// A mean with its standard deviation: `0.312 ± 0.004 ms`, with as many decimals as the deviation needs.
 #[must_use]
 pub fn mean_and_deviation(unit: Unit, mean: f64, deviation: f64) -> String {
     let scale = scale(unit, mean.abs().max(deviation));
@@ -148,25 +148,25 @@ pub fn mean_and_deviation(unit: Unit, mean: f64, deviation: f64) -> String {
 /// CPU-seconds per 1000 exchanges as cores at 1000 exchanges a second, which is the same number: `0.42 cores (0.41–0.43)`.
 #[must_use]
 pub fn cores(interval: &Interval, sign: Sign) -> String {
-    spread(interval, 1.0, " cores", sign)
+    with_interval(interval, 1.0, " cores", sign)
 }
 
 /// A difference of two shares with its interval: `3.2 percentage points (3.0–3.4)`.
 #[must_use]
 pub fn points(difference: &Interval) -> String {
-    spread(difference, 0.01, " percentage points", Sign::Spoken)
+    with_interval(difference, 0.01, " percentage points", Sign::Spoken)
 }
 
 /// A share with its interval: `0.02 % (0.01–0.03)`.
 #[must_use]
 pub fn share(share: &Interval) -> String {
-    spread(share, 0.01, " %", Sign::Spoken)
+    with_interval(share, 0.01, " %", Sign::Spoken)
 }
 
 /// A ratio with its interval as a percentage: `+12 % (10–14)`.
 #[must_use]
 pub fn change(ratio: &Interval, sign: Sign) -> String {
-    spread(&relative(ratio), 0.01, " %", sign)
+    with_interval(&relative(ratio), 0.01, " %", sign)
 }
 
 fn relative(ratio: &Interval) -> Interval {
@@ -177,7 +177,7 @@ fn relative(ratio: &Interval) -> Interval {
     }
 }
 
-/// What an experiment takes for too small to matter: a share, and of latencies an amount.
+/// The margin of an experiment: a share, and for latencies an absolute amount.
 #[must_use]
 pub fn margin(plan: &Plan) -> String {
     let share = percent(plan.margin);
@@ -188,22 +188,22 @@ pub fn margin(plan: &Plan) -> String {
     }
 }
 
-/// An interval of a ratio is wide when its ends are so many times apart.
+/// Ratio of its ends from which an interval of a ratio counts as wide.
 const WIDE: f64 = 3.0;
 
-/// A ratio with its interval as it is: `× 0.61 (0.58–0.64)`.
+/// A ratio with its interval as a factor: `× 0.61 (0.58–0.64)`.
 #[must_use]
 pub fn times(ratio: &Interval) -> String {
     if let (Some(low), Some(high)) = (ratio.low, ratio.high)
         && low > 0.0
         && high > low * WIDE
     {
-        // With the same decimals for all, the lower end would be 0.
+        // With the same decimals for all, the lower end could be shown as 0.
         let [estimate, low, high] =
             [ratio.estimate, low, high].map(|one| number(one, decimals(one, 2)));
         return format!("× {estimate} ({low}–{high})");
     }
-    format!("× {}", spread(ratio, 1.0, "", Sign::Spoken))
+    format!("× {}", with_interval(ratio, 1.0, "", Sign::Spoken))
 }
 
 /// A share as a percentage: `2 %`, `0.4 %`.
@@ -217,11 +217,11 @@ pub fn percent(share: f64) -> String {
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Decimals beyond those that an interval warrants, for an end close to 0.
+/// Further decimals for an end of an interval close to 0.
 const MORE_DECIMALS_MAX: usize = 2;
 
-/// The estimate with as many decimals as its interval warrants, the same for all three numbers.
-fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
+/// An estimate with its interval: all three numbers with as many decimals as the width of the interval warrants.
+fn with_interval(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     if !interval.estimate.is_finite() {
         return MISSING.into();
     }
@@ -242,14 +242,14 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     };
     let (a, b) = (flip * low / size, flip * high / size);
     let (low, high) = (a.min(b), a.max(b));
-    // Of an interval of ratios one side may be far longer: then the other one says how exact the estimate is.
+    // An interval of a ratio may be very asymmetric: then the shorter side sets the precision.
     let (half, shorter) = ((high - low) / 2.0, (estimate - low).min(high - estimate));
     let half = if 0.0 < shorter && shorter < half / 2.0 {
         shorter
     } else {
         half
     };
-    // One digit of the half width, two when it starts with 1 (and is not 2 but for rounding); never finer than a histogram.
+    // One digit of the half width, two when it starts with 1 (and does not round to 2); never finer than a histogram.
     let lead = if half > 0.0 {
         half / 10f64.powf(half.log10().floor())
     } else {
@@ -257,7 +257,7 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     };
     let wanted = decimals(half, if lead < 1.95 { 2 } else { 1 });
     let warranted = wanted.min(decimals(low.abs().max(high.abs()), DIGITS));
-    // An end that is not 0 must not look like 0, unless it nearly is: it says whether the interval holds 0.
+    // An end that is not 0 must not be shown as 0, unless it nearly is: it shows whether the interval contains 0.
     let nearest = low.abs().min(high.abs());
     let shows = |decimals: &usize| nearest * 10f64.powi(*decimals as i32) >= 0.5;
     let decimals = (warranted..=wanted + MORE_DECIMALS_MAX)
@@ -271,7 +271,7 @@ fn spread(interval: &Interval, size: f64, word: &str, sign: Sign) -> String {
     )
 }
 
-/// A length of time for people: `41 s`, `3 min 20 s`, `2 h 5 min`.
+/// A duration: `41 s`, `3 min 20 s`, `2 h 5 min`.
 #[must_use]
 pub fn span(length_ns: u64) -> String {
     let seconds = (length_ns as f64 / 1e9).round() as u64;
@@ -282,7 +282,7 @@ pub fn span(length_ns: u64) -> String {
     }
 }
 
-/// A count or a mean of counts: whole from 100 on, else with a decimal where it has one.
+/// A count or a mean of counts: an integer from 100 on, else with one decimal unless it is an integer.
 #[must_use]
 pub fn count(value: f64) -> String {
     if !value.is_finite() {

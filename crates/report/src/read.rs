@@ -1,4 +1,4 @@
-//! Reads a run's folder as it is: complete, killed, resumed or damaged.
+//! Reads the folder of a run, also if it was killed, resumed or damaged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,22 +11,22 @@ use tare_schema::plan::Plan;
 use tare_schema::record::{EnvironmentRecord, RunState, TrialRecord};
 use tare_schema::regular::{JSON_BYTES_MAX, RECORDS_BYTES_MAX, read_regular};
 
-/// Most arms or levels that are judged: the time that takes grows with their third power.
+/// Upper limit of arms and of levels: the time to compare them grows with their third power.
 const SIDE_MAX: usize = 1000;
 
-/// Most cells of a plan, as many as an experiment may have.
+/// Upper limit of cells of a plan, as for experiments.
 const CELLS_MAX: usize = 10_000;
 
-/// Most trials that are read.
+/// Upper limit of trials that are read.
 const TRIALS_MAX: usize = 1 << 16;
 
-/// Why a folder is no run.
+/// Why a folder cannot be read as a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// There is no such folder.
     #[error("{0} is not a folder: name a run's folder, or `latest`")]
     NoFolder(PathBuf),
-    /// Its plan is missing or broken, and nothing makes sense without it.
+    /// Its plan is missing or invalid.
     #[error("{path} cannot be used: {why}; a run's folder has the plan it was made from")]
     Plan {
         /// The file.
@@ -34,7 +34,7 @@ pub enum ReadError {
         /// Why.
         why: String,
     },
-    /// Two records that count are of one slot, and only one of them can be this run's.
+    /// Two fit trials of one slot.
     #[error(
         "{first} and {second} are both fit trials of {slot}, and a run has one: move the folder of the one that is not this run's out of it"
     )]
@@ -46,7 +46,7 @@ pub enum ReadError {
         /// Arm, level, block and copy, in words.
         slot: String,
     },
-    /// It was written by a Tare of another format.
+    /// It has another format version.
     #[error(
         "{path} has format version {found}, this tare reads version {FORMAT_VERSION}: use the tare that wrote it, or measure again"
     )]
@@ -58,24 +58,24 @@ pub enum ReadError {
     },
 }
 
-/// What was found in a run's folder.
+/// The contents of a run's folder.
 #[derive(Debug)]
 pub struct Run {
     /// The folder.
     pub folder: PathBuf,
     /// Its plan.
     pub plan: Plan,
-    /// The machine, unless its file is missing or broken.
+    /// The machine, unless its file is missing or invalid.
     pub environment: Option<EnvironmentRecord>,
-    /// How far the run came, unless its file is missing or broken.
+    /// The state of the run, unless its file is missing or invalid.
     pub state: Option<RunState>,
-    /// Trials in order of their numbers, superseded ones too.
+    /// Trials in order of their numbers, superseded ones included.
     pub trials: Vec<Trial>,
     /// Files that could not be read, each with the reason.
     pub skipped: Vec<String>,
 }
 
-/// A trial's record and where its histograms lie.
+/// A trial: its record, and the folder with its histograms.
 #[derive(Debug)]
 pub struct Trial {
     /// Its folder.
@@ -85,7 +85,7 @@ pub struct Trial {
 }
 
 impl Run {
-    /// Name of the folder.
+    /// The id of the run: the name of its folder.
     #[must_use]
     pub fn id(&self) -> String {
         let name = fs::canonicalize(&self.folder).unwrap_or_else(|_| self.folder.clone());
@@ -96,11 +96,10 @@ impl Run {
 
 /// Reads a run's folder.
 ///
-/// A file that is missing, half-written or broken is named in [`Run::skipped`] and left out; only without a plan there
-/// is no run.
+/// A file that is missing, truncated or invalid is listed in [`Run::skipped`]; only the plan is required.
 ///
 /// # Errors
-/// When the folder or its plan cannot be used, or two trials that count are of one slot.
+/// When the folder or its plan cannot be used, or two fit trials are of one slot.
 pub fn read(folder: &Path) -> Result<Run, ReadError> {
     if !folder.is_dir() {
         return Err(ReadError::NoFolder(folder.to_path_buf()));
@@ -108,21 +107,21 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     let path = folder.join("plan.json");
     let plan = match json::<Plan>(&path) {
         Ok(plan) => plan,
-        Err(Broken::Version(found)) => return Err(ReadError::Version { path, found }),
-        Err(Broken::Because(why)) => return Err(ReadError::Plan { path, why }),
+        Err(FileError::Version(found)) => return Err(ReadError::Version { path, found }),
+        Err(FileError::Reason(why)) => return Err(ReadError::Plan { path, why }),
     };
     if let Some(why) = too_large(&plan) {
         return Err(ReadError::Plan { path, why });
     }
     let mut skipped = Vec::new();
-    let environment = keep(
+    let environment = or_skip(
         &mut skipped,
         "environment.json",
         json(&folder.join("environment.json")),
     );
-    let state = keep(&mut skipped, "run.json", json(&folder.join("run.json")));
+    let state = or_skip(&mut skipped, "run.json", json(&folder.join("run.json")));
     let trials = trials(folder, &plan, &mut skipped);
-    once_each(&trials)?;
+    check_slots(&trials)?;
     Ok(Run {
         folder: folder.to_path_buf(),
         plan,
@@ -133,7 +132,7 @@ pub fn read(folder: &Path) -> Result<Run, ReadError> {
     })
 }
 
-/// What no experiment can have.
+/// Why a plan is larger than any experiment can be; `None` if it is not.
 fn too_large(plan: &Plan) -> Option<String> {
     let (arms, levels, cells) = (plan.arms.len(), plan.levels.len(), plan.cells.len());
     let is_too_large =
@@ -150,8 +149,8 @@ fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
     let mut trials = Vec::new();
     for (name, place) in trial_folders(folder, skipped) {
         let named = format!("trials/{name}/record.json");
-        let read = sized(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
-        let Some((record, bytes)) = keep::<(TrialRecord, u64)>(skipped, &named, read) else {
+        let read = read_versioned(&place.join("record.json"), bytes_left.min(JSON_BYTES_MAX));
+        let Some((record, bytes)) = or_skip::<(TrialRecord, u64)>(skipped, &named, read) else {
             continue;
         };
         bytes_left = bytes_left.saturating_sub(bytes);
@@ -168,8 +167,8 @@ fn trials(folder: &Path, plan: &Plan, skipped: &mut Vec<String>) -> Vec<Trial> {
     trials
 }
 
-/// A slot (block, arm, level and copy) has one trial that counts: of two, a view would show one and merge both.
-fn once_each(trials: &[Trial]) -> Result<(), ReadError> {
+/// Rejects two fit trials of one slot (block, arm, level and copy): a view would show one and merge both.
+fn check_slots(trials: &[Trial]) -> Result<(), ReadError> {
     let mut known = BTreeMap::new();
     for trial in trials {
         let record = &trial.record;
@@ -195,7 +194,7 @@ fn once_each(trials: &[Trial]) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Sub-folders of `trials` by name, as many as are read; links are none.
+/// Sub-folders of `trials` by name, up to [`TRIALS_MAX`]; symbolic links are ignored.
 fn trial_folders(folder: &Path, skipped: &mut Vec<String>) -> BTreeMap<String, PathBuf> {
     match fs::read_dir(folder.join("trials")) {
         Ok(entries) => entries
@@ -216,47 +215,47 @@ fn trial_folders(folder: &Path, skipped: &mut Vec<String>) -> BTreeMap<String, P
     }
 }
 
-fn keep<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, Broken>) -> Option<T> {
+fn or_skip<T>(skipped: &mut Vec<String>, name: &str, read: Result<T, FileError>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
-        Err(Broken::Version(found)) => {
+        Err(FileError::Version(found)) => {
             skipped.push(format!(
                 "{name}: written by a Tare of another format (version {found}, this one reads {FORMAT_VERSION})"
             ));
             None
         }
-        Err(Broken::Because(why)) => {
+        Err(FileError::Reason(why)) => {
             skipped.push(format!("{name}: {why}"));
             None
         }
     }
 }
 
-enum Broken {
+enum FileError {
     Version(u64),
-    Because(String),
+    Reason(String),
 }
 
-/// What every file says first.
+/// The format version of a file.
 #[derive(Deserialize)]
 struct Versioned {
     version: Option<u64>,
 }
 
-fn json<T: DeserializeOwned>(path: &Path) -> Result<T, Broken> {
-    sized(path, JSON_BYTES_MAX).map(|(value, _)| value)
+fn json<T: DeserializeOwned>(path: &Path) -> Result<T, FileError> {
+    read_versioned(path, JSON_BYTES_MAX).map(|(value, _)| value)
 }
 
-/// A file of at most so many bytes, with how many it has.
-fn sized<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T, u64), Broken> {
-    let because = |error: &dyn std::fmt::Display| Broken::Because(error.to_string());
-    let text = read_regular(path, bytes_max).map_err(|error| because(&error))?;
-    // Before the shape, so that a file of another format is called that and not broken.
-    let said: Versioned = serde_json::from_slice(&text).map_err(|error| because(&error))?;
-    match said.version {
-        Some(found) if found != u64::from(FORMAT_VERSION) => return Err(Broken::Version(found)),
+/// Reads a file of at most `bytes_max` bytes and checks its format version; the value, and the length of the file.
+fn read_versioned<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<(T, u64), FileError> {
+    let reason = |error: &dyn std::fmt::Display| FileError::Reason(error.to_string());
+    let text = read_regular(path, bytes_max).map_err(|error| reason(&error))?;
+    // The version is checked before the shape, so that a file of another version is reported as such.
+    let header: Versioned = serde_json::from_slice(&text).map_err(|error| reason(&error))?;
+    match header.version {
+        Some(found) if found != u64::from(FORMAT_VERSION) => return Err(FileError::Version(found)),
         _ => {}
     }
-    let value = serde_json::from_slice(&text).map_err(|error| because(&error))?;
+    let value = serde_json::from_slice(&text).map_err(|error| reason(&error))?;
     Ok((value, text.len() as u64))
 }

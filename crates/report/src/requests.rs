@@ -1,4 +1,4 @@
-//! Each request of a load by itself: counts, and latency over the blocks.
+//! Figures of each request of a load: counts, and latency over the blocks.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use tare_schema::record::TrialRecord;
 use tare_schema::view::{RequestColumn, RequestFigure, RequestView};
 use tare_stats::Latencies;
 
-use crate::cells::middle;
-use crate::latency::{self, ByRequest, Figured};
-use crate::measure::Measured;
+use crate::cells::median;
+use crate::latency::{self, ByRequest, MaybeLowerBound};
+use crate::measure::TrialMetrics;
 use crate::quantity;
 
-/// The figures of one request in one trial; one that too few observations carry is missing.
-pub type RequestFigures = BTreeMap<RequestColumn, Figured>;
+/// The figures of one request in one trial; those with too few observations are missing.
+pub type RequestFigures = BTreeMap<RequestColumn, MaybeLowerBound>;
 
-/// What a trial says of each request.
+/// The figures of each request in a trial.
 pub fn figures(by_request: &ByRequest) -> BTreeMap<String, RequestFigures> {
     let of = |latencies: &Latencies| {
         RequestColumn::ALL
@@ -30,15 +30,15 @@ pub fn figures(by_request: &ByRequest) -> BTreeMap<String, RequestFigures> {
         .collect()
 }
 
-fn figure(latencies: &Latencies, column: RequestColumn) -> Option<Figured> {
+fn figure(latencies: &Latencies, column: RequestColumn) -> Option<MaybeLowerBound> {
     match column.quantile() {
         None => latency::mean(latencies),
-        Some(q) => Figured::quantile(latencies.quantile(q)),
+        Some(q) => MaybeLowerBound::quantile(latencies.quantile(q)),
     }
 }
 
-/// Every request of a cell, the most frequent first and whole sessions last; none where there is but one kind.
-pub fn requests(fit: &[&Measured<'_>]) -> Vec<RequestView> {
+/// Every request of a cell, the most frequent first and whole sessions last; empty if there is only one kind.
+pub fn requests(fit: &[&TrialMetrics<'_>]) -> Vec<RequestView> {
     let records: Vec<&TrialRecord> = fit.iter().map(|measured| measured.record).collect();
     let mut names: Vec<&str> = Vec::new();
     for name in fit.iter().flat_map(|measured| measured.requests.keys()) {
@@ -60,8 +60,8 @@ pub fn requests(fit: &[&Measured<'_>]) -> Vec<RequestView> {
     all
 }
 
-fn over_blocks(name: &str, fit: &[&Measured<'_>]) -> Vec<RequestFigure> {
-    let of = |column: RequestColumn| -> Vec<Figured> {
+fn over_blocks(name: &str, fit: &[&TrialMetrics<'_>]) -> Vec<RequestFigure> {
+    let of = |column: RequestColumn| -> Vec<MaybeLowerBound> {
         let each = fit
             .iter()
             .filter_map(|measured| measured.requests.get(name));
@@ -72,8 +72,8 @@ fn over_blocks(name: &str, fit: &[&Measured<'_>]) -> Vec<RequestFigure> {
         .iter()
         .map(|column| {
             let values = of(*column);
-            let value = middle(values.iter().map(|figured| Some(figured.value)).collect());
-            let figured = value.map(|value| Figured {
+            let value = median(values.iter().map(|figured| Some(figured.value)).collect());
+            let figured = value.map(|value| MaybeLowerBound {
                 value,
                 at_least: values.iter().any(|v| v.at_least && v.value <= value),
             });

@@ -1,4 +1,4 @@
-//! Which arm extends which other arm, found in their test beds: what one more proxy or mTLS alone costs.
+//! Steps: which arm extends which other arm, so that the overhead of a single proxy or of mTLS alone can be given.
 
 use tare_schema::plan::{Plan, Subject};
 use tare_schema::topology::{Link, Route, Security, Topology};
@@ -10,23 +10,24 @@ pub struct Step {
     pub arm: String,
     /// The smaller arm.
     pub from: String,
-    /// What was added: `mTLS`, `the server-sidecar`.
+    /// The addition: `mTLS`, `the server-sidecar`.
     pub what: Subject,
 }
 
-/// What the first order of a waterfall adds, and for every arm in none the largest other arm that it extends. The baseline is left
-/// out: every arm is compared with it anyway.
+/// The steps of the first order of a waterfall, and for every arm in no waterfall the largest other arm that it extends. Steps
+/// from the baseline are omitted: every arm is compared with it anyway.
 pub fn steps(plan: &Plan) -> Vec<Step> {
     let mut steps = declared(plan);
-    let is_part = |name: &String| plan.waterfall.iter().any(|order| order.arms.contains(name));
-    for arm in plan.arms.iter().filter(|arm| !is_part(&arm.name)) {
+    let is_in_waterfall =
+        |name: &String| plan.waterfall.iter().any(|order| order.arms.contains(name));
+    for arm in plan.arms.iter().filter(|arm| !is_in_waterfall(&arm.name)) {
         let smaller = plan
             .arms
             .iter()
             .skip(1)
             .filter(|other| other.name != arm.name)
             .filter_map(|other| added(&arm.topology, &other.topology).map(|what| (other, what)))
-            // The last of equals, which is nearest in the order of the file.
+            // Of equals the last, which is the nearest one in the file.
             .max_by_key(|(other, _)| (other.topology.instances.len(), secured(&other.topology)));
         if let Some((other, what)) = smaller {
             steps.push(Step {
@@ -59,7 +60,7 @@ fn declared(plan: &Plan) -> Vec<Step> {
         .collect()
 }
 
-/// Links that are more than plaintext.
+/// Number of links with TLS or mTLS.
 fn secured(topology: &Topology) -> usize {
     let links = topology.routes.iter().flat_map(|route| &route.links);
     links
@@ -81,7 +82,7 @@ fn added(large: &Topology, small: &Topology) -> Option<Subject> {
     let mut securities: Vec<Security> = Vec::new();
     for route in &small.routes {
         let wider = large.routes.iter().find(|other| other.edge == route.edge)?;
-        // Without a proxy nobody sees the protocol.
+        // The protocol of a route only matters to its proxies.
         let seen = !route.stops.is_empty() && route.protocol != wider.protocol;
         if seen || !is_within(&route.stops, &wider.stops) || route.own > wider.own {
             return None;
@@ -112,7 +113,7 @@ fn added(large: &Topology, small: &Topology) -> Option<Subject> {
     }
 }
 
-/// Securities that are higher in `wider`; `None` if one is lower.
+/// Security modes with more links in `wider`; `None` if one has fewer.
 fn raised(route: &Route, wider: &Route) -> Option<Vec<Security>> {
     let rank = |links: &[Link], security| links.iter().filter(|l| l.security == security).count();
     let mut raised = Vec::new();

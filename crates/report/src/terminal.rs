@@ -1,4 +1,4 @@
-//! A view for a terminal: tables that fit its width, the verdict last, where the eye is when a run ends.
+//! A view for a terminal: tables that fit its width, the verdict last, directly above the prompt.
 
 use comfy_table::{
     Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
@@ -12,7 +12,7 @@ use tare_schema::view::{
 use crate::grid::{self, Cost, Grid};
 use crate::quantity;
 
-/// Narrower than this tables cannot be; wider than that lines cannot be read.
+/// Least and largest width of tables and lines.
 const WIDTH: (u16, u16) = (60, 200);
 
 /// Whether text is coloured.
@@ -24,7 +24,7 @@ pub enum Colour {
     Off,
 }
 
-/// Where the text will stand.
+/// The terminal that the text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     /// Columns.
@@ -56,14 +56,14 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.grid(&[failed]);
     }
     page.requests(view);
-    for disturbance in &view.disturbances {
-        page.disturbance(disturbance);
+    for faults in &view.disturbances {
+        page.faults(faults);
     }
     for waterfall in &view.waterfalls {
         page.waterfall(waterfall);
     }
     let columns = grid::published::columns(view);
-    let published = grid::published::beside(view);
+    let published = grid::published::figures(view);
     if !columns.rows.is_empty() {
         page.title(
             "published, beside what was measured here: what is added, of the baseline its value",
@@ -71,7 +71,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.grid(&[columns]);
     } else if !published.rows.is_empty() {
         page.title("published, beside what was measured here");
-        // Where levels are compared, a row is of a level already.
+        // Where levels are compared, the rows are levels already.
         let published = match view.compare {
             Compare::Arms => published,
             Compare::Levels => published.without(&["level"]),
@@ -84,10 +84,10 @@ pub fn terminal(view: &View, screen: Screen) -> String {
         page.wrapped(&rule);
         page.grid(&[grid::published::as_published(view)]);
     }
-    let left_out = grid::left_out(view);
-    if !left_out.rows.is_empty() {
+    let excluded_trials = grid::excluded_trials(view);
+    if !excluded_trials.rows.is_empty() {
         page.title("trials that do not count");
-        page.grid(&[left_out]);
+        page.grid(&[excluded_trials]);
     }
     let assertions = grid::assertions(view);
     if !assertions.rows.is_empty() {
@@ -98,7 +98,7 @@ pub fn terminal(view: &View, screen: Screen) -> String {
     page.text
 }
 
-/// A grid as a table of this width: the first form that fits, else the last one with its cells wrapped.
+/// A grid as a table: the first form that fits the width, else the last one with its cells wrapped.
 #[must_use]
 pub(crate) fn table(forms: &[Grid], screen: Screen) -> String {
     for form in forms {
@@ -149,7 +149,7 @@ fn draw(grid: &Grid, screen: Screen, arrangement: ContentArrangement) -> Vec<Str
     table.lines().collect()
 }
 
-/// A column of short figures stands to the right; sentences do not.
+/// Whether a column holds figures (aligned to the right) and not text.
 fn is_figures(grid: &Grid, place: usize) -> bool {
     ![
         "outcome",
@@ -165,7 +165,7 @@ fn is_figures(grid: &Grid, place: usize) -> bool {
     .contains(&grid.header[place].as_str())
 }
 
-/// Characters of a line without escape sequences; everything printed here is one column wide.
+/// Width of a line without escape sequences; every character used here is one column wide.
 fn visible(line: &str) -> usize {
     let mut count = 0;
     let mut escaped = false;
@@ -223,7 +223,7 @@ impl Page {
     }
 
     fn wrapped(&mut self, text: &str) {
-        // A question may be written over several lines.
+        // A question may have several lines.
         let text = text.trim_end().replace('\n', " ");
         let text = wrap(&shown(&text), usize::from(self.screen.width), "");
         self.line(&text);
@@ -359,7 +359,7 @@ impl Page {
         if overheads.rows.is_empty() {
             return;
         }
-        // One baseline for all is said once, in the title.
+        // A common baseline is named once, in the title.
         let (grid, against) = match overheads.constant("against") {
             Some(against) => (
                 overheads.without(&["against"]),
@@ -372,7 +372,7 @@ impl Page {
         self.grid(&[grid, narrow.clone(), narrow.without(&["difference"])]);
     }
 
-    /// What is done a second from level to level, and each request by itself.
+    /// Throughput by level, and the table of requests.
     fn requests(&mut self, view: &View) {
         let throughput = grid::requests::throughput(view);
         if !throughput.rows.is_empty() {
@@ -392,7 +392,7 @@ impl Page {
 
     fn costs(&mut self, view: &View, level: &LevelView) {
         let what = grid::exchanges(view);
-        // The conductor waits while it is measured: where room is scarce it goes first.
+        // The conductor is idle during trials: its column is the first to be omitted in a narrow table.
         let spare = ["conductor"];
         let both = grid::costs_wide(level, Cost::Both);
         for form in [both.clone(), both.without(&spare)] {
@@ -425,20 +425,20 @@ impl Page {
         self.grid(&[grid::costs_long(level)]);
     }
 
-    /// What was done to a cell's bed, trial by trial and second by second.
-    fn disturbance(&mut self, view: &DisturbanceView) {
+    /// The faults of a cell, by trial and by second.
+    fn faults(&mut self, view: &DisturbanceView) {
         self.title(&format!("{}, {}: what was done", view.arm, view.level));
-        let trials = grid::disturbance::trials(view);
+        let trials = grid::faults::trials(view);
         let narrow = trials.without(&["acknowledged"]);
         self.grid(&[trials, narrow]);
         self.title(&format!(
             "{}, {}: answers by the second in which they came, medians over the trials",
             view.arm, view.level
         ));
-        self.grid(&[grid::disturbance::seconds(view)]);
+        self.grid(&[grid::faults::seconds(view)]);
     }
 
-    /// What each thing adds, in the first order whole, and beside it what the others say.
+    /// The waterfall of every order, and the steps in all orders.
     fn waterfall(&mut self, view: &WaterfallView) {
         for sequence in &view.sequences {
             let blocks = quantity::counted(u64::from(sequence.blocks), "block", "blocks");

@@ -1,4 +1,4 @@
-//! Which trials count: superseded and unfinished blocks left out, one fit trial per cell, block and copy.
+//! Selection of trials: superseded trials and incomplete blocks are excluded; one fit trial per cell, block and copy counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,56 +8,56 @@ use tare_schema::record::{RunProgress, TrialStatus};
 use tare_schema::view::{FailedShare, TrialRow};
 
 use crate::failures;
-use crate::latency::{self, Figured};
-use crate::measure::{Measured, Merged, measure};
+use crate::latency::{self, MaybeLowerBound};
+use crate::measure::{CellHistograms, TrialMetrics, measure};
 use crate::read::{Run, Trial};
 
-/// Most cells whose observations are kept merged: each holds three histograms.
+/// Upper limit of cells with merged observations: each takes four histograms.
 const MERGED_MAX: usize = 2048;
 
 /// Arm and level.
 pub type CellName = (String, String);
 
-/// Everything measured that counts, and every trial as a row.
+/// Metrics of the trials that count, and a row for every trial.
 #[derive(Debug, Default)]
 pub struct Trials<'a> {
     /// Blocks that count, in order.
     pub blocks: Vec<u32>,
-    /// Of those, how many are whole: all, unless there is nothing but an unfinished first one.
-    pub whole: u32,
-    /// Trials that count by cell, then block and copy.
-    pub cells: BTreeMap<CellName, BTreeMap<(u32, u32), Measured<'a>>>,
+    /// Number of them that are complete: all, unless there is only an incomplete first block.
+    pub complete_blocks: u32,
+    /// Trials that count, by cell, then by block and copy.
+    pub cells: BTreeMap<CellName, BTreeMap<(u32, u32), TrialMetrics<'a>>>,
     /// Their observations, merged over the trials of copy 0.
-    pub merged: BTreeMap<CellName, Merged>,
-    /// What failed of them, by cell.
+    pub merged: BTreeMap<CellName, CellHistograms>,
+    /// Their failures, by cell.
     pub failed: BTreeMap<CellName, FailedShare>,
-    /// How often something was tried, by cell.
-    pub tries: BTreeMap<CellName, Tries>,
-    /// Every trial.
+    /// Attempts by cell.
+    pub attempts: BTreeMap<CellName, Attempts>,
+    /// A row for every trial.
     pub rows: Vec<TrialRow>,
     /// Histograms that could not be read, with the reason.
     pub skipped: Vec<String>,
 }
 
-/// How the trials of a cell went, over the blocks that count.
+/// Counts of the trials of a cell, over the blocks that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tries {
-    /// Trials made, copies and repeats too.
+pub struct Attempts {
+    /// Trials made, copies and repeats included.
     pub made: u32,
-    /// Trials that had to be: one per block and copy.
+    /// Trials planned: one per block and copy.
     pub planned: u32,
-    /// Of those, repeated or missing for good.
+    /// Planned trials that were repeated or have no fit trial.
     pub repeated: u32,
 }
 
-impl Tries {
+impl Attempts {
     /// Share of the planned trials that were repeated or are missing.
     pub fn repeated_share(self) -> Option<f64> {
         (self.planned > 0).then(|| f64::from(self.repeated) / f64::from(self.planned))
     }
 }
 
-/// Copies that each arm runs in a block.
+/// Number of copies of an arm in each block.
 fn copies(plan: &Plan, arm: usize) -> u32 {
     if arm == 0 && plan.baseline_runs == BaselineRuns::Twice {
         2
@@ -66,7 +66,7 @@ fn copies(plan: &Plan, arm: usize) -> u32 {
     }
 }
 
-/// Arms of which anything was measured; the others were not run here.
+/// Arms with at least one trial.
 pub fn arms_run(run: &Run) -> BTreeSet<&str> {
     run.trials
         .iter()
@@ -74,10 +74,10 @@ pub fn arms_run(run: &Run) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Blocks that count, and how many of them are whole.
+/// Blocks that count, and the number of them that are complete.
 ///
-/// The last block of a run that is still going or was ended is left out unless it is whole: it will be measured again. With
-/// no whole block at all there is nothing better than what is there.
+/// The last block of a run that is not complete is excluded unless the block is: it will be measured again. An incomplete
+/// block counts only if it is the only one.
 fn blocks(run: &Run) -> (Vec<u32>, u32) {
     let tried: BTreeSet<u32> = current(run).map(|trial| trial.record.block).collect();
     let mut blocks: Vec<u32> = tried.into_iter().collect();
@@ -85,28 +85,28 @@ fn blocks(run: &Run) -> (Vec<u32>, u32) {
         .state
         .as_ref()
         .is_some_and(|state| state.state == RunProgress::Complete);
-    let mut whole = blocks.len() as u32;
+    let mut complete_blocks = blocks.len() as u32;
     if let Some(&last) = blocks.last()
         && !complete
-        && !is_whole(run, last)
+        && !is_complete_block(run, last)
     {
-        whole -= 1;
-        if whole > 0 {
+        complete_blocks -= 1;
+        if complete_blocks > 0 {
             blocks.pop();
         }
     }
-    (blocks, whole)
+    (blocks, complete_blocks)
 }
 
-/// Whether every slot of a block has a trial that is fit or a repeat: what the conductor takes for a complete block.
-fn is_whole(run: &Run, block: u32) -> bool {
+/// Whether every slot of a block has a fit trial or a repeated one: the conductor's definition of a complete block.
+fn is_complete_block(run: &Run, block: u32) -> bool {
     let settled: BTreeSet<(&str, &str, u32)> = current(run)
         .map(|trial| &trial.record)
         .filter(|record| record.block == block && (record.status.is_fit() || record.attempt > 0))
         .map(|record| (record.arm.as_str(), record.level.as_str(), record.copy))
         .collect();
     let arms = arms_run(run);
-    // An arm that needs what is not there is not run; any other has its turn in every block.
+    // An arm whose requirements are not met is not run; every other one is run in every block.
     let due = |(_, arm): &(usize, &Arm)| arm.needs.is_none() || arms.contains(arm.name.as_str());
     run.plan
         .arms
@@ -121,17 +121,17 @@ fn is_whole(run: &Run, block: u32) -> bool {
         })
 }
 
-/// Trials that were not measured again by a resumed run.
+/// Trials that are not superseded.
 fn current(run: &Run) -> impl Iterator<Item = &Trial> {
     run.trials.iter().filter(|trial| !trial.record.superseded)
 }
 
-/// Measures every trial once and keeps what counts.
+/// Computes the metrics of every trial and keeps those of the trials that count.
 pub fn trials(run: &Run) -> Trials<'_> {
-    let (blocks, whole) = blocks(run);
+    let (blocks, complete_blocks) = blocks(run);
     let mut all = Trials {
         blocks: blocks.clone(),
-        whole,
+        complete_blocks,
         ..Trials::default()
     };
     for trial in &run.trials {
@@ -140,9 +140,9 @@ pub fn trials(run: &Run) -> Trials<'_> {
             None
         } else {
             let roles = record.load.iter();
-            let players = roles.filter(|role| role.sessions.is_some());
-            let players: Vec<&str> = players.map(|role| role.role.as_str()).collect();
-            latency::read_trial(&trial.folder, &players)
+            let session_roles = roles.filter(|role| role.sessions.is_some());
+            let session_roles: Vec<&str> = session_roles.map(|role| role.role.as_str()).collect();
+            latency::read_trial(&trial.folder, &session_roles)
                 .map_err(|why| {
                     all.skipped
                         .push(format!("trials/{:04}/{why}", record.trial))
@@ -156,13 +156,13 @@ pub fn trials(run: &Run) -> Trials<'_> {
         if !counts {
             continue;
         }
-        all.tries.entry(cell.clone()).or_default().made += 1;
+        all.attempts.entry(cell.clone()).or_default().made += 1;
         if !record.status.is_fit() {
             continue;
         }
         let has_room = all.merged.len() < MERGED_MAX || all.merged.contains_key(&cell);
         if let Some(latency) = latency.as_ref().filter(|_| record.copy == 0 && has_room)
-            && let Err(error) = all.merged.entry(cell.clone()).or_default().pour(latency)
+            && let Err(error) = all.merged.entry(cell.clone()).or_default().add(latency)
         {
             all.skipped
                 .push(format!("trials/{:04}: {error}", record.trial));
@@ -174,16 +174,16 @@ pub fn trials(run: &Run) -> Trials<'_> {
     }
     for (cell, measured) in &all.cells {
         let records: Vec<_> = measured.values().map(|one| one.record).collect();
-        let failed = failures::of_cell(&run.plan, cell, &records);
+        let failed = failures::cell_failures(&run.plan, cell, &records);
         all.failed.insert(cell.clone(), failed);
     }
-    count_tries(run, &mut all);
+    count_attempts(run, &mut all);
     all
 }
 
-fn count_tries(run: &Run, all: &mut Trials<'_>) {
-    // Attempts at each slot: the highest number.
-    let mut attempts: BTreeMap<(&str, &str, u32, u32), u32> = BTreeMap::new();
+fn count_attempts(run: &Run, all: &mut Trials<'_>) {
+    // The highest number of an attempt, by slot.
+    let mut last_attempts: BTreeMap<(&str, &str, u32, u32), u32> = BTreeMap::new();
     for record in current(run).map(|trial| &trial.record) {
         let slot = (
             record.arm.as_str(),
@@ -191,23 +191,23 @@ fn count_tries(run: &Run, all: &mut Trials<'_>) {
             record.block,
             record.copy,
         );
-        let last = attempts.entry(slot).or_default();
+        let last = last_attempts.entry(slot).or_default();
         *last = record.attempt.max(*last);
     }
     for (place, arm) in run.plan.arms.iter().enumerate() {
         for level in &run.plan.levels {
             let cell = (arm.name.clone(), level.name.clone());
-            let tries = all.tries.entry(cell.clone()).or_default();
+            let attempts = all.attempts.entry(cell.clone()).or_default();
             let places = all
                 .blocks
                 .iter()
                 .flat_map(|&block| (0..copies(&run.plan, place)).map(move |copy| (block, copy)));
             for (block, copy) in places {
                 let slot = (arm.name.as_str(), level.name.as_str(), block, copy);
-                let attempt = attempts.get(&slot);
-                // What an unfinished first block has not come to yet is not missing; the copy alone says nothing of the cell.
-                let own = attempts.get(&(slot.0, slot.1, block, 0));
-                if all.whole == 0 && (attempt.is_none() || own.is_none()) {
+                let attempt = last_attempts.get(&slot);
+                // Trials that an incomplete first block has not run yet are not missing; a second copy alone does not count.
+                let own = last_attempts.get(&(slot.0, slot.1, block, 0));
+                if all.complete_blocks == 0 && (attempt.is_none() || own.is_none()) {
                     continue;
                 }
                 let fit = all
@@ -215,14 +215,14 @@ fn count_tries(run: &Run, all: &mut Trials<'_>) {
                     .get(&cell)
                     .is_some_and(|cell| cell.contains_key(&(block, copy)));
                 let repeated = attempt.is_some_and(|&attempt| attempt > 0);
-                tries.planned += 1;
-                tries.repeated += u32::from(!fit || repeated);
+                attempts.planned += 1;
+                attempts.repeated += u32::from(!fit || repeated);
             }
         }
     }
 }
 
-fn row(run: &Run, trial: &Trial, measured: &Measured<'_>, counts: bool) -> TrialRow {
+fn row(run: &Run, trial: &Trial, measured: &TrialMetrics<'_>, counts: bool) -> TrialRow {
     let record = &trial.record;
     let (status, mut why) = match &record.status {
         TrialStatus::Fit => ("fit", Vec::new()),
@@ -230,7 +230,7 @@ fn row(run: &Run, trial: &Trial, measured: &Measured<'_>, counts: bool) -> Trial
         TrialStatus::Invalid { reasons } => ("invalid", reasons.clone()),
         TrialStatus::Failed { reason, log_tail } => {
             let mut why = vec![reason.clone()];
-            // The end of the log says most; the whole of it lies in the trial's folder.
+            // The last lines only: the whole log is in the trial's folder.
             why.extend(log_tail.iter().rev().take(3).rev().cloned());
             ("failed", why)
         }
@@ -253,7 +253,7 @@ fn row(run: &Run, trial: &Trial, measured: &Measured<'_>, counts: bool) -> Trial
         measured
             .values
             .get(&metric)
-            .map(|figured: &Figured| figured.value)
+            .map(|figured: &MaybeLowerBound| figured.value)
     };
     let lateness = record
         .load

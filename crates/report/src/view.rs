@@ -1,4 +1,4 @@
-//! The view of a run: everything that a report shows, computed once from its records.
+//! The view of a run: all figures and sentences of a report, computed once from the records.
 
 mod published;
 
@@ -15,11 +15,11 @@ use tare_stats::outcome::BLOCKS_MIN;
 use crate::read::Run;
 use crate::trials::{Trials, arms_run, trials};
 use crate::{
-    as_published, assertion, baseline, cells, closed, disturbance, factor, facts, full, judge,
-    links, missing, verdict, waterfall,
+    as_published, assertion, baseline, cells, closed_loop, factor, facts, faults, judge, links,
+    missing_quantiles, saturation, verdict, waterfall,
 };
 
-/// Computes the view of a run, as far as it came.
+/// Computes the view of a run, complete or not.
 #[must_use]
 pub fn view(run: &Run) -> View {
     let plan = &run.plan;
@@ -30,7 +30,7 @@ pub fn view(run: &Run) -> View {
         .iter()
         .map(|level| level_view(plan, &trials, level))
         .collect();
-    let (disturbances, unread) = disturbance::disturbances(run);
+    let (disturbances, unread) = faults::faults(run);
     let skipped = run.skipped.iter().chain(&trials.skipped).chain(&unread);
     let skipped: Vec<String> = skipped.cloned().collect();
     let mut view = View {
@@ -43,7 +43,7 @@ pub fn view(run: &Run) -> View {
             .iter()
             .map(|metric| metric_head(plan, *metric))
             .collect(),
-        arms: arms(run, trials.whole),
+        arms: arms(run, trials.complete_blocks),
         levels,
         requests_at: plan.requests_at.clone(),
         overheads: judged.overheads,
@@ -84,7 +84,7 @@ fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
         .max();
     let state = run.state.as_ref();
     let started = state.map(|s| s.started_unix_us).or(first).unwrap_or(0);
-    // A run that was killed lasted at least until its last record.
+    // A killed run lasted at least until its last record.
     let ended = state
         .and_then(|s| s.ended_unix_us)
         .or(last)
@@ -94,7 +94,7 @@ fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
         .filter_map(|record| record.load.iter().map(|role| role.window_ns).max())
         .sum();
     let progress = state.map_or(RunProgress::Running, |s| s.state);
-    let blocks_complete = trials.whole;
+    let blocks_complete = trials.complete_blocks;
     RunHead {
         id: run.id(),
         experiment: plan.experiment.clone(),
@@ -121,7 +121,7 @@ fn head(run: &Run, trials: &Trials<'_>) -> RunHead {
 }
 
 fn view_state(plan: &Plan, progress: RunProgress, blocks: u32) -> ViewState {
-    // Adaptive stopping ends between min and max, and then the run says that it is complete.
+    // With adaptive stopping a complete run may have fewer blocks than the maximum.
     let enough = progress == RunProgress::Complete && blocks >= plan.blocks.min;
     match blocks {
         few if few < BLOCKS_MIN as u32 => ViewState::Provisional,
@@ -130,7 +130,7 @@ fn view_state(plan: &Plan, progress: RunProgress, blocks: u32) -> ViewState {
     }
 }
 
-/// A moment as RFC 3339 in UTC.
+/// A time as RFC 3339 in UTC.
 fn rfc3339(unix_us: u64) -> String {
     i64::try_from(unix_us)
         .ok()
@@ -157,7 +157,7 @@ fn metric_head(plan: &Plan, metric: Metric) -> MetricHead {
     }
 }
 
-fn arms(run: &Run, whole: u32) -> Vec<ArmHead> {
+fn arms(run: &Run, complete_blocks: u32) -> Vec<ArmHead> {
     let measured = arms_run(run);
     let compares_arms = run.plan.compare == Compare::Arms;
     run.plan
@@ -168,10 +168,10 @@ fn arms(run: &Run, whole: u32) -> Vec<ArmHead> {
             name: arm.name.clone(),
             about: arm.about.clone(),
             baseline: place == 0 && compares_arms,
-            // Within the first block its turn may still come.
+            // Within the first block it may still be run.
             not_run: (!measured.is_empty()
                 && !measured.contains(arm.name.as_str())
-                && (whole > 0 || arm.needs.is_some()))
+                && (complete_blocks > 0 || arm.needs.is_some()))
             .then(|| {
                 arm.needs.as_ref().map_or_else(
                     || "no trial of it was made".to_string(),
@@ -189,15 +189,16 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
         .iter()
         .map(|name| cells::cell(plan, trials, name))
         .collect();
-    // A load that goes as fast as it can, or whose clients wait, is meant to fill what carries it.
-    let beyond =
-        match full::at_full_speed(plan, &level.name) || closed::is_closed(plan, &level.name) {
-            true => None,
-            false => plan
-                .arms
-                .iter()
-                .find_map(|arm| beyond_knee(trials, &name(&arm.name))),
-        };
+    // A load at maximum rate or in a closed loop is expected to saturate its target.
+    let beyond = match saturation::is_max_rate(plan, &level.name)
+        || closed_loop::is_closed(plan, &level.name)
+    {
+        true => None,
+        false => plan
+            .arms
+            .iter()
+            .find_map(|arm| beyond_knee(trials, &name(&arm.name))),
+    };
     LevelView {
         name: level.name.clone(),
         values: level
@@ -206,7 +207,7 @@ fn level_view(plan: &Plan, trials: &Trials<'_>, level: &tare_schema::plan::Level
             .map(|(key, value)| (key.clone(), words(value)))
             .collect(),
         beyond_knee: beyond,
-        missing: missing::missing(trials, &names),
+        missing: missing_quantiles::describe(trials, &names),
         cells,
     }
 }
@@ -215,12 +216,12 @@ fn words(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), Into::into)
 }
 
-/// Why a cell shows that its level lies beyond the knee: in at least half of its trials.
+/// Why a level lies at or beyond the knee, from one cell; `None` unless at least half of its trials do.
 fn beyond_knee(trials: &Trials<'_>, name: &(String, String)) -> Option<String> {
     let cell = trials.cells.get(name)?;
     let places: Vec<Knee> = cell
         .values()
-        .map(|measured| cells::place(measured.record))
+        .map(|measured| cells::knee_position(measured.record))
         .collect();
     let count = |which: Knee| places.iter().filter(|place| **place == which).count();
     let (beyond, at) = (count(Knee::Beyond), count(Knee::At));
@@ -241,7 +242,7 @@ fn beyond_knee(trials: &Trials<'_>, name: &(String, String)) -> Option<String> {
     }
 }
 
-/// The plan as text for reading.
+/// The plan as YAML.
 fn plan_text(plan: &Plan) -> String {
     serde_saphyr::to_string(plan)
         .unwrap_or_else(|error| format!("the plan cannot be shown: {error}"))

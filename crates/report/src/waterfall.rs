@@ -1,19 +1,19 @@
-//! Means of a sequence of arms → what each of its steps adds, for metrics that add up.
+//! Waterfalls: means of a sequence of arms → the increment of each step, for additive metrics.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Arm, Level, Plan, Sequence, Subject};
 use tare_schema::view::{Interval, WaterfallPart, WaterfallSequence, WaterfallStep, WaterfallView};
-use tare_stats::telescope::{Part, Telescope, telescope};
+use tare_stats::waterfall::{Increment, Waterfall, decompose};
 
 use crate::quantity::{self, MISSING, Sign};
 use crate::trials::Trials;
 
-mod what;
+mod arm_difference;
 
-/// Means and amounts. The parts of a quantile do not add up.
+/// Means and amounts: quantiles are not additive.
 const METRICS: [Metric; 3] = [Metric::Mean, Metric::Cpu, Metric::MeshCpu];
 
-/// Every level and metric, taken apart in every order of the plan.
+/// The waterfalls of every level and metric, in every order of the plan.
 pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
     if plan.waterfall.is_empty() {
         return Vec::new();
@@ -24,7 +24,7 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
             let sequences: Vec<WaterfallSequence> = plan
                 .waterfall
                 .iter()
-                .map(|sequence| of_sequence(plan, trials, level, metric, sequence))
+                .map(|sequence| sequence_view(plan, trials, level, metric, sequence))
                 .collect();
             all.push(WaterfallView {
                 level: level.name.clone(),
@@ -40,12 +40,12 @@ pub fn waterfalls(plan: &Plan, trials: &Trials<'_>) -> Vec<WaterfallView> {
     all
 }
 
-/// What is taken apart, if the plan asks for it.
+/// The metrics of the plan's waterfalls.
 pub fn metrics(plan: &Plan) -> impl Iterator<Item = Metric> {
     METRICS.into_iter().filter(|metric| applies(plan, *metric))
 }
 
-/// What proxies cost can be taken apart only where every arm has some.
+/// CPU of proxies needs a proxy in every arm.
 fn applies(plan: &Plan, metric: Metric) -> bool {
     let has_proxy = |name: &String| {
         let arm = plan.arms.iter().find(|arm| arm.name == *name);
@@ -56,7 +56,7 @@ fn applies(plan: &Plan, metric: Metric) -> bool {
     metric != Metric::MeshCpu || arms.all(has_proxy)
 }
 
-fn of_sequence(
+fn sequence_view(
     plan: &Plan,
     trials: &Trials<'_>,
     level: &Level,
@@ -71,7 +71,8 @@ fn of_sequence(
             sequence.arms.iter().map(value).collect()
         })
         .collect();
-    let found = telescope(&rows).map(|found| Known::of(trials, level, metric, sequence, &found));
+    let found =
+        decompose(&rows).map(|found| JudgedIncrements::of(trials, level, metric, sequence, &found));
     let unit = metric.unit();
     let shown = |mean: Option<f64>| mean.map_or_else(missing, |mean| quantity::value(unit, mean));
     let ends = found.as_ref().map(|found| &found.means);
@@ -98,38 +99,41 @@ fn of_sequence(
     }
 }
 
-/// What of an order can be told: nothing that begins or ends with an arm of which too much failed.
-struct Known {
+/// The increments of a sequence; none that begins or ends with an arm with too many failures.
+struct JudgedIncrements {
     blocks: usize,
     means: Vec<Option<f64>>,
     steps: Vec<Option<Interval>>,
     total: Option<Interval>,
 }
 
-impl Known {
+impl JudgedIncrements {
     fn of(
         trials: &Trials<'_>,
         level: &Level,
         metric: Metric,
         sequence: &Sequence,
-        found: &Telescope,
-    ) -> Known {
-        let is_told = |arm: &String| {
+        found: &Waterfall,
+    ) -> JudgedIncrements {
+        let is_judged = |arm: &String| {
             let failed = trials.failed.get(&(arm.clone(), level.name.clone()));
             failed.is_none_or(|failed| !failed.unjudged.contains(&metric))
         };
-        let told: Vec<bool> = sequence.arms.iter().map(is_told).collect();
-        let between =
-            |from: usize, to: usize, part: Part| (told[from] && told[to]).then(|| interval(part));
-        let means = found.means.iter().zip(&told);
+        let judged: Vec<bool> = sequence.arms.iter().map(is_judged).collect();
+        let between = |from: usize, to: usize, increment: Increment| {
+            (judged[from] && judged[to]).then(|| interval(increment))
+        };
+        let means = found.means.iter().zip(&judged);
         let steps = found.steps.iter().enumerate();
-        Known {
+        JudgedIncrements {
             blocks: found.blocks,
-            means: means.map(|(mean, told)| told.then_some(*mean)).collect(),
+            means: means
+                .map(|(mean, judged)| judged.then_some(*mean))
+                .collect(),
             steps: steps
                 .map(|(place, step)| between(place, place + 1, *step))
                 .collect(),
-            total: between(0, told.len() - 1, found.total),
+            total: between(0, judged.len() - 1, found.total),
         }
     }
 }
@@ -137,7 +141,7 @@ impl Known {
 fn steps(
     plan: &Plan,
     sequence: &Sequence,
-    found: Option<&Known>,
+    found: Option<&JudgedIncrements>,
     metric: Metric,
 ) -> Vec<WaterfallStep> {
     let arm = |name: &str| -> Option<&Arm> { plan.arms.iter().find(|arm| arm.name == name) };
@@ -154,8 +158,8 @@ fn steps(
                 _ => missing(),
             };
             let what = match (sequence.adds.get(&pair[1]), arm(&pair[0]), arm(&pair[1])) {
-                (Some(said), _, _) => Some(said.clone()),
-                (None, Some(small), Some(large)) => what::added(small, large),
+                (Some(declared), _, _) => Some(declared.clone()),
+                (None, Some(small), Some(large)) => arm_difference::describe(small, large),
                 _ => None,
             };
             let what = what.unwrap_or_else(|| Subject::singular(&pair[1]));
@@ -176,7 +180,7 @@ fn steps(
         .collect()
 }
 
-/// A share of the whole in whole percents: steps are estimates with wide intervals, their shares are no better.
+/// A share of the total in whole percents: increments have wide intervals, so more digits would mislead.
 fn share(of_all: f64) -> String {
     let percent = (of_all * 100.0).round();
     if percent == 0.0 {
@@ -186,7 +190,7 @@ fn share(of_all: f64) -> String {
     format!("{sign}{:.0} %", percent.abs())
 }
 
-/// The mean over the copies of a cell in a block (the baseline runs twice); a lower bound is no value.
+/// The mean over the copies of a cell in a block (the baseline may have two); lower bounds are ignored.
 fn value(trials: &Trials<'_>, cell: (&String, &String), block: u32, metric: Metric) -> Option<f64> {
     let cell = trials.cells.get(&(cell.0.clone(), cell.1.clone()))?;
     let values: Vec<f64> = cell
@@ -198,11 +202,11 @@ fn value(trials: &Trials<'_>, cell: (&String, &String), block: u32, metric: Metr
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn interval(part: Part) -> Interval {
+fn interval(increment: Increment) -> Interval {
     Interval {
-        estimate: part.estimate,
-        low: part.interval.map(|(low, _)| low),
-        high: part.interval.map(|(_, high)| high),
+        estimate: increment.estimate,
+        low: increment.interval.map(|(low, _)| low),
+        high: increment.interval.map(|(_, high)| high),
     }
 }
 
@@ -210,7 +214,7 @@ fn missing() -> String {
     MISSING.into()
 }
 
-/// Steps of the first order that another order takes too, in the first order's order.
+/// Steps of the first order that another order has as well.
 fn parts(sequences: &[WaterfallSequence]) -> Vec<WaterfallPart> {
     let Some((first, others)) = sequences.split_first() else {
         return Vec::new();
@@ -233,7 +237,7 @@ fn parts(sequences: &[WaterfallSequence]) -> Vec<WaterfallPart> {
         .collect()
 }
 
-/// Whether the order matters: a sentence per further order, with the parts whose intervals in the two orders do not meet.
+/// Whether the order matters: a sentence per further order, with the steps whose intervals in the two orders are disjoint.
 fn checks(sequences: &[WaterfallSequence]) -> Vec<String> {
     let Some((first, others)) = sequences.split_first() else {
         return Vec::new();
@@ -246,23 +250,23 @@ fn checks(sequences: &[WaterfallSequence]) -> Vec<String> {
 
 fn check(first: &WaterfallSequence, other: &WaterfallSequence) -> Option<String> {
     let mut agree = 0;
-    let mut apart = Vec::new();
+    let mut disagreeing = Vec::new();
     for step in &first.steps {
         let there = other.steps.iter().find(|there| there.what == step.what);
         let Some(there) = there else { continue };
         let Some((one, two)) = step.added.zip(there.added) else {
             continue;
         };
-        match meet(&one, &two)? {
-            Meet::Common => agree += 1,
-            Meet::Apart => apart.push(format!(
+        match overlap(&one, &two)? {
+            Overlap::Overlapping => agree += 1,
+            Overlap::Disjoint => disagreeing.push(format!(
                 "{} {} instead of {}",
                 step.what, there.added_text, step.added_text
             )),
         }
     }
     let order = &other.name;
-    match (agree, apart.is_empty()) {
+    match (agree, disagreeing.is_empty()) {
         (0, true) => None,
         (1, true) => Some(format!(
             "in the order {order} the one part that both orders add alone agrees within its interval"
@@ -278,7 +282,7 @@ fn check(first: &WaterfallSequence, other: &WaterfallSequence) -> Option<String>
             };
             Some(format!(
                 "in the order {order} it is {}{rest}",
-                apart.join(", ")
+                disagreeing.join(", ")
             ))
         }
     }
@@ -286,16 +290,16 @@ fn check(first: &WaterfallSequence, other: &WaterfallSequence) -> Option<String>
 
 /// Whether two intervals have a value in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meet {
-    Common,
-    Apart,
+enum Overlap {
+    Overlapping,
+    Disjoint,
 }
 
-fn meet(a: &Interval, b: &Interval) -> Option<Meet> {
+fn overlap(a: &Interval, b: &Interval) -> Option<Overlap> {
     let (a, b) = ((a.low?, a.high?), (b.low?, b.high?));
     Some(if a.0 <= b.1 && b.0 <= a.1 {
-        Meet::Common
+        Overlap::Overlapping
     } else {
-        Meet::Apart
+        Overlap::Disjoint
     })
 }

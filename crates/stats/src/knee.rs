@@ -1,7 +1,6 @@
-//! Whether a level of load lies beyond the knee: where the system no longer delivers what is offered.
+//! Whether a level of load lies beyond the knee: whether the achieved rate falls below the offered rate.
 
-/// Less than this share of the offered rate achieved means the rate was not carried (the same bound as for the
-/// generator's own releases).
+/// The smallest share of the offered rate that counts as achieving it (the same bound as for the generator's own releases).
 pub const ACHIEVED_SHARE_MIN: f64 = 0.99;
 
 /// Whether the parts' cores were saturated in a trial.
@@ -9,25 +8,25 @@ pub const ACHIEVED_SHARE_MIN: f64 = 0.99;
 pub enum Saturation {
     /// Over 80 % busy.
     Saturated,
-    /// Less.
+    /// At most 80 % busy.
     Spare,
 }
 
-/// Where a level lies.
+/// Position of a level relative to the knee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Knee {
-    /// Carried, with cores to spare.
+    /// The rate was achieved, with cores to spare.
     Below,
-    /// Carried, but the cores were saturated: latency there is queueing, not the arm's cost.
+    /// The rate was achieved, but the cores were saturated: latency is dominated by queueing, not by the arm's cost.
     At,
-    /// The offered rate was not reached.
+    /// The offered rate was not achieved.
     Beyond,
 }
 
-/// Places a level by the achieved and the offered rate (in the same unit) of its worst trial.
+/// Classifies by the achieved and the offered rate (in the same unit) and the saturation of the cores.
 #[must_use]
 pub fn knee(achieved: f64, offered: f64, saturation: Saturation) -> Knee {
-    // Written so that a rate that is not a number counts as not reached.
+    // Written so that NaN counts as not achieved.
     let reached = achieved >= ACHIEVED_SHARE_MIN * offered;
     match (reached, saturation) {
         (false, _) => Knee::Beyond,

@@ -1,19 +1,19 @@
-//! Latencies: a histogram in nanoseconds that loses nothing silently.
+//! Latency histograms in nanoseconds that keep count of censored observations.
 
 use hdrhistogram::Histogram;
 
 /// A quantile is given only when at least this many observations lie beyond it.
 pub const BEYOND_MIN: u64 = 10;
 
-/// Counts stay below this, so that every one of them is exact in JSON and as a double.
+/// Upper limit of a histogram's count: every count is exact in JSON and as a double.
 pub const COUNT_MAX: u64 = 1 << 53;
 
 /// The values a histogram can hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Finest step kept at the bottom; smaller values share it. At least 1.
+    /// Lowest discernible value (as in HdrHistogram): smaller ones share its bucket. At least 1.
     pub lowest_ns: u64,
-    /// Largest value kept; larger ones are counted as out of range.
+    /// Largest value; larger ones are counted as out of range.
     pub highest_ns: u64,
 }
 
@@ -27,12 +27,12 @@ impl Default for Range {
     }
 }
 
-/// A quantile as far as the observations carry it.
+/// A quantile, if there are enough observations for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantile {
     /// The value, to the histogram's three digits.
     Exact(u64),
-    /// More than this: the quantile reaches into observations whose end was not seen.
+    /// A lower bound: the quantile lies among censored observations.
     Above(u64),
     /// Fewer than ten observations lie beyond it.
     TooFew,
@@ -40,7 +40,7 @@ pub enum Quantile {
 
 /// A point of the percentile curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CurvePoint {
+pub struct QuantilePoint {
     /// The quantile, 0.5 … 1; the last point, 1, is the maximum.
     pub quantile: f64,
     /// Its value; never [`Quantile::TooFew`].
@@ -50,14 +50,14 @@ pub struct CurvePoint {
 /// Why two histograms do not merge, or one cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LatenciesError {
-    /// The range makes no histogram.
+    /// The range is empty or starts at 0.
     #[error(
         "no histogram from {lowest_ns} to {highest_ns} ns: the lowest value must be at least 1 and the highest at least twice that"
     )]
     Range {
-        /// As given.
+        /// Lowest value given.
         lowest_ns: u64,
-        /// As given.
+        /// Highest value given.
         highest_ns: u64,
     },
     /// Merging would round or clip.
@@ -65,23 +65,22 @@ pub enum LatenciesError {
         "histograms of different range or precision do not merge exactly: record them with the same settings"
     )]
     Shape,
-    /// More observations than are counted exactly.
+    /// More than [`COUNT_MAX`] observations.
     #[error("more than 2^53 observations: split the log")]
     Count,
 }
 
-/// A histogram of latencies (HdrHistogram, three digits) that knows which of its observations are only lower bounds.
+/// A histogram of latencies (HdrHistogram, three digits) that tracks censored observations.
 ///
-/// Two kinds are *censored*, known only to be larger than what was recorded: unfinished exchanges, recorded at their age
-/// when the drain ended, and values out of range, recorded at the top of the range. Both are in the count. Because each
-/// is larger than what stands in the histogram, a quantile below the smallest censored record is exact, and one at or
-/// above it is a lower bound: the true one can only be larger.
+/// An observation is *censored* if it is known only to be larger than its recorded value: unfinished exchanges, recorded at
+/// their age when the drain ended, and values out of range, recorded at the top of the range. Both are in the count. A
+/// quantile below the smallest censored value is exact; one at or above it is a lower bound.
 #[derive(Debug, Clone)]
 pub struct Latencies {
     histogram: Histogram<u64>,
     out_of_range: u64,
     unfinished: u64,
-    /// The smallest age among the unfinished; meaningless while there is none.
+    /// The smallest age among the unfinished; undefined while there is none.
     youngest_ns: u64,
 }
 
@@ -102,14 +101,14 @@ impl Latencies {
             highest_ns,
         } = range;
         Histogram::new_with_bounds(lowest_ns, highest_ns, Self::DIGITS)
-            .map(|histogram| Self::around(histogram, Censored::default()))
+            .map(|histogram| Self::from_parts(histogram, Censored::default()))
             .map_err(|_| LatenciesError::Range {
                 lowest_ns,
                 highest_ns,
             })
     }
 
-    pub(crate) fn around(histogram: Histogram<u64>, censored: Censored) -> Self {
+    pub(crate) fn from_parts(histogram: Histogram<u64>, censored: Censored) -> Self {
         Self {
             histogram,
             out_of_range: censored.out_of_range,
@@ -127,7 +126,7 @@ impl Latencies {
         self.histogram.saturating_record(value_ns);
     }
 
-    /// Records many finished exchanges of one value.
+    /// Records `count` finished exchanges of one value.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
         if value_ns > self.histogram.high() {
             self.out_of_range += count;
@@ -135,12 +134,12 @@ impl Latencies {
         self.histogram.saturating_record_n(value_ns, count);
     }
 
-    /// Records an exchange that had no end yet, at its age.
+    /// Records an unfinished exchange at its age.
     pub fn record_unfinished(&mut self, age_ns: u64) {
         self.record_many_unfinished(age_ns, 1);
     }
 
-    /// Records many exchanges that had no end yet, all of one age.
+    /// Records `count` unfinished exchanges of one age.
     pub fn record_many_unfinished(&mut self, age_ns: u64, count: u64) {
         if count == 0 {
             return;
@@ -155,10 +154,10 @@ impl Latencies {
         self.histogram.saturating_record_n(age_ns, count);
     }
 
-    /// Adds the observations of another histogram: the same as if all had been recorded here.
+    /// Adds the observations of another histogram; the result is the same as if all had been recorded here.
     ///
     /// # Errors
-    /// When range or precision differ, or the count would leave the exact integers; nothing is added then.
+    /// When range or precision differ, or the count would exceed [`COUNT_MAX`]; nothing is added then.
     pub fn merge(&mut self, other: &Self) -> Result<(), LatenciesError> {
         self.check_merge(other.shape(), other.count())?;
         self.histogram
@@ -170,19 +169,19 @@ impl Latencies {
 
     /// The same observations without the empty buckets.
     #[must_use]
-    pub fn sparse(&self) -> Sparse {
-        Sparse {
+    pub fn sparse(&self) -> SparseHistogram {
+        SparseHistogram {
             shape: self.shape(),
             buckets: self.buckets().map(|(low, _, count)| (low, count)).collect(),
             censored: self.censored(),
         }
     }
 
-    /// Adds observations as [`Latencies::merge`] does.
+    /// Adds the observations of a sparse histogram.
     ///
     /// # Errors
-    /// As there.
-    pub fn merge_sparse(&mut self, other: &Sparse) -> Result<(), LatenciesError> {
+    /// As for [`Latencies::merge`].
+    pub fn merge_sparse(&mut self, other: &SparseHistogram) -> Result<(), LatenciesError> {
         let count = other.buckets.iter().map(|(_, count)| count).sum();
         self.check_merge(other.shape, count)?;
         for &(value_ns, count) in &other.buckets {
@@ -227,13 +226,13 @@ impl Latencies {
         self.out_of_range += other.out_of_range;
     }
 
-    /// Forgets everything, keeping the memory.
+    /// Removes all observations and keeps the allocation.
     pub fn clear(&mut self) {
         self.histogram.reset();
         (self.out_of_range, self.unfinished, self.youngest_ns) = (0, 0, 0);
     }
 
-    /// All observations, the censored ones too.
+    /// Number of observations, censored ones included.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -245,25 +244,25 @@ impl Latencies {
         self.histogram.is_empty()
     }
 
-    /// How many were out of range.
+    /// Number of observations out of range.
     #[must_use]
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
 
-    /// How many were unfinished.
+    /// Number of unfinished observations.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
         self.unfinished
     }
 
-    /// The age of the youngest unfinished one.
+    /// The smallest age among the unfinished.
     #[must_use]
     pub fn youngest_unfinished_ns(&self) -> Option<u64> {
         (self.unfinished > 0).then_some(self.youngest_ns)
     }
 
-    /// The values that can be held.
+    /// The range of values.
     #[must_use]
     pub fn range(&self) -> Range {
         Range {
@@ -278,13 +277,13 @@ impl Latencies {
         (!self.is_empty()).then(|| self.histogram.min())
     }
 
-    /// The largest observation, to three digits, or a bound when some are censored; `None` when empty.
+    /// The largest observation, to three digits, or a lower bound if it is censored; `None` when empty.
     #[must_use]
     pub fn max(&self) -> Option<Quantile> {
         (!self.is_empty()).then(|| self.bounded(self.histogram.max()))
     }
 
-    /// The mean, to three digits; when observations are censored it is only a lower bound.
+    /// The mean, to three digits; a lower bound when observations are censored.
     #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (!self.is_empty()).then(|| self.histogram.mean())
@@ -292,8 +291,8 @@ impl Latencies {
 
     /// The smallest value that at least the share `q` of the observations do not exceed.
     ///
-    /// "Beyond" is the nearer tail: above for `q` ≥ 0.5, below otherwise. The value is the upper end of its bucket, as in
-    /// every HdrHistogram tool; a bound is the lower end, so that "more than" is true.
+    /// At least [`BEYOND_MIN`] observations must lie beyond it, in the nearer tail: above for `q` ≥ 0.5, below otherwise.
+    /// The value is the upper end of its bucket, as in every HdrHistogram tool; a bound is the lower end ("more than").
     #[must_use]
     pub fn quantile(&self, q: f64) -> Quantile {
         let count = self.count();
@@ -308,10 +307,10 @@ impl Latencies {
         self.bounded(self.at_rank(rank))
     }
 
-    /// The percentile curve from the median on: `steps_per_halving` points each time the share beyond halves, as far
-    /// as ten observations lie beyond, then the maximum. Empty when there is nothing.
+    /// The percentile curve from the median up: `steps_per_halving` points each time the share beyond halves, as long
+    /// as ten observations lie beyond, then the maximum. Empty for an empty histogram.
     #[must_use]
-    pub fn curve(&self, steps_per_halving: u32) -> Vec<CurvePoint> {
+    pub fn curve(&self, steps_per_halving: u32) -> Vec<QuantilePoint> {
         let steps = f64::from(steps_per_halving.clamp(1, 100));
         let mut points = Vec::new();
         // 53 halvings reach 1 in doubles; the counts end long before.
@@ -319,10 +318,10 @@ impl Latencies {
             let quantile = 1.0 - 0.5 * (-f64::from(step) / steps).exp2();
             match self.quantile(quantile) {
                 Quantile::TooFew => break,
-                value => points.push(CurvePoint { quantile, value }),
+                value => points.push(QuantilePoint { quantile, value }),
             }
         }
-        points.extend(self.max().map(|value| CurvePoint {
+        points.extend(self.max().map(|value| QuantilePoint {
             quantile: 1.0,
             value,
         }));
@@ -346,7 +345,7 @@ impl Latencies {
         &self.histogram
     }
 
-    /// The value at a rank from 1; the half keeps the division from rounding to a neighbour.
+    /// The value at a rank, from 1; the offset of one half keeps the division from rounding to a neighbour.
     fn at_rank(&self, rank: u64) -> u64 {
         self.histogram
             .value_at_quantile((rank as f64 - 0.5) / self.count() as f64)
@@ -377,27 +376,27 @@ impl PartialEq for Latencies {
     }
 }
 
-/// Lowest and highest value, and digits: what must be the same for two histograms to merge exactly.
+/// Lowest and highest value, and digits: two histograms merge exactly if these are equal.
 type Shape = (u64, u64, u8);
 
-/// Observations without the empty buckets of their histogram: what one second holds takes kilobytes instead of hundreds of them.
+/// A histogram without its empty buckets: one second of observations takes kilobytes instead of hundreds of them.
 #[derive(Debug, Clone)]
-pub struct Sparse {
+pub struct SparseHistogram {
     shape: Shape,
     /// Lowest value and count.
     buckets: Vec<(u64, u64)>,
     censored: Censored,
 }
 
-impl Sparse {
-    /// How many buckets are held.
+impl SparseHistogram {
+    /// Number of occupied buckets.
     #[must_use]
     pub fn buckets(&self) -> usize {
         self.buckets.len()
     }
 }
 
-/// What a log line says of the censored observations of its interval.
+/// Counts of censored observations, and the smallest age among the unfinished.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Censored {
     pub out_of_range: u64,

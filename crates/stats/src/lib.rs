@@ -1,18 +1,17 @@
-//! Histograms, quantiles and comparisons: everything Tare computes from what it measured, and nothing it measures.
+//! Histograms, quantiles and comparisons: all statistics of Tare. Nothing is measured here.
 //!
 //! Pure: no clock, no files, no randomness without a seed. The same records give the same figures on every machine.
 //!
-//! - [`Latencies`] and [`hlog`]: what was observed, in memory and on disk.
+//! - [`Latencies`] and [`hlog`]: latency histograms in memory and on disk.
 //! - [`paired`]: the arms of a run against their baseline, within blocks; [`unpaired`]: two runs.
-//! - [`outcome`]: differs, same, undecided, or no verdict.
-//! - [`power`]: what a planned run can detect; [`enough`]: when a run may stop.
+//! - [`outcome`]: the decision: differs, same, undecided, or too few blocks.
+//! - [`power`]: the smallest difference that a planned run detects; [`stopping`]: when a run may stop.
 //! - [`random`]: the seeded generator that orders the blocks.
-//! - [`outliers`], [`knee`]: a published rule for reproducing studies, and where a level of load lies.
-//! - [`telescope`]: a sum taken apart into the steps of a sequence of arms.
+//! - [`outliers`]: a published outlier rule, to reproduce studies; [`knee`]: whether a level lies beyond the knee.
+//! - [`waterfall`]: the difference between two arms as a sum over the arms between them.
 //! - [`distribution`]: the functions underneath, tested against SciPy.
 
 pub mod distribution;
-pub mod enough;
 pub mod hlog;
 mod interval;
 pub mod knee;
@@ -22,10 +21,12 @@ pub mod outliers;
 pub mod paired;
 pub mod power;
 pub mod random;
-pub mod telescope;
+pub mod stopping;
 pub mod unpaired;
+pub mod waterfall;
 
-pub use interval::{Difference, Interval};
+pub use interval::{Difference, RatioInterval};
 pub use latencies::{
-    BEYOND_MIN, COUNT_MAX, CurvePoint, Latencies, LatenciesError, Quantile, Range, Sparse,
+    BEYOND_MIN, COUNT_MAX, Latencies, LatenciesError, Quantile, QuantilePoint, Range,
+    SparseHistogram,
 };

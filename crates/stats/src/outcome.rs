@@ -1,22 +1,22 @@
-//! The three outcomes of a comparison, and the rule that chooses among them.
+//! The outcome of a comparison: the decision rule for "differs", "same" and "undecided".
 
 use crate::distribution::{normal_quantile, student_quantile};
-use crate::interval::Interval;
+use crate::interval::RatioInterval;
 
-/// Fewer complete blocks than this carry no interval and no verdict.
+/// Fewest complete blocks for an interval and a verdict.
 pub const BLOCKS_MIN: usize = 3;
 
-/// What is too small to matter.
+/// The size below which a difference does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Margin {
     /// As a share of the baseline (0.05 is 5 %); 0: any difference matters.
     pub relative: f64,
-    /// In the metric's own unit, where a share of a small baseline would be less than anybody notices; 0: none.
+    /// In the metric's own unit, for baselines so small that a share of them is negligible; 0: none.
     pub absolute: f64,
 }
 
 impl Margin {
-    /// A share of the baseline alone.
+    /// A margin that is only a share of the baseline.
     #[must_use]
     pub fn relative(relative: f64) -> Margin {
         Margin {
@@ -25,27 +25,27 @@ impl Margin {
         }
     }
 
-    /// The relative difference that counts as none beside this baseline: the larger of the two.
+    /// The margin as a share of this baseline: the larger of the two.
     #[must_use]
-    pub fn beside(self, baseline: f64) -> f64 {
+    pub fn relative_to(self, baseline: f64) -> f64 {
         self.relative.max(self.absolute / baseline)
     }
 }
 
-/// The power for which designs are planned and blocks are counted.
+/// The statistical power for minimum detectable differences and for numbers of further blocks.
 pub const POWER: f64 = 0.8;
 
-/// More blocks than this are not searched: the answer is then "more than this".
+/// Upper limit of the search for further blocks; beyond it the answer is [`MoreBlocks::MoreThan`].
 pub const MORE_BLOCKS_MAX: u32 = 100;
 
-/// What can be said about a difference.
+/// The decision about a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// The deciding interval excludes "no difference".
+    /// The decision interval excludes "no difference".
     Differs {
-        /// Which way.
+        /// The sign of the difference.
         direction: Direction,
-        /// Whether it could matter.
+        /// Whether it may exceed the margin.
         extent: Extent,
     },
     /// The 90 % interval lies inside the margin (two one-sided tests at 5 %; D. Schuirmann, J. Pharmacokinetics and
@@ -53,17 +53,17 @@ pub enum Outcome {
     Same,
     /// Neither could be shown.
     Undecided {
-        /// How many blocks would probably decide it.
+        /// How many more blocks would decide it with 80 % probability.
         more: MoreBlocks,
     },
-    /// Fewer than [`BLOCKS_MIN`] blocks hold both the arm and the baseline.
+    /// Fewer than [`BLOCKS_MIN`] blocks have both the arm and the baseline.
     TooFewBlocks {
-        /// How many do.
+        /// Number of blocks that have both.
         complete: usize,
     },
 }
 
-/// Which way a metric differs from the baseline's (whether that is good is the metric's matter).
+/// The sign of a difference from the baseline; whether higher is better depends on the metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The arm's metric is larger.
@@ -72,12 +72,12 @@ pub enum Direction {
     Lower,
 }
 
-/// Whether a difference that was shown could matter.
+/// Whether a significant difference may exceed the margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Real but negligible: the 90 % interval lies inside the margin.
+    /// Significant but negligible: the 90 % interval lies inside the margin.
     WithinMargin,
-    /// It may lie, or does lie, beyond the margin.
+    /// It may exceed the margin, or does.
     MayExceedMargin,
 }
 
@@ -85,47 +85,47 @@ pub enum Extent {
 /// as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoreBlocks {
-    /// About so many more.
+    /// About this many more.
     About(u32),
-    /// More than so many more: measuring on is not the way.
+    /// More than this many more: further blocks are not worth measuring.
     MoreThan(u32),
 }
 
-/// The figures that a verdict needs, all on the log scale.
+/// Estimate, standard error and critical value of one comparison, on the log scale.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Evidence {
+pub(crate) struct TestStatistic {
     /// The estimated log-ratio.
     pub estimate: f64,
     /// Its standard error.
     pub error: f64,
     /// Degrees of freedom of that error.
     pub degrees: f64,
-    /// The critical value of the deciding interval.
+    /// The critical value of the decision interval.
     pub critical: f64,
-    /// The tail probability that a plain t interval would need to be as wide: for other numbers of blocks.
+    /// The tail probability of an unadjusted t interval of the same width, to extrapolate to other numbers of blocks.
     pub tail: f64,
-    /// Blocks (the smaller run's, when two are compared) behind the estimate.
+    /// Number of blocks; of two runs that of the smaller one.
     pub blocks: usize,
-    /// The relative difference that counts as none.
+    /// The relative margin.
     pub margin: f64,
 }
 
-impl Evidence {
-    /// The interval that decides "differs".
-    pub fn deciding(&self) -> Interval {
-        Interval::from_log(self.estimate, self.critical * self.error)
+impl TestStatistic {
+    /// The interval for the decision "differs".
+    pub fn decision(&self) -> RatioInterval {
+        RatioInterval::from_log(self.estimate, self.critical * self.error)
     }
 
-    /// A plain interval of this confidence.
-    pub fn plain(&self, confidence: f64) -> Interval {
+    /// The t interval of this confidence, not adjusted for multiplicity.
+    pub fn unadjusted(&self, confidence: f64) -> RatioInterval {
         let t = student_quantile(0.5 + 0.5 * confidence, self.degrees);
-        Interval::from_log(self.estimate, t * self.error)
+        RatioInterval::from_log(self.estimate, t * self.error)
     }
 
-    /// The rule. "Differs" is looked at first and does not depend on the margin: a larger margin can turn "undecided"
-    /// into "same" and mark a difference as negligible, but never make or unmake a difference.
+    /// The decision rule. "Differs" comes first and does not depend on the margin: a larger margin can turn "undecided"
+    /// into "same" and mark a difference as negligible, but cannot change whether there is one.
     pub fn judge(&self) -> Outcome {
-        let within = self.plain(0.90).inside_margin(self.margin);
+        let within = self.unadjusted(0.90).inside_margin(self.margin);
         if self.estimate.abs() > self.critical * self.error {
             let direction = if self.estimate > 0.0 {
                 Direction::Higher
@@ -147,9 +147,9 @@ impl Evidence {
         }
     }
 
-    /// Searches the number of further blocks at which the estimate, if it stays, is decided with [`POWER`].
+    /// Searches the number of further blocks that decide the comparison with [`POWER`], if the estimate stays as it is.
     ///
-    /// The standard error shrinks with the root of the blocks and the degrees of freedom grow with them; the deciding
+    /// The standard error shrinks with the root of the blocks and the degrees of freedom grow with them; the decision
     /// interval's critical value is approximated by the t quantile of the same tail.
     fn more_blocks(&self) -> MoreBlocks {
         let reserve = normal_quantile(POWER);
@@ -167,7 +167,7 @@ impl Evidence {
         if !decided(MORE_BLOCKS_MAX) {
             return MoreBlocks::MoreThan(MORE_BLOCKS_MAX);
         }
-        // Both conditions only get easier with more blocks, so halving finds the first that holds.
+        // Both conditions are monotone in the number of blocks: bisection.
         let (mut low, mut high) = (0, MORE_BLOCKS_MAX);
         while high - low > 1 {
             let middle = low + (high - low) / 2;

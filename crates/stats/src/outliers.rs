@@ -1,20 +1,19 @@
-//! The published ways to treat outliers, for those who want to reproduce a study: never the default.
+//! Outlier rules of published studies, to reproduce them: never the default.
 //!
-//! Tare itself drops nothing: a trial is left out for a reason that was written down before (unfit, invalid, failed), not
-//! for its result.
+//! Without such a rule no trial is excluded for its result, only for a reason that was fixed before (unfit, invalid, failed).
 
-/// Which blocks are left out.
+/// Which blocks are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OutlierRule {
     /// None: the default.
     #[default]
     KeepAll,
-    /// The so many blocks in which the baseline's maximum was largest, all arms of them.
+    /// The given number of blocks with the largest maximum of the baseline, in all arms.
     DropWorstByBaselineMaximum(usize),
 }
 
 impl OutlierRule {
-    /// The name by which an experiment asks for it and the report announces it.
+    /// Its name in experiments and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -23,10 +22,10 @@ impl OutlierRule {
         }
     }
 
-    /// The blocks to leave out, in order, given each block's baseline maximum.
+    /// The indices of the blocks to drop, ascending, given each block's baseline maximum.
     ///
-    /// Among equal maxima the earlier block goes first; a block without a baseline is never dropped by this rule (it has
-    /// nothing to be judged by, and pairs with nothing anyway).
+    /// Among equal maxima the earlier block is dropped first; a block without a baseline is never dropped by this rule (it
+    /// has no pairs anyway).
     #[must_use]
     pub fn dropped(self, baseline_maxima: &[Option<f64>]) -> Vec<usize> {
         let Self::DropWorstByBaselineMaximum(count) = self else {
@@ -48,7 +47,7 @@ impl OutlierRule {
     }
 }
 
-/// Mean and standard deviation (n − 1), as older studies print them: `None` with fewer than two values.
+/// Mean and standard deviation (n − 1); `None` with fewer than two values.
 #[must_use]
 pub fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     crate::paired::mean(values).zip(crate::paired::variance(values).map(f64::sqrt))

@@ -1,62 +1,62 @@
-//! What a design can detect, before it is run: used by `tare plan`.
+//! Power analysis: the minimum detectable difference of a design, for `tare plan`.
 
-use crate::distribution::{f_quantile, normal_cdf, over_residual, power_two_sided, rising};
+use crate::distribution::{f_quantile, find_root, mean_over_residual, normal_cdf, power_two_sided};
 use crate::outcome::{BLOCKS_MIN, POWER};
 use crate::paired::{BaselineCopies, Family, NOISIER_TAIL};
 
-/// How a comparison is laid out.
+/// The design of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Design {
-    /// Blocks planned.
+    /// Number of blocks.
     pub blocks: usize,
     /// How often the baseline runs in each.
     pub copies: BaselineCopies,
 }
 
-/// The smallest relative difference (0.03 is 3 %) that the design calls in one arm, level and metric of the family with
-/// 80 % probability; `None` with fewer than three blocks.
+/// The minimum detectable difference (relative, 0.03 is 3 %): found in one arm, level and metric of the family with 80 %
+/// probability; `None` with fewer than three blocks.
 ///
 /// `noise` is the relative standard deviation of one trial within a block, as [`crate::paired::Comparisons::noise`] of an
-/// earlier run gives it. From the exact power of the verdict's own rule in a complete table of even
-/// noise: noncentral t with Dunnett's critical value, and the own scatter of an arm where that comes out large.
+/// earlier run gives it. Computed from the exact power of the decision rule in a complete table of equal noise: noncentral
+/// t with Dunnett's critical value, and the arm's own residual where that comes out large.
 #[must_use]
 pub fn detectable(noise: f64, design: Design, family: &Family) -> Option<f64> {
     if design.blocks < BLOCKS_MIN {
         return None;
     }
-    let frame = Frame::of(noise, design, family);
-    let shift = rising(
-        |shift| frame.power(shift),
+    let contrast = ContrastDesign::of(noise, design, family);
+    let shift = find_root(
+        |shift| contrast.power(shift),
         POWER,
         0.0,
-        20.0 * frame.critical,
+        20.0 * contrast.critical,
         1e-4,
     );
-    Some((shift * frame.error).exp_m1())
+    Some((shift * contrast.error).exp_m1())
 }
 
-/// The probability that the design calls a relative `difference` in one arm, level and metric; `None` with fewer than
+/// The probability that the design finds a relative `difference` in one arm, level and metric; `None` with fewer than
 /// three blocks.
 #[must_use]
 pub fn power(difference: f64, noise: f64, design: Design, family: &Family) -> Option<f64> {
     if design.blocks < BLOCKS_MIN {
         return None;
     }
-    let frame = Frame::of(noise, design, family);
-    Some(frame.power(difference.ln_1p() / frame.error))
+    let contrast = ContrastDesign::of(noise, design, family);
+    Some(contrast.power(difference.ln_1p() / contrast.error))
 }
 
-/// What the test of one contrast in a complete design rests on.
-struct Frame {
+/// Parameters of the test of one contrast in a complete design.
+struct ContrastDesign {
     /// True standard error of the contrast.
     error: f64,
     critical: f64,
-    /// Degrees of freedom of the arm's own scatter, and of the rest of the residual.
+    /// Degrees of freedom of the arm's own residual, and of the rest of the residual.
     own: f64,
     rest: f64,
 }
 
-impl Frame {
+impl ContrastDesign {
     fn of(noise: f64, design: Design, family: &Family) -> Self {
         let copies = design.copies.count() as f64;
         let blocks = design.blocks as f64;
@@ -70,8 +70,8 @@ impl Frame {
         }
     }
 
-    /// The probability of |estimate| > critical × error, when the estimate is `shift` true errors from none, given that
-    /// an arm whose own scatter comes out large is judged by it.
+    /// The probability of |estimate| > critical × error for a true difference of `shift` standard errors, given that an arm
+    /// whose own residual comes out large is tested against it.
     fn power(&self, shift: f64) -> f64 {
         let Self {
             critical,
@@ -83,8 +83,8 @@ impl Frame {
             return power_two_sided(critical, own, shift);
         }
         let bound = f_quantile(1.0 - NOISIER_TAIL, own, rest);
-        over_residual(rest, |r| {
-            over_residual(own, |o| {
+        mean_over_residual(rest, |r| {
+            mean_over_residual(own, |o| {
                 let (o, r) = (o * o, r * r);
                 let variance = if o > bound * r {
                     o

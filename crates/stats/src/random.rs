@@ -1,4 +1,4 @@
-//! The seeded generator behind every random choice, so that a run's order can be repeated from its seed.
+//! The seeded random number generator behind every random choice: a run's order is reproducible from its seed.
 
 /// xoshiro256**, seeded through SplitMix64: small, fast, and far better than shuffling needs. Not for secrets.
 ///
@@ -10,7 +10,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of a seed; the same seed gives the same sequence on every machine and in every version.
+    /// A generator from a seed; the same seed gives the same sequence on every machine and in every version.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut mixer = SplitMix(seed);
@@ -19,10 +19,10 @@ impl Random {
         }
     }
 
-    /// A generator for one purpose of a seed (`"block 3"`), independent of how much the others have drawn.
+    /// A generator for one purpose of a seed (`"block 3"`), independent of the draws for other purposes.
     #[must_use]
     pub fn for_purpose(seed: u64, purpose: &str) -> Self {
-        // FNV-1a (draft-eastlake-fnv): enough to tell purposes apart, SplitMix64 does the mixing.
+        // FNV-1a (draft-eastlake-fnv) only distinguishes purposes, SplitMix64 does the mixing.
         let hash = purpose
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -45,12 +45,12 @@ impl Random {
         result
     }
 
-    /// A number in [0, 1), in steps of 2⁻⁵³.
+    /// A uniform number in [0, 1), in steps of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number below `limit`, each equally likely; 0 when `limit` is 0.
+    /// A uniform integer below `limit`; 0 when `limit` is 0.
     ///
     /// Source: D. Lemire, "Fast random integer generation in an interval", ACM TOMACS 29 (2019).
     pub fn below(&mut self, limit: u64) -> u64 {
@@ -68,17 +68,17 @@ impl Random {
 
     /// A standard normal number, by inversion.
     pub fn normal(&mut self) -> f64 {
-        // Half a step up: never 0, so never −∞.
+        // Offset by half a step: p is never 0, so the result is never −∞.
         let p = ((self.bits() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
         crate::distribution::normal_quantile(p)
     }
 
-    /// An exponential number of mean 1, by inversion: the gaps of a Poisson process.
+    /// An exponential number of mean 1, by inversion: inter-arrival times of a Poisson process.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// Puts the items in random order, every order equally likely (Fisher–Yates, Knuth's algorithm P).
+    /// Shuffles the items, every order equally likely (Fisher–Yates, Knuth's algorithm P).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let chosen = self.below(last as u64 + 1) as usize;

@@ -1,48 +1,47 @@
-//! Comparison of two runs, for `tare compare`: their blocks have nothing in common, so nothing pairs.
+//! Comparison of two runs, for `tare compare`: unpaired, since their blocks have nothing in common.
 //!
-//! The interval holds the scatter between blocks of each run. It does *not* hold what changed between the two runs as a
-//! whole (kernel, clock, neighbours, temperature): no number of blocks shows that, only more runs do. Whoever prints it
-//! says so.
+//! The interval covers the scatter between blocks of each run. It does *not* cover changes between the runs as a whole
+//! (kernel, clock, neighbours, temperature): only more runs show those. A report must say so.
 
 use crate::distribution::{student_cdf, student_quantile};
-use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, Margin, Outcome};
+use crate::interval::{Difference, RatioInterval};
+use crate::outcome::{BLOCKS_MIN, Margin, Outcome, TestStatistic};
 use crate::paired::{TableError, mean, variance};
 
-/// What is to be compared: the values of one arm, level and metric, one per block.
+/// The values of one arm, level and metric in both runs, one per block.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// Of the run that is the reference.
+pub struct ComparisonInput<'a> {
+    /// Values of the reference run.
     pub before: &'a [f64],
-    /// Of the other run.
+    /// Values of the other run.
     pub after: &'a [f64],
-    /// How many such comparisons the primary family holds: α is divided by it (Bonferroni). 1 for descriptive ones.
+    /// Number of comparisons in the primary family: α is divided by it (Bonferroni). 1 for descriptive ones.
     pub family: usize,
     /// The declared margin.
     pub margin: Margin,
     /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and clocks:
-    /// no interval is narrower, so one step never "differs", however often it is seen.
+    /// no interval is narrower, so a difference of one step is never "differs".
     pub resolution: f64,
 }
 
 /// The comparison of one metric between two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Comparison {
+pub struct UnpairedComparison {
     /// Geometric mean of the reference.
     pub before: Option<f64>,
     /// Ratio of geometric means, after to before.
     pub ratio: Option<f64>,
-    /// The interval that decides "differs": 95 % over the family.
-    pub deciding: Option<Interval>,
-    /// Plain 95 %.
-    pub plain: Option<Interval>,
-    /// Plain 90 %, for "same".
-    pub ninety: Option<Interval>,
-    /// The difference in the metric's unit, with the deciding interval.
+    /// The interval for the decision "differs": simultaneous 95 % over the family.
+    pub decision: Option<RatioInterval>,
+    /// Unadjusted 95 %.
+    pub unadjusted_95: Option<RatioInterval>,
+    /// Unadjusted 90 %, for "same".
+    pub unadjusted_90: Option<RatioInterval>,
+    /// The difference in the metric's unit, with the decision interval.
     pub difference: Option<Difference>,
     /// The two-sided p value of "no difference", not adjusted for the family.
     pub p: Option<f64>,
-    /// What can be said. "More blocks" means in each of the two runs.
+    /// The decision. "More blocks" means in each of the two runs.
     pub outcome: Outcome,
 }
 
@@ -51,9 +50,9 @@ pub struct Comparison {
 ///
 /// # Errors
 /// When a value is not a positive number; the "column" is 0 for `before`, 1 for `after`.
-pub fn compare(question: &Question) -> Result<Comparison, TableError> {
-    let before = logs(question.before, 0)?;
-    let after = logs(question.after, 1)?;
+pub fn compare(input: &ComparisonInput) -> Result<UnpairedComparison, TableError> {
+    let before = logs(input.before, 0)?;
+    let after = logs(input.after, 1)?;
     let fewest = before.len().min(after.len());
     let estimate = mean(&after).zip(mean(&before)).map(|(a, b)| a - b);
     let ratio = estimate.map(f64::exp);
@@ -61,19 +60,19 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
     let spreads = variance(&before).zip(variance(&after));
     let (Some(estimate), Some((v, w)), true) = (estimate, spreads, fewest >= BLOCKS_MIN) else {
         let outcome = Outcome::TooFewBlocks { complete: fewest };
-        return Ok(Comparison {
+        return Ok(UnpairedComparison {
             before: level,
             ratio,
-            deciding: None,
-            plain: None,
-            ninety: None,
+            decision: None,
+            unadjusted_95: None,
+            unadjusted_90: None,
             difference: None,
             p: None,
             outcome,
         });
     };
     let (n, m) = (before.len() as f64, after.len() as f64);
-    let floor = question.resolution.powi(2) / 12.0;
+    let floor = input.resolution.powi(2) / 12.0;
     let (v, w) = (v.max(floor) / n, w.max(floor) / m);
     let sum = v + w;
     let degrees = if sum > 0.0 {
@@ -81,30 +80,30 @@ pub fn compare(question: &Question) -> Result<Comparison, TableError> {
     } else {
         n + m - 2.0
     };
-    let tail = 0.025 / question.family.max(1) as f64;
+    let tail = 0.025 / input.family.max(1) as f64;
     let critical = student_quantile(1.0 - tail, degrees);
-    // Values rounded to the same step are off by the same in every block: more blocks do not average that out.
-    let step = question.resolution / critical;
-    let evidence = Evidence {
+    // Values rounded to the same step have the same error in every block: averaging does not reduce it.
+    let step = input.resolution / critical;
+    let statistic = TestStatistic {
         estimate,
-        // A floor against rounding only, as for runs whose values are all equal.
+        // The floor covers rounding, as for runs whose values are all equal.
         error: sum.sqrt().max(step).max(1e-9),
         degrees,
         critical,
         tail,
         blocks: fewest,
-        margin: level.map_or(0.0, |level| question.margin.beside(level)),
+        margin: level.map_or(0.0, |level| input.margin.relative_to(level)),
     };
-    let deciding = evidence.deciding();
-    Ok(Comparison {
+    let decision = statistic.decision();
+    Ok(UnpairedComparison {
         before: level,
         ratio,
-        deciding: Some(deciding),
-        plain: Some(evidence.plain(0.95)),
-        ninety: Some(evidence.plain(0.90)),
-        difference: level.map(|level| Difference::derive(level, estimate.exp(), deciding)),
-        p: Some(2.0 * student_cdf(-(estimate / evidence.error).abs(), degrees)),
-        outcome: evidence.judge(),
+        decision: Some(decision),
+        unadjusted_95: Some(statistic.unadjusted(0.95)),
+        unadjusted_90: Some(statistic.unadjusted(0.90)),
+        difference: level.map(|level| Difference::derive(level, estimate.exp(), decision)),
+        p: Some(2.0 * student_cdf(-(estimate / statistic.error).abs(), degrees)),
+        outcome: statistic.judge(),
     })
 }
 
@@ -132,14 +131,14 @@ mod tests {
     use crate::Latencies;
 
     fn judged(before: &[f64], after: &[f64]) -> Outcome {
-        let question = Question {
+        let input = ComparisonInput {
             before,
             after,
             family: 1,
             margin: Margin::default(),
             resolution: Latencies::RESOLUTION,
         };
-        compare(&question).unwrap().outcome
+        compare(&input).unwrap().outcome
     }
 
     fn differs(outcome: Outcome) -> bool {

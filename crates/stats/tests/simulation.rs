@@ -1,7 +1,7 @@
 //! The error rates that the verdicts promise, counted in simulated runs with known truth.
 
 use tare_stats::outcome::{Extent, Margin, MoreBlocks, Outcome};
-use tare_stats::paired::{BaselineCopies, Comparisons, Family, Question, Standing, Table};
+use tare_stats::paired::{BaselineCopies, ComparisonInput, Comparisons, Family, MetricRole, Table};
 use tare_stats::power::{Design, detectable, power};
 use tare_stats::random::Random;
 use tare_stats::unpaired;
@@ -50,9 +50,9 @@ fn table(truth: Truth, random: &mut Random) -> Table {
 }
 
 fn compare(family: &Family, table: &Table) -> Comparisons {
-    family.compare(&Question {
+    family.compare(&ComparisonInput {
         table,
-        standing: Standing::Primary,
+        role: MetricRole::Primary,
         margin: Margin::default(),
         resolution: 0.0,
     })
@@ -199,16 +199,16 @@ fn same_is_hardly_ever_said_of_an_arm_that_differs_by_the_margin() {
     let same = (0..RUNS)
         .filter(|_| {
             let table = table(truth, &mut random);
-            let comparisons = family.compare(&Question {
+            let comparisons = family.compare(&ComparisonInput {
                 table: &table,
-                standing: Standing::Descriptive,
+                role: MetricRole::Descriptive,
                 margin: Margin::relative(0.02),
                 resolution: 0.0,
             });
             let arm = &comparisons.arms[ARMS - 1];
             arm.intervals
                 .expect("five blocks")
-                .ninety
+                .unadjusted_90
                 .inside_margin(0.02)
         })
         .count();
@@ -259,7 +259,7 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
         (0..RUNS)
             .filter(|_| {
                 let (before, after) = (run(1.0), run(slowdown));
-                let question = unpaired::Question {
+                let input = unpaired::ComparisonInput {
                     before: &before,
                     after: &after,
                     family: 1,
@@ -267,7 +267,7 @@ fn two_equal_runs_compared_unpaired_differ_in_one_of_twenty_at_most() {
                     resolution: 0.0,
                 };
                 differs(
-                    unpaired::compare(&question)
+                    unpaired::compare(&input)
                         .unwrap_or_else(|error| panic!("{error}"))
                         .outcome,
                 )
@@ -291,9 +291,9 @@ fn runs_that_warn(runs: usize, noise: f64, bias: f64) -> usize {
                     let mut copy = |shift: f64| Some((13.0 + shift + noise * random.normal()).exp());
                     let rows: Vec<_> = (0..5).map(|_| vec![copy(0.0), copy(bias)]).collect();
                     let table = Table::new(BaselineCopies::One, 1, &rows).unwrap_or_else(|error| panic!("{error}"));
-                    let found = family.compare(&Question {
+                    let found = family.compare(&ComparisonInput {
                         table: &table,
-                        standing: Standing::Primary,
+                        role: MetricRole::Primary,
                         margin: Margin::relative(0.05),
                         resolution: 0.0,
                     });

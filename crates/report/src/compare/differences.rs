@@ -1,4 +1,4 @@
-//! What is not the same about two runs: what forbids a comparison, and what may explain a difference.
+//! Differences between two runs: those that make them incomparable, and possible causes of different figures.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use tare_schema::record::EnvironmentRecord;
 
 use crate::read::Run;
 
-/// Differences that make figures incomparable: another machine, another question.
-pub fn that_forbid(before: &Run, after: &Run) -> Vec<String> {
+/// Differences that make the runs incomparable: another machine, another experiment.
+pub fn blocking(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let (a, b) = (&before.plan, &after.plan);
     if a.experiment != b.experiment {
@@ -40,24 +40,24 @@ fn machines(a: &EnvironmentRecord, b: &EnvironmentRecord) -> String {
         ("kernel", a.kernel.clone(), b.kernel.clone()),
         ("addressing", a.addressing.clone(), b.addressing.clone()),
     ];
-    let told: Vec<String> = pairs
+    let differing: Vec<String> = pairs
         .into_iter()
         .filter(|(_, a, b)| a != b)
         .map(|(name, a, b)| format!("{name} {a} against {b}"))
         .collect();
-    let told = if told.is_empty() {
+    let differing = if differing.is_empty() {
         String::new()
     } else {
-        format!(" ({})", told.join(", "))
+        format!(" ({})", differing.join(", "))
     };
     format!(
-        "the machines differ: fingerprint {} against {}{told}",
+        "the machines differ: fingerprint {} against {}{differing}",
         a.fingerprint, b.fingerprint
     )
 }
 
-/// Differences that may be the cause of what is found.
-pub fn that_matter(before: &Run, after: &Run) -> Vec<String> {
+/// Differences that may cause different figures.
+pub fn possible_causes(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
     if before.plan.seed != after.plan.seed {
         found.push(format!(

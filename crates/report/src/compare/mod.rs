@@ -1,4 +1,4 @@
-//! Two runs of one experiment compared: what changed between them, and what their intervals do not contain.
+//! Comparison of two runs of one experiment, with everything that differs between them.
 
 mod differences;
 mod text;
@@ -10,27 +10,27 @@ use tare_schema::view::{FailedShare, Family, Interval, Outcome, Sentence, Senten
 use tare_stats::{Latencies, unpaired};
 
 use crate::failures;
-use crate::judge::{BOUNDED, margin, margin_text, outcome_text, repeats, told};
+use crate::judge::{BOUNDED, margin, margin_text, outcome_text, repeats, view_outcome};
 use crate::quantity::{self, Sign};
 use crate::read::Run;
 use crate::trials::{Trials, trials};
-use crate::verdict::of_failures;
+use crate::verdict::failure_sentence;
 
 pub use text::{markdown, terminal};
 
-/// What to do with runs that are not alike.
+/// What to do with runs that are not comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unlike {
     /// Refuse.
     Refuse,
-    /// Compare, and say what is not alike.
+    /// Compare, and list what differs.
     Compare,
 }
 
 /// Why two runs are not compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
-    /// They are not alike.
+    /// They are not comparable.
     #[error("the runs are not comparable: {}; with --force they are compared all the same, and the differences are yours to explain", .0.join("; "))]
     Unlike(Vec<String>),
     /// They have no cell in common.
@@ -38,20 +38,20 @@ pub enum CompareError {
     Nothing,
 }
 
-/// Two runs beside each other.
+/// The comparison of two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// Format of this shape.
+    /// Format version.
     pub version: u32,
     /// The reference.
     pub before: RunName,
     /// The other run.
     pub after: RunName,
-    /// What was found, then what could mislead.
+    /// Findings, then warnings and notes.
     pub verdict: Vec<Sentence>,
-    /// What is not the same about the two runs, in words.
+    /// Differences between the two runs, as text.
     pub changed: Vec<String>,
-    /// Every figure of every cell that both have.
+    /// Every metric of every cell that both have.
     pub rows: Vec<Row>,
 }
 
@@ -62,7 +62,7 @@ pub struct RunName {
     pub id: String,
     /// Start, RFC 3339.
     pub started: String,
-    /// Blocks behind its figures.
+    /// Number of complete blocks.
     pub blocks: u32,
 }
 
@@ -79,9 +79,9 @@ pub struct Row {
     pub unit: Unit,
     /// Primary or descriptive.
     pub family: Family,
-    /// Figure of the reference, in words.
+    /// Figure of the reference, as text.
     pub before: String,
-    /// Figure of the other run, in words.
+    /// Figure of the other run, as text.
     pub after: String,
     /// Ratio of the two.
     pub ratio: Option<Interval>,
@@ -89,18 +89,18 @@ pub struct Row {
     pub added: Option<Interval>,
     /// Outcome.
     pub outcome: Outcome,
-    /// The ratio in words.
+    /// The ratio, as text.
     pub ratio_text: String,
-    /// The outcome in words.
+    /// The outcome, as text.
     pub outcome_text: String,
 }
 
 /// Compares two runs.
 ///
 /// # Errors
-/// When they are not alike and that is to be refused, or have nothing in common.
+/// When they are not comparable and `unlike` says to refuse, or have no cell in common.
 pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunComparison, CompareError> {
-    let against = differences::that_forbid(before, after);
+    let against = differences::blocking(before, after);
     if unlike == Unlike::Refuse && !against.is_empty() {
         return Err(CompareError::Unlike(against));
     }
@@ -110,7 +110,7 @@ pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunCompariso
     if cells.is_empty() {
         return Err(CompareError::Nothing);
     }
-    let judge = Judge {
+    let judge = RunJudge {
         plan: &before.plan,
         family: cells.len() * before.plan.primary.len(),
         views: (&views.0, &views.1),
@@ -125,7 +125,7 @@ pub fn compare(before: &Run, after: &Run, unlike: Unlike) -> Result<RunCompariso
         })
         .collect();
     let mut changed = against;
-    changed.extend(differences::that_matter(before, after));
+    changed.extend(differences::possible_causes(before, after));
     let mut failed = failed(&judge, &cells);
     failed.extend(repeated(judge.measured, &cells));
     let verdict = verdict(&rows, &views, &changed, failed);
@@ -162,18 +162,18 @@ fn shared(before: &Plan, after: &Plan) -> Vec<(String, String)> {
     cells
 }
 
-struct Judge<'a> {
+struct RunJudge<'a> {
     plan: &'a Plan,
     family: usize,
     views: (&'a View, &'a View),
     measured: (&'a Trials<'a>, &'a Trials<'a>),
 }
 
-impl Judge<'_> {
+impl RunJudge<'_> {
     fn row(&self, cell: &(String, String), metric: Metric) -> Option<Row> {
         let before = values(self.measured.0, cell, metric);
         let after = values(self.measured.1, cell, metric);
-        if before.is_nothing() && after.is_nothing() {
+        if before.is_empty() && after.is_empty() {
             return None;
         }
         let is_bounded = before.is_bounded || after.is_bounded;
@@ -185,10 +185,10 @@ impl Judge<'_> {
                 (failed_before, " in the run before"),
             ],
         );
-        // What is left of such a metric are its better blocks, or answers: their ratio would flatter it.
-        let is_told = !is_bounded && failed.is_none();
+        // The remaining blocks or answers are biased towards good values: no ratio.
+        let has_verdict = !is_bounded && failed.is_none();
         let is_primary = self.plan.primary.contains(&metric);
-        let question = unpaired::Question {
+        let input = unpaired::ComparisonInput {
             before: &before.exact,
             after: &after.exact,
             family: if is_primary { self.family } else { 1 },
@@ -198,17 +198,20 @@ impl Judge<'_> {
                 _ => 0.0,
             },
         };
-        let found = unpaired::compare(&question).ok()?;
-        let ends = found.deciding;
+        let found = unpaired::compare(&input).ok()?;
+        let ends = found.decision;
         let base = found.before;
-        let ratio = found.ratio.filter(|_| is_told).map(|estimate| Interval {
-            estimate,
-            low: ends.map(|ends| ends.low),
-            high: ends.map(|ends| ends.high),
-        });
+        let ratio = found
+            .ratio
+            .filter(|_| has_verdict)
+            .map(|estimate| Interval {
+                estimate,
+                low: ends.map(|ends| ends.low),
+                high: ends.map(|ends| ends.high),
+            });
         let added = found
             .difference
-            .filter(|_| is_told)
+            .filter(|_| has_verdict)
             .map(|difference| Interval {
                 estimate: difference.estimate,
                 low: Some(difference.low),
@@ -219,7 +222,7 @@ impl Judge<'_> {
                 why: BOUNDED.into(),
             },
             Some(why) => Outcome::None { why },
-            None => told(found.outcome, is_primary, too_few),
+            None => view_outcome(found.outcome, is_primary, too_few),
         };
         Some(Row {
             level: cell.1.clone(),
@@ -244,7 +247,7 @@ impl Judge<'_> {
         })
     }
 
-    /// What failed of a cell, before and after.
+    /// Failures of a cell, before and after.
     fn failed(&self, cell: &(String, String)) -> [Option<&FailedShare>; 2] {
         [self.measured.0, self.measured.1].map(|trials| trials.failed.get(cell))
     }
@@ -253,14 +256,14 @@ impl Judge<'_> {
 /// Values of a cell, one per block.
 #[derive(Debug, Default)]
 struct Values {
-    /// Those that are what they say.
+    /// Exact values.
     exact: Vec<f64>,
-    /// Whether others are lower bounds, so that nothing can be said of the metric.
+    /// Whether any value is a lower bound: there is then no verdict.
     is_bounded: bool,
 }
 
 impl Values {
-    fn is_nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.exact.is_empty() && !self.is_bounded
     }
 }
@@ -292,25 +295,27 @@ fn too_few(complete: usize) -> String {
     format!("only {blocks} in one of the runs; 3 are needed")
 }
 
-/// Cells of which far more trials were repeated in one run than in the other.
+/// Warnings on cells with far more repeated trials in one run than in the other.
 fn repeated(
     (before, after): (&Trials<'_>, &Trials<'_>),
     cells: &[(String, String)],
 ) -> Vec<(SentenceKind, String)> {
-    let told = |cell: &(String, String)| {
-        let of = |trials: &Trials<'_>| trials.tries.get(cell).copied().unwrap_or_default();
+    let sentence = |cell: &(String, String)| {
+        let of = |trials: &Trials<'_>| trials.attempts.get(cell).copied().unwrap_or_default();
         let names = [
             format!("{} at {}", cell.0, cell.1),
             "the run before".to_owned(),
         ];
         repeats([of(after), of(before)], &names)
     };
-    let told = cells.iter().filter_map(told);
-    told.map(|text| (SentenceKind::Warning, text)).collect()
+    let sentences = cells.iter().filter_map(sentence);
+    sentences
+        .map(|text| (SentenceKind::Warning, text))
+        .collect()
 }
 
-/// What failed in a cell, where it is not the same in both runs or leaves a metric without a verdict: then it is a finding.
-fn failed(judge: &Judge<'_>, cells: &[(String, String)]) -> Vec<(SentenceKind, String)> {
+/// Failures of cells: a finding if they leave a metric without a verdict, a warning if they differ between the runs.
+fn failed(judge: &RunJudge<'_>, cells: &[(String, String)]) -> Vec<(SentenceKind, String)> {
     let mut texts = Vec::new();
     for cell in cells {
         let [Some(before), Some(after)] = judge.failed(cell) else {
@@ -324,14 +329,14 @@ fn failed(judge: &Judge<'_>, cells: &[(String, String)]) -> Vec<(SentenceKind, S
         };
         let what = format!("{} at {}", cell.0, cell.1);
         let there = (before, "in the run before");
-        let text = of_failures(&what, after, there, None, &no_verdict);
+        let text = failure_sentence(&what, after, there, None, &no_verdict);
         texts.push((kind, text));
     }
     texts
 }
 
-/// Most differences told one by one; the table has all.
-const TOLD: usize = 6;
+/// Upper limit of differences in sentences; the table has all.
+const DIFFERENCES_LISTED: usize = 6;
 
 fn verdict(
     rows: &[Row],
@@ -361,7 +366,7 @@ fn verdict(
         ),
     ));
     texts.extend(failed);
-    for row in differing.iter().take(TOLD) {
+    for row in differing.iter().take(DIFFERENCES_LISTED) {
         texts.push((
             SentenceKind::Finding,
             format!(
@@ -375,8 +380,8 @@ fn verdict(
             ),
         ));
     }
-    if differing.len() > TOLD {
-        let rest = differing.len() - TOLD;
+    if differing.len() > DIFFERENCES_LISTED {
+        let rest = differing.len() - DIFFERENCES_LISTED;
         texts.push((
             SentenceKind::Finding,
             format!("{rest} more differ: see the table."),

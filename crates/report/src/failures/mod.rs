@@ -1,4 +1,4 @@
-//! Exchanges that failed: how many of a cell, by whose fault, which metrics that leaves without a verdict, and how two cells differ in it.
+//! Failed exchanges: their share of a cell, their causes, the metrics they leave without a verdict, and how two cells differ.
 
 mod rule;
 
@@ -12,26 +12,26 @@ use tare_schema::view::{FailedShare, FailureView, Interval, Overhead, View};
 use tare_stats::distribution::{f_quantile, student_quantile};
 use tare_stats::outcome::BLOCKS_MIN;
 use tare_stats::outliers::mean_and_deviation;
-use tare_stats::telescope::telescope;
+use tare_stats::waterfall::decompose;
 
 use crate::quantity::{self, MISSING};
 use crate::trials::{CellName, Trials};
 use crate::waterfall;
-use rule::{Counts, Pace};
+use rule::{Counts, LoopKind};
 
-/// Classes that are named; the others are added up.
+/// Number of classes that are named; the others are summed.
 const CLASSES_NAMED: usize = 3;
 
-/// A share above this may be rounded to all of them, which it is not.
+/// A share above this could be rounded to 100 %.
 const NEARLY_ALL: f64 = 0.99;
 
-/// What of a cell's exchanges failed, over the trials that count.
-pub fn of_cell(plan: &Plan, cell: &CellName, records: &[&TrialRecord]) -> FailedShare {
+/// The failures of a cell, over the trials that count.
+pub fn cell_failures(plan: &Plan, cell: &CellName, records: &[&TrialRecord]) -> FailedShare {
     let counts = counts(records);
-    let pace = pace(plan, cell);
+    let loop_kind = loop_kind(plan, cell);
     let share = share(counts);
     let mut unjudged = Metric::ALL.to_vec();
-    unjudged.retain(|metric| !rule::bears(*metric, pace, counts));
+    unjudged.retain(|metric| !rule::allows_verdict(*metric, loop_kind, counts));
     FailedShare {
         share,
         text: share.map_or_else(|| MISSING.into(), percent),
@@ -49,7 +49,7 @@ fn roles<'a>(records: &[&'a TrialRecord]) -> impl Iterator<Item = &'a LoadResult
 fn counts(records: &[&TrialRecord]) -> Counts {
     let mut counts = Counts::default();
     for role in roles(records) {
-        // An arrival that found the queue full was due like any other: the target let the queue grow.
+        // An arrival that found the queue full is a failure: the target let the queue grow.
         let failed = role.errors + role.unfinished + role.overflow;
         counts.failed += failed;
         counts.exchanges += role.right + failed;
@@ -61,18 +61,18 @@ fn share(counts: Counts) -> Option<f64> {
     (counts.exchanges > 0).then(|| counts.failed as f64 / counts.exchanges as f64)
 }
 
-fn pace(plan: &Plan, (arm, level): &CellName) -> Pace {
+fn loop_kind(plan: &Plan, (arm, level): &CellName) -> LoopKind {
     let cells = plan.cells.iter();
     let mut roles = cells
         .filter(|cell| (&cell.arm, &cell.level) == (arm, level))
         .flat_map(|cell| &cell.load);
     match roles.any(|role| matches!(role.load.pacing, Pacing::Closed { .. } | Pacing::Max)) {
-        true => Pace::Answers,
-        false => Pace::Schedule,
+        true => LoopKind::Closed,
+        false => LoopKind::Open,
     }
 }
 
-/// A producer's exchanges are records; a consumer's fetches bring many.
+/// The noun for exchanges: records for producers, else requests.
 fn what(records: &[&TrialRecord]) -> &'static str {
     let written = |role: &LoadResult| {
         let flow = role.flow.as_ref();
@@ -85,7 +85,7 @@ fn what(records: &[&TrialRecord]) -> &'static str {
     }
 }
 
-/// A share in words; what is not all of them is never called 100 %.
+/// A share as a percentage; 100 % only if it is exactly that.
 fn percent(share: f64) -> String {
     match share {
         nearly if nearly > NEARLY_ALL && nearly < 1.0 => {
@@ -113,19 +113,19 @@ fn classes(records: &[&TrialRecord], counts: Counts) -> String {
         add("unanswered by the target".into(), role.unfinished);
         add("turned away by a full queue".into(), role.overflow);
     }
-    // Stable: of several that are alike the first that was met.
+    // A stable sort: of equals the first one.
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let of_all = |count: u64| percent(count as f64 / counts.exchanges.max(1) as f64);
     let named = classes.iter().take(CLASSES_NAMED);
-    let mut said: Vec<String> = named
+    let mut shares: Vec<String> = named
         .map(|(name, count)| format!("{} {name}", of_all(*count)))
         .collect();
     let others = classes.iter().skip(CLASSES_NAMED);
     let others: u64 = others.map(|(_, count)| count).sum();
     if others > 0 {
-        said.push(format!("{} others", of_all(others)));
+        shares.push(format!("{} others", of_all(others)));
     }
-    said.join(", ")
+    shares.join(", ")
 }
 
 fn fault(fault: Fault) -> &'static str {
@@ -138,7 +138,7 @@ fn fault(fault: Fault) -> &'static str {
     }
 }
 
-/// Why a metric of two cells has no verdict, if it is for what failed in one of them; each with the words for where it is.
+/// Why failures leave a metric of two cells without a verdict; each cell with a text for its place. `None` if they do not.
 pub fn why(metric: Metric, cells: [(Option<&FailedShare>, &str); 2]) -> Option<String> {
     cells.into_iter().find_map(|(failed, place)| {
         let failed = failed.filter(|failed| failed.unjudged.contains(&metric))?;
@@ -149,7 +149,7 @@ pub fn why(metric: Metric, cells: [(Option<&FailedShare>, &str); 2]) -> Option<S
     })
 }
 
-/// Whether what failed leaves a comparison of a view without a verdict.
+/// Whether failures leave a comparison of a view without a verdict.
 pub fn is_unjudged(view: &View, overhead: &Overhead) -> bool {
     cell_is_unjudged(view, &overhead.arm, &overhead.level, overhead.metric)
         || cell_is_unjudged(
@@ -160,14 +160,14 @@ pub fn is_unjudged(view: &View, overhead: &Overhead) -> bool {
         )
 }
 
-/// The same of one cell.
+/// Whether the failures of one cell do.
 pub fn cell_is_unjudged(view: &View, arm: &str, level: &str, metric: Metric) -> bool {
     let level = view.levels.iter().find(|one| one.name == level);
     let cell = level.and_then(|level| level.cells.iter().find(|cell| cell.arm == arm));
     cell.is_some_and(|cell| cell.failed.unjudged.contains(&metric))
 }
 
-/// What is to be said of the failures of a cell and of what it is compared with; `None`: nothing that bears on a verdict.
+/// The failures of a cell and of the cell it is compared with; `None` if they do not affect a verdict.
 pub fn compared(
     plan: &Plan,
     trials: &Trials<'_>,
@@ -177,8 +177,8 @@ pub fn compared(
     let failed = trials.failed.get(cell)?;
     let against_failed = trials.failed.get(base)?;
     let difference = difference(trials, base, cell);
-    let difference_text = difference.and_then(|difference| more(&difference));
-    let no_verdict = unjudged(asked(plan, &cell.0), [failed, against_failed]);
+    let difference_text = difference.and_then(|difference| signed_difference(&difference));
+    let no_verdict = unjudged(judged_metrics(plan, &cell.0), [failed, against_failed]);
     if no_verdict.is_empty() && difference_text.is_none() {
         return None;
     }
@@ -195,8 +195,8 @@ pub fn compared(
     })
 }
 
-/// What is judged of an arm, or taken apart with it.
-fn asked(plan: &Plan, arm: &str) -> Vec<Metric> {
+/// The metrics of an arm that have a verdict or are in a waterfall.
+fn judged_metrics(plan: &Plan, arm: &str) -> Vec<Metric> {
     let mut metrics = plan.primary.clone();
     let mut orders = plan.waterfall.iter().flat_map(|order| &order.arms);
     if orders.any(|name| name == arm) {
@@ -205,16 +205,16 @@ fn asked(plan: &Plan, arm: &str) -> Vec<Metric> {
     metrics
 }
 
-/// Of these metrics those that either of two cells leaves without a verdict.
+/// Those of these metrics that the failures of either cell leave without a verdict.
 pub fn unjudged(mut metrics: Vec<Metric>, failed: [&FailedShare; 2]) -> Vec<Metric> {
     metrics.retain(|metric| failed.iter().any(|one| one.unjudged.contains(metric)));
     metrics
 }
 
-/// The difference of the shares within blocks. It is in no family: a plain interval (Student's t).
+/// The difference of the shares within blocks, with an interval (Student's t) that is not adjusted for multiplicity.
 ///
-/// Failures are counted, and a few that are spread evenly by chance scatter less than they will in other blocks: the interval is
-/// never narrower than independent failures would make it (binomial variance).
+/// A few failures that are spread evenly by chance underestimate the variance: the interval is never narrower than that of
+/// independent failures (binomial variance).
 fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<Interval> {
     let in_block = |name, block: &u32| in_block(trials, name, *block);
     let blocks = trials.blocks.iter();
@@ -225,7 +225,7 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
         .iter()
         .map(|pair| pair.iter().map(|counts| share(*counts)).collect())
         .collect();
-    let total = telescope(&rows)?.total;
+    let total = decompose(&rows)?.total;
     let all = pairs.as_flattened().iter();
     let binomial: f64 = all
         .filter_map(|counts| {
@@ -237,7 +237,7 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
         let blocks = pairs.len() as f64;
         let least = student_quantile(0.975, blocks - 1.0) * binomial.sqrt() / blocks;
         let half = (high - total.estimate).max(least);
-        // A difference of shares cannot be larger than all.
+        // A difference of shares lies between −1 and 1.
         [total.estimate - half, total.estimate + half].map(|end| end.clamp(-1.0, 1.0))
     });
     Some(Interval {
@@ -247,7 +247,7 @@ fn difference(trials: &Trials<'_>, base: &CellName, cell: &CellName) -> Option<I
     })
 }
 
-/// What of a cell's exchanges failed in a block, both copies of the baseline together.
+/// The counts of a cell in a block, both copies of the baseline together.
 fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<Counts> {
     let of_block = trials.cells.get(cell)?;
     let of_block = of_block.range((block, 0)..=(block, u32::MAX));
@@ -255,8 +255,8 @@ fn in_block(trials: &Trials<'_>, cell: &CellName, block: u32) -> Option<Counts> 
     Some(counts(&records)).filter(|counts| counts.exchanges > 0)
 }
 
-/// The share that failed of a cell, with its 95 % interval: what independent failures leave open (C. J. Clopper and E. S. Pearson,
-/// Biometrika 26 (1934) 404–413), and never narrower than the blocks scatter (Student's t). No interval before three blocks.
+/// The share of failures of a cell, with its 95 % interval: that of independent failures (C. J. Clopper and E. S. Pearson,
+/// Biometrika 26 (1934) 404–413), but never narrower than that of the blocks (Student's t). No interval before three blocks.
 pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
     let blocks = trials.blocks.iter();
     let each: Vec<Counts> = blocks
@@ -273,7 +273,7 @@ pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
     let ends = ends.map(|(mean, deviation)| {
         let count = each.len() as f64;
         let half = student_quantile(0.975, count - 1.0) * deviation / count.sqrt();
-        let [low, high] = independent(all);
+        let [low, high] = clopper_pearson(all);
         [
             low.min(mean - half).max(0.0),
             high.max(mean + half).min(1.0),
@@ -286,8 +286,8 @@ pub fn errors(trials: &Trials<'_>, cell: &CellName) -> Option<Interval> {
     })
 }
 
-/// Clopper and Pearson's interval, by quantiles of F.
-fn independent(counts: Counts) -> [f64; 2] {
+/// The Clopper–Pearson interval, by quantiles of F.
+fn clopper_pearson(counts: Counts) -> [f64; 2] {
     let (failed, right) = (
         counts.failed as f64,
         (counts.exchanges - counts.failed) as f64,
@@ -310,7 +310,7 @@ fn independent(counts: Counts) -> [f64; 2] {
 }
 
 /// "3.2 percentage points (3.0–3.4) more", where the interval excludes 0.
-fn more(difference: &Interval) -> Option<String> {
+fn signed_difference(difference: &Interval) -> Option<String> {
     let (low, high) = (difference.low?, difference.high?);
     let way = match (low > 0.0, high < 0.0) {
         (true, _) => "more",
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_share_is_that_of_clopper_and_pearson() {
-        let of = |failed, exchanges| independent(Counts { exchanges, failed });
+        let of = |failed, exchanges| clopper_pearson(Counts { exchanges, failed });
         // By scipy.stats.beta.ppf, as binomtest(k, n).proportion_ci(method="exact") has it.
         for (counts, want) in [
             ((0, 100), [0.0, 0.036_216_693]),

@@ -1,44 +1,44 @@
-//! How many exchanges may fail before those that are left carry no verdict on a metric.
+//! How many exchanges may fail before there is no verdict on a metric.
 
 use tare_schema::metric::Metric;
 
 use crate::measure;
 
-/// A quantile bears failures of less than this part of what lies beyond it: 5 % at the median, 0.1 % at p99.
+/// A quantile q tolerates a share of failures below (1 − q) divided by this: 5 % at the median, 0.1 % at p99.
 ///
-/// Latency is known of right answers. With a share e of the exchanges missing from them, their quantile q lies between the
-/// quantiles q·(1 − e) and q·(1 − e) + e of all, whatever the missing ones would have been. With e below (1 − q)/10 that is
-/// within a tenth of the tail: what is called p99 lies between p98.9 and p99.1 of all exchanges.
-const PART_OF_TAIL: f64 = 10.0;
+/// Latency is measured on successful exchanges. If a share e of the exchanges is missing, their quantile q lies between the
+/// quantiles q·(1 − e) and q·(1 − e) + e of all, whatever the missing latencies are. With e below (1 − q)/10 that is within a
+/// tenth of the tail: p99 lies between p98.9 and p99.1 of all exchanges.
+const TAIL_DIVISOR: f64 = 10.0;
 
-/// Means, and costs for each right answer, bear less than one failure in so many: what went into a failure is shared out over
-/// the right answers, and what it was spared lowers them, by no more than 1 % where it costs no more than a right answer.
-const OF_AMOUNT: u64 = 100;
+/// Means and costs per success tolerate less than one failure in this many. The cost of failed exchanges is attributed to the
+/// successful ones: an error of at most 1 % if a failure costs no more than a success.
+const MEAN_FAILURES_ONE_IN: u64 = 100;
 
-/// What decides when the next exchange begins.
+/// What starts the next exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    /// A schedule.
-    Schedule,
-    /// The answer to an earlier one: clients that wait, or a load that goes as fast as it can.
-    Answers,
+pub enum LoopKind {
+    /// Open loop: a schedule.
+    Open,
+    /// Closed loop: the answer to an earlier one. A load at maximum rate belongs here, too.
+    Closed,
 }
 
-/// Exchanges, and how many of them failed.
+/// Counts of exchanges and failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Answered rightly or not at all.
+    /// All exchanges: successful and failed.
     pub exchanges: u64,
-    /// Of those: errors, unanswered at the end, or turned away by a full queue.
+    /// Those that failed: errors, unfinished, or dropped because the queue was full.
     pub failed: u64,
 }
 
-/// Whether a cell that failed so often may have a verdict on a metric. Of two that are compared, both have to.
-pub fn bears(metric: Metric, pace: Pace, counts: Counts) -> bool {
-    match limit(metric, pace) {
-        // Nothing is beyond a maximum: any exchange that is missing could have been it.
+/// Whether a cell with these failures may have a verdict on a metric. In a comparison it must be true of both cells.
+pub fn allows_verdict(metric: Metric, loop_kind: LoopKind, counts: Counts) -> bool {
+    match limit(metric, loop_kind) {
+        // Any missing exchange could have been the maximum.
         Limit::None => counts.failed == 0,
-        // Without any exchange nothing failed.
+        // Without exchanges there are no failures.
         Limit::OneIn(many) => counts.failed.saturating_mul(many) < counts.exchanges.max(1),
         Limit::Any => true,
     }
@@ -47,22 +47,22 @@ pub fn bears(metric: Metric, pace: Pace, counts: Counts) -> bool {
 enum Limit {
     /// No exchange may fail.
     None,
-    /// Less than one in so many.
+    /// Less than one in this many.
     OneIn(u64),
     /// Failures are part of the figure.
     Any,
 }
 
-fn limit(metric: Metric, pace: Pace) -> Limit {
+fn limit(metric: Metric, loop_kind: LoopKind) -> Limit {
     if let Some((q, _)) = measure::quantile(metric) {
-        return Limit::OneIn((PART_OF_TAIL / (1.0 - q)).round() as u64);
+        return Limit::OneIn((TAIL_DIVISOR / (1.0 - q)).round() as u64);
     }
-    match (metric, pace) {
+    match (metric, loop_kind) {
         (Metric::Max, _) => Limit::None,
-        // Right answers a second of a schedule that is the same for both: every failure lowers it, none can raise it.
-        (rate, Pace::Schedule) if rate.is_rate() => Limit::Any,
-        // Who is refused asks again sooner, and of several kinds of requests does more of those that are not refused.
-        _ => Limit::OneIn(OF_AMOUNT),
+        // Throughput of an open loop: a failure can only lower it.
+        (rate, LoopKind::Open) if rate.is_rate() => Limit::Any,
+        // In a closed loop failures raise the rate, and change the mix towards the requests that succeed.
+        _ => Limit::OneIn(MEAN_FAILURES_ONE_IN),
     }
 }
 
@@ -72,21 +72,21 @@ mod tests {
 
     const EXCHANGES: u64 = 1_000_000;
 
-    /// The most failures of a million exchanges that a metric bears; `None`: any number.
-    fn most(metric: Metric, pace: Pace) -> Option<u64> {
-        let bears = |failed| {
+    /// The most failures in a million exchanges that a metric tolerates; `None`: any number.
+    fn most(metric: Metric, loop_kind: LoopKind) -> Option<u64> {
+        let allows_verdict = |failed| {
             let exchanges = EXCHANGES;
-            bears(metric, pace, Counts { exchanges, failed })
+            allows_verdict(metric, loop_kind, Counts { exchanges, failed })
         };
-        if bears(EXCHANGES) {
+        if allows_verdict(EXCHANGES) {
             return None;
         }
-        // The border is found by the rule alone, and is one: nothing beyond it is borne.
+        // Bisection by the rule itself.
         let (mut low, mut high) = (0, EXCHANGES);
-        assert!(bears(low));
+        assert!(allows_verdict(low));
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if bears(middle) {
+            if allows_verdict(middle) {
                 low = middle;
             } else {
                 high = middle;
@@ -115,25 +115,25 @@ mod tests {
             (Metric::ProxyMemory, 0.01),
         ] {
             let border = (share * EXCHANGES as f64).round() as u64;
-            for pace in [Pace::Schedule, Pace::Answers] {
-                assert_eq!(most(metric, pace), Some(border - 1), "{metric:?}");
+            for loop_kind in [LoopKind::Open, LoopKind::Closed] {
+                assert_eq!(most(metric, loop_kind), Some(border - 1), "{metric:?}");
             }
         }
-        assert_eq!(most(Metric::Max, Pace::Schedule), Some(0));
+        assert_eq!(most(Metric::Max, LoopKind::Open), Some(0));
     }
 
     #[test]
     fn right_answers_a_second_are_judged_whatever_failed_unless_failures_set_the_pace() {
         for rate in Metric::ALL.into_iter().filter(|metric| metric.is_rate()) {
-            assert_eq!(most(rate, Pace::Schedule), None, "{rate:?}");
-            assert_eq!(most(rate, Pace::Answers), Some(9_999), "{rate:?}");
+            assert_eq!(most(rate, LoopKind::Open), None, "{rate:?}");
+            assert_eq!(most(rate, LoopKind::Closed), Some(9_999), "{rate:?}");
         }
     }
 
     #[test]
     fn where_nothing_was_exchanged_nothing_failed() {
         for metric in Metric::ALL {
-            assert!(bears(metric, Pace::Answers, Counts::default()));
+            assert!(allows_verdict(metric, LoopKind::Closed, Counts::default()));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The table of what failed: a row per comparison in which that bears on a verdict.
+//! The table of failures: a row per comparison in which they affect a verdict.
 
 use tare_schema::view::{FailedShare, View};
 
 use super::{Grid, MISSING};
 
-/// Every comparison of which exchanges failed, too many or more on one side.
+/// Every comparison with too many failures, or significantly more on one side.
 pub fn failures(view: &View) -> Grid {
     let heads = [
         "level",

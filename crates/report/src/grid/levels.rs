@@ -1,4 +1,4 @@
-//! The tables of an experiment that compares levels: a row for each of them.
+//! The tables of an experiment that compares levels: a row for each level.
 
 use tare_schema::metric::Unit;
 use tare_schema::view::{
@@ -6,7 +6,7 @@ use tare_schema::view::{
 };
 
 use super::{Grid, arm_name, columns, row, short_outcome};
-use crate::latency::Figured;
+use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, MISSING};
 
 /// Every level with each of its cells.
@@ -17,7 +17,7 @@ fn cells(view: &View) -> impl Iterator<Item = (&LevelView, &CellView)> + Clone {
         .flat_map(move |level: &LevelView| level.cells.iter().map(of(level)))
 }
 
-/// The grid without its column of arms where there is only one.
+/// The grid without its column of arms if there is only one arm.
 fn of_one_arm(view: &View, grid: Grid) -> Grid {
     match view.arms.len() {
         1 => grid.without(&["arm"]),
@@ -39,19 +39,19 @@ pub fn figures(view: &View) -> Grid {
     of_one_arm(view, grid)
 }
 
-/// What each part used: cores and peak memory.
+/// Cores and peak memory of each part.
 pub fn used(view: &View) -> Grid {
     of_parts(view, |part| {
         let memory = part
             .rss_peak_bytes
-            .map(|bytes| Figured::exact(bytes as f64));
+            .map(|bytes| MaybeLowerBound::exact(bytes as f64));
         let cores = part.cores.map(|cores| format!("{cores:.2} cores"));
         let memory = memory.map(|memory| quantity::figure(Unit::Bytes, Some(memory)));
         joined([cores, memory])
     })
 }
 
-/// What each part moved: bytes to its disk and packets through its network.
+/// Disk writes and network packets of each part.
 pub fn moved(view: &View) -> Grid {
     of_parts(view, |part| {
         let disk = part.disk_write_per_s;
@@ -67,7 +67,7 @@ fn joined(texts: [Option<String>; 2]) -> Option<String> {
     (!known.is_empty()).then(|| known.join(", "))
 }
 
-/// A column for every part but the conductor; empty where nothing is known of any.
+/// A column for every part except the conductor; empty if no part has values.
 fn of_parts(view: &View, text: impl Fn(&PartView) -> Option<String>) -> Grid {
     let mut instances: Vec<&str> = Vec::new();
     let parts = cells(view).flat_map(|(_, cell)| &cell.parts);
@@ -128,7 +128,7 @@ pub fn compared(view: &View) -> Grid {
     of_one_arm(view, grid)
 }
 
-/// A metric against the factor: mean over blocks with its plain 95 % interval, and where a published ratio would have it.
+/// A metric by factor: mean over blocks with its unadjusted 95 % interval, and the value by the published ratio.
 pub fn factor(view: &FactorView) -> Grid {
     let mut header = vec!["level"];
     header.extend(view.lines.iter().map(|line| line.arm.as_str()));
@@ -147,7 +147,7 @@ pub fn factor(view: &FactorView) -> Grid {
             false => point.text.clone(),
         }));
         if shows_theirs {
-            let theirs = first.published.map(Figured::exact);
+            let theirs = first.published.map(MaybeLowerBound::exact);
             row.push(quantity::figure(view.unit, theirs));
         }
         grid.rows.push(row);
@@ -155,12 +155,12 @@ pub fn factor(view: &FactorView) -> Grid {
     grid
 }
 
-/// What the parts of a cell say of themselves.
-pub fn told(told: &ToldView) -> Grid {
+/// The target counters of a cell.
+pub fn target_counters(counters: &ToldView) -> Grid {
     let mut header = vec!["figure"];
-    header.extend(told.instances.iter().map(String::as_str));
+    header.extend(counters.instances.iter().map(String::as_str));
     let mut grid = Grid::new(&header, 1);
-    for row in &told.rows {
+    for row in &counters.rows {
         let mut cells = vec![row.name.clone()];
         cells.extend(row.texts.iter().cloned());
         grid.rows.push(cells);

@@ -1,4 +1,4 @@
-//! The tables of what passed through pods, of what lies between sites and crossed it, and of what the machine did.
+//! The tables of pods' traffic, of links and their traffic, and of the machine's usage.
 
 use tare_schema::view::{LevelView, View};
 
@@ -6,7 +6,7 @@ use super::Grid;
 use crate::links::{DISTANCE_HEADS, WAY_HEADS};
 use crate::network::{MACHINE_HEADS, POD_HEADS};
 
-/// A row per arm and pod; empty where pods have no network of their own.
+/// A row per arm and pod; empty without network namespaces.
 pub fn pods(level: &LevelView) -> Grid {
     let mut grid = Grid::new(&[&["arm", "pod"], &POD_HEADS[..]].concat(), 2);
     for cell in &level.cells {
@@ -24,7 +24,7 @@ pub fn pods(level: &LevelView) -> Grid {
     grid
 }
 
-/// A row per link; empty where everything is at one site.
+/// A row per link; empty with a single site.
 pub fn distances(view: &View) -> Grid {
     let mut grid = Grid::new(&DISTANCE_HEADS, 1);
     grid.rows
@@ -32,7 +32,7 @@ pub fn distances(view: &View) -> Grid {
     grid
 }
 
-/// A row per arm and way of a link; empty where everything is at one site.
+/// A row per arm and direction of a link; empty with a single site.
 pub fn ways(level: &LevelView) -> Grid {
     let mut grid = Grid::new(&[&["arm", "way"], &WAY_HEADS[..]].concat(), 2);
     for cell in &level.cells {

@@ -1,12 +1,12 @@
-//! The tables of what others published: a row per figure, a column per source, and as a study prints its own.
+//! The tables of published figures: a row per figure, a column per source, and in the form of a published study.
 
 use tare_schema::view::View;
 
 use super::Grid;
 use crate::quantity::MISSING;
 
-/// Published figures beside ours.
-pub fn beside(view: &View) -> Grid {
+/// Published and measured figures.
+pub fn figures(view: &View) -> Grid {
     let mut grid = Grid::new(
         &[
             "arm",
@@ -33,7 +33,7 @@ pub fn beside(view: &View) -> Grid {
     grid
 }
 
-/// Mean ± standard deviation by a published study's rule, beside our mean over all blocks; empty when nobody asked.
+/// Mean ± standard deviation by a published study's rule, and the mean over all blocks; empty without such a rule.
 pub fn as_published(view: &View) -> Grid {
     let heads = [
         "level",
@@ -65,13 +65,13 @@ pub fn as_published(view: &View) -> Grid {
     grid
 }
 
-/// The rule of [`as_published`] with the blocks it left out, in words.
+/// The rule of [`as_published`] with the blocks it dropped, as text.
 pub fn as_published_rule(view: &View) -> Option<String> {
     let all = view.as_published.as_ref()?;
     Some(format!("{}. {}", all.rule, all.dropped_text))
 }
 
-/// A column per source and per arm of ours; empty where there is one source only.
+/// A column per source and per arm of the run; empty if there is only one source.
 pub fn columns(view: &View) -> Grid {
     let Some(all) = &view.published_columns else {
         return Grid::default();

@@ -1,4 +1,4 @@
-//! Each request by itself, and what is done a second from level to level.
+//! The tables of requests and of throughput by level.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::Compare;
@@ -7,14 +7,14 @@ use tare_schema::view::{LevelView, RequestColumn, RequestView, View};
 use super::Grid;
 use crate::quantity::MISSING;
 
-/// The levels whose requests are shown in text: the one asked for, else the last.
+/// The level whose requests are shown: the plan's `requests_at`, else the last.
 pub fn shown(view: &View) -> Option<&LevelView> {
     let asked = view.requests_at.as_ref();
     let asked = asked.and_then(|name| view.levels.iter().find(|level| level.name == *name));
     asked.or(view.levels.last())
 }
 
-/// A row per request and arm; empty where there is but one kind of request.
+/// A row per request and arm; empty if there is only one kind of request.
 pub fn requests(level: &LevelView) -> Grid {
     let mut header = vec!["request", "arm", "right", "errors"];
     header.extend(RequestColumn::ALL.map(RequestColumn::label));
@@ -60,8 +60,8 @@ fn row(name: String, arm: &str, request: &RequestView) -> Vec<String> {
     row
 }
 
-/// Right answers a second, a row per level and a column per arm; empty unless several levels follow the answers, so that it is the
-/// arms that decide. Where levels are compared, their own table has it.
+/// Throughput, a row per level and a column per arm; empty with a single level, with an offered rate, or if levels are compared
+/// (their own table has it).
 pub fn throughput(view: &View) -> Grid {
     let mut header = vec!["level"];
     header.extend(view.arms.iter().map(|arm| arm.name.as_str()));

@@ -1,4 +1,4 @@
-//! The tables of a sum taken apart: a row per step with a small bar, and each part in every order.
+//! The tables of a waterfall: a row per step with a bar, and each step in every order.
 
 use tare_schema::view::{WaterfallSequence, WaterfallStep, WaterfallView};
 
@@ -49,7 +49,7 @@ pub fn steps(view: &WaterfallView, sequence: &WaterfallSequence) -> Grid {
     grid
 }
 
-/// What each part adds in every order that adds it alone.
+/// The increments of each step in every order that has it.
 pub fn parts(view: &WaterfallView) -> Grid {
     let mut header = vec!["part"];
     header.extend(view.sequences.iter().map(|sequence| sequence.name.as_str()));
@@ -69,7 +69,7 @@ fn floating(step: &WaterfallStep, reach: f64) -> String {
     }
 }
 
-/// A bar from one value to the other; one that takes something away is hollow.
+/// A bar from one value to the other; a decrease is hatched.
 fn bar(from: f64, to: f64, reach: f64) -> String {
     if reach <= 0.0 {
         return String::new();

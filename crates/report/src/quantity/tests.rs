@@ -41,7 +41,7 @@ fn what_is_missing_or_a_bound_says_so() {
     assert_eq!(
         figure(
             Unit::Nanoseconds,
-            Some(Figured {
+            Some(MaybeLowerBound {
                 value: 1e10,
                 at_least: true
             })

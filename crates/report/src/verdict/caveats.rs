@@ -1,4 +1,4 @@
-//! What is not alike in figures that others published: one note for each source, however many its figures.
+//! Caveats of published figures: one note per source.
 
 use tare_schema::plan::Plan;
 use tare_schema::view::PublishedView;
@@ -14,43 +14,43 @@ pub fn caveats(plan: &Plan, published: &[PublishedView]) -> Vec<String> {
             sources.push(&figure.source);
         }
     }
-    // Sources that differ from ours in the same are named together.
+    // Sources with the same caveat share a note.
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for source in sources {
         let mut figures: Vec<&PublishedView> = published.iter().collect();
         figures.retain(|figure| figure.source == source);
-        let caveat = said_of(plan, &figures);
+        let caveat = caveat_text(plan, &figures);
         match notes.iter_mut().find(|(known, _)| *known == caveat) {
             Some((_, alike)) => alike.push(source.to_owned()),
             None => notes.push((caveat, vec![source.to_owned()])),
         }
     }
-    let told = |(caveat, sources): &(String, Vec<String>)| match sources.as_slice() {
+    let note = |(caveat, sources): &(String, Vec<String>)| match sources.as_slice() {
         [one] => format!("{one} is not quite the same question: {caveat}"),
         _ => format!(
             "{} are not quite the same question: {caveat}",
             list(sources)
         ),
     };
-    notes.iter().map(told).collect()
+    notes.iter().map(note).collect()
 }
 
-/// What is said of most figures of a source is said of the source; the rest is said of the figures it belongs to.
-fn said_of(plan: &Plan, figures: &[&PublishedView]) -> String {
-    let mut said: Vec<(&str, usize)> = Vec::new();
+/// The most frequent caveat of a source is stated for the source; the others are stated for their figures.
+fn caveat_text(plan: &Plan, figures: &[&PublishedView]) -> String {
+    let mut known_caveats: Vec<(&str, usize)> = Vec::new();
     for figure in figures {
         let Some(caveat) = figure.caveat.as_deref() else {
             continue;
         };
-        match said.iter_mut().find(|(known, _)| *known == caveat) {
+        match known_caveats.iter_mut().find(|(known, _)| *known == caveat) {
             Some((_, count)) => *count += 1,
-            None => said.push((caveat, 1)),
+            None => known_caveats.push((caveat, 1)),
         }
     }
-    // Of several said equally often the first: the sort keeps their order.
-    said.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    // A stable sort: of equally frequent caveats the first one wins.
+    known_caveats.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut text = String::new();
-    for (place, (caveat, _)) in said.iter().enumerate() {
+    for (place, (caveat, _)) in known_caveats.iter().enumerate() {
         if place == 0 {
             text = format!("{caveat}.");
         } else {
@@ -61,7 +61,7 @@ fn said_of(plan: &Plan, figures: &[&PublishedView]) -> String {
     text
 }
 
-/// The figures with this caveat, by what tells them from all others of the source: their metrics, else their arms.
+/// Names of the figures with this caveat: their metrics, or their arms if a figure without it has one of these metrics.
 fn names(plan: &Plan, caveat: &str, all: &[&PublishedView]) -> Vec<String> {
     let has_caveat = |figure: &&PublishedView| figure.caveat.as_deref() == Some(caveat);
     let (of, others): (Vec<&PublishedView>, Vec<&PublishedView>) =

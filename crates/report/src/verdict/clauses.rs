@@ -1,4 +1,4 @@
-//! Overheads in words: who does what to which metric by how much.
+//! Clauses on overheads: subject, verb, metric and amount.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{GrammaticalNumber, Subject};
@@ -7,8 +7,8 @@ use tare_schema::view::{Interval, Outcome, Overhead};
 use crate::judge::more_text;
 use crate::quantity::{self, Sign};
 
-/// Words at the beginning of a sentence: their first letter large, unless it is spelled small as in `mTLS`.
-pub fn at_start(words: &str) -> String {
+/// Capitalises the beginning of a sentence, except for words such as `mTLS`.
+pub fn capitalize(words: &str) -> String {
     let mut chars = words.chars();
     let keeps = words.chars().nth(1).is_some_and(char::is_uppercase);
     match chars.next() {
@@ -17,22 +17,22 @@ pub fn at_start(words: &str) -> String {
     }
 }
 
-/// What a sentence of findings is made of.
+/// The clauses of one finding.
 #[derive(Debug, Default)]
 pub struct Clauses {
     /// "adds 0.31 ms (0.28–0.34) to the median".
     latency: Vec<String>,
     /// "costs 0.42 cores (0.41–0.43) per 1000 requests/s".
     cost: Vec<String>,
-    /// Names of metrics that change by less than the margin, and the margin.
+    /// Metrics that change by less than the margin, each with the margin.
     same: Vec<(String, String)>,
-    /// What is undecided.
-    open: Open,
-    /// That one of the two arms was repeated far more often.
+    /// Undecided metrics.
+    undecided: UndecidedMetrics,
+    /// Sentence: one of the two arms was repeated far more often.
     repeats: Option<String>,
 }
 
-/// A metric as the object of a sentence.
+/// A metric with its article: "the median".
 pub fn object(metric: Metric) -> &'static str {
     match metric {
         Metric::Mean => "the mean",
@@ -57,45 +57,52 @@ pub fn object(metric: Metric) -> &'static str {
     }
 }
 
-/// A metric without its article, as it stands before a colon or a figure.
-pub fn bare(metric: Metric) -> &'static str {
+/// A metric without its article, for use before a colon or a figure.
+pub fn metric_name(metric: Metric) -> &'static str {
     let object = object(metric);
     object.strip_prefix("the ").unwrap_or(object)
 }
 
-/// Undecided metrics, each with its estimate and interval: one sentence for all that more blocks would decide, one for the rest.
+/// Undecided metrics, each with its estimate and interval: one clause for all that more blocks would decide, one for the rest.
 #[derive(Debug, Default)]
-pub struct Open {
-    /// What was found so far, and how many more blocks would tell.
-    soon: Vec<(String, u32)>,
-    /// What was found so far of those that no sensible number of blocks would decide.
-    never: Vec<String>,
+pub struct UndecidedMetrics {
+    /// Estimates, each with the number of further blocks that would decide it.
+    decidable: Vec<(String, u32)>,
+    /// Estimates of metrics that no reasonable number of blocks would decide.
+    undecidable: Vec<String>,
 }
 
-impl Open {
-    /// One more.
-    pub fn take(&mut self, figure: String, more_blocks: Option<u32>) {
+impl UndecidedMetrics {
+    /// Adds a metric.
+    pub fn add(&mut self, figure: String, more_blocks: Option<u32>) {
         match more_blocks {
-            Some(more) => self.soon.push((figure, more)),
-            None => self.never.push(figure),
+            Some(more) => self.decidable.push((figure, more)),
+            None => self.undecidable.push(figure),
         }
     }
 
     /// "p99 +0.1 ms (−0.3 to 0.5): undecided; about 8 more blocks would tell".
     pub fn clauses(&self) -> Vec<String> {
-        let said = |figures: Vec<String>, more| {
+        let clause = |figures: Vec<String>, more| {
             let figures = list(&figures);
             (!figures.is_empty()).then(|| format!("{figures}: undecided; {}", more_text(more)))
         };
-        let most = self.soon.iter().map(|(_, more)| *more).max();
-        let soon = self.soon.iter().map(|(figure, _)| figure.clone()).collect();
-        let both = [said(soon, most), said(self.never.clone(), None)];
+        let most = self.decidable.iter().map(|(_, more)| *more).max();
+        let decidable = self
+            .decidable
+            .iter()
+            .map(|(figure, _)| figure.clone())
+            .collect();
+        let both = [
+            clause(decidable, most),
+            clause(self.undecidable.clone(), None),
+        ];
         both.into_iter().flatten().collect()
     }
 }
 
 impl Clauses {
-    /// Clauses of some overheads of one cell, whose exchanges are called so (`requests`).
+    /// Clauses of some overheads of one cell; `exchanges` is the noun for its exchanges (`requests`).
     pub fn of<'a>(
         overheads: impl IntoIterator<Item = &'a Overhead>,
         number: GrammaticalNumber,
@@ -103,12 +110,12 @@ impl Clauses {
     ) -> Clauses {
         let mut clauses = Clauses::default();
         for overhead in overheads {
-            clauses.take(overhead, number, exchanges);
+            clauses.add(overhead, number, exchanges);
         }
         clauses
     }
 
-    fn take(&mut self, overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) {
+    fn add(&mut self, overhead: &Overhead, number: GrammaticalNumber, exchanges: &str) {
         match &overhead.outcome {
             Outcome::Differs { within_margin } => {
                 let Some(mut text) = difference(overhead, number, exchanges) else {
@@ -130,10 +137,12 @@ impl Clauses {
                 .push((object(overhead.metric).into(), overhead.margin_text.clone())),
             Outcome::Undecided { more_blocks } => {
                 let added = added_text(overhead, exchanges);
-                self.open
-                    .take(format!("{} {added}", bare(overhead.metric)), *more_blocks);
+                self.undecided.add(
+                    format!("{} {added}", metric_name(overhead.metric)),
+                    *more_blocks,
+                );
             }
-            // Why there is no verdict is said once for all that it is true of.
+            // Reasons for no verdict have sentences of their own.
             Outcome::Described | Outcome::None { .. } => return,
         }
         if self.repeats.is_none() {
@@ -141,7 +150,7 @@ impl Clauses {
         }
     }
 
-    /// The whole text; `at` is the level, as in " at 2000 requests/s", and `before` what stands in front, as in "On top of both-sidecars, ".
+    /// The whole text; `at` is the level (" at 2000 requests/s"), `before` the beginning ("On top of both-sidecars, ").
     pub fn sentence(
         &self,
         before: &str,
@@ -149,15 +158,19 @@ impl Clauses {
         at: &str,
         number: GrammaticalNumber,
     ) -> Option<String> {
-        let mut open = self.open.clauses().into_iter();
+        let mut undecided = self.undecided.clauses().into_iter();
         let subject = format!("{before}{subject}");
         let parts = self.parts(at, number);
         let mut sentences = Vec::new();
         if parts.is_empty() {
-            // Whose they are is said once.
-            sentences.extend(open.next().map(|open| format!("{subject}{at}: {open}.")));
+            // Only the first one has the subject.
+            sentences.extend(
+                undecided
+                    .next()
+                    .map(|undecided| format!("{subject}{at}: {undecided}.")),
+            );
         } else {
-            // A comma parts what already has an "and" in it.
+            // Parts that contain an "and" are separated by commas.
             let joined = match parts.split_last() {
                 Some((last, first)) if first.iter().any(|part| part.contains(" and ")) => {
                     format!("{}, and {last}", first.join(", "))
@@ -166,7 +179,9 @@ impl Clauses {
             };
             sentences.push(format!("{subject} {joined}."));
         }
-        sentences.extend(open.map(|open| format!("{}.", at_start_of_metric(&open))));
+        sentences.extend(
+            undecided.map(|undecided| format!("{}.", capitalize_unless_quantile(&undecided))),
+        );
         if sentences.is_empty() {
             return None;
         }
@@ -174,7 +189,7 @@ impl Clauses {
         Some(sentences.join(" "))
     }
 
-    /// What is shown, and what changes by less than the margin; the level stands behind the first part.
+    /// Differences, and changes of less than the margin; the level follows the first part.
     fn parts(&self, at: &str, number: GrammaticalNumber) -> Vec<String> {
         let mut parts = merge_verbs(&[self.latency.clone(), self.cost.clone()].concat());
         parts.extend(same(&self.same, number));
@@ -185,11 +200,11 @@ impl Clauses {
     }
 }
 
-/// Names of quantiles are spelled small wherever they stand.
-fn at_start_of_metric(words: &str) -> String {
+/// Capitalises the beginning of a sentence; names of quantiles (p99) stay in lower case.
+fn capitalize_unless_quantile(words: &str) -> String {
     match words.starts_with('p') {
         true => words.to_owned(),
-        false => at_start(words),
+        false => capitalize(words),
     }
 }
 
@@ -205,7 +220,7 @@ fn is_cost(metric: Metric) -> bool {
     )
 }
 
-/// What was added, with CPU as cores at a rate: "+0.42 cores (0.41–0.43) per 1000 requests/s".
+/// A difference, with CPU as cores at a rate: "+0.42 cores (0.41–0.43) per 1000 requests/s".
 pub fn added_text(overhead: &Overhead, exchanges: &str) -> String {
     match (overhead.metric, &overhead.added) {
         (Metric::Cpu | Metric::CpuTotal, Some(added)) => cores(added, exchanges, Sign::Shown),
@@ -218,7 +233,7 @@ pub fn cores(added: &Interval, exchanges: &str, sign: Sign) -> String {
     format!("{} per 1000 {exchanges}/s", quantity::cores(added, sign))
 }
 
-/// "changes the median and p99 by less than 5 %": metrics with one margin together.
+/// "changes the median and p99 by less than 5 %": metrics of one margin together.
 fn same(same: &[(String, String)], number: GrammaticalNumber) -> Vec<String> {
     let mut by_margin: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, margin) in same {
@@ -277,7 +292,7 @@ fn merge_verbs(clauses: &[String]) -> Vec<String> {
     merged.iter().map(|objects| list(objects)).collect()
 }
 
-/// The verb for one or several.
+/// The verb in the singular or plural form.
 pub fn verb(number: GrammaticalNumber, verb: &str) -> String {
     match number {
         GrammaticalNumber::Singular => format!("{verb}s"),
@@ -285,11 +300,11 @@ pub fn verb(number: GrammaticalNumber, verb: &str) -> String {
     }
 }
 
-/// A subject at the beginning of a sentence. A name (of an arm) stays as it is written.
+/// A subject at the beginning of a sentence. The name of an arm is not capitalised.
 pub fn subject(subject: &Subject, name: &str) -> String {
     match subject.text == name {
         true => name.to_owned(),
-        false => at_start(&subject.text),
+        false => capitalize(&subject.text),
     }
 }
 
@@ -310,8 +325,8 @@ mod tests {
 
     #[test]
     fn a_sentence_begins_large_unless_its_first_word_is_spelled_small() {
-        assert_eq!(at_start("an Envoy sidecar"), "An Envoy sidecar");
-        assert_eq!(at_start("mTLS"), "mTLS");
+        assert_eq!(capitalize("an Envoy sidecar"), "An Envoy sidecar");
+        assert_eq!(capitalize("mTLS"), "mTLS");
         let name = Subject::singular("client-sidecar");
         assert_eq!(subject(&name, "client-sidecar"), "client-sidecar");
         let words = Subject::plural("both sidecars");
@@ -320,17 +335,17 @@ mod tests {
 
     #[test]
     fn what_more_blocks_would_decide_is_said_once_with_the_most_that_it_takes() {
-        let mut open = Open::default();
-        open.take("median +1 µs (−2 to 4)".into(), Some(4));
-        open.take("p99 +9 µs (−2 to 20)".into(), Some(8));
-        open.take("CPU +1 % (−9 to 11)".into(), None);
+        let mut undecided = UndecidedMetrics::default();
+        undecided.add("median +1 µs (−2 to 4)".into(), Some(4));
+        undecided.add("p99 +9 µs (−2 to 20)".into(), Some(8));
+        undecided.add("CPU +1 % (−9 to 11)".into(), None);
         assert_eq!(
-            open.clauses(),
+            undecided.clauses(),
             [
                 "median +1 µs (−2 to 4) and p99 +9 µs (−2 to 20): undecided; about 8 more blocks would tell",
                 "CPU +1 % (−9 to 11): undecided; more than 100 more blocks would be needed",
             ]
         );
-        assert!(Open::default().clauses().is_empty());
+        assert!(UndecidedMetrics::default().clauses().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Failures in sentences: what failed, by whose fault, against what, and what there is no verdict on for it.
+//! Sentences on failures: the share that failed, the causes, the comparison, and the metrics without a verdict.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
@@ -8,12 +8,15 @@ use super::clauses::{list, object};
 use super::{at_level, level_words};
 use crate::quantity::MISSING;
 
-/// A sentence for each comparison in which exchanges failed.
+/// A sentence for each comparison with relevant failures.
 pub fn failures(plan: &Plan, view: &View) -> Vec<String> {
-    view.failures.iter().map(|one| of_pair(plan, one)).collect()
+    view.failures
+        .iter()
+        .map(|one| pair_sentence(plan, one))
+        .collect()
 }
 
-fn of_pair(plan: &Plan, one: &FailureView) -> String {
+fn pair_sentence(plan: &Plan, one: &FailureView) -> String {
     let what = format!("{}{}", one.arm, at_level(plan, &one.level));
     let against = match one.against_level == one.level {
         true => format!("in {}", one.against),
@@ -29,8 +32,8 @@ fn of_pair(plan: &Plan, one: &FailureView) -> String {
     )
 }
 
-/// "both-sidecars: 3.2 % of the requests failed (2.9 % status 503 by the target, 0.3 % reset by the peer), against 0 % in direct, 3.2
-/// percentage points (3.0–3.4) more; no verdict on p99."
+/// "both-sidecars: 3.2 % of the requests failed (2.9 % status 503 by the target, 0.3 % reset by the peer), against 0 % in
+/// direct, 3.2 percentage points (3.0–3.4) more; no verdict on p99."
 pub fn sentence(
     what: &str,
     failed: &FailedShare,

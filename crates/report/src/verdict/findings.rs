@@ -1,4 +1,4 @@
-//! What was found: the arm that answers the question first, then the others, the steps and the other levels.
+//! Findings: the last arm first, then the other arms, the steps and the other levels.
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, Plan, Subject};
@@ -6,16 +6,16 @@ use tare_schema::view::{
     AssertionOutcome, Family, Interval, Outcome, Overhead, Sentence, SentenceKind, View, ViewState,
 };
 
-use super::clauses::{Clauses, added_text, at_start, bare, cores, list, object, subject};
-use super::{at_level, caveats, failures, level_words, levels, parts, reasons, sentence};
-use crate::closed;
+use super::clauses::{Clauses, added_text, capitalize, cores, list, metric_name, object, subject};
+use super::{at_level, caveats, failures, level_words, levels, reasons, sentence, waterfall};
+use crate::closed_loop;
 use crate::failures::is_unjudged;
-use crate::full;
 use crate::grid::exchanges;
 use crate::quantity::{self, Sign};
+use crate::saturation;
 use crate::steps::steps;
 
-/// The sentences of findings, the answer first.
+/// The sentences of findings: failures, comparisons, reasons for no verdict, assertions.
 pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
     if view.run.blocks_complete == 0
         && view
@@ -28,7 +28,7 @@ pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
             "No trial was fit: there is nothing to tell yet.".into(),
         )];
     }
-    // What failed comes first: the rest is said of the exchanges that did not.
+    // Failures come first: the rest is about the exchanges that succeeded.
     let mut texts = failures::failures(plan, view);
     match (view.run.state, plan.compare) {
         (ViewState::Provisional, _) => {
@@ -36,20 +36,20 @@ pub fn findings(plan: &Plan, view: &View) -> Vec<Sentence> {
             texts.splice(..0, so_far.first().cloned());
             texts.extend(so_far.into_iter().skip(1));
         }
-        (_, Compare::Arms) => texts.extend(of_arms(plan, view)),
-        (_, Compare::Levels) => texts.extend(levels::of_levels(plan, view)),
+        (_, Compare::Arms) => texts.extend(arm_sentences(plan, view)),
+        (_, Compare::Levels) => texts.extend(levels::sentences(plan, view)),
     }
     if view.run.state != ViewState::Provisional {
         texts.extend(reasons::reasons(plan, view));
     }
-    texts.extend(of_assertions(view));
+    texts.extend(assertion_sentences(view));
     texts
         .into_iter()
         .map(|text| sentence(SentenceKind::Finding, text))
         .collect()
 }
 
-/// The level the answer is given at: the last one that this machine carries, else the last.
+/// The level of the main finding: the last one below the knee, else the last.
 fn main_level(view: &View) -> Option<&str> {
     view.levels
         .iter()
@@ -59,7 +59,7 @@ fn main_level(view: &View) -> Option<&str> {
         .map(|level| level.name.as_str())
 }
 
-/// What can be said of an arm at a level.
+/// The overheads of an arm at a level that have sentences.
 pub fn primary<'a>(
     view: &'a View,
     plan: &Plan,
@@ -71,7 +71,7 @@ pub fn primary<'a>(
         .overheads
         .iter()
         .filter(|o| o.family == family && o.arm == arm && o.level == level)
-        // Said with what failed.
+        // Those without a verdict because of failures are reported with the failures.
         .filter(|o| !is_unjudged(view, o))
         .collect();
     // In the order in which the experiment declares its primary metrics.
@@ -79,64 +79,64 @@ pub fn primary<'a>(
     found
 }
 
-/// What sentences call an arm.
-fn called(plan: &Plan, arm: &str) -> Subject {
+/// An arm as the subject of a sentence.
+fn arm_subject(plan: &Plan, arm: &str) -> Subject {
     let found = plan.arms.iter().find(|one| one.name == arm);
     found.map_or_else(|| Subject::singular(arm), |one| one.subject.clone())
 }
 
-/// Assertions that do not hold.
-fn of_assertions(view: &View) -> Vec<String> {
+/// Assertions that failed or are undecided.
+fn assertion_sentences(view: &View) -> Vec<String> {
     let failing = view
         .assertions
         .iter()
         .filter(|one| one.outcome != AssertionOutcome::Holds);
     failing
         .map(|one| {
-            let word = at_start(one.outcome.word());
+            let word = capitalize(one.outcome.word());
             format!("{word}: `{}`: {}.", one.text, one.because)
         })
         .collect()
 }
 
-fn of_arms(plan: &Plan, view: &View) -> Vec<String> {
+fn arm_sentences(plan: &Plan, view: &View) -> Vec<String> {
     let Some(level) = main_level(view) else {
         return Vec::new();
     };
     let at = at_level(plan, level);
     let mut texts = Vec::new();
-    // The last arm of an experiment is the whole of what it asks for; the ones before lead up to it.
+    // The last arm of an experiment is usually the complete one; the arms before it lead up to it.
     for arm in view
         .arms
         .iter()
         .rev()
         .filter(|arm| !arm.baseline && arm.not_run.is_none())
-        .filter(|arm| !parts::is_part(plan, &arm.name))
+        .filter(|arm| !waterfall::is_in_waterfall(plan, &arm.name))
     {
-        let called = called(plan, &arm.name);
+        let arm_subject = arm_subject(plan, &arm.name);
         let overheads = primary(view, plan, Family::Primary, &arm.name, level);
-        let clauses = Clauses::of(overheads, called.number, exchanges(view));
-        let subject = subject(&called, &arm.name);
-        texts.extend(clauses.sentence("", &subject, &at, called.number));
+        let clauses = Clauses::of(overheads, arm_subject.number, exchanges(view));
+        let subject = subject(&arm_subject, &arm.name);
+        texts.extend(clauses.sentence("", &subject, &at, arm_subject.number));
     }
-    texts.extend(parts::parts(plan, view, level));
-    texts.extend(of_steps(plan, view, level, &at));
+    texts.extend(waterfall::sentences(plan, view, level));
+    texts.extend(step_sentences(plan, view, level, &at));
     for other in view
         .levels
         .iter()
         .filter(|l| l.name != level && l.beyond_knee.is_none())
     {
         texts.extend(other_level(plan, view, &other.name));
-        texts.extend(parts::in_short(plan, view, &other.name));
+        texts.extend(waterfall::total_sentence(plan, view, &other.name));
     }
     texts
 }
 
 /// What each step adds to the arm it extends: "On top of both-sidecars, mTLS costs 0.06 cores (0.05–0.07) per 1000 requests/s".
-fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
+fn step_sentences(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     let mut texts = Vec::new();
-    // What a step of a sum adds is told there.
-    let alone = |arm: &str| !parts::is_part(plan, arm);
+    // Steps of a waterfall have sentences of their own.
+    let alone = |arm: &str| !waterfall::is_in_waterfall(plan, arm);
     for step in steps(plan).iter().filter(|step| alone(&step.arm)) {
         let overheads = primary(view, plan, Family::Step, &step.arm, level);
         if overheads.is_empty() {
@@ -150,16 +150,16 @@ fn of_steps(plan: &Plan, view: &View, level: &str, at: &str) -> Vec<String> {
     texts
 }
 
-/// One sentence for a level that is not the main one: of every arm the first primary metric, at full speed throughput.
+/// One sentence for another level: the first primary metric of every arm; at maximum rate the throughput.
 fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
     let mut primary = plan.primary.iter();
-    let carried = primary.find(|metric| metric.is_rate() && full::at_full_speed(plan, level));
+    let carried = primary.find(|metric| metric.is_rate() && saturation::is_max_rate(plan, level));
     let metric = *carried.or(plan.primary.first())?;
-    let said: Vec<String> = view
+    let clauses: Vec<String> = view
         .overheads
         .iter()
         .filter(|o| o.family == Family::Primary && o.level == level && o.metric == metric)
-        .filter(|o| !parts::is_part(plan, &o.arm))
+        .filter(|o| !waterfall::is_in_waterfall(plan, &o.arm))
         .filter_map(|o| match &o.outcome {
             Outcome::None { .. } => None,
             Outcome::Differs { .. } => Some(format!("{} {}", o.arm, o.added_text)),
@@ -167,17 +167,17 @@ fn other_level(plan: &Plan, view: &View, level: &str) -> Option<String> {
             _ => Some(format!("{} {}", o.arm, o.outcome_text)),
         })
         .collect();
-    (!said.is_empty()).then(|| {
+    (!clauses.is_empty()).then(|| {
         format!(
             "At {}, {}: {}.",
             level_words(plan, level),
-            bare(metric),
-            said.join("; ")
+            metric_name(metric),
+            clauses.join("; ")
         )
     })
 }
 
-/// Before three blocks: estimates only, said to be so.
+/// Findings with fewer than three blocks: estimates without intervals.
 fn provisional(plan: &Plan, view: &View) -> Vec<String> {
     let blocks = quantity::counted(u64::from(view.run.blocks_complete), "block", "blocks");
     let mut texts = vec![format!(
@@ -191,28 +191,34 @@ fn provisional(plan: &Plan, view: &View) -> Vec<String> {
         texts.extend(levels::so_far(plan, view));
         return texts;
     }
-    texts.extend(parts::so_far(plan, view, level));
+    texts.extend(waterfall::so_far(plan, view, level));
     let alone = view.arms.iter().rev().filter(|arm| arm.not_run.is_none());
-    for arm in alone.filter(|arm| !parts::is_part(plan, &arm.name)) {
-        let said: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
+    for arm in alone.filter(|arm| !waterfall::is_in_waterfall(plan, &arm.name)) {
+        let clauses: Vec<String> = primary(view, plan, Family::Primary, &arm.name, level)
             .iter()
             .filter(|o| o.added.is_some())
-            .map(|o| format!("{} {}", bare(o.metric), added_text(o, exchanges(view))))
+            .map(|o| {
+                format!(
+                    "{} {}",
+                    metric_name(o.metric),
+                    added_text(o, exchanges(view))
+                )
+            })
             .collect();
-        if !said.is_empty() {
+        if !clauses.is_empty() {
             texts.push(format!(
                 "So far{}, {}: {}.",
                 at_level(plan, level),
-                called(plan, &arm.name).text,
-                list(&said)
+                arm_subject(plan, &arm.name).text,
+                list(&clauses)
             ));
         }
     }
     texts
 }
 
-/// What the sentences before compare, and what their figures mean; nothing where no interval was given.
-fn how_to_read(plan: &Plan, view: &View, said: &[Sentence]) -> Option<String> {
+/// How to read the findings: what is compared, and what the intervals mean; `None` without intervals.
+fn how_to_read(plan: &Plan, view: &View, sentences: &[Sentence]) -> Option<String> {
     let mut outcomes = view.overheads.iter().map(|one| &one.outcome);
     outcomes.find(|outcome| !matches!(outcome, Outcome::None { .. } | Outcome::Described))?;
     let compared = match plan.compare {
@@ -227,7 +233,7 @@ fn how_to_read(plan: &Plan, view: &View, said: &[Sentence]) -> Option<String> {
             format!("Differences are from {}{figures}{other}", baseline.name)
         }
     };
-    let undecided = match said.iter().any(|one| one.text.contains("undecided")) {
+    let undecided = match sentences.iter().any(|one| one.text.contains("undecided")) {
         true => {
             " Undecided is not \"no difference\": whatever lies within the interval is possible. The number of blocks that would tell \
              holds if the estimate stays as it is."
@@ -247,7 +253,7 @@ fn how_to_read(plan: &Plan, view: &View, said: &[Sentence]) -> Option<String> {
     ))
 }
 
-/// What the baseline measures where the answer is given: " (median 0.312 ms, CPU 0.142 cores per 1000 requests/s at 2000 requests/s)".
+/// The figures of the baseline at the main level: " (median 0.312 ms, CPU 0.142 cores per 1000 requests/s at 2000 requests/s)".
 fn baseline_figures(plan: &Plan, view: &View) -> Option<String> {
     let level = main_level(view)?;
     let of = |metric: &Metric| {
@@ -257,17 +263,18 @@ fn baseline_figures(plan: &Plan, view: &View) -> Option<String> {
         })?;
         let value = found.base?;
         let value = match metric {
-            Metric::Cpu | Metric::CpuTotal => cores(&exactly(value), exchanges(view), Sign::Spoken),
+            Metric::Cpu | Metric::CpuTotal => {
+                cores(&point_estimate(value), exchanges(view), Sign::Spoken)
+            }
             _ => quantity::value(found.unit, value),
         };
-        Some(format!("{} {value}", bare(*metric)))
+        Some(format!("{} {value}", metric_name(*metric)))
     };
     let figures: Vec<String> = plan.primary.iter().filter_map(of).collect();
     (!figures.is_empty()).then(|| format!(" ({}{})", figures.join(", "), at_level(plan, level)))
 }
 
-/// A value without an interval.
-fn exactly(estimate: f64) -> Interval {
+fn point_estimate(estimate: f64) -> Interval {
     Interval {
         estimate,
         low: None,
@@ -275,9 +282,9 @@ fn exactly(estimate: f64) -> Interval {
     }
 }
 
-/// Good to know: what noise allows, what was not run, published figures' caveats.
-pub fn notes(plan: &Plan, view: &View, said: &[Sentence]) -> Vec<Sentence> {
-    let mut texts: Vec<String> = how_to_read(plan, view, said).into_iter().collect();
+/// Notes: how to read the findings, arms not run, the minimum detectable difference, the A/A check, the knee, caveats.
+pub fn notes(plan: &Plan, view: &View, sentences: &[Sentence]) -> Vec<Sentence> {
+    let mut texts: Vec<String> = how_to_read(plan, view, sentences).into_iter().collect();
     for arm in &view.arms {
         if let Some(why) = &arm.not_run {
             texts.push(format!("{} was not run: {why}.", arm.name));
@@ -312,7 +319,7 @@ pub fn notes(plan: &Plan, view: &View, said: &[Sentence]) -> Vec<Sentence> {
             quantity::counted(check.comparisons.into(), "comparison", "comparisons")
         ));
     }
-    texts.extend(closed::knee(plan, view));
+    texts.extend(closed_loop::knee(plan, view));
     texts.extend(plan.notes.iter().cloned());
     texts.extend(caveats::caveats(plan, &view.published));
     texts

@@ -1,15 +1,15 @@
-//! Levels compared, in sentences: "With 3 replicas, against 1: records written fall to × 0.61 (0.58–0.64)".
+//! Sentences on levels compared: "With 3 replicas, against 1: records written fall to × 0.61 (0.58–0.64)".
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{Level, Plan};
 use tare_schema::view::{Family, Outcome, Overhead, View};
 
-use super::clauses::{Open, at_start, bare, list};
+use super::clauses::{UndecidedMetrics, capitalize, list, metric_name};
 use super::findings::primary;
-use crate::{full, quantity};
+use crate::{quantity, saturation};
 
-/// A sentence per arm and level, the last level first: it is the whole of what is asked.
-pub fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
+/// A sentence per arm and level, the last level first.
+pub fn sentences(plan: &Plan, view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for arm in view.arms.iter().filter(|arm| arm.not_run.is_none()) {
         for level in plan.levels.iter().skip(1).rev() {
@@ -24,7 +24,7 @@ pub fn of_levels(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
-/// The same before there are intervals: ratios only.
+/// The same for a provisional run: ratios without intervals.
 pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for arm in view.arms.iter().filter(|arm| arm.not_run.is_none()) {
@@ -36,24 +36,24 @@ pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
             let Some(base) = plan.levels.iter().find(|level| level.name == base) else {
                 continue;
             };
-            let said: Vec<String> = overheads
+            let ratios: Vec<String> = overheads
                 .iter()
                 .filter_map(|one| {
                     Some(format!(
                         "{} {}",
-                        bare(one.metric),
+                        metric_name(one.metric),
                         quantity::times(&one.ratio?)
                     ))
                 })
                 .collect();
-            if !said.is_empty() {
+            if !ratios.is_empty() {
                 let (what, against) = (
-                    with(plan, level, Place::Subject),
-                    with(plan, base, Place::Object),
+                    level_phrase(plan, level, Place::Subject),
+                    level_phrase(plan, base, Place::Object),
                 );
                 texts.push(format!(
                     "So far {what}, against {against}: {}.",
-                    list(&said)
+                    list(&ratios)
                 ));
             }
         }
@@ -61,14 +61,15 @@ pub fn so_far(plan: &Plan, view: &View) -> Vec<String> {
     texts
 }
 
-/// From which level on this machine is full, where each level puts more load on it; nothing where one had room throughout.
+/// The first level that saturates this machine, where a count (of producers, …) grows from level to level; `None` if no level
+/// before the last does.
 pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     let first = plan.levels.first()?;
     let mut keys = first.values.keys();
     let (Some(key), None) = (keys.next(), keys.next()) else {
         return None;
     };
-    // With another role beside it, more of one is not more of the same.
+    // With a second role, the count alone is not the load.
     let is_alone = plan.cells.iter().all(|cell| cell.load.len() == 1);
     if !(key.starts_with("load.") && key.ends_with(".count") && is_alone) {
         return None;
@@ -83,14 +84,14 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
     let mut levels = view.levels.iter().zip(&plan.levels);
     let (level, why, after) = loop {
         let (shown, level) = levels.next()?;
-        if let Some(why) = full::why(plan, shown) {
+        if let Some(why) = saturation::saturated_cores(plan, shown) {
             break (level, why, levels.count());
         }
     };
     (after > 0).then(|| {
         format!(
             "{why} were full {} already: what lies beyond shows how a full machine shares itself out, not what more of them carry.",
-            with(plan, level, Place::Subject)
+            level_phrase(plan, level, Place::Subject)
         )
         .replacen("the", "The", 1)
     })
@@ -99,43 +100,43 @@ pub fn past_saturation(plan: &Plan, view: &View) -> Option<String> {
 fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -> Option<String> {
     let base = overheads.first()?.against_level.as_str();
     let base = plan.levels.iter().find(|level| level.name == base)?;
-    let mut told = Vec::new();
+    let mut differing = Vec::new();
     let mut same = Vec::new();
-    let mut open = Open::default();
+    let mut undecided = UndecidedMetrics::default();
     for overhead in overheads {
-        let bare = bare(overhead.metric);
+        let metric_name = metric_name(overhead.metric);
         match &overhead.outcome {
-            Outcome::Differs { .. } => told.extend(moved(overhead, bare)),
+            Outcome::Differs { .. } => differing.extend(ratio_clause(overhead, metric_name)),
             Outcome::Same => {
-                let change = match counts_several(overhead.metric) {
+                let change = match is_plural(overhead.metric) {
                     true => "change",
                     false => "changes",
                 };
                 same.push(format!(
-                    "{bare} {change} by less than {}",
+                    "{metric_name} {change} by less than {}",
                     overhead.margin_text
                 ));
             }
             Outcome::Undecided { more_blocks } => {
                 let ratio = overhead.ratio.as_ref().map(quantity::times);
-                open.take(format!("{bare} {}", ratio?), *more_blocks);
+                undecided.add(format!("{metric_name} {}", ratio?), *more_blocks);
             }
-            // Why there is no verdict is said once for all that it is true of.
+            // Reasons for no verdict have sentences of their own.
             Outcome::Described | Outcome::None { .. } => {}
         }
     }
-    let what = with(plan, level, Place::Subject);
-    let against = with(plan, base, Place::Object);
+    let what = level_phrase(plan, level, Place::Subject);
+    let against = level_phrase(plan, base, Place::Object);
     let mut parts = Vec::new();
-    if !told.is_empty() {
-        parts.push(list(&told));
+    if !differing.is_empty() {
+        parts.push(list(&differing));
     }
     parts.extend(same);
-    parts.extend(open.clauses());
+    parts.extend(undecided.clauses());
     let repeats = overheads.iter().find_map(|one| one.repeats.as_ref());
-    let repeats = repeats.map_or_else(String::new, |said| format!(" {said}"));
+    let repeats = repeats.map_or_else(String::new, |text| format!(" {text}"));
     (!parts.is_empty()).then(|| {
-        let what = at_start(&what);
+        let what = capitalize(&what);
         format!(
             "{what}{of_arm}, against {against}: {}.{repeats}",
             parts.join("; ")
@@ -143,8 +144,8 @@ fn sentence(plan: &Plan, level: &Level, overheads: &[&Overhead], of_arm: &str) -
     })
 }
 
-/// Whether a metric is called by what it counts: "records written fall".
-fn counts_several(metric: Metric) -> bool {
+/// Whether a metric's name is a plural: "records written fall".
+fn is_plural(metric: Metric) -> bool {
     matches!(
         metric,
         Metric::RecordsWritten | Metric::BytesWritten | Metric::RecordsRead | Metric::BytesRead
@@ -152,9 +153,9 @@ fn counts_several(metric: Metric) -> bool {
 }
 
 /// "throughput falls to × 0.61 (0.58–0.64)".
-fn moved(overhead: &Overhead, name: &str) -> Option<String> {
+fn ratio_clause(overhead: &Overhead, name: &str) -> Option<String> {
     let ratio = overhead.ratio?;
-    let many = counts_several(overhead.metric);
+    let many = is_plural(overhead.metric);
     let way = match (ratio.estimate < 1.0, many) {
         (true, false) => "falls",
         (true, true) => "fall",
@@ -164,17 +165,17 @@ fn moved(overhead: &Overhead, name: &str) -> Option<String> {
     Some(format!("{name} {way} to {}", quantity::times(&ratio)))
 }
 
-/// Where a level stands in its sentence.
+/// Position of a level in its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// "with 3 replicas", at its beginning.
     Subject,
-    /// "1", behind "against", where the noun was said before.
+    /// "1", after "against", without the noun.
     Object,
 }
 
-/// A level as people say it; one factor with a number gives "with 3 replicas" or "at 2000 requests/s", anything else its name.
-fn with(plan: &Plan, level: &Level, place: Place) -> String {
+/// A level as a phrase: one numeric factor gives "with 3 replicas" or "at 2000 requests/s", else its name.
+fn level_phrase(plan: &Plan, level: &Level, place: Place) -> String {
     let named = |name: &str| match place {
         Place::Subject => format!("with {name}"),
         Place::Object => name.to_owned(),
@@ -202,7 +203,7 @@ fn with(plan: &Plan, level: &Level, place: Place) -> String {
             Place::Object => word,
         };
     };
-    // A factor that is counted has a plural for its name.
+    // The name of a factor that is a count is a plural.
     match (noun.strip_suffix('s'), place) {
         (Some(_), Place::Subject) if number == 0.0 => format!("without {noun}"),
         (Some(_), Place::Object) if number == 0.0 => String::from("none"),

@@ -1,26 +1,26 @@
-//! The verdict: plain sentences with their evidence, the answer first, then what could mislead.
+//! The verdict: sentences with their figures. Findings come first, then warnings, then notes.
 
 mod caveats;
 mod clauses;
 mod failures;
 mod findings;
 mod levels;
-mod parts;
 mod reasons;
 mod warnings;
+mod waterfall;
 
 pub use clauses::list;
-pub use failures::sentence as of_failures;
+pub use failures::sentence as failure_sentence;
 
 use tare_schema::plan::Plan;
 use tare_schema::view::{Sentence, SentenceKind, View};
 
 use crate::read::Run;
 
-/// All sentences, from a view that holds everything else.
+/// All sentences, from a view in which everything else is computed.
 pub fn verdict(run: &Run, view: &View) -> Vec<Sentence> {
     let mut sentences = findings::findings(&run.plan, view);
-    // Right behind the answer: it says how far the rest can be believed.
+    // Directly behind the first finding: it limits how far the rest can be trusted.
     let place = sentences.len().min(1);
     sentences.splice(place..place, warnings::baseline(run, view));
     let noticed = view.disturbances.iter().flat_map(|one| &one.sentences);
@@ -35,7 +35,7 @@ fn sentence(kind: SentenceKind, text: String) -> Sentence {
     Sentence { kind, text }
 }
 
-/// " at 2000 requests/s", " at replicas=3", or nothing when nothing is varied.
+/// " at 2000 requests/s", " at replicas=3", or empty when no factor is varied.
 pub fn at_level(plan: &Plan, level: &str) -> String {
     if plan.levels.len() < 2 && plan.levels.iter().all(|l| l.values.is_empty()) {
         return String::new();
@@ -43,7 +43,7 @@ pub fn at_level(plan: &Plan, level: &str) -> String {
     format!(" at {}", level_words(plan, level))
 }
 
-/// A level's name with a bare rate spelled out.
+/// A level's name; of a rate with the noun: `2000 requests/s`.
 pub fn level_words(plan: &Plan, level: &str) -> String {
     match level.strip_suffix("/s") {
         Some(rate) if rate.chars().all(|c| c.is_ascii_digit() || c == '.') => {
@@ -53,7 +53,7 @@ pub fn level_words(plan: &Plan, level: &str) -> String {
     }
 }
 
-/// What the rate of a level counts.
+/// The noun of a level's rate.
 fn what_is_offered(plan: &Plan, level: &str) -> &'static str {
     let cells = plan.cells.iter().filter(|cell| cell.level == level);
     let mut roles = cells.flat_map(|cell| &cell.load).map(|role| &role.load);

@@ -1,4 +1,4 @@
-//! Why comparisons have no verdict: each reason once, with everything that it is true of.
+//! Why comparisons have no verdict: one sentence per reason, with all comparisons that have it.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::Plan;
@@ -8,7 +8,7 @@ use super::at_level;
 use super::clauses::{list, object};
 use crate::failures::is_unjudged;
 
-/// Comparisons of the same metrics without a verdict, for one reason.
+/// Comparisons of one level and the same metrics without a verdict, for one reason.
 struct Group<'a> {
     why: &'a str,
     level: &'a str,
@@ -16,7 +16,7 @@ struct Group<'a> {
     metrics: Vec<Metric>,
 }
 
-/// A sentence per reason. What has no verdict for what failed is told with that.
+/// One sentence per reason; comparisons without a verdict because of failures are reported with the failures.
 pub fn reasons(plan: &Plan, view: &View) -> Vec<String> {
     let primary: Vec<&Overhead> = view
         .overheads
@@ -31,28 +31,28 @@ pub fn reasons(plan: &Plan, view: &View) -> Vec<String> {
             whys.push(why);
         }
     }
-    let told = |why: &&str| {
-        let is_all = primary.iter().all(|one| is(one, why));
+    let sentence = |why: &&str| {
+        let is_all = primary.iter().all(|one| has_reason(one, why));
         match is_all {
             true => format!("No verdict on any comparison: {why}."),
-            false => of_some(plan, &groups(view, &primary, why)),
+            false => group_sentence(plan, &groups(view, &primary, why)),
         }
     };
-    whys.iter().map(told).collect()
+    whys.iter().map(sentence).collect()
 }
 
-fn is(overhead: &Overhead, why: &str) -> bool {
+fn has_reason(overhead: &Overhead, why: &str) -> bool {
     matches!(&overhead.outcome, Outcome::None { why: known } if known == why)
 }
 
-/// Cell by cell, those of one level with the same metrics together.
+/// Cells of one level with the same metrics are in one group.
 fn groups<'a>(view: &'a View, primary: &[&Overhead], why: &'a str) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for level in &view.levels {
         for arm in &view.arms {
-            let here = primary
-                .iter()
-                .filter(|one| one.arm == arm.name && one.level == level.name && is(one, why));
+            let here = primary.iter().filter(|one| {
+                one.arm == arm.name && one.level == level.name && has_reason(one, why)
+            });
             let metrics: Vec<Metric> = here.map(|one| one.metric).collect();
             if metrics.is_empty() {
                 continue;
@@ -75,7 +75,7 @@ fn groups<'a>(view: &'a View, primary: &[&Overhead], why: &'a str) -> Vec<Group<
 }
 
 /// "No verdict on p99 of client-sidecar and both-sidecars at 2000 requests/s; on CPU of direct at 400 requests/s: only …"
-fn of_some(plan: &Plan, groups: &[Group<'_>]) -> String {
+fn group_sentence(plan: &Plan, groups: &[Group<'_>]) -> String {
     let each: Vec<String> = groups
         .iter()
         .map(|group| {

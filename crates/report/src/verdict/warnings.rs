@@ -1,42 +1,41 @@
-//! What could mislead: each thing said once, with its figure.
+//! Warnings: conditions that may invalidate figures, each once, with its figures.
 
 use tare_schema::agent::LoadResult;
 use tare_schema::record::{RunProgress, TrialRecord, WayUsage};
 use tare_schema::view::{CellView, LevelView, Sentence, SentenceKind, View, ViewState};
 
-use super::clauses::{bare, list};
+use super::clauses::{list, metric_name};
 use super::{at_level, levels, sentence};
-use crate::cells::middle;
-use crate::closed;
-use crate::links::{of as ways_of, unasked};
+use crate::cells::median;
+use crate::closed_loop;
+use crate::links::{link_directions, unintended_drops};
 use crate::read::Run;
-use crate::{full, quantity};
+use crate::{quantity, saturation};
 
-/// A larger share of cores than this used by others is said: it is the size of effects that are looked for.
-const FOREIGN_SHARE: f64 = 0.05;
+/// CPU share of other programs above which there is a warning: as large as the effects to be measured.
+const BACKGROUND_SHARE: f64 = 0.05;
 
-/// More time than this stolen by the hypervisor is said.
+/// Steal time of the hypervisor above which there is a warning.
 const STEAL_SHARE: f64 = 0.01;
 
-/// A larger share of a way's packets than this written late is said: p99 is a hundredth.
+/// Share of late packets in a link direction above which there is a warning: beyond it p99 is affected.
 const LATE_SHARE: f64 = 0.01;
 
-/// Most broken files named one by one.
+/// Upper limit of unreadable files that are named.
 const SKIPPED_NAMED: usize = 3;
 
-/// All warnings.
 pub fn warnings(run: &Run, view: &View) -> Vec<Sentence> {
     let mut texts = Vec::new();
     texts.extend(progress(view));
     texts.extend(rate(run, view));
     texts.extend(external(run));
-    texts.extend(unproved(run));
-    texts.extend(left_out(run));
+    texts.extend(unverified_paths(run));
+    texts.extend(skipped_levels(run));
     texts.extend(knees(run, view));
     texts.extend(levels::past_saturation(&run.plan, view));
-    texts.extend(not_fit(view));
+    texts.extend(excluded_trials(view));
     texts.extend(machine(run));
-    texts.extend(crowded(run, view));
+    texts.extend(busy_cores(run, view));
     texts.extend(generator(run));
     texts.extend(links(run));
     texts.extend(errors(view));
@@ -86,7 +85,7 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
                 at_level(&run.plan, &level.name),
                 quantity::figure(
                     tare_schema::metric::Unit::PerSecond,
-                    cell.offered_per_s.map(crate::latency::Figured::exact)
+                    cell.offered_per_s.map(crate::latency::MaybeLowerBound::exact)
                 ),
             ));
         }
@@ -94,26 +93,26 @@ fn rate(run: &Run, view: &View) -> Vec<String> {
     texts
 }
 
-/// What nobody here started, and so cannot prove.
+/// External parts: their paths cannot be proved.
 fn external(run: &Run) -> Vec<String> {
     let not_proved = run.plan.not_proved().into_iter();
-    let told = not_proved.map(|(one, arms)| {
+    let texts = not_proved.map(|(one, arms)| {
         let words = one.in_words();
         format!(
             "NOT PROVED in {}: {words}. What agents and proxies count themselves is proved.",
             list(&arms.into_iter().map(String::from).collect::<Vec<_>>())
         )
     });
-    told.collect()
+    texts.collect()
 }
 
-/// Arms of which no counter says that the traffic took their way.
-fn unproved(run: &Run) -> Option<String> {
+/// Arms without a counter that could prove the path of the traffic.
+fn unverified_paths(run: &Run) -> Option<String> {
     let fit = fit(run);
-    // Of what is external it is said already.
-    let ours = run.plan.arms.iter();
-    let ours = ours.filter(|arm| arm.topology.not_proved().is_empty());
-    let arms = ours.map(|arm| &arm.name).filter(|arm| {
+    // Arms with external parts have a warning of their own.
+    let arms = run.plan.arms.iter();
+    let arms = arms.filter(|arm| arm.topology.not_proved().is_empty());
+    let arms = arms.map(|arm| &arm.name).filter(|arm| {
         let mut of_arm = fit.iter().filter(|record| record.arm == **arm).peekable();
         of_arm.peek().is_some() && of_arm.all(|record| record.proofs.is_empty())
     });
@@ -126,20 +125,20 @@ fn unproved(run: &Run) -> Option<String> {
     })
 }
 
-/// Levels that were not measured.
-fn left_out(run: &Run) -> Vec<String> {
+/// Levels that the plan skips.
+fn skipped_levels(run: &Run) -> Vec<String> {
     let left = run.plan.left_out.iter();
     left.map(|left| format!("{} was left out: {}.", left.level, left.why))
         .collect()
 }
 
 fn knees(run: &Run, view: &View) -> Vec<String> {
-    let is_full_speed = |level: &&LevelView| full::at_full_speed(&run.plan, &level.name);
-    let (fast, others): (Vec<_>, Vec<_>) = view.levels.iter().partition(is_full_speed);
-    let mut texts: Vec<String> = full_speed(&fast).into_iter().collect();
+    let is_max_rate = |level: &&LevelView| saturation::is_max_rate(&run.plan, &level.name);
+    let (fast, others): (Vec<_>, Vec<_>) = view.levels.iter().partition(is_max_rate);
+    let mut texts: Vec<String> = max_rate(&fast).into_iter().collect();
     for level in others {
-        // It is for clients that wait to saturate what they call.
-        if closed::is_closed(&run.plan, &level.name) {
+        // A closed loop is expected to saturate its target.
+        if closed_loop::is_closed(&run.plan, &level.name) {
             continue;
         }
         if let Some(why) = &level.beyond_knee {
@@ -159,8 +158,8 @@ fn knees(run: &Run, view: &View) -> Vec<String> {
     texts
 }
 
-/// Of a load that goes as fast as it can, once for all its levels.
-fn full_speed(levels: &[&LevelView]) -> Option<String> {
+/// One warning for all levels with a load at maximum rate.
+fn max_rate(levels: &[&LevelView]) -> Option<String> {
     let cells = || levels.iter().flat_map(|level| &level.cells);
     let fit: u32 = cells().map(|cell| cell.trials_fit).sum();
     let full: u32 = cells().map(|cell| cell.trials_saturated).sum();
@@ -172,7 +171,7 @@ fn full_speed(levels: &[&LevelView]) -> Option<String> {
     })
 }
 
-fn not_fit(view: &View) -> Vec<String> {
+fn excluded_trials(view: &View) -> Vec<String> {
     let mut texts = Vec::new();
     for (status, meaning) in [
         ("unfit", "the instrument was the limit"),
@@ -206,11 +205,11 @@ fn fit(run: &Run) -> Vec<&TrialRecord> {
         .collect()
 }
 
-/// Links between sites that were not as asked for.
+/// Links between sites that did not behave as configured.
 fn links(run: &Run) -> Vec<String> {
     let fit = fit(run);
     let mut names: Vec<(&str, &str)> = Vec::new();
-    for way in fit.iter().flat_map(|record| ways_of(record)) {
+    for way in fit.iter().flat_map(|record| link_directions(record)) {
         let name = (way.from.as_str(), way.to.as_str());
         if !names.contains(&name) {
             names.push(name);
@@ -220,9 +219,13 @@ fn links(run: &Run) -> Vec<String> {
     for (from, to) in names {
         let each: Vec<&WayUsage> = fit
             .iter()
-            .filter_map(|record| ways_of(record).find(|w| (&*w.from, &*w.to) == (from, to)))
+            .filter_map(|record| link_directions(record).find(|w| (&*w.from, &*w.to) == (from, to)))
             .collect();
-        let dropped: Vec<u64> = each.iter().map(|w| unasked(w)).filter(|n| *n > 0).collect();
+        let dropped: Vec<u64> = each
+            .iter()
+            .map(|w| unintended_drops(w))
+            .filter(|n| *n > 0)
+            .collect();
         if !dropped.is_empty() {
             texts.push(format!(
                 "The link from {from} to {to} dropped {} that nobody asked it to, in {} of {} trials: what was sent again for it is in the latencies.",
@@ -231,11 +234,11 @@ fn links(run: &Run) -> Vec<String> {
                 each.len()
             ));
         }
-        // Several packets may be one write: the share of late ones is this or more.
+        // One late write may hold several packets: a lower bound of the share.
         let late = each.iter().map(|way| {
             (way.packets_out > 0).then_some(way.late_pieces as f64 / way.packets_out as f64)
         });
-        if let Some(share) = middle(late.collect()).filter(|share| *share > LATE_SHARE) {
+        if let Some(share) = median(late.collect()).filter(|share| *share > LATE_SHARE) {
             texts.push(format!(
                 "{} of the packets from {from} to {to} arrived over 0.2 ms later than asked for: the machine was too busy for the distance.",
                 quantity::percent(share)
@@ -248,7 +251,7 @@ fn links(run: &Run) -> Vec<String> {
 fn machine(run: &Run) -> Vec<String> {
     let fit = fit(run);
     let usage = |share: fn(&tare_schema::record::MachineUsage) -> Option<f64>| {
-        middle(
+        median(
             fit.iter()
                 .map(|record| share(record.machine.as_ref()?))
                 .collect(),
@@ -257,7 +260,7 @@ fn machine(run: &Run) -> Vec<String> {
     let mut texts = Vec::new();
     let parts = usage(|machine| Some(machine.foreign?.part_cores));
     let agents = usage(|machine| machine.foreign?.agent_cores);
-    let noticed = |share: &f64| *share > FOREIGN_SHARE;
+    let noticed = |share: &f64| *share > BACKGROUND_SHARE;
     if parts.iter().chain(&agents).any(noticed) {
         let percent = |share: Option<f64>| quantity::percent(share.unwrap_or_default());
         let own = match run.plan.placement.agent_cpus.len() {
@@ -282,8 +285,8 @@ fn machine(run: &Run) -> Vec<String> {
     texts
 }
 
-/// Cells whose cores were full, and not by their own work alone; the fullest of each level.
-fn crowded(run: &Run, view: &View) -> Vec<String> {
+/// Saturated parts' cores with a relevant share of other programs: the busiest cell of each level.
+fn busy_cores(run: &Run, view: &View) -> Vec<String> {
     let shares = |cell: &CellView| {
         let others = cell.machine.foreign_part_share?;
         Some((cell.machine.part_cores_busy?, others))
@@ -293,7 +296,7 @@ fn crowded(run: &Run, view: &View) -> Vec<String> {
         let cells = level.cells.iter();
         let all = cells.filter_map(|cell| Some((cell, shares(cell)?)));
         let full = all.filter(|(_, (busy, others))| {
-            *busy > run.plan.fitness.saturated_busy && *others > FOREIGN_SHARE
+            *busy > run.plan.fitness.saturated_busy && *others > BACKGROUND_SHARE
         });
         if let Some((cell, (busy, others))) = full.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
             texts.push(format!(
@@ -308,7 +311,7 @@ fn crowded(run: &Run, view: &View) -> Vec<String> {
     texts
 }
 
-/// Loads without a schedule that would have gone faster with a faster generator.
+/// Loads without a schedule that were limited by the generator.
 fn generator(run: &Run) -> Option<String> {
     let fit = fit(run);
     let limit = run.plan.fitness.worker_busy;
@@ -327,20 +330,20 @@ fn generator(run: &Run) -> Option<String> {
     })
 }
 
-/// That the baseline differs from itself: two things known to be identical.
+/// The A/A check found a difference beyond the margin between the two copies of the baseline.
 pub fn baseline(run: &Run, view: &View) -> Option<Sentence> {
     let found = view.baseline_check.as_ref()?.differences.iter();
-    let told: Vec<String> = found
+    let texts: Vec<String> = found
         .filter(|one| one.passes_margin)
         .map(|one| {
             let at = at_level(&run.plan, &one.level);
-            format!("{} {}{at}", bare(one.metric), one.ratio_text)
+            format!("{} {}{at}", metric_name(one.metric), one.ratio_text)
         })
         .collect();
-    (!told.is_empty()).then(|| {
+    (!texts.is_empty()).then(|| {
         let text = format!(
             "The baseline measured twice differs from itself: {}. Differences of this size are not to be trusted in this run.",
-            list(&told)
+            list(&texts)
         );
         sentence(SentenceKind::Warning, text)
     })
@@ -352,7 +355,7 @@ fn errors(view: &View) -> Vec<String> {
         for cell in &level.cells {
             let all = cell.right + cell.errors + cell.unfinished;
             let wrong = cell.errors + cell.unfinished;
-            if wrong == 0 || all == 0 || is_told(view, &cell.arm, &level.name) {
+            if wrong == 0 || all == 0 || has_finding(view, &cell.arm, &level.name) {
                 continue;
             }
             let worst = cell
@@ -374,8 +377,8 @@ fn errors(view: &View) -> Vec<String> {
     texts
 }
 
-/// Whether a finding says what failed of a cell.
-fn is_told(view: &View, arm: &str, level: &str) -> bool {
+/// Whether a finding reports the failures of a cell.
+fn has_finding(view: &View, arm: &str, level: &str) -> bool {
     let cell = (arm, level);
     view.failures
         .iter()

@@ -1,4 +1,4 @@
-//! Published figures beside ours.
+//! Published figures, each with the measured one.
 
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::{Compare, Need, Plan, Published, PublishedFigure};
@@ -7,11 +7,11 @@ use tare_schema::view::{
 };
 
 use crate::failures::{cell_is_unjudged, is_unjudged};
-use crate::full;
-use crate::latency::Figured;
+use crate::latency::MaybeLowerBound;
 use crate::quantity::{self, Sign};
+use crate::saturation;
 
-/// Every published figure at every level that it belongs to.
+/// Every published figure at every level that it applies to.
 pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
     let mut rows = Vec::new();
     if plan.compare == Compare::Levels {
@@ -31,7 +31,8 @@ pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
                 against: figure.against.clone(),
                 level: Some(level.name.clone()),
                 metric: figure.metric,
-                theirs: theirs(figure) + &beside(figure, plan.arms.first().map(|arm| &arm.name)),
+                theirs: theirs(figure)
+                    + &against_suffix(figure, plan.arms.first().map(|arm| &arm.name)),
                 ours: ours(figure, &level.name, view),
                 source: figure.source.clone(),
                 caveat: figure.caveat.clone(),
@@ -41,7 +42,7 @@ pub fn published(plan: &Plan, view: &View) -> Vec<PublishedView> {
     rows
 }
 
-/// Where levels are compared, a figure stands beside the same two levels of ours, in the first arm that has them.
+/// Where levels are compared: the published figure with that of the same two levels, in the first arm.
 fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
     let compared = view.overheads.iter().find(|o| {
         (o.level.as_str(), o.against_level.as_str(), o.metric)
@@ -56,7 +57,7 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
             .first()?;
         cell.figures.iter().find(|f| f.metric == figure.metric)
     };
-    // Two levels that are not compared, because neither is the first: the plain figures.
+    // Two levels that are not compared, because neither is the first: a ratio without an interval.
     let plain = || {
         let mut cells = [&figure.arm, &figure.against]
             .into_iter()
@@ -68,7 +69,7 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
             return None;
         }
         let (ours, against) = (value(&figure.arm)?.value?, value(&figure.against)?.value?);
-        let ratio = alone(ours / against);
+        let ratio = point_estimate(ours / against);
         (against > 0.0).then(|| format!("{} (no interval)", quantity::times(&ratio)))
     };
     let ours = match (&figure.figure, compared.and_then(|found| found.ratio)) {
@@ -85,7 +86,7 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
         .levels
         .iter()
         .find(|level| level.name == figure.against);
-    let full = base.and_then(|level| full::why(plan, level));
+    let full = base.and_then(|level| saturation::saturated_cores(plan, level));
     let ours = match (figure.needs, full) {
         (Some(Need::Room), Some(why)) => format!(
             "not testable here: at {} {why} were full already; {ours}",
@@ -96,24 +97,24 @@ fn of_levels(plan: &Plan, figure: &Published, view: &View) -> PublishedView {
     PublishedView {
         arm: figure.arm.clone(),
         against: match figure.figure {
-            // A figure of its own is compared with nothing.
+            // An absolute value is compared with nothing.
             PublishedFigure::Value(_) => figure.arm.clone(),
             _ => figure.against.clone(),
         },
         level: None,
         metric: figure.metric,
         theirs: match figure.figure {
-            PublishedFigure::Ratio(ratio) => quantity::times(&alone(ratio)),
+            PublishedFigure::Ratio(ratio) => quantity::times(&point_estimate(ratio)),
             _ => theirs(figure),
-        } + &beside(figure, plan.levels.first().map(|level| &level.name)),
+        } + &against_suffix(figure, plan.levels.first().map(|level| &level.name)),
         ours,
         source: figure.source.clone(),
         caveat: figure.caveat.clone(),
     }
 }
 
-/// What a figure compares with, where that is not what everything is compared with.
-fn beside(figure: &Published, first: Option<&impl AsRef<str>>) -> String {
+/// " against X", if the figure is not relative to the baseline or the first level.
+fn against_suffix(figure: &Published, first: Option<&impl AsRef<str>>) -> String {
     let is_first = first.is_some_and(|first| first.as_ref() == figure.against);
     match figure.figure {
         PublishedFigure::Value(_) => String::new(),
@@ -122,7 +123,7 @@ fn beside(figure: &Published, first: Option<&impl AsRef<str>>) -> String {
     }
 }
 
-fn alone(estimate: f64) -> Interval {
+fn point_estimate(estimate: f64) -> Interval {
     Interval {
         estimate,
         low: None,
@@ -132,9 +133,9 @@ fn alone(estimate: f64) -> Interval {
 
 fn theirs(published: &Published) -> String {
     match &published.figure {
-        PublishedFigure::Ratio(ratio) => quantity::change(&alone(*ratio), Sign::Shown),
+        PublishedFigure::Ratio(ratio) => quantity::change(&point_estimate(*ratio), Sign::Shown),
         PublishedFigure::AddedNs(ns) => {
-            quantity::difference(Unit::Nanoseconds, &alone(*ns as f64), Sign::Shown)
+            quantity::difference(Unit::Nanoseconds, &point_estimate(*ns as f64), Sign::Shown)
         }
         PublishedFigure::Value(value) => quantity::value(published.metric.unit(), *value),
         PublishedFigure::Words(words) => words.clone(),
@@ -175,7 +176,7 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
         }
         (PublishedFigure::AddedNs(_), Some(found)) => found.added_text.clone(),
         (wanted, None) => {
-            // Two arms that the plan does not compare: the plain figures, without an interval.
+            // Two arms that the plan does not compare: a ratio or difference without an interval.
             let value = |arm: &str| {
                 figure(arm, published.metric)?
                     .value
@@ -198,7 +199,10 @@ fn ours(published: &Published, level: &str, view: &View) -> String {
                     };
                     quantity::change(&ratio, Sign::Shown)
                 }
-                _ => quantity::figure(published.metric.unit(), Some(Figured::exact(arm - against))),
+                _ => quantity::figure(
+                    published.metric.unit(),
+                    Some(MaybeLowerBound::exact(arm - against)),
+                ),
             };
             format!("{text} (no interval)")
         }
@@ -209,7 +213,7 @@ fn missing() -> String {
     quantity::MISSING.into()
 }
 
-/// A column for every source, where there are several: what each product was found to add is never read as another's.
+/// A column for every source, if there are several, so that the figures of different products stay apart.
 pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
     let mut theirs: Vec<String> = Vec::new();
     let mut keys: Vec<(String, Metric)> = Vec::new();
@@ -222,7 +226,7 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
             keys.push(key);
         }
     }
-    // The columns say what is added: ratios stand in rows.
+    // Columns hold absolute figures; ratios are in rows.
     let added = |one: &Published| {
         matches!(
             one.figure,
@@ -247,11 +251,11 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
             .iter()
             .map(|source| {
                 let mut all = view.published.iter();
-                let said = all.find(|row| {
+                let found = all.find(|row| {
                     (&row.source, row.metric) == (source, metric)
                         && row.level.as_ref() == Some(&level)
                 });
-                said.map_or_else(missing, |row| row.theirs.clone())
+                found.map_or_else(missing, |row| row.theirs.clone())
             })
             .collect(),
         level: level.clone(),
@@ -264,13 +268,13 @@ pub fn columns(plan: &Plan, view: &View) -> Option<PublishedColumns> {
     })
 }
 
-/// What an arm adds here; of the baseline, and where nothing is compared, its value.
+/// The measured overhead of an arm; its value for the baseline, and where nothing is compared.
 fn here(view: &View, arm: &str, level: &str, metric: Metric) -> String {
     let overhead = view.overheads.iter().find(|o| {
         (o.arm.as_str(), o.level.as_str(), o.metric) == (arm, level, metric)
             && o.family != Family::Step
     });
-    // Without a verdict for what failed there is no difference, and the value of what is left is none.
+    // Without a verdict because of failures there is neither a difference nor a valid value.
     if let Some(overhead) = overhead.filter(|o| o.added.is_some() || is_unjudged(view, o)) {
         return overhead.added_text.clone();
     }

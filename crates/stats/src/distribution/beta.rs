@@ -50,7 +50,7 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     beta_with_complement(a, b, x, 1.0 - x)
 }
 
-/// I_x(a, b) where the caller knows 1 − x more exactly than a subtraction would give it.
+/// I_x(a, b) with 1 − x given, where the caller knows it more exactly than a subtraction would give it.
 pub(super) fn beta_with_complement(a: f64, b: f64, x: f64, complement: f64) -> f64 {
     let ln_front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * complement.ln();
     let front = ln_front.exp();
@@ -107,7 +107,7 @@ pub fn f_cdf(f: f64, above: f64, below: f64) -> f64 {
     )
 }
 
-/// The value that F with `above` and `below` degrees of freedom stays below with probability `p`.
+/// The quantile of F: the `f` with P(F ≤ f) = `p`, with `above` and `below` degrees of freedom.
 #[must_use]
 pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     if p <= 0.0 {
@@ -118,5 +118,5 @@ pub fn f_quantile(p: f64, above: f64, below: f64) -> f64 {
     }
     // Searched in ln F, where the function is smooth over the whole range.
     let cdf = |ln_f: f64| f_cdf(ln_f.exp(), above, below);
-    root::rising(cdf, p, -50.0, 50.0, 1e-14).exp()
+    root::find_root(cdf, p, -50.0, 50.0, 1e-14).exp()
 }

@@ -13,7 +13,7 @@ const DEGREES_MAX: f64 = 20_000.0;
 /// the reference vectors).
 const NODES: usize = 64;
 
-/// Several contrasts against one baseline: how many, how they are correlated, how well the residual is known.
+/// Several contrasts against one baseline: their number, their correlation and the degrees of freedom of the residual.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrasts {
     /// How many arms are compared with the baseline (at least 1).
@@ -47,7 +47,7 @@ impl Contrasts {
                 (high - low).powi(self.arms as i32) * normal_density(z)
             })
         };
-        over_residual(self.degrees, inner)
+        mean_over_residual(self.degrees, inner)
     }
 
     /// The critical value c with P(max |T_j| ≤ c) = 1 − `alpha`, to six digits or better.
@@ -63,7 +63,7 @@ impl Contrasts {
             return alone;
         }
         let bonferroni = student_quantile(1.0 - alpha / (2.0 * self.arms as f64), degrees);
-        root::rising(|c| self.all_within(c), 1.0 - alpha, alone, bonferroni, 1e-9)
+        root::find_root(|c| self.all_within(c), 1.0 - alpha, alone, bonferroni, 1e-9)
     }
 }
 
@@ -73,13 +73,13 @@ impl Contrasts {
 /// 2, chapter 31).
 #[must_use]
 pub fn power_two_sided(c: f64, degrees: f64, shift: f64) -> f64 {
-    over_residual(degrees, |s| {
+    mean_over_residual(degrees, |s| {
         normal_cdf(shift - c * s) + normal_cdf(-shift - c * s)
     })
 }
 
 /// The mean of `given` over S = √(χ²_ν/ν).
-pub(crate) fn over_residual(degrees: f64, given: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn mean_over_residual(degrees: f64, given: impl Fn(f64) -> f64) -> f64 {
     if degrees > DEGREES_MAX {
         return given(1.0);
     }
@@ -89,7 +89,7 @@ pub(crate) fn over_residual(degrees: f64, given: impl Fn(f64) -> f64) -> f64 {
     // S has mean close to 1 and standard deviation below 1/√(2ν): nine of them leave less than 1e-13 outside.
     let reach = 9.0 / (2.0 * degrees).sqrt();
     let low = (1.0 - reach).max(0.0);
-    // Over u = √s: with few degrees of freedom and a large critical value all that matters lies next to 0.
+    // Over u = √s: with few degrees of freedom and a large critical value the integrand is concentrated near 0.
     integrate(low.sqrt(), (1.0 + reach).sqrt(), |u| {
         let s = u * u;
         2.0 * u * density(s) * given(s)

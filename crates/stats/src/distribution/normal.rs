@@ -126,7 +126,7 @@ pub(crate) fn normal_density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
 }
 
-/// The value that a standard normal stays below with probability `p`; ±∞ at 1 and 0, NaN outside.
+/// The quantile of the standard normal: the `x` with P(Z ≤ x) = `p`; ±∞ at 1 and 0, NaN outside.
 ///
 /// Source: M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics
 /// 37 (1988) 477–484, routine PPND16 (about 1e-16 relative).

@@ -1,13 +1,13 @@
-//! Finds where a rising function crosses a value: the one root finder of this crate.
+//! Root finding for increasing functions.
 
 /// More steps than bisection needs to exhaust a double between any two brackets used here.
 const STEPS_MAX: usize = 200;
 
-/// The `x` in `[low, high]` where the rising function `f` reaches `target`, to a relative width of `tolerance`.
+/// The `x` in `[low, high]` where the increasing function `f` reaches `target`, to a relative width of `tolerance`.
 ///
 /// Regula falsi with the Illinois modification, falling back to bisection on every third step, so that it neither
 /// stalls on a flat tail nor needs a derivative. A target outside the bracket gives the nearer end.
-pub fn rising(f: impl Fn(f64) -> f64, target: f64, low: f64, high: f64, tolerance: f64) -> f64 {
+pub fn find_root(f: impl Fn(f64) -> f64, target: f64, low: f64, high: f64, tolerance: f64) -> f64 {
     let (mut a, mut b) = (low, high);
     let (mut at_a, mut at_b) = (f(a) - target, f(b) - target);
     if at_a >= 0.0 {

@@ -33,7 +33,7 @@ pub fn student_cdf(t: f64, degrees: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// The value that T with `degrees` of freedom stays below with probability `p`; NaN for `p` outside [0, 1].
+/// The quantile of Student's t: the `t` with P(T ≤ t) = `p`, with `degrees` of freedom; NaN for `p` outside [0, 1].
 ///
 /// The cumulative function is inverted in the tail's logarithm, between the normal quantile (t's tails are never
 /// lighter) and a bound that holds down to one degree of freedom.
@@ -55,7 +55,7 @@ pub fn student_quantile(p: f64, degrees: f64) -> f64 {
     while upper_tail(high, degrees) > tail && high < 1e300 {
         high *= 4.0;
     }
-    let size = root::rising(
+    let size = root::find_root(
         |t| {
             if t <= 0.0 {
                 std::f64::consts::LN_2

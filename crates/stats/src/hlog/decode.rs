@@ -1,4 +1,4 @@
-//! Decodes one histogram, distrusting every length in it.
+//! Decodes one histogram; every length in it is checked before it is used.
 
 use std::io::Read as _;
 
@@ -11,7 +11,7 @@ use hdrhistogram::serialization::Deserializer;
 use super::read::ReadErrorKind;
 use crate::latencies::COUNT_MAX;
 
-/// Largest array of counts a log may make us allocate: 16 MiB.
+/// Largest array of counts that a log can make the reader allocate: 16 MiB.
 const COUNTS_MAX: u64 = 2 << 20;
 
 /// Largest inflated histogram: nine bytes for each count, and the header.
@@ -26,22 +26,22 @@ pub(super) fn histogram(text: &str) -> Result<Histogram<u64>, ReadErrorKind> {
     let bytes = STANDARD
         .decode(text.trim_end())
         .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
-    let plain = match word(&bytes, 0) {
+    let plain = match u32_at(&bytes, 0) {
         Some(COOKIE_COMPRESSED) => inflate(&bytes[8.min(bytes.len())..])?,
         Some(COOKIE_PLAIN) => bytes,
-        _ => return Err(broken("it does not begin as a V2 histogram")),
+        _ => return Err(invalid("it does not begin as a V2 histogram")),
     };
     check_header(&plain)?;
     let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut plain.as_slice())
         .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
-    // Each single count as well: the total saturates.
+    // The counts are summed here, since the library's total saturates.
     let total = histogram
         .iter_recorded()
         .try_fold(0_u64, |sum, step| sum.checked_add(step.count_at_value()));
     match total {
         Some(total) if total <= COUNT_MAX && total == histogram.len() => Ok(histogram),
-        _ => Err(broken("it counts more than 2^53 observations")),
+        _ => Err(invalid("it counts more than 2^53 observations")),
     }
 }
 
@@ -52,7 +52,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, ReadErrorKind> {
         .read_to_end(&mut plain)
         .map_err(|error| ReadErrorKind::Histogram(error.to_string()))?;
     if plain.len() > INFLATED_BYTES_MAX {
-        return Err(broken("it is larger than any histogram"));
+        return Err(invalid("it is larger than any histogram"));
     }
     Ok(plain)
 }
@@ -60,41 +60,41 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, ReadErrorKind> {
 /// V2 header: cookie, payload length, normalising offset, digits (4 bytes each), lowest, highest (8), ratio (8).
 fn check_header(plain: &[u8]) -> Result<(), ReadErrorKind> {
     let (Some(COOKIE_PLAIN), Some(length), Some(digits)) =
-        (word(plain, 0), word(plain, 4), word(plain, 12))
+        (u32_at(plain, 0), u32_at(plain, 4), u32_at(plain, 12))
     else {
-        return Err(broken("its header is cut off or not V2"));
+        return Err(invalid("its header is cut off or not V2"));
     };
-    let (Some(low), Some(high)) = (long(plain, 16), long(plain, 24)) else {
-        return Err(broken("its header is cut off"));
+    let (Some(low), Some(high)) = (u64_at(plain, 16), u64_at(plain, 24)) else {
+        return Err(invalid("its header is cut off"));
     };
     if plain.len() < HEADER_BYTES || length as usize > plain.len() - HEADER_BYTES {
-        return Err(broken("it is shorter than it says"));
+        return Err(invalid("it is shorter than it says"));
     }
     if low == 0 || high / 2 < low || digits > 5 {
-        return Err(broken("its range or precision is impossible"));
+        return Err(invalid("its range or precision is impossible"));
     }
     let sub_buckets = (2 * 10_u64.pow(digits)).next_power_of_two();
     // Each doubling of the range above the first takes half of the sub-buckets more; one doubling in reserve.
     let doublings = 65 - u64::from((high / low / sub_buckets).leading_zeros());
     let counts = (doublings + 2) * (sub_buckets / 2);
     if counts > COUNTS_MAX {
-        return Err(broken("its range is too wide for its precision"));
+        return Err(invalid("its range is too wide for its precision"));
     }
-    // Nine bytes for each count at most: a log of small histograms must not unfold into large ones line by line.
+    // Nine bytes for each count at most: small lines must not inflate to large histograms.
     if plain.len() as u64 > HEADER_BYTES as u64 + 9 * counts {
-        return Err(broken("it is longer than its range needs"));
+        return Err(invalid("it is longer than its range needs"));
     }
     Ok(())
 }
 
-fn broken(why: &str) -> ReadErrorKind {
+fn invalid(why: &str) -> ReadErrorKind {
     ReadErrorKind::Histogram(why.to_owned())
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }

@@ -4,9 +4,9 @@
 //! legend, then `Tag=name,start,length,maximum,histogram` with seconds to three places, the maximum in milliseconds and the
 //! histogram in base64 of its V2 + DEFLATE encoding. Starts are offsets from `BaseTime`, which equals `StartTime`.
 //!
-//! What the format cannot say, which observations are unfinished or out of range, stands in a comment line directly
-//! above the interval it belongs to: `#[Censored: unfinished=2 youngest_ns=1000000000 out_of_range=0]`. Other tools skip it and
-//! still have every observation.
+//! The format has no field for censored observations (unfinished or out of range): their counts are in a comment line directly
+//! above their interval: `#[Censored: unfinished=2 youngest_ns=1000000000 out_of_range=0]`. Other tools skip it and still read
+//! every observation.
 
 mod decode;
 mod read;
@@ -14,13 +14,13 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::{Interval, ReadError, ReadErrorKind, Reader, read_merged};
+pub use read::{LogInterval, ReadError, ReadErrorKind, Reader, read_merged};
 pub use write::{WriteError, Writer};
 
-/// What begins the comment about censored observations.
+/// Prefix of the comment line about censored observations.
 const CENSORED: &str = "#[Censored: ";
 
-/// Whether the format allows this text as a tag: something, without comma, white space or control characters.
+/// Whether the format allows this text as a tag: 1 to 256 bytes without comma, white space or control characters.
 fn is_tag(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 256

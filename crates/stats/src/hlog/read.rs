@@ -10,19 +10,19 @@ use crate::latencies::{Censored, Latencies, LatenciesError};
 /// Longest line read: the largest histogram this crate writes takes 0.4 MB.
 const LINE_BYTES_MAX: u64 = 32 << 20;
 
-/// Most tags that are merged: each holds a histogram.
+/// Upper limit of tags that are merged: each takes a histogram.
 const TAGS_MAX: usize = 4096;
 
-/// One line of the log.
+/// One line of the log: the observations of an interval.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Interval {
+pub struct LogInterval {
     /// The tag; empty when the line has none.
     pub tag: String,
-    /// Start, as written: after the log's base time when it has one, else as other tools wrote it.
+    /// Start, as written: an offset from the log's base time when it has one.
     pub start: Duration,
     /// Length.
     pub length: Duration,
-    /// What was observed.
+    /// The observations.
     pub latencies: Latencies,
 }
 
@@ -30,7 +30,7 @@ pub struct Interval {
 #[derive(Debug, thiserror::Error)]
 #[error("histogram log, line {line}: {kind}")]
 pub struct ReadError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: u64,
     /// What is wrong.
     pub kind: ReadErrorKind,
@@ -39,13 +39,13 @@ pub struct ReadError {
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadErrorKind {
-    /// Not four fields.
+    /// Fewer than four fields, or a maximum that is not a number.
     #[error("expected start, length, maximum and histogram, separated by commas")]
     Fields,
     /// A tag that the format does not allow.
     #[error("the tag is empty, too long or has white space in it")]
     Tag,
-    /// A time that is none.
+    /// A time that is not a number of seconds in range.
     #[error("{0:?} is not a time in seconds")]
     Time(String),
     /// A histogram that cannot be decoded.
@@ -57,13 +57,13 @@ pub enum ReadErrorKind {
     /// Histograms of one tag do not merge, or there are too many of them.
     #[error("cannot merge: {0}")]
     Merge(LatenciesError),
-    /// More tags than are kept.
+    /// More than 4096 tags.
     #[error("more than {TAGS_MAX} tags: this is not a log of latencies")]
     Tags,
-    /// A line without end.
+    /// A line longer than 32 MiB.
     #[error("the line is longer than 32 MiB: this is not a histogram log")]
     Long,
-    /// Not text.
+    /// A line that is not UTF-8.
     #[error("the line is not UTF-8 text")]
     Text,
     /// The file could not be read.
@@ -71,7 +71,7 @@ pub enum ReadErrorKind {
     Io(#[from] io::Error),
 }
 
-/// Reads interval after interval. After an error it ends: what follows a broken line cannot be trusted to be whole.
+/// Iterator over the intervals of a log. It ends after the first error.
 pub struct Reader<R> {
     input: R,
     line: u64,
@@ -80,7 +80,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads from the beginning of a log.
+    /// A reader at the beginning of a log.
     pub fn new(input: R) -> Self {
         Self {
             input,
@@ -90,13 +90,13 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The log's start since the epoch, as far as read: known from the first interval on, when the log says so.
+    /// The log's `StartTime` since the epoch, if it has one: known from the first interval on.
     #[must_use]
     pub fn started(&self) -> Option<Duration> {
         self.started
     }
 
-    fn read(&mut self) -> Result<Option<Interval>, ReadErrorKind> {
+    fn read(&mut self) -> Result<Option<LogInterval>, ReadErrorKind> {
         let mut censored = None;
         while let Some(line) = self.next_line()? {
             if let Some(rest) = line.strip_prefix(CENSORED) {
@@ -105,13 +105,13 @@ impl<R: BufRead> Reader<R> {
                 let seconds = rest.split([' ', ']']).next().unwrap_or_default();
                 self.started = Some(parse_time(seconds)?);
             } else if line.is_empty() || line.starts_with('#') || line.starts_with('"') {
-                // Comments, BaseTime (ours equals StartTime) and the legend.
+                // Comments, BaseTime (in Tare's logs equal to StartTime) and the legend.
             } else {
                 return parse_interval(&line, censored).map(Some);
             }
         }
         if censored.is_some() {
-            // A comment without its interval: the log was cut off between the two.
+            // A comment without its interval: the log was truncated between the two.
             return Err(ReadErrorKind::Censored);
         }
         Ok(None)
@@ -120,13 +120,13 @@ impl<R: BufRead> Reader<R> {
     fn next_line(&mut self) -> Result<Option<String>, ReadErrorKind> {
         let mut bytes = Vec::new();
         self.line += 1;
-        let taken = (&mut self.input)
+        let bytes_read = (&mut self.input)
             .take(LINE_BYTES_MAX + 1)
             .read_until(b'\n', &mut bytes)?;
-        if taken == 0 {
+        if bytes_read == 0 {
             return Ok(None);
         }
-        if taken as u64 > LINE_BYTES_MAX {
+        if bytes_read as u64 > LINE_BYTES_MAX {
             return Err(ReadErrorKind::Long);
         }
         let text = String::from_utf8(bytes).map_err(|_| ReadErrorKind::Text)?;
@@ -135,7 +135,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<Interval, ReadError>;
+    type Item = Result<LogInterval, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -161,7 +161,7 @@ impl<R: BufRead> Iterator for Reader<R> {
 /// Reads a whole log and merges the intervals of each tag, keeping only those that start in `window`.
 ///
 /// # Errors
-/// At the first line that is broken or does not merge.
+/// At the first line that is invalid or does not merge.
 pub fn read_merged(
     input: impl BufRead,
     window: impl std::ops::RangeBounds<Duration>,
@@ -191,7 +191,7 @@ pub fn read_merged(
     Ok(merged)
 }
 
-fn parse_interval(line: &str, censored: Option<Censored>) -> Result<Interval, ReadErrorKind> {
+fn parse_interval(line: &str, censored: Option<Censored>) -> Result<LogInterval, ReadErrorKind> {
     let (tag, rest) = match line.strip_prefix("Tag=") {
         Some(tagged) => tagged.split_once(',').ok_or(ReadErrorKind::Fields)?,
         None => ("", line),
@@ -202,29 +202,29 @@ fn parse_interval(line: &str, censored: Option<Censored>) -> Result<Interval, Re
     let mut fields = rest.splitn(4, ',');
     let mut field = || fields.next().ok_or(ReadErrorKind::Fields);
     let (start, length, max, encoded) = (field()?, field()?, field()?, field()?);
-    // The maximum is for people; the histogram has its own. It must still be a number.
+    // The maximum is not used, since the histogram has its own, but must be a number.
     max.trim()
         .parse::<f64>()
         .map_err(|_| ReadErrorKind::Fields)?;
     let histogram = decode::histogram(encoded)?;
     let censored = censored.unwrap_or_default();
-    let unseen = censored.unfinished.checked_add(censored.out_of_range);
-    if unseen.is_none_or(|unseen| unseen > histogram.len())
+    let censored_count = censored.unfinished.checked_add(censored.out_of_range);
+    if censored_count.is_none_or(|censored_count| censored_count > histogram.len())
         || censored.youngest_ns > histogram.high()
     {
         return Err(ReadErrorKind::Censored);
     }
-    Ok(Interval {
+    Ok(LogInterval {
         tag: tag.to_owned(),
         start: parse_time(start)?,
         length: parse_time(length)?,
-        latencies: Latencies::around(histogram, censored),
+        latencies: Latencies::from_parts(histogram, censored),
     })
 }
 
 /// Seconds with a fraction, to the millisecond that the format keeps.
 fn parse_time(text: &str) -> Result<Duration, ReadErrorKind> {
-    // Ten thousand years: beyond it the text is rubbish, and arithmetic on it would overflow.
+    // Ten thousand years: a larger value is malformed, and arithmetic on it would overflow.
     const SECONDS_MAX: f64 = 3.2e11;
     text.trim()
         .parse::<f64>()

@@ -1,4 +1,4 @@
-//! Tests of the log: what is written comes back, other tools' logs are read, rubbish is an error with its line.
+//! Tests of the log: round trips, logs of other tools, malformed logs and the line of their error.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn what_is_written_comes_back_with_what_was_unfinished() {
         ("client.get.latency", 1, of([])),
     ]);
     let mut reader = Reader::new(log.as_slice());
-    let read: Vec<Interval> = reader.by_ref().map(Result::unwrap).collect();
+    let read: Vec<LogInterval> = reader.by_ref().map(Result::unwrap).collect();
     assert_eq!(reader.started(), Some(STARTED));
     assert_eq!(read.len(), 3);
     assert_eq!(
@@ -84,7 +84,7 @@ fn the_log_is_read_by_the_librarys_own_parser() {
 fn a_log_of_another_implementation_is_read() {
     let log = include_bytes!("../../reference/foreign.hlog");
     let mut reader = Reader::new(&log[..]);
-    let read: Vec<Interval> = reader.by_ref().map(Result::unwrap).collect();
+    let read: Vec<LogInterval> = reader.by_ref().map(Result::unwrap).collect();
     assert_eq!(reader.started(), Some(STARTED));
     let starts: Vec<u128> = read.iter().map(|i| i.start.as_millis()).collect();
     assert_eq!(starts, [500, 1500, 2500]);
@@ -144,7 +144,7 @@ fn error_of(line: &[u8]) -> (u64, String) {
     (error.line, error.kind.to_string())
 }
 
-/// A histogram of this header as it stands in a log, plain V2.
+/// A log line with a histogram of this header, V2 without compression.
 fn header(length: u32, digits: u32, low: u64, high: u64) -> Vec<u8> {
     use base64::Engine as _;
     let mut bytes = Vec::new();
@@ -320,7 +320,7 @@ proptest! {
         let text = base64::engine::general_purpose::STANDARD.encode(&bytes);
         if let Ok(histogram) = decode::histogram(&text) {
             prop_assert!(histogram.len() <= crate::latencies::COUNT_MAX);
-            let latencies = Latencies::around(histogram, Default::default());
+            let latencies = Latencies::from_parts(histogram, Default::default());
             let _ = (latencies.curve(5), latencies.mean_ns(), latencies.buckets().count());
         }
     }

@@ -22,7 +22,7 @@ pub struct Writer<W: Write> {
 /// Why an interval was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The tag cannot stand in a log.
+    /// The tag is not allowed in a log.
     #[error(
         "tag {0:?} cannot stand in a histogram log: use 1 to 256 characters without commas and spaces"
     )]
@@ -30,9 +30,9 @@ pub enum WriteError {
     /// The interval starts before one already written.
     #[error("interval at {start:?} after one at {latest:?}: write intervals in time order")]
     Order {
-        /// Of the interval.
+        /// Start of the interval.
         start: Duration,
-        /// Of the latest one written.
+        /// Latest start written before.
         latest: Duration,
     },
     /// The histogram could not be encoded.
@@ -44,15 +44,15 @@ pub enum WriteError {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a log: `started` is the time since the epoch that interval starts are offsets from, `comments` are lines
-    /// for the reader (a line break makes two).
+    /// Starts a log: interval starts are offsets from `started` (since the epoch); `comments` become comment lines
+    /// (a line break makes two).
     ///
     /// # Errors
     /// When the header cannot be written.
     pub fn begin(mut out: W, started: Duration, comments: &[&str]) -> Result<Self, WriteError> {
         for comment in comments {
             for line in comment.lines() {
-                // A blank after # keeps a comment from ever reading as one of the format's own, #[….
+                // With a blank after #, no comment can be read as one of the format's own, #[….
                 writeln!(out, "# {line}")?;
             }
         }
@@ -73,8 +73,8 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes one interval: where it starts after the log's start, how long it is, what it is, and its latencies. Times
-    /// are kept to the millisecond, as the format has them.
+    /// Writes one interval: its tag, its start after the log's start, its length and its latencies. Times are rounded to
+    /// the millisecond, the format's resolution.
     ///
     /// # Errors
     /// When the tag is not allowed, the interval is out of order, or writing fails.
@@ -125,7 +125,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Flushes, and gives the writer back.
+    /// Flushes and returns the inner writer.
     ///
     /// # Errors
     /// When flushing fails.

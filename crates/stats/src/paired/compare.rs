@@ -1,50 +1,50 @@
-//! From a table to a comparison per arm: estimate, intervals, outcome.
+//! The comparison of each arm of a table with its baseline: estimate, intervals, outcome.
 
 use super::family::Family;
 use super::model::{self, Fit};
 use super::table::{Table, mean, variance};
 use crate::distribution::{f_cdf, student_cdf, student_quantile};
-use crate::interval::{Difference, Interval};
-use crate::outcome::{BLOCKS_MIN, Evidence, Margin, Outcome};
+use crate::interval::{Difference, RatioInterval};
+use crate::outcome::{BLOCKS_MIN, Margin, Outcome, TestStatistic};
 
-/// Variances that differ by more than this are shown apart.
+/// Above this ratio of variances the unpooled interval is given as well.
 const VARIANCE_RATIO_MAX: f64 = 4.0;
 
-/// An arm has its own scatter when only this share of even tables would show as much: see the module's documentation.
+/// Level of the F test by which an arm gets its own residual: see the module's documentation.
 pub(crate) const NOISIER_TAIL: f64 = 0.2;
 
-/// Log-ratios are not known better than this, whatever the scatter says: it swallows rounding.
+/// Smallest standard error of a log-ratio: it covers rounding.
 const ERROR_MIN: f64 = 1e-9;
 
 /// Whether a metric belongs to the primary family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum MetricRole {
     /// Verdicts from simultaneous intervals.
     Primary,
-    /// Plain 95 % intervals: one in twenty misses, and the reader is told so.
+    /// No verdicts, unadjusted 95 % intervals: one in twenty misses.
     Descriptive,
 }
 
-/// What is to be compared.
+/// Input of a comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// The values.
+pub struct ComparisonInput<'a> {
+    /// The values of all arms.
     pub table: &'a Table,
     /// Primary or descriptive.
-    pub standing: Standing,
-    /// The declared margin. What the machine scatters never widens it.
+    pub role: MetricRole,
+    /// The declared margin; noise never widens it.
     pub margin: Margin,
     /// The relative step of the metric's own scale (a histogram's [`crate::Latencies::RESOLUTION`]), 0 for counts and
-    /// clocks: equal values in every block are not equal beyond it.
+    /// clocks: values are not known more exactly.
     pub resolution: f64,
 }
 
-/// Which scatter an arm's intervals rest on.
+/// The residual behind an arm's intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residual {
     /// One residual for all arms.
     Pooled,
-    /// The arm's own: it scatters visibly more than the rest.
+    /// The arm's own: it scatters significantly more than the rest.
     Own,
 }
 
@@ -53,31 +53,31 @@ pub enum Residual {
 pub struct Comparison {
     /// The arm, by its index in the table (0 is the first after the baseline).
     pub arm: usize,
-    /// Blocks that hold both the arm and the baseline.
+    /// Number of blocks with both the arm and the baseline.
     pub blocks: usize,
-    /// The ratio of geometric means, arm to baseline: by the model, or from the pairs when they are too few for it.
+    /// The ratio of geometric means, arm to baseline: by the model, or from the pairs when there are too few for it.
     pub ratio: Option<f64>,
-    /// Everything that needs at least three blocks.
+    /// The intervals; none with fewer than three blocks.
     pub intervals: Option<Intervals>,
-    /// The difference in the metric's unit, with the deciding interval.
+    /// The difference in the metric's unit, with the decision interval.
     pub difference: Option<Difference>,
-    /// What can be said.
+    /// The decision.
     pub outcome: Outcome,
 }
 
 /// The intervals of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intervals {
-    /// The one that decides "differs": simultaneous 95 % for primary, plain 95 % for descriptive metrics.
-    pub deciding: Interval,
-    /// Plain 95 %.
-    pub plain: Interval,
-    /// Plain 90 %, for "same".
-    pub ninety: Interval,
-    /// The scatter that all of these rest on.
+    /// The interval for the decision "differs": simultaneous 95 % for primary, unadjusted 95 % for descriptive metrics.
+    pub decision: RatioInterval,
+    /// Unadjusted 95 %.
+    pub unadjusted_95: RatioInterval,
+    /// Unadjusted 90 %, for "same".
+    pub unadjusted_90: RatioInterval,
+    /// The residual behind all of these.
     pub residual: Residual,
-    /// The plain 95 % t interval from this arm's pairs alone, shown when variances differ more than fourfold.
-    pub unpooled: Option<Interval>,
+    /// The unadjusted 95 % t interval from this arm's pairs alone, given when variances differ more than fourfold.
+    pub unpooled: Option<RatioInterval>,
     /// The standard error of the log-ratio.
     pub error: f64,
     /// Its degrees of freedom.
@@ -91,9 +91,9 @@ pub struct Intervals {
 pub struct Comparisons {
     /// The geometric mean of the baseline.
     pub baseline: Option<f64>,
-    /// The relative difference that counts as none beside this baseline; `None` without a baseline.
+    /// The margin relative to this baseline; `None` without a baseline.
     pub margin: Option<f64>,
-    /// The largest of the arms' variances to the smallest, when two arms have one.
+    /// Ratio of the largest of the arms' variances to the smallest, when at least two arms have one.
     pub variance_ratio: Option<f64>,
     /// The pooled standard deviation of one trial within a block, relative: what [`crate::power`] calls noise.
     pub noise: Option<f64>,
@@ -104,8 +104,8 @@ pub struct Comparisons {
 impl Family {
     /// Compares every arm of a table with its baseline.
     #[must_use]
-    pub fn compare(&self, question: &Question) -> Comparisons {
-        let table = question.table;
+    pub fn compare(&self, input: &ComparisonInput) -> Comparisons {
+        let table = input.table;
         let ratios: Vec<Vec<f64>> = (0..table.arms()).map(|arm| table.log_ratios(arm)).collect();
         let usable: Vec<usize> = (0..table.arms())
             .filter(|&arm| ratios[arm].len() >= BLOCKS_MIN)
@@ -113,10 +113,10 @@ impl Family {
         let fit = model::fit(table, &usable);
         let variance_ratio = variance_ratio(&ratios, &usable);
         let baseline = table.baseline_level();
-        let margin = baseline.map(|baseline| question.margin.beside(baseline));
-        let judge = Judge {
+        let margin = baseline.map(|baseline| input.margin.relative_to(baseline));
+        let judge = ArmJudge {
             family: self,
-            question,
+            input,
             fit: fit.as_ref(),
             variance_ratio,
             margin,
@@ -136,7 +136,7 @@ impl Family {
     }
 }
 
-/// The largest variance of an arm's log-ratios to the smallest.
+/// Ratio of the largest variance of the arms' log-ratios to the smallest.
 fn variance_ratio(ratios: &[Vec<f64>], usable: &[usize]) -> Option<f64> {
     let variances: Vec<f64> = usable
         .iter()
@@ -147,25 +147,25 @@ fn variance_ratio(ratios: &[Vec<f64>], usable: &[usize]) -> Option<f64> {
     (variances.len() > 1 && smallest > 0.0).then(|| largest / smallest)
 }
 
-/// What all arms of one table share while they are judged.
-struct Judge<'a> {
+/// Compares the arms of one table.
+struct ArmJudge<'a> {
     family: &'a Family,
-    question: &'a Question<'a>,
+    input: &'a ComparisonInput<'a>,
     fit: Option<&'a Fit>,
     variance_ratio: Option<f64>,
     margin: Option<f64>,
     baseline: Option<f64>,
 }
 
-impl Judge<'_> {
+impl ArmJudge<'_> {
     fn arm(&self, arm: usize, ratios: &[f64]) -> Comparison {
-        let evidence = self.evidence(arm, ratios);
-        let estimate = evidence.map(|(e, _)| e.estimate).or_else(|| mean(ratios));
-        let intervals = evidence.map(|(e, residual)| Intervals {
+        let statistic = self.statistic(arm, ratios);
+        let estimate = statistic.map(|(e, _)| e.estimate).or_else(|| mean(ratios));
+        let intervals = statistic.map(|(e, residual)| Intervals {
             residual,
-            deciding: e.deciding(),
-            plain: e.plain(0.95),
-            ninety: e.plain(0.90),
+            decision: e.decision(),
+            unadjusted_95: e.unadjusted(0.95),
+            unadjusted_90: e.unadjusted(0.90),
             unpooled: self.unpooled(ratios),
             error: e.error,
             degrees: e.degrees,
@@ -174,15 +174,15 @@ impl Judge<'_> {
         let ratio = estimate.map(f64::exp);
         let difference = match (self.baseline, ratio, intervals) {
             (Some(baseline), Some(ratio), Some(intervals)) => {
-                Some(Difference::derive(baseline, ratio, intervals.deciding))
+                Some(Difference::derive(baseline, ratio, intervals.decision))
             }
             _ => None,
         };
-        let outcome = match evidence {
+        let outcome = match statistic {
             None => Outcome::TooFewBlocks {
                 complete: ratios.len(),
             },
-            Some((evidence, _)) => evidence.judge(),
+            Some((statistic, _)) => statistic.judge(),
         };
         Comparison {
             arm,
@@ -194,10 +194,10 @@ impl Judge<'_> {
         }
     }
 
-    fn evidence(&self, arm: usize, ratios: &[f64]) -> Option<(Evidence, Residual)> {
+    fn statistic(&self, arm: usize, ratios: &[f64]) -> Option<(TestStatistic, Residual)> {
         let fit = self.fit?;
         let place = fit.arms.iter().position(|&a| a == arm)?;
-        let floor = self.question.resolution.powi(2) / 12.0;
+        let floor = self.input.resolution.powi(2) / 12.0;
         let pooled = (fit.variance.max(floor) * fit.covariance[place][place]).sqrt();
         let own = self.own_error(ratios)?;
         let residual = self.residual(fit, ratios);
@@ -205,16 +205,16 @@ impl Judge<'_> {
             Residual::Pooled => (fit.contrasts[place], pooled),
             Residual::Own => (mean(ratios)?, own.max(pooled)),
         };
-        let (critical, tail) = match self.question.standing {
-            Standing::Descriptive => (student_quantile(0.975, fit.degrees), 0.025),
-            Standing::Primary => {
+        let (critical, tail) = match self.input.role {
+            MetricRole::Descriptive => (student_quantile(0.975, fit.degrees), 0.025),
+            MetricRole::Primary => {
                 let critical = self
                     .family
                     .critical_pooled(fit.degrees, fit.correlation_min());
                 (critical, student_cdf(-critical, fit.degrees))
             }
         };
-        let evidence = Evidence {
+        let statistic = TestStatistic {
             estimate,
             error: error.max(ERROR_MIN),
             degrees: fit.degrees,
@@ -223,13 +223,13 @@ impl Judge<'_> {
             blocks: ratios.len(),
             margin: self.margin.unwrap_or_default(),
         };
-        Some((evidence, residual))
+        Some((statistic, residual))
     }
 
-    /// Whether the arm scatters visibly more than the rest of the table: an F test of its part of the residual
+    /// Whether the arm scatters significantly more than the rest of the table: an F test of its part of the residual
     /// against the remainder, which is independent of it in a complete table.
     fn residual(&self, fit: &Fit, ratios: &[f64]) -> Residual {
-        let copies = self.question.table.copies().count() as f64;
+        let copies = self.input.table.copies().count() as f64;
         let own_degrees = ratios.len() as f64 - 1.0;
         let rest_degrees = fit.degrees - own_degrees;
         let Some(own) = variance(ratios).map(|v| v / (1.0 + 1.0 / copies)) else {
@@ -249,17 +249,17 @@ impl Judge<'_> {
 
     /// The standard error of an arm's mean log-ratio from its own scatter.
     fn own_error(&self, ratios: &[f64]) -> Option<f64> {
-        let copies = self.question.table.copies().count() as f64;
-        let floor = self.question.resolution.powi(2) / 12.0 * (1.0 + 1.0 / copies);
+        let copies = self.input.table.copies().count() as f64;
+        let floor = self.input.resolution.powi(2) / 12.0 * (1.0 + 1.0 / copies);
         let error = (variance(ratios)?.max(floor) / ratios.len() as f64).sqrt();
         Some(error.max(ERROR_MIN))
     }
 
-    fn unpooled(&self, ratios: &[f64]) -> Option<Interval> {
+    fn unpooled(&self, ratios: &[f64]) -> Option<RatioInterval> {
         self.variance_ratio
             .filter(|&ratio| ratio > VARIANCE_RATIO_MAX)?;
         let t = student_quantile(0.975, ratios.len() as f64 - 1.0);
-        Some(Interval::from_log(
+        Some(RatioInterval::from_log(
             mean(ratios)?,
             t * self.own_error(ratios)?,
         ))

@@ -1,4 +1,4 @@
-//! The declared primary family: what the simultaneous intervals are simultaneous over.
+//! The declared primary family: the comparisons over which the intervals are simultaneous.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,28 +12,28 @@ pub const ALPHA: f64 = 0.05;
 pub struct Family {
     arms: usize,
     cells: usize,
-    /// Critical values already integrated: a run asks for the same one at every level and metric.
-    known: Mutex<Vec<(Contrasts, f64)>>,
+    /// Critical values already computed: most levels and metrics of a run need the same one.
+    cache: Mutex<Vec<(Contrasts, f64)>>,
 }
 
 impl Family {
-    /// The family of so many arms (without the baseline), levels and primary metrics; each at least 1.
+    /// The family of arms (without the baseline), levels and primary metrics; each number is at least 1.
     #[must_use]
     pub fn new(arms: usize, levels: usize, metrics: usize) -> Self {
         Self {
             arms: arms.max(1),
             cells: (levels * metrics).max(1),
-            known: Mutex::new(Vec::new()),
+            cache: Mutex::new(Vec::new()),
         }
     }
 
-    /// How many arms were declared.
+    /// Number of declared arms.
     #[must_use]
     pub fn arms(&self) -> usize {
         self.arms
     }
 
-    /// How many cells (level × metric) share α.
+    /// Number of cells (level × metric) that share α.
     #[must_use]
     pub fn cells(&self) -> usize {
         self.cells
@@ -41,30 +41,30 @@ impl Family {
 
     /// α of one level and metric.
     #[must_use]
-    pub fn alpha_of_a_cell(&self) -> f64 {
+    pub fn cell_alpha(&self) -> f64 {
         ALPHA / self.cells as f64
     }
 
     /// Dunnett's critical value for contrasts that share a residual.
     #[must_use]
     pub fn critical_pooled(&self, degrees: f64, correlation: f64) -> f64 {
-        // Rounded down (which widens), so that equal designs with different rounding errors share an entry.
+        // Rounded down (which widens the interval), so that equal designs with different rounding errors share an entry.
         let correlation = (correlation * 1e6).floor() / 1e6;
         let contrasts = Contrasts {
             arms: self.arms,
             degrees,
             correlation,
         };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, critical)) = known.iter().find(|(of, _)| *of == contrasts) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, critical)) = cache.iter().find(|(of, _)| *of == contrasts) {
             return *critical;
         }
-        let critical = contrasts.critical(self.alpha_of_a_cell());
-        // A run has few distinct designs; the limit only guards against a caller with endless ones.
-        if known.len() >= 256 {
-            known.clear();
+        let critical = contrasts.critical(self.cell_alpha());
+        // A run has few distinct designs; the limit bounds the memory in any case.
+        if cache.len() >= 256 {
+            cache.clear();
         }
-        known.push((contrasts, critical));
+        cache.push((contrasts, critical));
         critical
     }
 }

@@ -11,18 +11,18 @@
 //! divided by their number (Bonferroni), because median, p99 and CPU of the same trials are dependent in an unknown
 //! way and Bonferroni holds under any dependence. The price: against Šidák's 1 − (1−α)^(1/m), exact under
 //! independence, the intervals are under 1 % wider; against perfectly dependent metrics they are wider
-//! than needed (m = 6: about a third), and then far fewer than 5 % of runs without a difference call one. The declared number of
-//! cells and arms counts, also where some could not be computed. With missing trials the correlations of the contrasts
+//! than needed (m = 6: about a third), and then far fewer than 5 % of runs without a difference report one. The declared
+//! number of cells and arms counts, also where some could not be computed. With missing trials the correlations of the contrasts
 //! differ; the smallest is used for all, which widens the intervals (Z. Šidák, JASA 62 (1967) 626–633).
 //!
-//! **Residual.** The residual is pooled over all arms, except for an arm that scatters visibly more than the rest (its part of
-//! the residual is in the upper 20 % of F): its intervals rest on its own scatter, and can only become wider by that. They keep the
-//! pooled critical value, since an arm chosen for its large scatter has it overestimated on average. The plainer rule,
-//! own residuals for all when variances differ more than fourfold, would often act without a cause: with five blocks two
-//! even tables in five show such a ratio. Even with an F test in front of it, it called a difference in 7.3 % of runs
-//! without any, because an arm whose scatter happens to come out small is then called different too often.
-//! Over fourfold the plain unpooled interval is shown beside the others. Runs of three
-//! arms, five blocks and six independent cells in which no difference exists call one in, by simulation:
+//! **Residual.** The residual is pooled over all arms, except for an arm that scatters significantly more than the rest (its part
+//! of the residual is in the upper 20 % of F): its intervals use its own residual, which can only widen them. They keep the
+//! pooled critical value, since the residual of an arm selected for large scatter is overestimated on average. The simpler
+//! rule, own residuals for all arms when variances differ more than fourfold, acts without a cause too often: with five
+//! blocks two of five tables of equal noise show such a ratio. Even with an F test before it, it found a difference in
+//! 7.3 % of runs without any, because an arm whose scatter happens to be small then differs too often.
+//! Above fourfold the unadjusted unpooled interval is given as well. In simulated runs of three arms, five blocks and six
+//! independent cells without any difference, at least one was found in:
 //!
 //! | noise of the third arm | always pooled | this rule |
 //! | --- | --- | --- |
@@ -30,10 +30,10 @@
 //! | 2 × | 15 % | 9 % |
 //! | 3 × | 30 % | 13 % (ten blocks: 7 %) |
 //!
-//! So a noisy arm is guarded against, not wholly immune: METHODOLOGY says so. With dependent metrics all are lower.
+//! So the error rate with a noisy arm is reduced, not removed (see METHODOLOGY). With dependent metrics all are lower.
 //!
-//! **A/A.** The two copies of the baseline are compared like an arm with its baseline, as a family of their own. What differs between two
-//! things known to be identical is the instrument's or the machine's: it is reported, and changes no margin.
+//! **A/A.** The two copies of the baseline are compared like an arm with its baseline, as a family of their own. A difference
+//! between two identical arms is an error of the generator or of the machine: it is reported, and changes no margin.
 
 mod compare;
 mod family;
@@ -43,7 +43,7 @@ mod table;
 mod tests;
 
 pub(crate) use compare::NOISIER_TAIL;
-pub use compare::{Comparison, Comparisons, Intervals, Question, Residual, Standing};
+pub use compare::{Comparison, ComparisonInput, Comparisons, Intervals, MetricRole, Residual};
 pub use family::{ALPHA, Family};
 pub use table::{BaselineCopies, Table, TableError};
 pub(crate) use table::{mean, variance};

@@ -2,7 +2,7 @@
 
 use super::table::Table;
 
-/// The fit of block and arm effects, for the arms that could be included.
+/// The least-squares fit of block and arm effects, for the arms that could be included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// The included arms, by their index in the table.
@@ -87,7 +87,7 @@ pub fn fit(table: &Table, arms: &[usize]) -> Option<Fit> {
     })
 }
 
-/// Per block with anything in it: (treatment, logarithm), where 0 is the baseline and i + 1 is `arms[i]`.
+/// Per block that is not empty: (treatment, logarithm), where 0 is the baseline and i + 1 is `arms[i]`.
 fn observations(table: &Table, arms: &[usize]) -> Vec<Vec<(usize, f64)>> {
     let mut blocks: Vec<Vec<(usize, f64)>> = table
         .baseline()

@@ -1,4 +1,4 @@
-//! The values of one metric at one level: blocks by arms.
+//! The values of one metric at one level: a table of blocks by arms.
 
 /// How often the baseline runs in each block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +20,9 @@ impl BaselineCopies {
     }
 }
 
-/// One metric at one level: a row per block; in it the baseline, its second copy if there is one, then the arms.
+/// One metric at one level: a row per block with the baseline, its second copy if there is one, and the arms.
 ///
-/// `None` is a trial that gave no valid measurement. Values must be positive: ratios are compared.
+/// `None` is a missing or invalid measurement. Values must be positive, since ratios are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     copies: BaselineCopies,
@@ -54,7 +54,7 @@ pub enum TableError {
         block: usize,
         /// The column, from 0.
         column: usize,
-        /// What was given.
+        /// The value given.
         value: f64,
     },
 }
@@ -95,13 +95,13 @@ impl Table {
         Ok(Self { copies, arms, logs })
     }
 
-    /// How many arms are compared with the baseline.
+    /// Number of arms without the baseline.
     #[must_use]
     pub fn arms(&self) -> usize {
         self.arms
     }
 
-    /// How many blocks there are, complete or not.
+    /// Number of blocks, complete or not.
     #[must_use]
     pub fn blocks(&self) -> usize {
         self.logs.len()
@@ -113,7 +113,7 @@ impl Table {
         self.copies
     }
 
-    /// Per block, the logarithms seen of the baseline.
+    /// Per block, the logarithms of the baseline's values.
     pub(super) fn baseline(&self) -> impl Iterator<Item = Vec<f64>> {
         let copies = self.copies.count();
         self.logs
@@ -127,7 +127,7 @@ impl Table {
         self.logs.iter().map(move |row| row[column])
     }
 
-    /// The log-ratios of an arm to the mean of the baseline's copies, over the blocks that hold both.
+    /// The log-ratios of an arm to the mean of the baseline's copies, over the blocks that have both.
     pub(super) fn log_ratios(&self, arm: usize) -> Vec<f64> {
         self.baseline()
             .zip(self.arm(arm))
@@ -135,19 +135,19 @@ impl Table {
             .collect()
     }
 
-    /// The geometric mean of the baseline: of the block means, so that a missing copy does not shift it.
+    /// The geometric mean of the baseline's block means: a missing copy does not shift it.
     pub(super) fn baseline_level(&self) -> Option<f64> {
         let blocks: Vec<f64> = self.baseline().filter_map(|seen| mean(&seen)).collect();
         mean(&blocks).map(f64::exp)
     }
 }
 
-/// The mean, when there is anything to average.
+/// The mean; `None` for no values.
 pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The variance with n − 1, when there are at least two values.
+/// The variance (n − 1); `None` for fewer than two values.
 pub(crate) fn variance(values: &[f64]) -> Option<f64> {
     let centre = mean(values)?;
     let squares: f64 = values.iter().map(|v| (v - centre).powi(2)).sum();

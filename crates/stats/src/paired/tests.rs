@@ -6,10 +6,10 @@ use super::*;
 use crate::outcome::{Direction, Extent, Margin, MoreBlocks, Outcome};
 use crate::random::Random;
 
-fn question(table: &Table) -> Question<'_> {
-    Question {
+fn input(table: &Table) -> ComparisonInput<'_> {
+    ComparisonInput {
         table,
-        standing: Standing::Primary,
+        role: MetricRole::Primary,
         margin: Margin::default(),
         resolution: 0.0,
     }
@@ -17,9 +17,9 @@ fn question(table: &Table) -> Question<'_> {
 
 fn compare(table: &Table, margin: f64) -> Comparisons {
     let family = Family::new(table.arms(), 1, 1);
-    family.compare(&Question {
+    family.compare(&ComparisonInput {
         margin: Margin::relative(margin),
-        ..question(table)
+        ..input(table)
     })
 }
 
@@ -100,7 +100,7 @@ fn welchs_test_agrees_with_scipy() {
             .collect()
     };
     let (before, after, want) = (numbers("before"), numbers("after"), numbers("welch"));
-    let got = crate::unpaired::compare(&crate::unpaired::Question {
+    let got = crate::unpaired::compare(&crate::unpaired::ComparisonInput {
         before: &before,
         after: &after,
         family: 1,
@@ -108,7 +108,7 @@ fn welchs_test_agrees_with_scipy() {
         resolution: 0.0,
     })
     .unwrap();
-    let interval = got.deciding.unwrap();
+    let interval = got.decision.unwrap();
     close(got.p.unwrap(), want[0], "p");
     close(interval.low, want[1], "low");
     close(interval.high, want[2], "high");
@@ -215,9 +215,9 @@ fn the_margin_is_the_larger_of_a_share_and_an_amount_and_no_scatter_widens_it() 
     let baseline = compare(&table, 0.05).baseline.unwrap();
     let used = |relative, absolute| {
         let margin = Margin { relative, absolute };
-        let asked = Question {
+        let asked = ComparisonInput {
             margin,
-            ..question(&table)
+            ..input(&table)
         };
         Family::new(1, 1, 1).compare(&asked).margin.unwrap()
     };
@@ -245,8 +245,8 @@ fn an_arm_that_scatters_far_more_than_the_rest_is_judged_by_its_own_scatter() {
     assert_eq!(intervals(1).residual, Residual::Own);
     assert_eq!(intervals(0).residual, Residual::Pooled);
     let own = intervals(0).unpooled.unwrap();
-    assert!(own.half_width() < intervals(0).plain.half_width());
-    assert!(intervals(1).deciding.half_width() > intervals(0).deciding.half_width());
+    assert!(own.half_width() < intervals(0).unadjusted_95.half_width());
+    assert!(intervals(1).decision.half_width() > intervals(0).decision.half_width());
 }
 
 #[test]
@@ -254,12 +254,12 @@ fn equal_values_are_the_same_only_within_the_scales_step() {
     let rows: Vec<_> = (0..5).map(|_| vec![Some(1000.0), Some(1001.0)]).collect();
     let table = Table::new(BaselineCopies::One, 1, &rows).unwrap();
     let family = Family::new(1, 1, 1);
-    let exact = family.compare(&question(&table)).arms[0].outcome;
+    let exact = family.compare(&input(&table)).arms[0].outcome;
     assert!(matches!(exact, Outcome::Differs { .. }), "{exact:?}");
     let resolution = 4.0 / 1024.0;
-    let coarse = Question {
+    let coarse = ComparisonInput {
         resolution,
-        ..question(&table)
+        ..input(&table)
     };
     let coarse = family.compare(&coarse).arms[0].outcome;
     assert!(matches!(coarse, Outcome::Undecided { .. }), "{coarse:?}");
@@ -292,14 +292,17 @@ fn a_table_with_a_wrong_width_or_a_zero_is_refused() {
 fn a_larger_family_widens_the_deciding_interval_only() {
     let table = table(5, &[1.1, 1.0], 0.02);
     let of = |levels| {
-        Family::new(2, levels, 3).compare(&question(&table)).arms[0]
+        Family::new(2, levels, 3).compare(&input(&table)).arms[0]
             .intervals
             .unwrap()
     };
     let (small, large) = (of(1), of(4));
-    assert!(large.deciding.half_width() > small.deciding.half_width());
-    assert_eq!((large.plain, large.ninety), (small.plain, small.ninety));
-    assert!(small.plain.half_width() < small.deciding.half_width());
+    assert!(large.decision.half_width() > small.decision.half_width());
+    assert_eq!(
+        (large.unadjusted_95, large.unadjusted_90),
+        (small.unadjusted_95, small.unadjusted_90)
+    );
+    assert!(small.unadjusted_95.half_width() < small.decision.half_width());
 }
 
 fn rows() -> impl Strategy<Value = Vec<Vec<Option<f64>>>> {
@@ -313,7 +316,7 @@ fn essence(comparisons: &Comparisons) -> Vec<Option<[f64; 3]>> {
         .arms
         .iter()
         .map(|c| {
-            let interval = c.intervals?.deciding;
+            let interval = c.intervals?.decision;
             Some([c.ratio?, interval.low, interval.high])
         })
         .collect()
@@ -355,14 +358,14 @@ proptest! {
         let table = Table::new(BaselineCopies::Two, 2, &rows).unwrap();
         for c in compare(&table, 0.0).arms {
             let (Some(i), Some(ratio)) = (c.intervals, c.ratio) else { continue };
-            prop_assert!(i.deciding.contains(ratio) && i.plain.contains(ratio));
-            prop_assert!(i.ninety.contains(ratio));
-            prop_assert!(i.ninety.half_width() <= i.plain.half_width());
-            prop_assert!(i.plain.half_width() <= i.deciding.half_width() * (1.0 + 1e-9));
+            prop_assert!(i.decision.contains(ratio) && i.unadjusted_95.contains(ratio));
+            prop_assert!(i.unadjusted_90.contains(ratio));
+            prop_assert!(i.unadjusted_90.half_width() <= i.unadjusted_95.half_width());
+            prop_assert!(i.unadjusted_95.half_width() <= i.decision.half_width() * (1.0 + 1e-9));
             let d = c.difference.unwrap();
-            prop_assert_eq!(d.low > 0.0 || d.high < 0.0, !i.deciding.contains(1.0));
+            prop_assert_eq!(d.low > 0.0 || d.high < 0.0, !i.decision.contains(1.0));
             let differs = matches!(c.outcome, Outcome::Differs { .. });
-            prop_assert_eq!(differs, !i.deciding.contains(1.0));
+            prop_assert_eq!(differs, !i.decision.contains(1.0));
         }
     }
 

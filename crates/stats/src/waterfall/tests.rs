@@ -12,7 +12,7 @@ fn rows(values: &[&[f64]]) -> Vec<Vec<Option<f64>>> {
 
 #[test]
 fn steps_are_mean_differences_within_blocks_and_add_up_to_the_total() {
-    let found = telescope(&rows(&[
+    let found = decompose(&rows(&[
         &[100.0, 130.0, 128.0, 200.0],
         &[110.0, 142.0, 144.0, 214.0],
         &[120.0, 148.0, 148.0, 216.0],
@@ -34,7 +34,7 @@ fn steps_are_mean_differences_within_blocks_and_add_up_to_the_total() {
 fn a_block_in_which_one_arm_is_missing_counts_for_no_step() {
     let mut rows = rows(&[&[1.0, 2.0, 4.0], &[1.0, 3.0, 4.0], &[1.0, 90.0, 5.0]]);
     rows[2][2] = None;
-    let found = telescope(&rows).unwrap();
+    let found = decompose(&rows).unwrap();
     assert_eq!(found.blocks, 2);
     assert_eq!(found.steps[0].estimate, 1.5);
     assert_eq!(found.steps[1].estimate, 1.5);
@@ -44,9 +44,9 @@ fn a_block_in_which_one_arm_is_missing_counts_for_no_step() {
 
 #[test]
 fn nothing_whole_is_nothing() {
-    assert_eq!(telescope(&[]), None);
-    assert_eq!(telescope(&[vec![Some(1.0), None]]), None);
-    assert_eq!(telescope(&rows(&[&[1.0]])), None);
+    assert_eq!(decompose(&[]), None);
+    assert_eq!(decompose(&[vec![Some(1.0), None]]), None);
+    assert_eq!(decompose(&rows(&[&[1.0]])), None);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn whatever_the_values_the_steps_telescope() {
         let rows: Vec<Vec<Option<f64>>> = (0..7)
             .map(|_| (0..arms).map(|_| Some(random.unit() * 1e6)).collect())
             .collect();
-        let found = telescope(&rows).unwrap();
+        let found = decompose(&rows).unwrap();
         let sum: f64 = found.steps.iter().map(|step| step.estimate).sum();
         assert!((sum - found.total.estimate).abs() <= 1e-12 * 1e6 * f64::from(arms));
         let ends = found.means[found.means.len() - 1] - found.means[0];

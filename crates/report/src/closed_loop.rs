@@ -1,19 +1,19 @@
-//! Closed loops: who waits for its answers cannot be offered too much; the knee is where more clients bring no more answers.
+//! Closed loops: the knee is the number of clients beyond which throughput stops growing.
 
 use tare_schema::load::Pacing;
 use tare_schema::metric::{Metric, Unit};
 use tare_schema::plan::Plan;
 use tare_schema::view::{LevelView, View};
 
-use crate::latency::Figured;
+use crate::latency::MaybeLowerBound;
 use crate::quantity;
 
-/// The knee has this share of the highest throughput: blocks differ by a few percent.
-const SHARE: f64 = 0.95;
-/// The factor that makes a curve of throughput.
-const CLIENTS: &str = "load.clients";
+/// Share of the highest throughput that is reached at the knee: blocks differ by a few percent.
+const KNEE_SHARE: f64 = 0.95;
+/// The factor of a throughput curve.
+const CLIENTS_FACTOR: &str = "load.clients";
 
-/// Whether every client of a level waits for its answers.
+/// Whether every load of a level is a closed loop.
 pub fn is_closed(plan: &Plan, level: &str) -> bool {
     let cells = plan.cells.iter().filter(|cell| cell.level == level);
     let mut roles = cells.flat_map(|cell| &cell.load).peekable();
@@ -21,7 +21,7 @@ pub fn is_closed(plan: &Plan, level: &str) -> bool {
     roles.peek().is_some() && roles.all(|role| waits(&role.load.pacing))
 }
 
-/// The knee of the baseline in a sentence, where clients and nothing else are varied.
+/// A sentence on the knee of the baseline, if the number of clients is the only factor.
 pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     let arm = &view.arms.iter().find(|arm| arm.baseline)?.name;
     let mut points: Vec<(u64, f64)> = Vec::new();
@@ -34,7 +34,7 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     if points.len() < 2 {
         return None;
     }
-    // Who is refused asks again sooner: what is carried then is no capacity.
+    // With errors, clients send sooner: throughput is then not capacity.
     for level in &view.levels {
         let cell = level.cells.iter().find(|cell| cell.arm == *arm);
         let failed = cell.map(|cell| &cell.failed);
@@ -53,8 +53,8 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     let last = points.last()?.0;
     let (clients, carried) = *points
         .iter()
-        .find(|(_, carried)| *carried >= SHARE * most)?;
-    let figure = quantity::figure(Unit::PerSecond, Some(Figured::exact(carried)));
+        .find(|(_, carried)| *carried >= KNEE_SHARE * most)?;
+    let figure = quantity::figure(Unit::PerSecond, Some(MaybeLowerBound::exact(carried)));
     Some(if clients == last {
         format!("{arm} carries most with {last} clients ({figure}): its knee may lie beyond them.")
     } else {
@@ -65,10 +65,10 @@ pub fn knee(plan: &Plan, view: &View) -> Option<String> {
     })
 }
 
-/// How many clients a level has, if nothing else makes it a level.
+/// The number of clients of a level, if that is its only factor.
 fn clients(level: &LevelView) -> Option<u64> {
     match level.values.as_slice() {
-        [(key, value)] if key == CLIENTS => value.parse().ok(),
+        [(key, value)] if key == CLIENTS_FACTOR => value.parse().ok(),
         _ => None,
     }
 }

@@ -1,18 +1,18 @@
-//! Whether a level filled this machine: growth beyond it cannot be seen here.
+//! Whether a level saturated this machine: growth beyond it cannot be measured here.
 
 use tare_schema::load::Pacing;
 use tare_schema::plan::Plan;
 use tare_schema::view::LevelView;
 
-/// Whether every load of a level goes as fast as it can: full cores are then what is asked for.
-pub fn at_full_speed(plan: &Plan, level: &str) -> bool {
+/// Whether every load of a level runs at maximum rate: saturated cores are then expected.
+pub fn is_max_rate(plan: &Plan, level: &str) -> bool {
     let cells = plan.cells.iter().filter(|cell| cell.level == level);
     let mut roles = cells.flat_map(|cell| &cell.load).peekable();
     roles.peek().is_some() && roles.all(|role| role.load.pacing == Pacing::Max)
 }
 
-/// What of the machine was full at a level, in words; `None`: there was room.
-pub fn why(plan: &Plan, level: &LevelView) -> Option<String> {
+/// The cores that were saturated at a level, as text; `None` if there was headroom.
+pub fn saturated_cores(plan: &Plan, level: &LevelView) -> Option<String> {
     let most = |cell: &&tare_schema::view::CellView| {
         cell.trials_fit > 0 && cell.trials_saturated * 2 >= cell.trials_fit
     };

@@ -1,4 +1,4 @@
-//! Why figures are missing: too few exchanges for a quantile.
+//! Quantiles that are missing because of too few exchanges.
 
 use tare_schema::metric::Metric;
 
@@ -6,8 +6,8 @@ use crate::measure;
 use crate::quantity;
 use crate::trials::{CellName, Trials};
 
-/// The quantiles that no trial of these cells has, with what they would need; nothing where nothing was measured.
-pub fn missing(trials: &Trials<'_>, cells: &[CellName]) -> Vec<String> {
+/// The quantiles that no trial of these cells has, with the number of exchanges they need; empty without measurements.
+pub fn describe(trials: &Trials<'_>, cells: &[CellName]) -> Vec<String> {
     let measured = || cells.iter().filter_map(|name| trials.cells.get(name));
     let all = || measured().flat_map(|cell| cell.values());
     let most = all().map(|trial| measure::observations(trial.record)).max();
@@ -36,8 +36,8 @@ pub fn missing(trials: &Trials<'_>, cells: &[CellName]) -> Vec<String> {
     )]
 }
 
-/// Why a metric of two cells could not be judged.
-pub fn why(trials: &Trials<'_>, cells: [&CellName; 2], metric: Metric) -> String {
+/// Why there is no verdict on a metric of two cells.
+pub fn reason(trials: &Trials<'_>, cells: [&CellName; 2], metric: Metric) -> String {
     let known = cells.into_iter().filter_map(|name| trials.cells.get(name));
     let fewest = known
         .flat_map(|cell| cell.values())

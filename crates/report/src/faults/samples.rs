@@ -1,43 +1,42 @@
-//! The samples of a trial, read back from its table and added up over agents.
+//! The samples of a trial, read from `samples.csv` and summed over agents.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tare_schema::regular::read_regular_text;
 
-/// Longest table that is read: at ten samples a second, days.
+/// Upper limit of the file's bytes: days at ten samples per second.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Most moments that are held: at ten samples a second, a day.
-const MOMENTS_MAX: usize = 1 << 20;
+/// Upper limit of samples: a day at ten samples per second.
+const SAMPLES_MAX: usize = 1 << 20;
 
-/// What happened in one sample, all agents together.
+/// One sample, all agents together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Moment {
+pub struct Sample {
     /// Its end, from the start of the warm-up.
     pub offset_ns: u64,
     /// Its length.
     pub length_ns: u64,
-    /// Right answers.
+    /// Successful exchanges.
     pub right: u64,
     /// Errors.
     pub errors: u64,
-    /// Slowest answer.
+    /// Largest latency.
     pub slowest_ns: Option<u64>,
 }
 
 /// Reads `samples.csv` of a trial's folder, in order of time.
 ///
 /// # Errors
-/// Why it cannot be read, in words.
-pub fn read(folder: &Path) -> Result<Vec<Moment>, String> {
+/// Why it cannot be read, as text.
+pub fn read(folder: &Path) -> Result<Vec<Sample>, String> {
     let path = folder.join("samples.csv");
     let text = read_regular_text(&path, BYTES_MAX).map_err(|error| error.to_string())?;
-    of_text(&text)
+    parse(&text)
 }
 
-/// The same from its text.
-fn of_text(text: &str) -> Result<Vec<Moment>, String> {
+fn parse(text: &str) -> Result<Vec<Sample>, String> {
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let column = |name: &str| {
@@ -47,41 +46,41 @@ fn of_text(text: &str) -> Result<Vec<Moment>, String> {
     let [offset, length] = [column("offset_ns")?, column("length_ns")?];
     let [right, errors] = [column("right")?, column("errors")?];
     let slowest = column("latency_max_ns")?;
-    let mut all: BTreeMap<u64, Moment> = BTreeMap::new();
+    let mut all: BTreeMap<u64, Sample> = BTreeMap::new();
     for line in lines {
         let fields: Vec<&str> = line.split(',').collect();
         let field = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-        // A line that was cut off when the run ended is the last one.
+        // An incomplete line, cut off when the run ended, is the last one.
         let (Some(offset_ns), Some(length_ns)) = (field(offset), field(length)) else {
             break;
         };
-        let moment = all.entry(offset_ns).or_insert(Moment {
+        let sample = all.entry(offset_ns).or_insert(Sample {
             offset_ns,
             length_ns,
-            ..Moment::default()
+            ..Sample::default()
         });
-        moment.right = moment.right.saturating_add(field(right).unwrap_or(0));
-        moment.errors = moment.errors.saturating_add(field(errors).unwrap_or(0));
-        moment.slowest_ns = moment.slowest_ns.max(field(slowest));
-        if all.len() > MOMENTS_MAX {
+        sample.right = sample.right.saturating_add(field(right).unwrap_or(0));
+        sample.errors = sample.errors.saturating_add(field(errors).unwrap_or(0));
+        sample.slowest_ns = sample.slowest_ns.max(field(slowest));
+        if all.len() > SAMPLES_MAX {
             return Err(format!(
-                "more than {MOMENTS_MAX} samples are no table of a trial"
+                "more than {SAMPLES_MAX} samples are no table of a trial"
             ));
         }
     }
     Ok(all.into_values().collect())
 }
 
-/// Longest time without a right answer that reaches beyond a moment.
-pub fn silence(moments: &[Moment], from_ns: u64) -> Option<u64> {
+/// Longest outage (time without a successful exchange) in the samples that end after `from_ns`; `None` without such samples.
+pub fn longest_outage(samples: &[Sample], from_ns: u64) -> Option<u64> {
     let mut longest = None;
-    let mut silent_ns = 0;
-    for moment in moments.iter().filter(|one| one.offset_ns > from_ns) {
-        silent_ns = match moment.right {
-            0 => moment.length_ns.saturating_add(silent_ns),
+    let mut outage_ns = 0;
+    for sample in samples.iter().filter(|one| one.offset_ns > from_ns) {
+        outage_ns = match sample.right {
+            0 => sample.length_ns.saturating_add(outage_ns),
             _ => 0,
         };
-        longest = longest.max(Some(silent_ns));
+        longest = longest.max(Some(outage_ns));
     }
     longest
 }
@@ -109,14 +108,14 @@ mod tests {
             text += &format!("b,{offset}00,100,1,1,{b},0,,,,,0,1\n");
         }
         text += "a,7";
-        let moments = of_text(&text).unwrap();
-        assert_eq!(moments.len(), 6);
-        assert_eq!((moments[0].right, moments[0].errors), (10, 1));
-        assert_eq!(moments[1].slowest_ns, Some(2));
-        assert_eq!(silence(&moments, 0), Some(200));
-        assert_eq!(silence(&moments, 500), Some(100), "from an event on");
-        assert_eq!(silence(&[], 0), None);
-        assert!(of_text("role,offset_ns\n").is_err());
+        let samples = parse(&text).unwrap();
+        assert_eq!(samples.len(), 6);
+        assert_eq!((samples[0].right, samples[0].errors), (10, 1));
+        assert_eq!(samples[1].slowest_ns, Some(2));
+        assert_eq!(longest_outage(&samples, 0), Some(200));
+        assert_eq!(longest_outage(&samples, 500), Some(100), "from an event on");
+        assert_eq!(longest_outage(&[], 0), None);
+        assert!(parse("role,offset_ns\n").is_err());
     }
 
     #[test]
@@ -141,10 +140,10 @@ mod tests {
     #[test]
     fn more_samples_than_any_trial_has_are_refused() {
         let mut text = "offset_ns,length_ns,right,errors,latency_max_ns\n".to_owned();
-        for offset in 0..=MOMENTS_MAX {
+        for offset in 0..=SAMPLES_MAX {
             text += &format!("{offset},1\n");
         }
-        let said = of_text(&text).unwrap_err();
+        let said = parse(&text).unwrap_err();
         assert!(said.contains("more than 1048576 samples"), "{said}");
     }
 }

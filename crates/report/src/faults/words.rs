@@ -1,4 +1,4 @@
-//! Disturbances in words.
+//! Sentences and texts on faults.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use tare_schema::plan::PlannedEvent;
 use tare_schema::record::EventRecord;
 use tare_schema::view::{DisturbedTrial, EventMark};
 
-use crate::cells::middle;
+use crate::cells::median;
 use crate::quantity::{self, MISSING};
 
-/// What is said of a cell.
+/// The sentences on a cell.
 pub fn sentences(
     planned: &[PlannedEvent],
     events: &[EventMark],
@@ -18,14 +18,18 @@ pub fn sentences(
 ) -> Vec<String> {
     let mut all = Vec::new();
     if !planned.is_empty() && !events.is_empty() {
-        all.push(noticed(planned, events, trials));
+        all.push(effects_sentence(planned, events, trials));
     }
     all.extend(read_back(trials));
     all
 }
 
 /// `In 20 trials: kill one of broker-1, broker-2, broker-3 at 3 s (…): no answer for 1.8 s (0.4–2.3 s), …`.
-fn noticed(planned: &[PlannedEvent], events: &[EventMark], trials: &[DisturbedTrial]) -> String {
+fn effects_sentence(
+    planned: &[PlannedEvent],
+    events: &[EventMark],
+    trials: &[DisturbedTrial],
+) -> String {
     let first = planned.first().map_or_else(String::new, |event| {
         format!("{} at {}", event.act.in_words(), time(event.at_ns as f64))
     });
@@ -87,7 +91,7 @@ fn spread(values: impl Iterator<Item = Option<u64>>) -> String {
     let (Some(least), Some(most)) = (known.first().copied(), known.last().copied()) else {
         return MISSING.to_owned();
     };
-    let median = middle(known.iter().copied().map(Some).collect()).unwrap_or(least);
+    let median = median(known.iter().copied().map(Some).collect()).unwrap_or(least);
     match known.len() {
         1 => time(median),
         _ => format!("{} ({} to {})", time(median), time(least), time(most)),
@@ -98,7 +102,7 @@ fn time(ns: f64) -> String {
     quantity::value(Unit::Nanoseconds, ns)
 }
 
-/// What an event is called: `kill broker-1`, or `kill broker-1 (× 3), broker-2 (× 2)`.
+/// The label of an event: `kill broker-1`, or `kill broker-1 (× 3), broker-2 (× 2)`.
 pub fn label(events: &[&EventRecord]) -> String {
     let act = events.first().map_or("", |event| event.act.as_str());
     let mut to: BTreeMap<String, u64> = BTreeMap::new();
@@ -117,7 +121,7 @@ pub fn label(events: &[&EventRecord]) -> String {
     format!("{act} {}", names.join(", ")).trim_end().to_owned()
 }
 
-/// What was done in one trial.
+/// The events of one trial, as text.
 pub fn done(events: &[EventRecord]) -> String {
     let words = events.iter().map(|event| {
         let to = event.to.join(" and ");
@@ -131,7 +135,7 @@ pub fn done(events: &[EventRecord]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-/// The figures of a trial in the order of the heads.
+/// The figures of a trial, in the order of `HEADS`.
 pub fn texts(row: &DisturbedTrial) -> Vec<String> {
     let ns = |value: Option<u64>| value.map_or_else(|| MISSING.to_owned(), |ns| time(ns as f64));
     let count = |value: Option<u64>| {

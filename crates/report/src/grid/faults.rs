@@ -1,4 +1,4 @@
-//! The tables of what was done to test beds: each trial, and the seconds around it.
+//! The tables of faults: each trial, and each second.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use tare_schema::metric::Unit;
 use tare_schema::view::DisturbanceView;
 
 use super::Grid;
-use crate::disturbance::HEADS;
+use crate::faults::HEADS;
 use crate::quantity::{self, MISSING};
 
 /// A row per trial.
@@ -20,11 +20,11 @@ pub fn trials(view: &DisturbanceView) -> Grid {
     grid
 }
 
-/// A row per second, with what was done in it.
+/// A row per second, with the faults in it.
 pub fn seconds(view: &DisturbanceView) -> Grid {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut grid = Grid::new(&["second", "done", "answers", "slowest", "errors"], 2);
-    // Answers, errors and the slowest of each second; a sample belongs to the one it begins in.
+    // Answers, errors and largest latency of each second; a sample belongs to the second in which it begins.
     let mut seconds: BTreeMap<u64, (f64, u64, Option<u64>)> = BTreeMap::new();
     for point in &view.series {
         let second = point.offset_ns.saturating_sub(point.length_ns) / SECOND_NS;

@@ -1,10 +1,10 @@
-//! A sum taken apart: the steps of a sequence of arms, which add up to the difference between the last and the first.
+//! Additive decomposition (waterfall): the increments along a sequence of arms, from the first to the last.
 //!
-//! Only what is additive can be taken apart so: means and amounts. The mean latency of one arm is that of the arm
-//! before it plus what was added; its median is not. Everything is computed over the blocks in which every arm of the
-//! sequence was measured, so that the mean differences telescope: their sum is the total, but for the rounding of
-//! the additions. An interval is Student's t on the paired differences within blocks (the noise of a block that
-//! all its arms share cancels), with the step's own scatter: arms with more in them scatter more.
+//! Only additive metrics can be decomposed: means and amounts. The mean latency of an arm is that of the arm before it
+//! plus the increment; medians do not add up. Everything is computed over the blocks in which every arm of the sequence
+//! was measured, so that the sum telescopes: the increments add up to the total, except for rounding. An interval is
+//! Student's t on the paired differences within blocks (noise that all arms of a block share cancels), with each
+//! increment's own scatter: arms with more parts scatter more.
 
 use crate::distribution::student_quantile;
 use crate::outcome::BLOCKS_MIN;
@@ -15,29 +15,29 @@ const ALPHA: f64 = 0.05;
 
 /// A difference between two arms, in the unit of the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
+pub struct Increment {
     /// Mean of the differences within blocks.
     pub estimate: f64,
-    /// Its plain 95 % interval, from low to high; none with fewer than three blocks.
+    /// Its unadjusted 95 % interval, from low to high; none with fewer than three blocks.
     pub interval: Option<(f64, f64)>,
 }
 
-/// A sequence of arms taken apart.
+/// The decomposition of a sequence of arms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Telescope {
+pub struct Waterfall {
     /// Blocks in which every arm was measured.
     pub blocks: usize,
     /// Mean of each arm over these blocks.
     pub means: Vec<f64>,
-    /// From each arm to the next; one fewer than arms.
-    pub steps: Vec<Part>,
-    /// From the first arm to the last.
-    pub total: Part,
+    /// Increments from each arm to the next; one fewer than arms.
+    pub steps: Vec<Increment>,
+    /// The difference between the last arm and the first.
+    pub total: Increment,
 }
 
-/// Takes a sequence apart: a row per block, in it a value per arm. `None` without a block that has all, or with fewer than two arms.
+/// Decomposes a sequence: a row per block with a value per arm. `None` without a complete block, or with fewer than two arms.
 #[must_use]
-pub fn telescope(rows: &[Vec<Option<f64>>]) -> Option<Telescope> {
+pub fn decompose(rows: &[Vec<Option<f64>>]) -> Option<Waterfall> {
     let whole: Vec<Vec<f64>> = rows
         .iter()
         .filter_map(|row| row.iter().copied().collect())
@@ -46,21 +46,21 @@ pub fn telescope(rows: &[Vec<Option<f64>>]) -> Option<Telescope> {
     if arms < 2 || whole.iter().any(|row| row.len() != arms) {
         return None;
     }
-    let part = |from: usize, to: usize| -> Option<Part> {
+    let increment = |from: usize, to: usize| -> Option<Increment> {
         let differences: Vec<f64> = whole.iter().map(|row| row[to] - row[from]).collect();
         let estimate = mean(&differences)?;
         let interval = half_width(&differences).map(|half| (estimate - half, estimate + half));
-        Some(Part { estimate, interval })
+        Some(Increment { estimate, interval })
     };
-    Some(Telescope {
+    Some(Waterfall {
         blocks: whole.len(),
         means: (0..arms)
             .map(|arm| mean(&whole.iter().map(|row| row[arm]).collect::<Vec<_>>()))
             .collect::<Option<_>>()?,
         steps: (1..arms)
-            .map(|arm| part(arm - 1, arm))
+            .map(|arm| increment(arm - 1, arm))
             .collect::<Option<_>>()?,
-        total: part(0, arms - 1)?,
+        total: increment(0, arms - 1)?,
     })
 }
 

@@ -1,24 +1,23 @@
-//! What parts say of themselves: told figures of the trials of a cell → a table with a column for each part.
+//! Target counters of the trials of a cell, as a table with a column for each part.
 
 use tare_schema::metric::Unit;
 use tare_schema::record::{Told, TrialRecord};
 use tare_schema::view::{ToldRow, ToldView};
 
-use crate::cells::middle;
+use crate::cells::median;
 use crate::quantity::{self, MISSING};
 
-/// What ends the name of a figure that adds up milliseconds. Where another one counts what they were spent on (its name begins with
-/// the same words), their mean is shown.
-const MS: &str = "-ms";
+/// Suffix of a counter that sums milliseconds. If another counter with the same prefix counts the operations, the mean is shown.
+const MILLISECONDS_SUFFIX: &str = "-ms";
 
-/// What stands for the number of a trial in a label that has it for its last word.
-const OF_TRIAL: &str = "this trial's";
+/// Replaces the number of a trial at the end of a label.
+const TRIAL_PLACEHOLDER: &str = "this trial's";
 
-/// Name and label, as figures of several trials are alike by them.
+/// Name and label: they identify a counter across trials.
 type Key = (String, Option<String>);
 
-/// The figures of a cell, medians over its trials.
-pub fn told(records: &[&TrialRecord]) -> ToldView {
+/// The counters of a cell, medians over its trials.
+pub fn view(records: &[&TrialRecord]) -> ToldView {
     let mut instances: Vec<String> = Vec::new();
     let mut keys: Vec<Key> = Vec::new();
     for record in records {
@@ -32,7 +31,7 @@ pub fn told(records: &[&TrialRecord]) -> ToldView {
             }
         }
     }
-    let rows = keys.iter().filter(|key| is_usual(records, key));
+    let rows = keys.iter().filter(|key| is_reported_by_most(records, key));
     ToldView {
         rows: rows.map(|key| row(records, key, &instances)).collect(),
         instances,
@@ -45,32 +44,32 @@ fn key(record: &TrialRecord, one: &Told) -> Key {
         .label
         .as_ref()
         .map(|label| match label.rsplit_once('-') {
-            Some((_, last)) if last == number => OF_TRIAL.to_owned(),
+            Some((_, last)) if last == number => TRIAL_PLACEHOLDER.to_owned(),
             _ => label.clone(),
         });
     (one.name.clone(), label)
 }
 
-/// Whether most trials have it: what is of another trial is nobody's here.
-fn is_usual(records: &[&TrialRecord], wanted: &Key) -> bool {
+/// Whether most trials report this counter and label.
+fn is_reported_by_most(records: &[&TrialRecord], wanted: &Key) -> bool {
     let has = |record: &&&TrialRecord| record.told.iter().any(|one| key(record, one) == *wanted);
     records.iter().filter(has).count() * 2 > records.len()
 }
 
 fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> ToldRow {
-    let counted = counted(records, &key.0);
+    let divisor = divisor(records, &key.0);
     let values: Vec<Option<f64>> = instances
         .iter()
         .map(|instance| {
-            middle(
+            median(
                 records
                     .iter()
-                    .map(|r| value(r, key, instance, counted.as_deref()))
+                    .map(|r| value(r, key, instance, divisor.as_deref()))
                     .collect(),
             )
         })
         .collect();
-    let mean = if counted.is_some() { ", mean" } else { "" };
+    let mean = if divisor.is_some() { ", mean" } else { "" };
     let name = match &key.1 {
         Some(label) => format!("{}{mean} ({label})", key.0),
         None => format!("{}{mean}", key.0),
@@ -82,9 +81,9 @@ fn row(records: &[&TrialRecord], key: &Key, instances: &[String]) -> ToldRow {
     }
 }
 
-/// The figure that counts what milliseconds were spent on.
-fn counted(records: &[&TrialRecord], name: &str) -> Option<String> {
-    let stem = name.strip_suffix(MS)?;
+/// The counter of the operations whose milliseconds this one sums.
+fn divisor(records: &[&TrialRecord], name: &str) -> Option<String> {
+    let stem = name.strip_suffix(MILLISECONDS_SUFFIX)?;
     let all = records.iter().flat_map(|record| &record.told);
     let mut names = all.map(|one| one.name.as_str());
     names
@@ -95,14 +94,14 @@ fn counted(records: &[&TrialRecord], name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn value(record: &TrialRecord, wanted: &Key, instance: &str, counted: Option<&str>) -> Option<f64> {
+fn value(record: &TrialRecord, wanted: &Key, instance: &str, divisor: Option<&str>) -> Option<f64> {
     let mut own = record.told.iter().filter(|one| one.instance == instance);
     let found = own.clone().find(|one| key(record, one) == *wanted)?;
-    let Some(counted) = counted else {
+    let Some(divisor) = divisor else {
         return Some(found.value);
     };
     let of =
-        own.find(|one| one.name == counted && (one.label.is_none() || one.label == found.label))?;
+        own.find(|one| one.name == divisor && (one.label.is_none() || one.label == found.label))?;
     (of.value > 0.0).then(|| found.value / of.value)
 }
 
@@ -110,7 +109,7 @@ fn text(name: &str, value: Option<f64>) -> String {
     let Some(value) = value else {
         return MISSING.into();
     };
-    if name.ends_with(MS) {
+    if name.ends_with(MILLISECONDS_SUFFIX) {
         return quantity::value(Unit::Nanoseconds, value * 1e6);
     }
     if name.split('-').any(|word| word == "bytes") {

@@ -1,10 +1,10 @@
-//! What one arm has more than another, in words: instances, TLS, another protocol, settings.
+//! The difference between two arms as text: instances, TLS, protocol, settings.
 
 use tare_schema::plan::{Arm, Subject};
 use tare_schema::topology::{Instance, Route, Security};
 
-/// What `large` has over `small`; `None` when nothing that a plan knows of.
-pub fn added(small: &Arm, large: &Arm) -> Option<Subject> {
+/// What `large` has in addition to `small`; `None` if the plan shows nothing.
+pub fn describe(small: &Arm, large: &Arm) -> Option<Subject> {
     let mut what: Vec<String> = new_instances(small, large);
     let of = |arm: &Arm, edge: &str| -> Option<Route> {
         let routes = &arm.topology.routes;
@@ -23,7 +23,7 @@ pub fn added(small: &Arm, large: &Arm) -> Option<Subject> {
                 what.push(name.to_owned());
             }
         }
-        // Without a proxy nobody sees the protocol.
+        // The protocol of a route only matters to its proxies.
         if route.protocol != before.protocol && !before.stops.is_empty() {
             what.push(format!("{} instead of {}", route.protocol, before.protocol));
         }
@@ -37,7 +37,7 @@ pub fn added(small: &Arm, large: &Arm) -> Option<Subject> {
         }
     }
     what.extend(new_settings(small, large));
-    // One setting at several instances is one thing.
+    // The same setting of several instances is named once.
     let mut once: Vec<String> = Vec::new();
     for word in what {
         if !once.contains(&word) {
@@ -51,17 +51,17 @@ pub fn added(small: &Arm, large: &Arm) -> Option<Subject> {
     }
 }
 
-/// Instances that others ask come with the setting that puts them there.
+/// Instances of `large` that `small` does not have. External authorization servers are left to the setting that adds them.
 fn new_instances(small: &Arm, large: &Arm) -> Vec<String> {
     let topology = &large.topology;
-    let is_asked = |name: &str| {
+    let is_ext_authz = |name: &str| {
         let mut routes = topology.routes.iter();
         routes.any(|route| route.to == name && topology.asked.iter().any(|a| a.edge == route.edge))
     };
-    // Instances stand in start order, called first: a call meets them the other way round.
+    // Instances are in start order, callees first: reversed, they are in the order of a call.
     let instances = topology.instances.iter().rev();
     instances
-        .filter(|instance| counterpart(small, instance).is_none() && !is_asked(&instance.name))
+        .filter(|instance| counterpart(small, instance).is_none() && !is_ext_authz(&instance.name))
         .map(|instance| instance.name.clone())
         .collect()
 }

@@ -1,40 +1,40 @@
-//! Sums taken apart, in sentences: what all steps add together, what each adds, and what another order says.
+//! Sentences on waterfalls: the total, each step, and the checks against other orders.
 
 use tare_schema::metric::Metric;
 use tare_schema::plan::{GrammaticalNumber, Plan};
 use tare_schema::view::{Interval, View, WaterfallSequence, WaterfallStep, WaterfallView};
 
 use super::at_level;
-use super::clauses::{at_start, list, object, verb};
+use super::clauses::{capitalize, list, object, verb};
 use crate::quantity::{self, Sign};
 
-/// Whether an arm is told of as a part of a sum, and so not by itself.
-pub fn is_part(plan: &Plan, arm: &str) -> bool {
+/// Whether an arm belongs to a waterfall, and so has no sentence of its own.
+pub fn is_in_waterfall(plan: &Plan, arm: &str) -> bool {
     let mut sequences = plan.waterfall.iter();
     sequences.any(|sequence| sequence.arms.iter().any(|name| name == arm))
 }
 
-/// What is told at the level of the answer: the total, each step, the checks.
-pub fn parts(plan: &Plan, view: &View, level: &str) -> Vec<String> {
-    let apart = at(view, level);
-    let mut texts: Vec<String> = total(plan, &apart, level).into_iter().collect();
-    let steps = first_order(&apart).map_or(0, |sequence| sequence.steps.len());
+/// The sentences at the main level: the total, each step, the checks.
+pub fn sentences(plan: &Plan, view: &View, level: &str) -> Vec<String> {
+    let waterfalls = at(view, level);
+    let mut texts: Vec<String> = total(plan, &waterfalls, level).into_iter().collect();
+    let steps = first_sequence(&waterfalls).map_or(0, |sequence| sequence.steps.len());
     for place in 0..steps {
-        texts.extend(step(&apart, place));
+        texts.extend(step(&waterfalls, place));
     }
-    for one in &apart {
+    for one in &waterfalls {
         let checks = one.checks.iter();
         texts.extend(checks.map(|check| format!("{}: {check}.", heading(one))));
     }
     texts
 }
 
-/// The total at a level that is not that of the answer.
-pub fn in_short(plan: &Plan, view: &View, level: &str) -> Option<String> {
+/// The sentence at another level: the total.
+pub fn total_sentence(plan: &Plan, view: &View, level: &str) -> Option<String> {
     total(plan, &at(view, level), level)
 }
 
-/// Before there are intervals: what each step seems to add.
+/// The sentences of a provisional run: estimates of each step, without intervals.
 pub fn so_far(plan: &Plan, view: &View, level: &str) -> Vec<String> {
     let tell = |one: &&WaterfallView| {
         let sequence = one.sequences.first()?;
@@ -60,76 +60,76 @@ fn at<'a>(view: &'a View, level: &str) -> Vec<&'a WaterfallView> {
         .collect()
 }
 
-fn first_order<'a>(apart: &[&'a WaterfallView]) -> Option<&'a WaterfallSequence> {
-    let sequence = apart.first()?.sequences.first()?;
+fn first_sequence<'a>(waterfalls: &[&'a WaterfallView]) -> Option<&'a WaterfallSequence> {
+    let sequence = waterfalls.first()?.sequences.first()?;
     sequence.missing.is_none().then_some(sequence)
 }
 
 fn heading(one: &WaterfallView) -> String {
-    at_start(&one.label)
+    capitalize(&one.label)
 }
 
 /// "All 10 steps from direct to ext-authz-100 together add 0.9 ms (0.8–1.0) to the mean and cost … at 1000 requests/s."
-fn total(plan: &Plan, apart: &[&WaterfallView], level: &str) -> Option<String> {
-    let sequence = first_order(apart)?;
-    let totals = apart.iter().filter_map(|one| {
+fn total(plan: &Plan, waterfalls: &[&WaterfallView], level: &str) -> Option<String> {
+    let sequence = first_sequence(waterfalls)?;
+    let totals = waterfalls.iter().filter_map(|one| {
         let total = one.sequences.first()?.total?;
         Some((one.metric, total))
     });
-    let said = Said::of(totals, GrammaticalNumber::Plural);
+    let clauses = StepClauses::of(totals, GrammaticalNumber::Plural);
     let steps = quantity::counted(sequence.steps.len() as u64, "step", "steps");
     let last = sequence.steps.last()?;
     let who = format!(
         "All {steps} from {} to {} together",
         sequence.first, last.arm
     );
-    said.sentence(&who, &at_level(plan, level))
+    clauses.sentence(&who, &at_level(plan, level))
 }
 
 /// "On top of sidecars, mTLS adds 0.08 ms (0.06–0.10) to the mean and costs 0.05 cores (0.04–0.06) per 1000 requests/s."
-fn step(apart: &[&WaterfallView], place: usize) -> Option<String> {
+fn step(waterfalls: &[&WaterfallView], place: usize) -> Option<String> {
     let of = |one: &&WaterfallView| -> Option<(Metric, WaterfallStep)> {
         let step = one.sequences.first()?.steps.get(place)?;
         Some((one.metric, step.clone()))
     };
-    let steps: Vec<(Metric, WaterfallStep)> = apart.iter().filter_map(of).collect();
+    let steps: Vec<(Metric, WaterfallStep)> = waterfalls.iter().filter_map(of).collect();
     let (_, first) = steps.first()?;
     let added = steps
         .iter()
         .filter_map(|(metric, step)| Some((*metric, step.added?)));
-    let sequence = apart.first()?.sequences.first()?;
+    let sequence = waterfalls.first()?.sequences.first()?;
     let before = place
         .checked_sub(1)
         .and_then(|place| sequence.steps.get(place));
     let who = match before {
-        None => at_start(&first.what),
+        None => capitalize(&first.what),
         Some(before) => format!("On top of {}, {}", before.arm, first.what),
     };
-    Said::of(added, first.number).sentence(&who, "")
+    StepClauses::of(added, first.number).sentence(&who, "")
 }
 
-/// What is said of a difference in several metrics.
+/// Clauses on a difference in several metrics.
 #[derive(Default)]
-struct Said {
+struct StepClauses {
     /// "adds 0.08 ms (0.06–0.10) to the mean".
-    told: Vec<String>,
+    clauses: Vec<String>,
     /// "the mean +0.01 ms (−0.01 to 0.02)": zero lies within the interval.
     undecided: Vec<String>,
 }
 
-impl Said {
+impl StepClauses {
     fn of(
         differences: impl Iterator<Item = (Metric, Interval)>,
         number: GrammaticalNumber,
-    ) -> Said {
-        let mut said = Said::default();
+    ) -> StepClauses {
+        let mut clauses = StepClauses::default();
         for (metric, added) in differences {
-            let is_apart = match (added.low, added.high) {
+            let excludes_zero = match (added.low, added.high) {
                 (Some(low), Some(high)) => low > 0.0 || high < 0.0,
                 _ => continue,
             };
-            if is_apart {
-                said.told.push(clause(metric, &added, number));
+            if excludes_zero {
+                clauses.clauses.push(clause(metric, &added, number));
             } else {
                 let amount = match metric {
                     Metric::Cpu => format!(
@@ -138,21 +138,23 @@ impl Said {
                     ),
                     _ => quantity::difference(metric.unit(), &added, Sign::Shown),
                 };
-                said.undecided.push(format!("{} {amount}", object(metric)));
+                clauses
+                    .undecided
+                    .push(format!("{} {amount}", object(metric)));
             }
         }
-        said
+        clauses
     }
 
     fn sentence(&self, who: &str, at: &str) -> Option<String> {
         let open = list(&self.undecided);
-        match (self.told.is_empty(), self.undecided.is_empty()) {
+        match (self.clauses.is_empty(), self.undecided.is_empty()) {
             (true, true) => None,
             (true, false) => Some(format!("{who}{at}: {open}: undecided.")),
-            (false, true) => Some(format!("{who} {}{at}.", list(&self.told))),
+            (false, true) => Some(format!("{who} {}{at}.", list(&self.clauses))),
             (false, false) => Some(format!(
                 "{who} {}{at}; {open}: undecided.",
-                list(&self.told)
+                list(&self.clauses)
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! What was done to test beds during trials, what the load noticed of it, and what was read back.
+//! Injected faults: what was done during trials, its effect on the load, and the records read back.
 
 mod samples;
 mod words;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use tare_schema::record::{EventRecord, TrialRecord};
 use tare_schema::view::{DisturbanceView, DisturbedTrial, EventMark, MomentPoint, ReadBackView};
 
-use crate::cells::middle;
+use crate::cells::median;
 use crate::read::{Run, Trial};
-use samples::Moment;
+use samples::Sample;
 
 /// Heads of [`DisturbedTrial::texts`].
 pub const HEADS: [&str; 9] = [
@@ -25,8 +25,8 @@ pub const HEADS: [&str; 9] = [
     "doubled",
 ];
 
-/// Cells whose beds were disturbed, in the order of the plan, and samples that could not be read.
-pub fn disturbances(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
+/// Views of the cells with faults, in the order of the plan, and the sample files that could not be read.
+pub fn faults(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
     let mut views = Vec::new();
     let mut skipped = Vec::new();
     for cell in &run.plan.cells {
@@ -35,13 +35,13 @@ pub fn disturbances(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
             let there = !record.events.is_empty() || record.read_back.is_some();
             there && !record.superseded && record.arm == cell.arm && record.level == cell.level
         };
-        // Samples are told from the start of the warm-up on, events from the start of the window.
+        // Offsets of samples count from the start of the warm-up, those of events from the start of the window.
         let warmup_ns = cell.load.first().map_or(0, |role| role.load.warmup_ns);
-        let trials: Vec<Seen<'_>> = run
+        let trials: Vec<TrialSamples<'_>> = run
             .trials
             .iter()
             .filter(of_cell)
-            .map(|trial| seen(trial, warmup_ns, &mut skipped))
+            .map(|trial| trial_samples(trial, warmup_ns, &mut skipped))
             .collect();
         if trials.is_empty() {
             continue;
@@ -60,35 +60,39 @@ pub fn disturbances(run: &Run) -> (Vec<DisturbanceView>, Vec<String>) {
     (views, skipped)
 }
 
-/// A trial with its samples, whose times are from the start of the window.
-struct Seen<'a> {
+/// A trial with its samples; offsets from the start of the window.
+struct TrialSamples<'a> {
     record: &'a TrialRecord,
-    moments: Vec<Moment>,
+    samples: Vec<Sample>,
 }
 
-fn seen<'a>(trial: &'a Trial, warmup_ns: u64, skipped: &mut Vec<String>) -> Seen<'a> {
+fn trial_samples<'a>(
+    trial: &'a Trial,
+    warmup_ns: u64,
+    skipped: &mut Vec<String>,
+) -> TrialSamples<'a> {
     let record = &trial.record;
-    let mut moments = samples::read(&trial.folder).unwrap_or_else(|why| {
+    let mut samples = samples::read(&trial.folder).unwrap_or_else(|why| {
         skipped.push(format!("trials/{:04}/samples.csv: {why}", record.trial));
         Vec::new()
     });
-    moments.retain(|one| one.offset_ns > warmup_ns);
-    for moment in &mut moments {
-        moment.offset_ns -= warmup_ns;
+    samples.retain(|one| one.offset_ns > warmup_ns);
+    for sample in &mut samples {
+        sample.offset_ns -= warmup_ns;
     }
-    Seen { record, moments }
+    TrialSamples { record, samples }
 }
 
-fn row(seen: &Seen<'_>) -> DisturbedTrial {
-    let record = seen.record;
+fn row(trial_samples: &TrialSamples<'_>) -> DisturbedTrial {
+    let record = trial_samples.record;
     let began = record
         .events
         .iter()
         .filter_map(|event| event.began_ns)
         .min();
     let window_ns = record.load.iter().map(|role| role.window_ns).max();
-    let within: Vec<Moment> = seen
-        .moments
+    let within: Vec<Sample> = trial_samples
+        .samples
         .iter()
         .filter(|one| window_ns.is_none_or(|end| one.offset_ns <= end))
         .copied()
@@ -103,8 +107,12 @@ fn row(seen: &Seen<'_>) -> DisturbedTrial {
     let mut row = DisturbedTrial {
         trial: record.trial,
         done: words::done(&record.events),
-        silent_ns: began.and_then(|from_ns| samples::silence(&within, from_ns)),
-        slowest_ns: seen.moments.iter().filter_map(|one| one.slowest_ns).max(),
+        silent_ns: began.and_then(|from_ns| samples::longest_outage(&within, from_ns)),
+        slowest_ns: trial_samples
+            .samples
+            .iter()
+            .filter_map(|one| one.slowest_ns)
+            .max(),
         sent_again: counts("retries"),
         errors: record
             .load
@@ -123,27 +131,27 @@ fn row(seen: &Seen<'_>) -> DisturbedTrial {
     row
 }
 
-/// The events by their place, with median times.
-fn events(trials: &[Seen<'_>]) -> Vec<EventMark> {
+/// The events by their index in the trial, with median times.
+fn events(trials: &[TrialSamples<'_>]) -> Vec<EventMark> {
     let mut places: BTreeMap<usize, Vec<&EventRecord>> = BTreeMap::new();
     for trial in trials {
         for (place, event) in trial.record.events.iter().enumerate() {
             places.entry(place).or_default().push(event);
         }
     }
-    let median = |values: Vec<Option<u64>>| {
+    let median_ns = |values: Vec<Option<u64>>| {
         let known: Vec<Option<f64>> = values
             .into_iter()
             .flatten()
             .map(|value| Some(value as f64))
             .collect();
-        (!known.is_empty()).then(|| middle(known)).flatten()
+        (!known.is_empty()).then(|| median(known)).flatten()
     };
     places
         .into_values()
         .filter_map(|all| {
-            let began_ns = median(all.iter().map(|one| one.began_ns).collect())?;
-            let done_ns = median(all.iter().map(|one| one.done_ns).collect());
+            let began_ns = median_ns(all.iter().map(|one| one.began_ns).collect())?;
+            let done_ns = median_ns(all.iter().map(|one| one.done_ns).collect());
             Some(EventMark {
                 label: words::label(&all),
                 began_ns: began_ns as u64,
@@ -153,14 +161,14 @@ fn events(trials: &[Seen<'_>]) -> Vec<EventMark> {
         .collect()
 }
 
-/// The moments by their place, over the trials.
-fn series(trials: &[Seen<'_>]) -> Vec<MomentPoint> {
-    let mut places: BTreeMap<u64, Vec<Moment>> = BTreeMap::new();
-    for moment in trials.iter().flat_map(|trial| &trial.moments) {
-        // The last sample of a load is cut short where its drain ended.
-        places.entry(moment.offset_ns).or_default().push(*moment);
+/// The samples by their offset, over the trials.
+fn series(trials: &[TrialSamples<'_>]) -> Vec<MomentPoint> {
+    let mut places: BTreeMap<u64, Vec<Sample>> = BTreeMap::new();
+    for sample in trials.iter().flat_map(|trial| &trial.samples) {
+        // The last sample of a load is shorter: it ends with the drain.
+        places.entry(sample.offset_ns).or_default().push(*sample);
     }
-    let of = |values: Vec<Option<f64>>| middle(values);
+    let of = |values: Vec<Option<f64>>| median(values);
     places
         .into_iter()
         .filter(|(_, all)| all.len() * 2 > trials.len())
@@ -171,7 +179,7 @@ fn series(trials: &[Seen<'_>]) -> Vec<MomentPoint> {
                 .max()
                 .unwrap_or(1)
                 .max(1);
-            let rate = |one: &Moment| one.right as f64 * 1e9 / one.length_ns.max(1) as f64;
+            let rate = |one: &Sample| one.right as f64 * 1e9 / one.length_ns.max(1) as f64;
             let slowest: Vec<Option<f64>> = all
                 .iter()
                 .filter_map(|one| Some(Some(one.slowest_ns? as f64)))
