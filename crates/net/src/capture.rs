@@ -1,4 +1,4 @@
-//! Captured traffic, as Istio's pods have it: nftables sends what the app sends and what is sent to it to the sidecar.
+//! Redirection of a pod's traffic to its sidecar by nftables, with Istio's ports and group.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 use crate::NetError;
 use crate::namespace::Namespace;
 
-/// Port of a sidecar to which the kernel sends what leaves the pod. (Istio's number)
+/// Port of a sidecar to which outbound traffic is redirected. (Istio's number)
 pub const OUTBOUND_PORT: u16 = 15001;
-/// Port of a sidecar to which the kernel sends what enters the pod. (Istio's number)
+/// Port of a sidecar to which inbound traffic is redirected. (Istio's number)
 pub const INBOUND_PORT: u16 = 15006;
-/// Group of a sidecar's process: what it sends itself is not captured. (Istio's number)
+/// Group of a sidecar's process: its own traffic is not redirected. (Istio's number)
 pub const SIDECAR_GROUP: u32 = 1337;
-/// Packet mark of what a sidecar sends itself, where it can have no group of its own. (The group's number)
+/// Packet mark of a sidecar's own traffic, where it cannot have a group of its own. (The group's number)
 pub const SIDECAR_MARK: u32 = 1337;
-/// Ports from which a sidecar calls that cannot mark: below those that the kernel gives to callers (32768 on).
+/// Source ports of a sidecar that cannot set a mark: below the kernel's ephemeral ports (32768 on).
 pub const SIDECAR_PORTS: [u16; 2] = [28_000, 31_999];
-/// The program, where an ordinary user's `PATH` may not lead to.
+/// The program, also where an ordinary user's `PATH` does not find it.
 const PROGRAMS: [&str; 3] = ["nft", "/usr/sbin/nft", "/sbin/nft"];
-/// A few rules take milliseconds.
+/// Timeout of the program; a few rules take milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
-/// Between looks at the program.
+/// Interval of checks whether the program has ended.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Which traffic of a pod a sidecar takes.
@@ -39,7 +39,7 @@ pub enum Direction {
     Inbound,
 }
 
-/// By what a sidecar's own traffic is known.
+/// How a sidecar's own traffic is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exemption {
@@ -50,38 +50,38 @@ pub enum Exemption {
     Itself,
 }
 
-/// What is captured in a pod, and what is not.
+/// Which traffic of a pod is redirected, and which is not.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Capture {
-    /// Captured; the rest is left alone.
+    /// Redirected directions.
     pub directions: BTreeSet<Direction>,
-    /// Ports, of either direction, that are left alone.
+    /// Destination ports, of either direction, that are not redirected.
     pub ports: BTreeSet<u16>,
-    /// Ranges of called addresses that are left alone: `10.0.0.0/8`.
+    /// Ranges of destination addresses that are not redirected: `10.0.0.0/8`.
     pub ranges: BTreeSet<String>,
-    /// Called servers that are left alone.
+    /// Destinations that are not redirected.
     pub servers: BTreeSet<SocketAddrV4>,
-    /// Called servers whose callers are sent to a port of their own.
+    /// Destinations that are redirected to a port of their own.
     #[serde(default)]
     pub sent: BTreeSet<Sent>,
-    /// By what the sidecar's own traffic is known, which is never captured.
+    /// How the sidecar's own traffic is recognised, which is never redirected.
     #[serde(default)]
     pub exemption: Exemption,
 }
 
-/// Traffic that is sent to another port than the rest.
+/// Traffic that is redirected to another port than the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Sent {
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
-    /// Where it was going.
+    /// Its destination.
     pub server: SocketAddrV4,
     /// Port of the sidecar.
     pub port: u16,
 }
 
 impl Capture {
-    /// The rules, in nftables' own language.
+    /// The rules as an nftables script.
     #[must_use]
     pub fn rules(&self) -> String {
         let mut text = String::from("table ip tare {\n");
@@ -108,7 +108,7 @@ impl Capture {
                     }
                 }
             }
-            // Within the pod nothing is captured: the app's own calls, the sidecar's to the app, probes.
+            // Loopback traffic is not redirected: the app's calls to itself, the sidecar's to the app, probes.
             rule(format_args!("  {device} \"lo\" return"));
             for port in &self.ports {
                 rule(format_args!("  tcp dport {port} return"));
@@ -138,15 +138,15 @@ impl Capture {
     /// Sets the rules in a pod's network, all of them or none.
     ///
     /// # Errors
-    /// When `nft` is missing, or does not take the rules: its own words.
+    /// When `nft` is missing, or rejects the rules (with its message).
     pub fn set(&self, pod: &Namespace) -> Result<(), NetError> {
         let rules = self.rules();
         pod.run(|| {
             let mut missing = io::Error::from(io::ErrorKind::NotFound);
             for program in PROGRAMS {
-                match feed(program, &rules) {
-                    Err(Fed::NoProgram(error)) => missing = error,
-                    Err(Fed::Refused(source)) => {
+                match run_nft(program, &rules) {
+                    Err(NftError::NoProgram(error)) => missing = error,
+                    Err(NftError::Refused(source)) => {
                         let what = String::from("set the rules that capture a pod's traffic");
                         return Err(NetError::Refused { what, source });
                     }
@@ -159,24 +159,24 @@ impl Capture {
 }
 
 /// Why the rules are not set.
-enum Fed {
+enum NftError {
     NoProgram(io::Error),
     Refused(io::Error),
 }
 
-fn feed(program: &str, rules: &str) -> Result<(), Fed> {
+fn run_nft(program: &str, rules: &str) -> Result<(), NftError> {
     let mut child = Command::new(program)
         .args(["-f", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(Fed::NoProgram)?;
+        .map_err(NftError::NoProgram)?;
     if let Some(mut input) = child.stdin.take() {
-        // A program that ends without reading says itself why.
+        // If the program ends without reading, its own message says why.
         let _ = input.write_all(rules.as_bytes());
     }
-    let success = wait(&mut child).map_err(Fed::Refused)?;
+    let success = wait(&mut child).map_err(NftError::Refused)?;
     if success {
         return Ok(());
     }
@@ -185,7 +185,7 @@ fn feed(program: &str, rules: &str) -> Result<(), Fed> {
         // What cannot be read is left out of the message.
         let _ = errors.take(4096).read_to_string(&mut words);
     }
-    Err(Fed::Refused(io::Error::other(words.trim().to_owned())))
+    Err(NftError::Refused(io::Error::other(words.trim().to_owned())))
 }
 
 fn wait(child: &mut Child) -> io::Result<bool> {
@@ -203,7 +203,7 @@ fn wait(child: &mut Child) -> io::Result<bool> {
     }
 }
 
-/// By what sidecars can be known in the user namespace of a process: one that maps a single user has no second group.
+/// How sidecars can be recognised in the user namespace of a process: one that maps a single user has no second group.
 #[must_use]
 pub fn exemption_in(pid: u32) -> Exemption {
     let map = std::fs::read_to_string(format!("/proc/{pid}/gid_map")).unwrap_or_default();
@@ -214,7 +214,7 @@ pub fn exemption_in(pid: u32) -> Exemption {
     }
 }
 
-/// Whether a group lies in a map of lines `inside outside count`. (`user_namespaces(7)`)
+/// Whether a `gid_map` of lines `inside outside count` has a group. (`user_namespaces(7)`)
 fn covers(map: &str, group: u32) -> bool {
     map.lines().any(|line| {
         let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);

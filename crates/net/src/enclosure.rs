@@ -1,4 +1,4 @@
-//! New namespaces for a process and all it starts: network, mounts, process ids, and users where it has to be.
+//! New namespaces for a process and its children (`unshare(2)`): network, mounts, process ids, and users if not root.
 
 use std::fs;
 use std::io;
@@ -10,31 +10,31 @@ use rustix::thread::UnshareFlags;
 
 use crate::NetError;
 
-/// By what right a process has its namespaces.
+/// Whether the namespaces were created as root or in a user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// It has the capabilities itself (root).
+    /// As root: the process has the capabilities itself.
     Privileged,
-    /// It is root of a user namespace that maps only its own user.
+    /// As root of a user namespace that maps only the process's own user.
     OwnUser,
 }
 
-/// Leaves the network, the mounts and, for the children that come, the process ids of the host.
+/// Leaves the host's namespaces of network and mounts and, for children started later, of process ids.
 ///
-/// The next child is process 1 of its namespace: with it all die. The caller must have one thread only.
+/// The next child is process 1 of its namespace: when it ends, all end. The caller must have one thread only.
 ///
 /// # Errors
-/// When the kernel lets neither root nor this user do it.
+/// When the kernel permits neither.
 pub fn leave_host() -> Result<Right, NetError> {
     let wanted = UnshareFlags::NEWNET | UnshareFlags::NEWNS | UnshareFlags::NEWPID;
     match crate::sys::unshare(wanted) {
         Ok(()) => return Ok(Right::Privileged),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-        Err(error) => return Err(why_not(error)),
+        Err(error) => return Err(namespace_error(error)),
     }
     let user = rustix::process::geteuid().as_raw();
     let group = rustix::process::getegid().as_raw();
-    crate::sys::unshare(wanted | UnshareFlags::NEWUSER).map_err(why_not)?;
+    crate::sys::unshare(wanted | UnshareFlags::NEWUSER).map_err(namespace_error)?;
     // `user_namespaces(7)`: without this an unprivileged process may not map its group.
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("0 {user} 1"))?;
@@ -42,8 +42,8 @@ pub fn leave_host() -> Result<Right, NetError> {
     Ok(Right::OwnUser)
 }
 
-/// `unshare(2)` says "no space" when a limit of namespaces is reached.
-fn why_not(error: io::Error) -> NetError {
+/// `unshare(2)` fails with `ENOSPC` when a limit of namespaces is reached.
+fn namespace_error(error: io::Error) -> NetError {
     NetError::NoNamespace(match error.kind() {
         io::ErrorKind::StorageFull => {
             io::Error::other("the limit of namespaces is reached (/proc/sys/user/max_*_namespaces)")

@@ -1,19 +1,19 @@
-//! What can go wrong with the network, and the next step.
+//! Errors of the network, with advice.
 
 use std::io;
 
 /// A failure of the network.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
-    /// The kernel gives no namespace.
+    /// The kernel refused a new namespace.
     #[error("no network namespace could be made: {0}; run as root, or use `--addressing loopback`")]
     NoNamespace(io::Error),
-    /// Traffic cannot be captured without the program that sets rules.
+    /// The program that sets the redirection rules cannot be run.
     #[error(
         "nft cannot be run ({0}): install it (apt-get install nftables), or use `interception: explicit`"
     )]
     NoNft(io::Error),
-    /// The kernel refused something about links, addresses, routes or rules.
+    /// The kernel refused a change of devices, addresses, routes or rules.
     #[error("cannot {what}: {source}")]
     Refused {
         /// What was tried, in words that follow "cannot".
@@ -24,7 +24,7 @@ pub enum NetError {
 }
 
 impl NetError {
-    /// Wraps the kernel's refusal with what was tried.
+    /// Adds what was tried to an error of the kernel.
     pub(crate) fn refused<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();
         move |source| Self::Refused {

@@ -1,4 +1,4 @@
-//! The network of one machine's test beds: network namespaces, the way between them, what captures their traffic.
+//! The network of test beds on one machine: network namespaces, links between them, redirection of their traffic to sidecars.
 
 pub mod capture;
 pub mod enclosure;

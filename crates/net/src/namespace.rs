@@ -1,4 +1,4 @@
-//! A network namespace without a name: it lasts as long as a descriptor or a process holds it.
+//! Unnamed network namespaces: each exists as long as a descriptor or a process holds it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,17 +8,17 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use crate::NetError;
 
-/// A held network namespace.
+/// A network namespace, held by a descriptor.
 #[derive(Debug)]
 pub struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// A new, empty one: nothing in it but a loopback device that is down.
+    /// A new, empty one: it has only a loopback device that is down.
     ///
     /// # Errors
     /// When the kernel refuses (no privilege, or its limit is reached).
     pub fn new() -> Result<Self, NetError> {
-        // A thread of its own: the caller stays where it is.
+        // On a thread of its own: the caller's namespace does not change.
         let made = thread::spawn(|| {
             crate::sys::unshare(UnshareFlags::NEWNET)?;
             File::open("/proc/thread-self/ns/net")
@@ -30,21 +30,21 @@ impl Namespace {
         }
     }
 
-    /// The one that the calling thread is in.
+    /// The calling thread's namespace.
     ///
     /// # Errors
-    /// When `/proc` does not show it.
+    /// When `/proc` cannot be read.
     pub fn current() -> Result<Self, NetError> {
         let file = File::open("/proc/thread-self/ns/net")
             .map_err(NetError::refused("open the thread's own network namespace"))?;
         Ok(Self(file.into()))
     }
 
-    /// Does something inside it, in a thread of its own: the caller stays where it is. What is opened
-    /// inside (a socket) stays inside; a process that is started inside lives inside.
+    /// Runs `work` inside it, on a thread of its own: the caller's namespace does not change. A socket
+    /// that is opened inside stays inside, and so does a process that is started inside.
     ///
     /// # Errors
-    /// When the kernel does not let the thread in.
+    /// When the kernel refuses entry.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetError> {
         let inside = thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -67,7 +67,7 @@ impl Namespace {
 /// into its user namespace, where that is another one (a test bed made without root).
 ///
 /// # Errors
-/// When the process is gone, or the kernel does not let us in.
+/// When the process has ended, or the kernel refuses entry.
 pub fn enter(pid: u32) -> Result<(), NetError> {
     let open = |what: &str| {
         let path = format!("/proc/{pid}/ns/{what}");

@@ -1,4 +1,4 @@
-//! Links, addresses and routes of one network namespace, by netlink; blocking outside, asynchronous within.
+//! Devices, addresses and routes of one network namespace, by netlink. The interface is blocking.
 
 use std::future::Future;
 use std::io;
@@ -16,7 +16,7 @@ use crate::NetError;
 /// Index of the loopback device in every namespace.
 pub(crate) const LOOPBACK: u32 = 1;
 
-/// A netlink socket: it speaks for the namespace in which it was opened, wherever it is used.
+/// A netlink socket: it acts on the namespace in which it was opened, wherever it is used.
 pub(crate) struct Netlink {
     runtime: Runtime,
     handle: Handle,
@@ -39,17 +39,17 @@ impl Netlink {
         Ok(Netlink { runtime, handle })
     }
 
-    /// Makes a bridge that is up.
+    /// Creates a bridge that is up.
     pub(crate) fn add_bridge(&self, name: &str) -> Result<(), NetError> {
         let message = LinkBridge::new(name).build();
-        self.ask(
+        self.run(
             format!("make the bridge {name}"),
             self.handle.link().add(message).execute(),
         )
     }
 
-    /// Makes a pair of devices: `name` here, up and plugged into the bridge; `far_name` in the other namespace, down.
-    pub(crate) fn add_pair(
+    /// Creates a veth pair: `name` here, up and attached to the bridge; `far_name` in the other namespace, down.
+    pub(crate) fn add_veth(
         &self,
         name: &str,
         bridge: u32,
@@ -65,13 +65,13 @@ impl Netlink {
             .up()
             .set_info_data(InfoData::Veth(InfoVeth::Peer(far_end)))
             .build();
-        self.ask(
+        self.run(
             format!("make the pair of devices {name} and {far_name}"),
             self.handle.link().add(message).execute(),
         )
     }
 
-    /// Gives a device an address of a network of so many bits.
+    /// Gives a device an address with a prefix length.
     pub(crate) fn add_address(
         &self,
         link: u32,
@@ -83,33 +83,33 @@ impl Netlink {
             .address()
             .add(link, IpAddr::V4(address), bits)
             .execute();
-        self.ask(
+        self.run(
             format!("give a device the address {address}/{bits}"),
             adding,
         )
     }
 
-    /// Switches a device on.
+    /// Sets a device up.
     pub(crate) fn up(&self, link: u32) -> Result<(), NetError> {
         let message = LinkUnspec::new_with_index(link).up().build();
-        self.ask(
+        self.run(
             String::from("switch a device on"),
             self.handle.link().set(message).execute(),
         )
     }
 
-    /// Sends everything that has no way of its own to this neighbour.
+    /// Adds a default route.
     pub(crate) fn add_default_route(&self, gateway: Ipv4Addr) -> Result<(), NetError> {
         let route = RouteMessageBuilder::<Ipv4Addr>::new()
             .gateway(gateway)
             .build();
-        self.ask(
+        self.run(
             format!("set the default route to {gateway}"),
             self.handle.route().add(route).execute(),
         )
     }
 
-    /// Sends what is for a network through a device.
+    /// Adds a route to a network through a device.
     pub(crate) fn add_route(
         &self,
         network: Ipv4Addr,
@@ -120,18 +120,18 @@ impl Netlink {
             .destination_prefix(network, bits)
             .output_interface(device)
             .build();
-        self.ask(
+        self.run(
             format!("set the route to {network}/{bits}"),
             self.handle.route().add(route).execute(),
         )
     }
 
-    fn ask(
+    fn run(
         &self,
         what: String,
-        question: impl Future<Output = Result<(), rtnetlink::Error>>,
+        operation: impl Future<Output = Result<(), rtnetlink::Error>>,
     ) -> Result<(), NetError> {
-        let answer = self.runtime.block_on(question);
+        let answer = self.runtime.block_on(operation);
         answer.map_err(|error| NetError::Refused {
             what,
             source: reason(error),
@@ -146,7 +146,7 @@ fn reason(error: rtnetlink::Error) -> io::Error {
     }
 }
 
-/// The number of a device in the calling thread's namespace.
+/// The index of a device in the calling thread's namespace.
 pub(crate) fn index_of(name: &str) -> Result<u32, NetError> {
     let socket = rustix::net::socket(
         rustix::net::AddressFamily::INET,

@@ -1,4 +1,4 @@
-//! A site: a switch in a namespace of its own, which passes on what is for pods of other sites.
+//! A site: a switch in a namespace of its own, which routes to the pods of other sites.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -10,28 +10,28 @@ use crate::link::{Link, LinkError, LinkPlan, Path, Pool, widen};
 use crate::namespace::Namespace;
 use crate::switch::{SITES_MAX, Switch};
 
-/// What a connection may have under way: 2 Gbit/s over 250 ms.
+/// Limit of a connection's TCP buffers: 2 Gbit/s over 250 ms.
 const WINDOW_BYTES: u64 = 64 << 20;
 
-/// One of several places at a distance from one another.
+/// One of several places that are joined by links.
 pub struct Site {
     number: u8,
     router: Namespace,
     switch: Switch,
 }
 
-/// What could not be done about sites.
+/// A failure of a site.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// Of switch and pods.
+    /// A failure of its switch or a pod.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// Of the link between two.
+    /// A failure of a link between two sites.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
 
-/// The address of a pod of a site, if there are so many of both.
+/// The address of a pod of a site, by their indices; `None` beyond the limits.
 #[must_use]
 pub fn pod_address(site: u8, number: u16) -> Option<Ipv4Addr> {
     if site >= SITES_MAX {
@@ -40,14 +40,14 @@ pub fn pod_address(site: u8, number: u16) -> Option<Ipv4Addr> {
     Switch::pod_address_at(site, number)
 }
 
-/// The site to which an address belongs.
+/// The index of the site that an address belongs to.
 #[must_use]
 pub fn number_of(address: Ipv4Addr) -> Option<u8> {
     Switch::site_of(address).filter(|site| *site < SITES_MAX)
 }
 
 impl Site {
-    /// The site of this number, from 0.
+    /// The site with this index.
     ///
     /// # Errors
     /// What the kernel refused; a number beyond 49.
@@ -70,13 +70,13 @@ impl Site {
         })
     }
 
-    /// The address of its pod of this number (0 is the first), if there are so many.
+    /// The address of one of its pods by its index; `None` beyond the limit.
     #[must_use]
     pub fn pod_address(&self, number: u16) -> Option<Ipv4Addr> {
         Switch::pod_address_at(self.number, number)
     }
 
-    /// Plugs a fresh namespace in; its connections may have as much under way as a distance needs.
+    /// Attaches a new namespace, with TCP buffers large enough for long-delay links.
     ///
     /// # Errors
     /// What the kernel refused.
@@ -91,12 +91,13 @@ impl Site {
         &self.router
     }
 
-    /// Sends what is for pods of another site through a device of a link to it.
+    /// Adds a route to another site's pods through a device of a link to it.
     ///
     /// # Errors
     /// What the kernel refused.
-    pub fn lead_to(&self, other: &Site, device: &str) -> Result<(), NetError> {
-        self.router.run(|| self.switch.lead(other.number, device))?
+    pub fn route_to(&self, other: &Site, device: &str) -> Result<(), NetError> {
+        self.router
+            .run(|| self.switch.add_route_to_site(other.number, device))?
     }
 
     /// The names of the devices of the link between two sites, at the one and at the other.
@@ -106,7 +107,7 @@ impl Site {
     }
 }
 
-/// Joins two sites by the built-in link, in this process; the plan's devices are named here.
+/// Joins two sites by the built-in link, in this process; the names of the plan's devices are replaced.
 ///
 /// # Errors
 /// What the kernel refused.
@@ -122,12 +123,12 @@ pub fn join(
         ..plan.clone()
     };
     let link = Link::start(one.router.as_fd(), other.router.as_fd(), &plan, pool)?;
-    one.lead_to(other, &devices[0])?;
-    other.lead_to(one, &devices[1])?;
+    one.route_to(other, &devices[0])?;
+    other.route_to(one, &devices[1])?;
     Ok(link)
 }
 
-/// The way from one router to another site's switch: what every pod of the one has to the pods of the other.
+/// The path from one site's router to another site's switch: the same link that the pods' traffic takes.
 #[must_use]
 pub fn way<'a>(one: &'a Site, other: &'a Site) -> Path<'a> {
     Path {

@@ -1,12 +1,12 @@
-//! What crossed a link, and what was dropped and why.
+//! Counts of packets that crossed a link, or were dropped and why.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::offload::OnWire;
+use super::offload::WireSize;
 
-/// Both ways since the link started.
+/// Both directions since the link started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// From a to b.
@@ -15,10 +15,10 @@ pub struct Counts {
     pub back: WayCounts,
 }
 
-/// One way.
+/// One direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayCounts {
-    /// Packets taken in, as they would be on a wire.
+    /// Packets that entered, as they would be on a wire.
     pub entered_packets: u64,
     /// Bytes of them.
     pub entered_bytes: u64,
@@ -26,75 +26,75 @@ pub struct WayCounts {
     pub passed_packets: u64,
     /// Bytes of them.
     pub passed_bytes: u64,
-    /// Reads and writes that it took: several packets of a stream cross as one piece.
+    /// Writes that it took: several packets of a stream cross as one piece.
     pub passed_pieces: u64,
     /// Packets lost as planned.
     pub lost_packets: u64,
-    /// Packets that found the queue before the rate limit full.
+    /// Packets dropped because the queue before the rate limit was full.
     pub queue_full_packets: u64,
-    /// Packets that found no buffer: more was under way than the pool of the links holds.
+    /// Packets dropped because the links' buffer pool was exhausted.
     pub no_buffer_packets: u64,
-    /// Packets that the device at the other end refused (it is down, or they are malformed).
+    /// Packets that the device at the other end rejected (it is down, or they are malformed).
     pub refused_packets: u64,
-    /// Packets that the device dropped before the link read them; `None`: the kernel does not say.
+    /// Packets that the device dropped before the link read them; `None`: unknown.
     pub overflowed: Option<u64>,
-    /// Pieces written over 200 µs after they were due: the machine was busy.
+    /// Pieces written more than 200 µs late: the machine was busy.
     pub late_pieces: u64,
-    /// The latest of all.
+    /// Largest lateness of a piece.
     pub late_max_ns: u64,
 }
 
 impl WayCounts {
-    /// Packets that entered and will never arrive.
+    /// Packets that entered and were dropped by the link.
     #[must_use]
     pub fn dropped_packets(&self) -> u64 {
         self.lost_packets + self.queue_full_packets + self.no_buffer_packets + self.refused_packets
     }
 }
 
-/// Later than this is worth a count: the bar for a round trip is 300 µs, and it has two ways.
+/// Pieces later than this are counted: the limit for a round trip is 300 µs, and it has two directions.
 const LATE_NS: u64 = 200_000;
 
-/// The counters as the threads keep them. Each is written by one thread only.
+/// Counters of one direction. Each is written by one thread only.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    pub(super) reader: ReaderTally,
-    pub(super) writer: WriterTally,
+pub(super) struct DirectionCounters {
+    pub(super) reader: ReaderCounters,
+    pub(super) writer: WriterCounters,
 }
 
-/// On a cache line apart from the other thread's.
+/// On a cache line of its own, apart from the other thread's.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct ReaderTally {
-    pub(super) packets: Count,
-    pub(super) bytes: Count,
-    pub(super) lost: Count,
-    pub(super) queue_full: Count,
-    pub(super) no_buffer: Count,
+pub(super) struct ReaderCounters {
+    pub(super) packets: Counter,
+    pub(super) bytes: Counter,
+    pub(super) lost: Counter,
+    pub(super) queue_full: Counter,
+    pub(super) no_buffer: Counter,
 }
 
-impl ReaderTally {
-    /// Notes a piece that came.
-    pub(super) fn entered(&self, on_wire: OnWire) {
-        self.packets.add(on_wire.packets);
-        self.bytes.add(on_wire.bytes);
+impl ReaderCounters {
+    /// Counts a piece that entered.
+    pub(super) fn entered(&self, wire_size: WireSize) {
+        self.packets.add(wire_size.packets);
+        self.bytes.add(wire_size.bytes);
     }
 }
 
-/// On a cache line apart from the other thread's.
+/// On a cache line of its own, apart from the other thread's.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct WriterTally {
-    pub(super) packets: Count,
-    pub(super) bytes: Count,
-    pub(super) pieces: Count,
-    pub(super) refused: Count,
-    late: Count,
-    late_max_ns: Count,
+pub(super) struct WriterCounters {
+    pub(super) packets: Counter,
+    pub(super) bytes: Counter,
+    pub(super) pieces: Counter,
+    pub(super) refused: Counter,
+    late: Counter,
+    late_max_ns: Counter,
 }
 
-impl WriterTally {
-    /// Notes by how much a piece was late.
+impl WriterCounters {
+    /// Records by how much a piece was late.
     pub(super) fn late_by(&self, late_ns: u64) {
         if late_ns > LATE_NS {
             self.late.add(1);
@@ -107,9 +107,9 @@ impl WriterTally {
 
 /// A counter with one writer: no locked instruction is needed.
 #[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
+pub(super) struct Counter(AtomicU64);
 
-impl Count {
+impl Counter {
     pub(super) fn add(&self, more: u64) {
         self.0.store(self.get() + more, Ordering::Relaxed);
     }
@@ -119,7 +119,7 @@ impl Count {
     }
 }
 
-impl Tally {
+impl DirectionCounters {
     pub(super) fn read(&self) -> WayCounts {
         let (reader, writer) = (&self.reader, &self.writer);
         WayCounts {

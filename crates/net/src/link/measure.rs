@@ -1,4 +1,4 @@
-//! What a way carries: round trips, and the throughput of one TCP stream.
+//! Measures a path: round-trip times, and the throughput of one TCP stream.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
@@ -14,30 +14,30 @@ use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 
 use super::LinkError;
-use super::pause::{exact_timers, now_ns};
+use super::sleep::{minimise_timer_slack, now_ns};
 
 /// Payload of an echo.
 const ECHO_BYTES: usize = 64;
-/// What the kernel books for a small packet that is not read yet.
+/// Receive-buffer bytes that the kernel accounts for a small packet.
 const PACKET_BYTES: usize = 1024;
-/// Echoes that a socket has room for at most.
+/// Most echoes that a receive buffer is sized for.
 const ECHOES_KEPT_MAX: u64 = 4096;
-/// Echoes are sent so far apart, without waiting for answers: a thousand take a second at any distance.
+/// Interval of echoes, sent without waiting for replies: a thousand take a second at any distance.
 const ECHO_GAP: Duration = Duration::from_millis(1);
-/// The last answers are waited for so long.
+/// How long the last replies are waited for.
 const ECHO_WAIT: Duration = Duration::from_secs(2);
-/// No step of a measurement takes longer.
+/// Timeout of a step of a measurement.
 const STEP_LIMIT: Duration = Duration::from_secs(10);
-/// How often a thread that waits for datagrams looks whether it should end.
+/// How often a thread that waits for datagrams checks whether to stop.
 const TICK: Duration = Duration::from_millis(20);
 /// One write of a stream.
 const CHUNK_BYTES: usize = 1 << 18;
-/// A quantile of so many values has ten beyond its 99th percentile.
+/// Least number of values for a 99th percentile: ten lie beyond it.
 const P99_VALUES_MIN: usize = 1000;
-/// A stream needs this part of its time to open its windows; it is not counted.
+/// This part of the time is slow start, and is not counted: one in so many.
 const OPENING_SHARE: u32 = 3;
 
-/// A way from one namespace to an address in another; without namespaces, on this machine.
+/// A path from one namespace to an address in another; without namespaces, on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Path<'a> {
     /// Where it begins; `None`: the namespace of the caller.
@@ -48,16 +48,16 @@ pub struct Path<'a> {
     pub address: IpAddr,
 }
 
-/// Round trips of a way.
+/// Round-trip times of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
     /// Echoes sent.
     pub sent: u64,
-    /// Answers that came within 2 s.
+    /// Replies received within 2 s.
     pub answered: u64,
-    /// Half are shorter; none without answers.
+    /// Median; `None` without replies.
     pub p50_ns: Option<u64>,
-    /// One in a hundred is longer; none when fewer than ten values lie beyond it.
+    /// 99th percentile; `None` if fewer than ten values lie beyond it.
     pub p99_ns: Option<u64>,
     /// The shortest.
     pub min_ns: Option<u64>,
@@ -65,7 +65,7 @@ pub struct RoundTrips {
     pub max_ns: Option<u64>,
 }
 
-/// What one stream carried.
+/// Throughput of one stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// Payload received.
@@ -82,8 +82,8 @@ impl Throughput {
     }
 }
 
-/// Runs something on a thread of its own that has moved into the namespace: the caller stays where it is.
-pub(super) fn inside<T: Send>(
+/// Runs `body` in the namespace, on a thread of its own: the caller's namespace does not change.
+pub(super) fn run_in_namespace<T: Send>(
     namespace: Option<BorrowedFd<'_>>,
     body: impl FnOnce() -> T + Send,
 ) -> Result<T, LinkError> {
@@ -124,17 +124,17 @@ impl Path<'_> {
     }
 }
 
-/// Sends so many small datagrams a millisecond apart and takes the time of each answer.
+/// Sends `echoes` small datagrams a millisecond apart and measures each round trip.
 ///
-/// The times are those of the sending process: its own waking is in them, as it is in every program's.
+/// The times include the wake-up of the sending process, as in any program.
 ///
 /// # Errors
-/// When a namespace cannot be entered or the address not be bound. Datagrams that get lost are no error.
+/// When a namespace cannot be entered or the address cannot be bound. Lost datagrams are no error.
 pub fn round_trips(path: Path<'_>, echoes: u64) -> Result<RoundTrips, LinkError> {
     round_trips_while(path, echoes, &|| true)
 }
 
-/// The same, cut short when nobody wants it any more.
+/// As [`round_trips`], but stops when `wanted` returns false.
 ///
 /// # Errors
 /// As [`round_trips`].
@@ -146,12 +146,13 @@ pub fn round_trips_while(
     let bind = |address: IpAddr| {
         let socket = UdpSocket::bind((address, 0))?;
         socket.set_read_timeout(Some(TICK))?;
-        make_room(&socket, echoes);
+        enlarge_receive_buffer(&socket, echoes);
         Ok(socket)
     };
-    let far = inside(path.to, || bind(path.address))?.map_err(path.failed("listening"))?;
+    let far =
+        run_in_namespace(path.to, || bind(path.address))?.map_err(path.failed("listening"))?;
     let end = far.local_addr().map_err(path.failed("listening"))?;
-    let near = inside(path.from, || {
+    let near = run_in_namespace(path.from, || {
         let socket = bind(any(path.address))?;
         socket.connect(end)?;
         Ok(socket)
@@ -159,7 +160,7 @@ pub fn round_trips_while(
     .map_err(path.failed("sending"))?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| answer(&far, &stop));
+        scope.spawn(|| echo(&far, &stop));
         let sending = scope.spawn(|| send(&near, echoes, wanted));
         let trips = receive(&near, echoes, wanted);
         stop.store(true, Ordering::Relaxed);
@@ -170,17 +171,17 @@ pub fn round_trips_while(
     })
 }
 
-/// Room for every echo: one that found none at an end that was held off its core would look lost on the link.
-fn make_room(socket: &UdpSocket, echoes: u64) {
+/// Sizes the receive buffer for every echo: one dropped at a descheduled receiver would look lost on the link.
+fn enlarge_receive_buffer(socket: &UdpSocket, echoes: u64) {
     let echoes = usize::try_from(echoes.min(ECHOES_KEPT_MAX)).unwrap_or_default();
     let bytes = echoes * PACKET_BYTES;
-    // Without the right to exceed the limit of this machine it stays within that.
+    // Without `CAP_NET_ADMIN` it stays within the system's limit.
     if sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_err() {
         let _ = sockopt::set_socket_recv_buffer_size(socket, bytes);
     }
 }
 
-/// The address that stands for all of the same family.
+/// The unspecified address of the same family.
 fn any(like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -188,19 +189,19 @@ fn any(like: IpAddr) -> IpAddr {
     }
 }
 
-fn answer(far: &UdpSocket, stop: &AtomicBool) {
+fn echo(far: &UdpSocket, stop: &AtomicBool) {
     let mut data = [0; ECHO_BYTES];
     while !stop.load(Ordering::Relaxed) {
         if let Ok((length, from)) = far.recv_from(&mut data) {
-            // One that cannot be answered counts as lost.
+            // One without a reply counts as lost.
             let _ = far.send_to(&data[..length], from);
         }
     }
 }
 
-/// Each carries the moment at which it was sent: both ends are on one clock.
+/// Each echo carries its send time: both ends have the same clock.
 fn send(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) -> io::Result<u64> {
-    let _ = exact_timers();
+    let _ = minimise_timer_slack();
     let mut data = [0; ECHO_BYTES];
     let mut due = Instant::now();
     for sent in 0..echoes {
@@ -216,7 +217,7 @@ fn send(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) -> io
 }
 
 fn receive(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) -> Vec<u64> {
-    let _ = exact_timers();
+    let _ = minimise_timer_slack();
     let mut data = [0; ECHO_BYTES];
     let mut trips = Vec::with_capacity(echoes as usize);
     let sending = ECHO_GAP * u32::try_from(echoes).unwrap_or(u32::MAX);
@@ -231,15 +232,15 @@ fn receive(near: &UdpSocket, echoes: u64, wanted: &(dyn Fn() -> bool + Sync)) ->
     trips
 }
 
-/// A TCP connection over the way: the near end and the far one, without Nagle's delay.
+/// A TCP connection over the path: its near end and its far end, with `TCP_NODELAY`.
 ///
 /// # Errors
-/// When a namespace cannot be entered, or nobody is reached within 10 s.
+/// When a namespace cannot be entered, or the connection takes longer than 10 s.
 pub fn connected(path: Path<'_>) -> Result<(TcpStream, TcpStream), LinkError> {
-    let listener = inside(path.to, || TcpListener::bind((path.address, 0)))?
+    let listener = run_in_namespace(path.to, || TcpListener::bind((path.address, 0)))?
         .map_err(path.failed("listening"))?;
     let end = listener.local_addr().map_err(path.failed("listening"))?;
-    let near = inside(path.from, || TcpStream::connect_timeout(&end, STEP_LIMIT))?
+    let near = run_in_namespace(path.from, || TcpStream::connect_timeout(&end, STEP_LIMIT))?
         .map_err(path.failed("connecting"))?;
     let far = accept(&listener).map_err(path.failed("connecting"))?;
     for stream in [&near, &far] {
@@ -248,7 +249,7 @@ pub fn connected(path: Path<'_>) -> Result<(TcpStream, TcpStream), LinkError> {
     Ok((near, far))
 }
 
-/// The handshake is over for the caller, but its last part may get lost on the way to the listener.
+/// The handshake is complete for the client, but its last packet may be lost on the way to the listener.
 fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let limit = Timespec {
         tv_sec: STEP_LIMIT.as_secs() as i64,
@@ -266,7 +267,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_write_timeout(Some(STEP_LIMIT))
 }
 
-/// Sends as fast as it goes for this long and counts what arrives in the last two thirds of it.
+/// Sends as fast as possible for `length` and counts the bytes received in the last two thirds of it.
 ///
 /// # Errors
 /// When either end fails or nothing moves for 10 s.
@@ -289,7 +290,7 @@ pub fn throughput(
         });
         let received = count(&mut far, length);
         stop.store(true, Ordering::Relaxed);
-        // What is still under way, or the sender never ends.
+        // Reads the data in transit, or the sender would block for ever.
         let drained = io::copy(&mut far, &mut io::sink());
         let sent = match sending.join() {
             Ok(sent) => sent,

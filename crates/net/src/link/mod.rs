@@ -1,31 +1,30 @@
 //! The built-in link: joins two network namespaces with delay, jitter, rate and loss, by a pair of TUN devices.
 //!
-//! It needs nothing of the kernel but TUN. A packet that one end sends is read, stamped with the moment at which it is due at the
-//! other end, and written there when that moment has come: one reader and one writer per direction. Packets
-//! keep their virtio header, so that segments which the kernel has not cut yet cross as one (up to 64 KiB), but are counted and
-//! paced as the packets they would be on a wire.
+//! It needs only TUN of the kernel. Each direction has a reader, which reads packets from one end and computes when they are due
+//! at the other, and a writer, which writes them there at that time. Packets keep their virtio header, so that unsegmented TCP
+//! data (GSO, up to 64 KiB) crosses as one *piece*, but is counted and paced as the packets it would be on a wire.
 
 mod counts;
+mod direction;
 mod error;
-mod flow;
 mod measure;
 mod offload;
-mod pause;
 mod plan;
 mod pool;
 mod serve;
 mod shape;
+mod sleep;
 mod sys;
+mod tcp_buffers;
 mod tun;
-mod windows;
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use counts::Tally;
-use flow::Flow;
-use pause::Bell;
+use counts::DirectionCounters;
+use direction::DirectionThreads;
+use sleep::StopFlag;
 use tun::Tun;
 
 pub use counts::{Counts, WayCounts};
@@ -37,42 +36,42 @@ pub use plan::{LinkPlan, Scheduling, WayPlan};
 pub use pool::Pool;
 pub use serve::{LinkEvent, LinkOrder, LinkOrders, NamedCounts, serve};
 pub use sys::go_first;
+pub use tcp_buffers::widen;
 pub use tun::possible;
-pub use windows::widen;
 
-/// Names of the threads of a link: what they consume can be told from the rest of their process.
+/// Names of the threads of a link, to tell their CPU time from the rest of the process.
 pub const THREADS: [&str; 2] = ["link-writer", "link-reader"];
 
-/// How the threads of a link are scheduled in fact.
+/// How the threads of a link are scheduled.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduled {
-    /// Before everything else that is not real-time.
+    /// `SCHED_FIFO`: before all threads that are not real-time.
     RealTime,
-    /// With a better nice value.
+    /// With a lower nice value.
     Nice,
-    /// As everything else: a busy machine adds its own delay.
+    /// With default scheduling: a busy machine adds its own delay.
     Usual,
 }
 
 /// A running link. Dropping it removes its devices and joins its threads.
 #[derive(Debug)]
 pub struct Link {
-    bell: Arc<Bell>,
-    tallies: [Arc<Tally>; 2],
+    stop_flag: Arc<StopFlag>,
+    counters: [Arc<DirectionCounters>; 2],
     ends: [Arc<Tun>; 2],
     threads: Vec<JoinHandle<()>>,
     scheduled: Scheduled,
 }
 
 impl Link {
-    /// Makes a device in each of the two namespaces and joins them. The devices are down and have no address yet. What is under way
-    /// is in memory of the pool, which links of one run share.
+    /// Creates a device in each of the two namespaces and joins them. The devices are down and have no address yet. Packets in
+    /// transit are kept in the pool's memory, which the links of one run share.
     ///
     /// # Errors
-    /// When the kernel gives no TUN device or no thread, or the plan makes no sense.
+    /// When a TUN device or a thread cannot be created, or the plan is invalid.
     pub fn start(
         a: BorrowedFd<'_>,
         b: BorrowedFd<'_>,
@@ -86,35 +85,38 @@ impl Link {
             Arc::new(Tun::open(b, &plan.devices[1], offload)?),
         ];
         let mut link = Self {
-            bell: Arc::new(Bell::new()?),
-            tallies: [Arc::new(Tally::default()), Arc::new(Tally::default())],
+            stop_flag: Arc::new(StopFlag::new()?),
+            counters: [
+                Arc::new(DirectionCounters::default()),
+                Arc::new(DirectionCounters::default()),
+            ],
             ends,
             threads: Vec::with_capacity(4),
             scheduled: Scheduled::Usual,
         };
         for way in 0..2 {
-            let flow = Flow {
+            let direction = DirectionThreads {
                 from: Arc::clone(&link.ends[way]),
                 to: Arc::clone(&link.ends[1 - way]),
-                bell: Arc::clone(&link.bell),
-                tally: Arc::clone(&link.tallies[way]),
+                stop_flag: Arc::clone(&link.stop_flag),
+                counters: Arc::clone(&link.counters[way]),
                 plan: plan.ways[way].clone(),
                 seed: plan.seed,
                 purpose: ["there", "back"][way],
                 scheduling: plan.scheduling,
                 pool: Arc::clone(pool),
             };
-            // What has started by then ends with the link, when this fails.
-            link.scheduled = flow.start(&mut link.threads)?;
+            // If this fails, the threads started so far end as the link is dropped.
+            link.scheduled = direction.start(&mut link.threads)?;
         }
         Ok(link)
     }
 
-    /// What has crossed so far, and what was dropped and why.
+    /// Packets passed and dropped so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let [there, back] = [0, 1].map(|way| {
-            let mut counts = self.tallies[way].read();
+            let mut counts = self.counters[way].read();
             counts.overflowed = self.ends[way].overflowed();
             counts
         });
@@ -130,9 +132,9 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.bell.ring();
+        self.stop_flag.stop();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so on standard error.
+            // A thread that panicked has reported it on standard error.
             let _ = thread.join();
         }
     }

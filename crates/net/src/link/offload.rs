@@ -1,32 +1,32 @@
-//! The virtio header in front of every packet: whether it is several in one, and how many bytes they are on a wire.
+//! The virtio header before every piece: how many packets it is, and how many bytes they are on a wire.
 
 /// Bytes of the header (`struct virtio_net_hdr`, Virtual I/O Device 1.2 §5.1.6, legacy form without `num_buffers`).
 pub(super) const HEADER_BYTES: usize = 10;
-/// "The checksum is still to be filled in": where TCP begins is then in the header.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the header then has the offset of TCP.
 const NEEDS_CHECKSUM: u8 = 1;
-/// The congestion bit may be set beside the type.
+/// Without the ECN bit.
 const TYPE_MASK: u8 = 0x7f;
 const TYPE_NONE: u8 = 0;
 
-/// Whether several packets of a stream cross as one.
+/// Segmentation offload (TSO): whether several packets of a stream cross as one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offload {
-    /// Up to 64 KiB in one piece, as the kernel handed them down.
-    Whole,
-    /// Each as it would be on the wire.
-    Cut,
+    /// Pieces of up to 64 KiB, as the kernel hands them over.
+    On,
+    /// Packets as on a wire.
+    Off,
 }
 
-/// What a piece would be on a wire.
+/// Packets and bytes of a piece on a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OnWire {
+pub(crate) struct WireSize {
     pub packets: u64,
-    /// Of all IP packets with their headers.
+    /// Bytes of all IP packets with their headers.
     pub bytes: u64,
 }
 
-impl OnWire {
-    /// Reads a piece with its header in front; `None` when it is too short to be one.
+impl WireSize {
+    /// Reads a piece with its virtio header; `None` if it is too short.
     pub(crate) fn of(piece: &[u8]) -> Option<Self> {
         let (header, packet) = piece.split_at_checked(HEADER_BYTES)?;
         if packet.is_empty() {
@@ -38,7 +38,7 @@ impl OnWire {
         if header[1] & TYPE_MASK == TYPE_NONE || segment == 0 || header[0] & NEEDS_CHECKSUM == 0 {
             return Some(single);
         }
-        // The header's own length field is a hint only; TCP says how long it is (RFC 9293 §3.1, data offset).
+        // The virtio header's `hdr_len` is a hint only; the length is TCP's data offset (RFC 9293 §3.1).
         let tcp = usize::from(u16::from_ne_bytes([header[6], header[7]]));
         let Some(offset) = packet.get(tcp + 12) else {
             return Some(single);
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn a_single_packet_is_itself() {
-        let found = OnWire::of(&piece(0, 0, 100));
+        let found = WireSize::of(&piece(0, 0, 100));
         assert_eq!(
             found,
-            Some(OnWire {
+            Some(WireSize {
                 packets: 1,
                 bytes: 152
             })
@@ -83,19 +83,19 @@ mod tests {
     #[test]
     fn a_piece_of_many_counts_the_headers_that_cutting_adds() {
         // 3 × 1448 + 1 bytes: four packets.
-        let found = OnWire::of(&piece(1, 1448, 3 * 1448 + 1));
+        let found = WireSize::of(&piece(1, 1448, 3 * 1448 + 1));
         let bytes = 3 * 1448 + 1 + 4 * 52;
-        assert_eq!(found, Some(OnWire { packets: 4, bytes }));
+        assert_eq!(found, Some(WireSize { packets: 4, bytes }));
         // With the congestion bit beside the type it is the same.
-        assert_eq!(OnWire::of(&piece(0x81, 1448, 3 * 1448 + 1)), found);
+        assert_eq!(WireSize::of(&piece(0x81, 1448, 3 * 1448 + 1)), found);
     }
 
     #[test]
     fn nonsense_is_a_single_packet_or_nothing() {
-        assert_eq!(OnWire::of(&[0; HEADER_BYTES]), None);
-        assert_eq!(OnWire::of(&[]), None);
+        assert_eq!(WireSize::of(&[0; HEADER_BYTES]), None);
+        assert_eq!(WireSize::of(&[]), None);
         let mut wrong = piece(1, 1448, 5000);
         wrong[6..8].copy_from_slice(&60_000_u16.to_ne_bytes());
-        assert_eq!(OnWire::of(&wrong).map(|on| on.packets), Some(1));
+        assert_eq!(WireSize::of(&wrong).map(|on| on.packets), Some(1));
     }
 }

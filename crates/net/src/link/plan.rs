@@ -1,13 +1,13 @@
-//! What a link is to do: delay, jitter, rate and loss of each way.
+//! The plan of a link: delay, jitter, rate and loss of each direction.
 
 use serde::{Deserialize, Serialize};
 
 use super::LinkError;
 use super::offload::Offload;
 
-/// Longest delay of one way: a satellite takes 300 ms, a minute is a mistake of unit.
+/// Longest one-way delay: a satellite takes 300 ms, a minute is a mistake of unit.
 const DELAY_NS_MAX: u64 = 10_000_000_000;
-/// Names of network devices end with a zero in 16 bytes.
+/// `IFNAMSIZ` − 1.
 const DEVICE_BYTES_MAX: usize = 15;
 
 /// A link between two namespaces, a and b.
@@ -18,42 +18,42 @@ pub struct LinkPlan {
     pub devices: [String; 2],
     /// From a to b, and from b to a.
     pub ways: [WayPlan; 2],
-    /// Seed of jitter and loss; each way draws its own.
+    /// Seed of jitter and loss; each direction draws its own.
     pub seed: u64,
-    /// Whether its threads go before others.
+    /// Scheduling of its threads.
     pub scheduling: Scheduling,
 }
 
-/// One way of a link.
+/// One direction of a link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WayPlan {
     /// From the last bit sent to the last bit received.
     pub delay_ns: u64,
-    /// Each packet's delay lies so much to either side, all values alike probable; order is kept, so
-    /// that packets close behind one another share the delay of the slowest before them.
+    /// Each packet's delay varies by up to this much to either side, uniformly distributed; order is kept,
+    /// so packets in close succession share the delay of the slowest before them.
     pub jitter_ns: u64,
-    /// Bits of IP packets per second; none: as fast as the machine copies.
+    /// Bits of IP packets per second; `None`: no limit.
     pub rate_bits_per_s: Option<u64>,
-    /// What may wait for its turn at that rate; what does not fit is dropped.
+    /// Bytes that may queue for that rate; packets beyond are dropped.
     pub queue_bytes: u64,
-    /// Share of packets lost, each on its own.
+    /// Share of packets lost, independently of each other.
     pub loss: f64,
 }
 
-/// Whether the threads of a link go before others.
+/// Scheduling of the threads of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {
-    /// Real-time where permitted, else a better nice value: distance does not depend on how busy the parts are.
+    /// Real-time where permitted, else a lower nice value: the delay does not depend on how busy the parts are.
     #[default]
     First,
-    /// As everything else.
+    /// Default scheduling.
     Usual,
 }
 
 impl LinkPlan {
-    /// Both ways alike.
+    /// Both directions alike.
     #[must_use]
     pub fn symmetric(devices: [&str; 2], way: &WayPlan, seed: u64) -> Self {
         Self {
@@ -64,12 +64,12 @@ impl LinkPlan {
         }
     }
 
-    /// Packets cross whole unless single ones are to be lost: a wire loses packets of its own size.
+    /// Segmentation offload, unless packets are to be lost: a wire loses single packets.
     pub(super) fn offload(&self) -> Offload {
         if self.ways.iter().any(|way| way.loss > 0.0) {
-            Offload::Cut
+            Offload::Off
         } else {
-            Offload::Whole
+            Offload::On
         }
     }
 

@@ -1,38 +1,38 @@
-//! Memory for the packets under way: blocks that all links of a run share.
+//! Memory for packets in transit: blocks that all links of a run share.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::offload::HEADER_BYTES;
-use super::sys::memory::{BLOCK_BYTES, Block, BlockSlice, Home};
+use super::sys::memory::{BLOCK_BYTES, Block, BlockOwner, BlockSlice};
 
-/// The largest piece: 64 KiB of IP, the largest fixed header of IP, and the virtio header in front.
+/// The largest piece: 64 KiB of IP, the largest fixed header of IP, and the virtio header.
 const PIECE_BYTES_MAX: usize = 65_536 + 40 + HEADER_BYTES;
-/// A piece takes at least so much of a block: a limit of bytes is a limit of pieces, too.
+/// Least bytes of a block that a piece takes, so that a limit of bytes also limits pieces.
 const PIECE_BYTES_MIN: usize = 512;
 /// 128 MiB: 10 Gbit/s for 100 ms.
 const SHARED_BLOCKS_MAX: usize = 512;
-/// What a way has for itself: no link has to wait until others need less.
+/// Blocks of a direction's own, so that no link depends on what others need.
 const OWN_BLOCKS_MAX: usize = 2;
-/// How often blocks that nobody uses are looked for.
-pub(super) const LOOK_NS: u64 = 250_000_000;
-/// As many are given back at a time, which takes less than a millisecond: 8 MiB.
-const GIVEN_BACK_MAX: usize = 32;
+/// How often unused blocks are returned to the kernel.
+pub(super) const TRIM_EVERY_NS: u64 = 250_000_000;
+/// Blocks returned at a time: 8 MiB, which takes less than a millisecond.
+const TRIM_BLOCKS_MAX: usize = 32;
 
-/// Blocks of memory that several links share: 128 MiB at most, and no more than they have under way.
+/// Blocks of memory that several links share: at most 128 MiB, allocated as packets in transit need them.
 #[derive(Debug)]
 pub struct Pool {
     blocks_max: usize,
-    shelf: Mutex<Shelf>,
+    free_list: Mutex<FreeList>,
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
-    /// The one that came back last is lent first: it may still be in the cache.
+struct FreeList {
+    /// The block that was released last is used first: it may still be in the cache.
     free: Vec<Block>,
-    /// The fewest that were free at a time since the last look.
+    /// The fewest free blocks since the last trim.
     free_min: usize,
-    looked_ns: u64,
-    /// Free and lent.
+    trimmed_ns: u64,
+    /// Free and in use.
     blocks: usize,
 }
 
@@ -46,52 +46,57 @@ impl Pool {
     fn of(blocks_max: usize) -> Self {
         Self {
             blocks_max,
-            shelf: Mutex::default(),
+            free_list: Mutex::default(),
         }
     }
 
-    /// Bytes that it has of the kernel, in use or not.
+    /// Bytes allocated from the kernel, in use or not.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.shelf().blocks * BLOCK_BYTES
+        self.free_list().blocks * BLOCK_BYTES
     }
 
-    /// A block of which nobody has a part.
-    fn lend(self: &Arc<Self>) -> Option<BlockSlice> {
-        let block = self.shelf().take(self.blocks_max)?;
-        Some(BlockSlice::whole(block, Arc::clone(self) as Arc<dyn Home>))
+    /// Takes a whole block.
+    fn allocate(self: &Arc<Self>) -> Option<BlockSlice> {
+        let block = self.free_list().take(self.blocks_max)?;
+        Some(BlockSlice::whole(
+            block,
+            Arc::clone(self) as Arc<dyn BlockOwner>,
+        ))
     }
 
-    /// Gives blocks back to the kernel that nobody has needed for a while.
+    /// Returns blocks to the kernel that were not used since the last trim.
     fn trim(&self, now_ns: u64) {
         // Unmapped without the lock.
         let unused: Vec<Block> = {
-            let mut shelf = self.shelf();
-            if now_ns < shelf.looked_ns + LOOK_NS {
+            let mut free_list = self.free_list();
+            if now_ns < free_list.trimmed_ns + TRIM_EVERY_NS {
                 return;
             }
-            let unused = shelf.free_min.min(GIVEN_BACK_MAX);
-            shelf.blocks -= unused;
-            shelf.free_min = shelf.free.len() - unused;
-            shelf.looked_ns = now_ns;
-            shelf.free.drain(..unused).collect()
+            let unused = free_list.free_min.min(TRIM_BLOCKS_MAX);
+            free_list.blocks -= unused;
+            free_list.free_min = free_list.free.len() - unused;
+            free_list.trimmed_ns = now_ns;
+            free_list.free.drain(..unused).collect()
         };
         drop(unused);
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        // Nothing panics with it, and its numbers are right between any two statements.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn free_list(&self) -> MutexGuard<'_, FreeList> {
+        // No code panics while it holds the lock, and its numbers are consistent between any two statements.
+        self.free_list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Home for Pool {
-    fn take_back(&self, block: Block) {
-        self.shelf().free.push(block);
+impl BlockOwner for Pool {
+    fn release(&self, block: Block) {
+        self.free_list().free.push(block);
     }
 }
 
-impl Shelf {
+impl FreeList {
     fn take(&mut self, blocks_max: usize) -> Option<Block> {
         if let Some(block) = self.free.pop() {
             self.free_min = self.free_min.min(self.free.len());
@@ -106,13 +111,13 @@ impl Shelf {
     }
 }
 
-/// Where the reader of a way puts what it reads.
+/// The read buffer of a direction.
 pub(super) struct Buffer {
     own: Arc<Pool>,
     shared: Arc<Pool>,
-    /// What is left of the block in use; `None` when there was no other.
+    /// The rest of the current block; `None` if no block is free.
     rest: Option<BlockSlice>,
-    /// For what is read then, and dropped.
+    /// Buffer for a piece that is read without a block, and dropped.
     overflow: Box<[u8]>,
 }
 
@@ -126,13 +131,13 @@ impl Buffer {
         }
     }
 
-    /// Room for the next piece, however large.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// Space for the next piece, of any size.
+    pub(super) fn free_space(&mut self) -> &mut [u8] {
         let left = self.rest.as_deref().map_or(0, <[u8]>::len);
         if left < PIECE_BYTES_MAX {
-            // First: its block may be free with it.
+            // Drop the rest first: its block may become free by that.
             self.rest = None;
-            self.rest = self.own.lend().or_else(|| self.shared.lend());
+            self.rest = self.own.allocate().or_else(|| self.shared.allocate());
         }
         match &mut self.rest {
             Some(rest) => rest,
@@ -140,23 +145,23 @@ impl Buffer {
         }
     }
 
-    /// The piece that was read into the room.
+    /// The piece that was read into the free space.
     pub(super) fn filled(&self, length: usize) -> &[u8] {
-        let room = self.rest.as_deref().unwrap_or(&self.overflow);
-        &room[..length]
+        let free_space = self.rest.as_deref().unwrap_or(&self.overflow);
+        &free_space[..length]
     }
 
-    /// The memory of that piece, at its end maybe more; `None` when there was no block for it.
+    /// Takes the memory of that piece, which may be longer than the piece; `None` if it is not in a block.
     pub(super) fn keep(&mut self, length: usize) -> Option<BlockSlice> {
         Some(self.rest.as_mut()?.cut(length.max(PIECE_BYTES_MIN)))
     }
 
-    /// Whether links have memory that they share.
+    /// Whether the links' shared pool has memory.
     pub(super) fn is_shared(&self) -> bool {
         self.shared.bytes() > 0
     }
 
-    /// Gives back what is left of the block in use, and what no link needs any more.
+    /// Releases the rest of the current block, and trims the shared pool.
     pub(super) fn trim(&mut self, now_ns: u64) {
         self.rest = None;
         self.shared.trim(now_ns);
@@ -171,7 +176,7 @@ mod tests {
     fn fill(buffer: &mut Buffer, length: usize) -> Vec<BlockSlice> {
         let mut kept: Vec<BlockSlice> = Vec::new();
         loop {
-            buffer.room()[..length].fill(kept.len() as u8);
+            buffer.free_space()[..length].fill(kept.len() as u8);
             assert_eq!(buffer.filled(length), vec![kept.len() as u8; length]);
             match buffer.keep(length) {
                 Some(part) => kept.push(part),
@@ -209,7 +214,7 @@ mod tests {
         assert_eq!(kept.len(), 2 * 4);
         // The first block still has a part.
         kept.drain(1..4);
-        buffer.room();
+        buffer.free_space();
         assert!(buffer.keep(100).is_none());
         // Without it all of it is there.
         kept.remove(0);
@@ -232,33 +237,33 @@ mod tests {
         let mut kept = fill(&mut buffer, 60_000);
         let blocks = || shared.bytes() / BLOCK_BYTES;
         assert_eq!(blocks(), 50);
-        // Nothing is free, so nothing goes, …
-        let mut now_ns = LOOK_NS;
+        // Nothing is free, so nothing is returned, …
+        let mut now_ns = TRIM_EVERY_NS;
         buffer.trim(now_ns);
         assert_eq!(blocks(), 50);
         // … nor what was in use since.
         kept.truncate(10 * 4);
-        now_ns += LOOK_NS;
+        now_ns += TRIM_EVERY_NS;
         buffer.trim(now_ns);
         assert_eq!(blocks(), 50);
-        // Not too often, and so many at a time.
-        buffer.trim(now_ns + LOOK_NS - 1);
+        // Not too often, and a limited number at a time.
+        buffer.trim(now_ns + TRIM_EVERY_NS - 1);
         assert_eq!(blocks(), 50);
-        now_ns += LOOK_NS;
+        now_ns += TRIM_EVERY_NS;
         buffer.trim(now_ns);
-        assert_eq!(blocks(), 50 - GIVEN_BACK_MAX);
-        now_ns += LOOK_NS;
+        assert_eq!(blocks(), 50 - TRIM_BLOCKS_MAX);
+        now_ns += TRIM_EVERY_NS;
         buffer.trim(now_ns);
         // Two of the ten that are in use are the way's own.
         assert_eq!(blocks(), 8);
-        now_ns += LOOK_NS;
+        now_ns += TRIM_EVERY_NS;
         buffer.trim(now_ns);
         assert_eq!(blocks(), 8);
         // What is in use is intact.
         assert!(kept.iter().enumerate().all(|(n, part)| part[0] == n as u8));
         drop(kept);
         for _ in 0..2 {
-            now_ns += LOOK_NS;
+            now_ns += TRIM_EVERY_NS;
             buffer.trim(now_ns);
         }
         assert!(!buffer.is_shared());
@@ -277,7 +282,7 @@ mod tests {
             });
             let mut kept = 0;
             while kept < 50_000_u32 {
-                for chunk in buffer.room()[..1000].chunks_mut(4) {
+                for chunk in buffer.free_space()[..1000].chunks_mut(4) {
                     chunk.copy_from_slice(&kept.to_ne_bytes());
                 }
                 if let Some(part) = buffer.keep(1000) {

@@ -1,4 +1,4 @@
-//! The links of a bed in a process of their own, so that what they cost is accounted apart.
+//! Runs the links of a test bed in a process of their own, so that their CPU time is accounted separately.
 
 use std::fs::File;
 use std::io::{self, BufRead, Read, Write};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counts, Link, LinkError, LinkPlan, Pool, Scheduled};
 
-/// Longest line that is read.
+/// Longest line of input.
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// What such a process is told to do.
+/// The input of such a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkOrders {
-    /// Links to hold.
+    /// Links to run.
     pub links: Vec<LinkOrder>,
 }
 
-/// One of them.
+/// One link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkOrder {
@@ -29,25 +29,25 @@ pub struct LinkOrder {
     pub name: String,
     /// The namespaces of its ends, a and b: `/proc/PID/ns/net`, or `/proc/self/fd/N` for an inherited descriptor.
     pub namespaces: [PathBuf; 2],
-    /// What it does.
+    /// Its plan.
     pub plan: LinkPlan,
 }
 
-/// What it says, one JSON object a line.
+/// Its output, one JSON object per line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum LinkEvent {
-    /// All devices are there; they are down and have no addresses. First line.
+    /// All devices exist; they are down and have no addresses. First line.
     Ready {
         /// How the threads are scheduled.
         scheduled: Scheduled,
     },
-    /// Answer to a line: what crossed so far.
+    /// Reply to a line of input: counts so far.
     Counts {
-        /// In the order of the orders.
+        /// In the order of the input.
         links: Vec<NamedCounts>,
     },
-    /// It cannot be done; last line.
+    /// A link cannot start; last line.
     Failed {
         /// Why.
         error: String,
@@ -59,19 +59,19 @@ pub enum LinkEvent {
 pub struct NamedCounts {
     /// Its name.
     pub name: String,
-    /// What crossed, what was dropped and why.
+    /// Its counts.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// Holds the links until `asked` ends; each line on it is answered with the counts.
+/// Runs the links until `requests` ends; each line of it is answered with the counts.
 ///
 /// # Errors
-/// When a link cannot start (said on `said` as well), or nobody listens any more.
+/// When a link cannot start (also reported on `output`), or `output` cannot be written.
 pub fn serve(
     orders: &LinkOrders,
-    asked: impl BufRead,
-    mut said: impl Write,
+    requests: impl BufRead,
+    mut output: impl Write,
 ) -> Result<(), LinkError> {
     let links = match start(orders) {
         Ok(links) => links,
@@ -80,30 +80,30 @@ pub fn serve(
                 error: error.to_string(),
             };
             // The error itself is returned.
-            let _ = say(&mut said, &event);
+            let _ = write_event(&mut output, &event);
             return Err(error);
         }
     };
-    converse(orders, &links, asked, said).map_err(LinkError::NoConductor)
+    answer_requests(orders, &links, requests, output).map_err(LinkError::NoConductor)
 }
 
-fn converse(
+fn answer_requests(
     orders: &LinkOrders,
     links: &[Link],
-    mut asked: impl BufRead,
-    mut said: impl Write,
+    mut requests: impl BufRead,
+    mut output: impl Write,
 ) -> io::Result<()> {
-    // The least of all: a link whose threads wait for others is what is worth knowing.
+    // The worst of all links.
     let scheduled = links
         .iter()
         .map(Link::scheduled)
         .max()
         .unwrap_or(Scheduled::Usual);
-    say(&mut said, &LinkEvent::Ready { scheduled })?;
+    write_event(&mut output, &LinkEvent::Ready { scheduled })?;
     let mut line = Vec::new();
     loop {
         line.clear();
-        if (&mut asked)
+        if (&mut requests)
             .take(LINE_BYTES_MAX)
             .read_until(b'\n', &mut line)?
             == 0
@@ -117,7 +117,7 @@ fn converse(
                 counts: link.counts(),
             })
             .collect();
-        say(&mut said, &LinkEvent::Counts { links })?;
+        write_event(&mut output, &LinkEvent::Counts { links })?;
     }
 }
 
@@ -134,11 +134,11 @@ fn start(orders: &LinkOrders) -> Result<Vec<Link>, LinkError> {
         .collect()
 }
 
-fn say(said: &mut impl Write, event: &LinkEvent) -> io::Result<()> {
+fn write_event(output: &mut impl Write, event: &LinkEvent) -> io::Result<()> {
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
-    said.write_all(&line)?;
-    said.flush()
+    output.write_all(&line)?;
+    output.flush()
 }
 
 #[cfg(test)]
@@ -158,9 +158,9 @@ mod tests {
                 plan,
             }],
         };
-        let mut said = Vec::new();
-        let error = serve(&orders, io::empty(), &mut said).unwrap_err();
-        let event: LinkEvent = serde_json::from_slice(&said).unwrap();
+        let mut output = Vec::new();
+        let error = serve(&orders, io::empty(), &mut output).unwrap_err();
+        let event: LinkEvent = serde_json::from_slice(&output).unwrap();
         assert_eq!(
             event,
             LinkEvent::Failed {
@@ -185,9 +185,9 @@ mod tests {
         let orders = LinkOrders {
             links: vec![order("one", ["a0", "a1"]), order("two", ["b0", "b1"])],
         };
-        let mut said = Vec::new();
-        serve(&orders, &b"counts\ncounts\n"[..], &mut said).unwrap();
-        let events: Vec<LinkEvent> = said
+        let mut output = Vec::new();
+        serve(&orders, &b"counts\ncounts\n"[..], &mut output).unwrap();
+        let events: Vec<LinkEvent> = output
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| serde_json::from_slice(line).unwrap())

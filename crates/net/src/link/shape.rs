@@ -1,4 +1,4 @@
-//! When a packet is due at the other end, or why it never arrives: pure, on any clock.
+//! Computes when a packet is due at the other end, or why it is dropped. Pure: the time is an argument.
 
 use tare_stats::random::Random;
 
@@ -6,25 +6,25 @@ use super::plan::WayPlan;
 
 const NS_PER_S: u128 = 1_000_000_000;
 
-/// What becomes of a packet.
+/// Whether a packet is admitted, and when it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It arrives at this moment.
+pub(crate) enum Admission {
+    /// It arrives at this time.
     Due(u64),
-    /// It is lost, as planned.
+    /// Lost, as planned.
     Lost,
-    /// Too much waits for its turn already.
+    /// Dropped: the queue is full.
     Full,
 }
 
-/// One way of a link, at one moment.
+/// The state of one direction of a link.
 #[derive(Debug)]
 pub(crate) struct Shaper {
     plan: WayPlan,
     random: Random,
-    /// When the last bit of all that was admitted has left, …
+    /// When the last bit of all admitted packets has been sent, …
     free_ns: u64,
-    /// … and what of a bit's time is left over: rounding must not add up to a rate above the plan's.
+    /// … and the remainder of that division: rounding must not add up to a rate above the plan's.
     carry: u128,
     due_ns: u64,
 }
@@ -40,25 +40,25 @@ impl Shaper {
         }
     }
 
-    /// Decides about a packet of so many bytes that comes now.
-    pub(crate) fn admit(&mut self, now_ns: u64, bytes: u64) -> Fate {
+    /// Decides about a packet of `bytes` that enters now.
+    pub(crate) fn admit(&mut self, now_ns: u64, bytes: u64) -> Admission {
         if self.plan.loss > 0.0 && self.random.unit() < self.plan.loss {
-            return Fate::Lost;
+            return Admission::Lost;
         }
         let Some(sent_ns) = self.send(now_ns, bytes) else {
-            return Fate::Full;
+            return Admission::Full;
         };
         let due_ns = sent_ns + self.plan.delay_ns;
-        // Uniform to either side; a plan with more jitter than delay is refused.
+        // Uniform to either side; a plan with more jitter than delay is rejected.
         let due_ns = match self.plan.jitter_ns {
             0 => due_ns,
             jitter => due_ns - jitter + self.random.below(2 * jitter + 1),
         };
         self.due_ns = self.due_ns.max(due_ns);
-        Fate::Due(self.due_ns)
+        Admission::Due(self.due_ns)
     }
 
-    /// When its last bit leaves; `None` when it finds no room to wait.
+    /// When its last bit is sent; `None` if it does not fit the queue.
     fn send(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
         let Some(rate) = self.plan.rate_bits_per_s else {
             return Some(now_ns);
@@ -97,8 +97,8 @@ mod tests {
             delay_ns: 12 * MS,
             ..WayPlan::default()
         });
-        assert_eq!(way.admit(5, 1500), Fate::Due(12 * MS + 5));
-        assert_eq!(way.admit(6, 64_000), Fate::Due(12 * MS + 6));
+        assert_eq!(way.admit(5, 1500), Admission::Due(12 * MS + 5));
+        assert_eq!(way.admit(6, 64_000), Admission::Due(12 * MS + 6));
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         for packet in 0..20_000_u64 {
             // 1 ms apart: several share the delay of a slow one before them.
             let now = packet * MS;
-            let Fate::Due(due) = way.admit(now, 100) else {
+            let Admission::Due(due) = way.admit(now, 100) else {
                 panic!("nothing is lost here");
             };
             assert!(due >= last, "packet {packet} overtakes");
@@ -140,7 +140,7 @@ mod tests {
         let mut way = shaper(&plan);
         let mut last = 0;
         for packet in 1..=1_000_000_u64 {
-            let Fate::Due(due) = way.admit(0, 64) else {
+            let Admission::Due(due) = way.admit(0, 64) else {
                 panic!("there is room for all");
             };
             let earliest = (u128::from(packet) * 64 * 8).div_ceil(10) as u64;
@@ -160,14 +160,14 @@ mod tests {
         };
         let mut way = shaper(&plan);
         let admitted = (0..100)
-            .filter(|_| way.admit(0, 1000) != Fate::Full)
+            .filter(|_| way.admit(0, 1000) != Admission::Full)
             .count();
         assert_eq!(admitted, 10);
-        assert_eq!(way.admit(999_000, 1000), Fate::Full);
-        assert_eq!(way.admit(1_000_000, 1000), Fate::Due(11_000_000));
+        assert_eq!(way.admit(999_000, 1000), Admission::Full);
+        assert_eq!(way.admit(1_000_000, 1000), Admission::Due(11_000_000));
         // After a pause nothing is saved up: the link is as fast as ever, not faster.
-        assert_eq!(way.admit(500 * MS, 1000), Fate::Due(501 * MS));
-        assert_eq!(way.admit(500 * MS, 1000), Fate::Due(502 * MS));
+        assert_eq!(way.admit(500 * MS, 1000), Admission::Due(501 * MS));
+        assert_eq!(way.admit(500 * MS, 1000), Admission::Due(502 * MS));
     }
 
     #[test]
@@ -178,8 +178,8 @@ mod tests {
             ..WayPlan::default()
         };
         let mut way = shaper(&plan);
-        assert_eq!(way.admit(0, 64_000), Fate::Due(64 * MS));
-        assert_eq!(way.admit(0, 100), Fate::Full);
+        assert_eq!(way.admit(0, 64_000), Admission::Due(64 * MS));
+        assert_eq!(way.admit(0, 100), Admission::Full);
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         let losses = |seed, purpose| -> Vec<u64> {
             let mut way = Shaper::new(plan.clone(), seed, purpose);
             (0..100_000)
-                .filter(|now| way.admit(*now, 100) == Fate::Lost)
+                .filter(|now| way.admit(*now, 100) == Admission::Lost)
                 .collect()
         };
         let first = losses(1, "there");

@@ -1,4 +1,4 @@
-//! The few calls of the link that need `unsafe`: requests to TUN devices, and real-time scheduling.
+//! The calls of the link that need `unsafe`: requests to TUN devices, and real-time scheduling.
 
 #![expect(
     unsafe_code,
@@ -17,19 +17,17 @@ use super::offload::Offload;
 /// `SIOCSIFTXQLEN` (linux/sockios.h).
 const SET_QUEUE_LENGTH: libc::c_ulong = 0x8943;
 
-/// Makes the opened TUN control file a device of this name, which lasts as long as the file.
+/// Creates a device of this name on the opened TUN control file; it exists as long as the file.
 pub(super) fn make_device(file: &File, name: &str, offload: Offload) -> io::Result<()> {
-    let mut request = named(name);
+    let mut request = ifreq_named(name);
     request.ifr_ifru.ifru_flags =
         (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL)
             as libc::c_short;
     // SAFETY: the request is a whole `ifreq` that outlives the call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
     let features = match offload {
-        Offload::Whole => {
-            libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN
-        }
-        Offload::Cut => libc::TUN_F_CSUM,
+        Offload::On => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN,
+        Offload::Off => libc::TUN_F_CSUM,
     };
     // SAFETY: this request takes its argument by value.
     check(unsafe {
@@ -41,29 +39,29 @@ pub(super) fn make_device(file: &File, name: &str, offload: Offload) -> io::Resu
     })
 }
 
-/// Whether what was opened is the TUN control file, and not something that lies in its place.
-pub(super) fn asks_features(file: &File) -> io::Result<()> {
+/// Checks that the opened file is the TUN control file.
+pub(super) fn query_features(file: &File) -> io::Result<()> {
     let mut features: libc::c_uint = 0;
     // SAFETY: the request writes one unsigned int, which outlives the call.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNGETFEATURES, &raw mut features) })
 }
 
-/// Sets how many packets a device keeps before they are read. The socket says which namespace is meant.
+/// Sets the transmit queue length of a device in the socket's namespace.
 pub(super) fn set_queue_length(
     socket: &impl AsRawFd,
     name: &str,
     packets: libc::c_int,
 ) -> io::Result<()> {
-    let mut request = named(name);
+    let mut request = ifreq_named(name);
     request.ifr_ifru.ifru_metric = packets;
     // SAFETY: the request is a whole `ifreq` that outlives the call; `ifru_metric` shares its place with the queue length, an int too.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SET_QUEUE_LENGTH as _, &raw mut request) })
 }
 
-fn named(name: &str) -> libc::ifreq {
+fn ifreq_named(name: &str) -> libc::ifreq {
     // SAFETY: all-zero bytes are a valid `ifreq`: a name of no length and numbers.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
-    // One less than there is room for: the last byte stays zero.
+    // The last byte stays zero.
     let last = request.ifr_name.len() - 1;
     for (place, byte) in request.ifr_name[..last].iter_mut().zip(name.bytes()) {
         *place = byte as libc::c_char;
@@ -71,7 +69,7 @@ fn named(name: &str) -> libc::ifreq {
     request
 }
 
-/// Makes the calling thread run under `SCHED_FIFO` with this priority: before all that is not real-time. What it starts is ordinary again.
+/// Sets the calling thread's scheduling to `SCHED_FIFO` with this priority. Its children start with default scheduling.
 ///
 /// # Errors
 /// As `sched_setscheduler`: without `CAP_SYS_NICE`, or in a control group without real-time budget.

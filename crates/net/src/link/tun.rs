@@ -1,4 +1,4 @@
-//! A TUN device in a namespace: made there, used from anywhere, gone with its descriptor.
+//! A TUN device in a namespace: created there, usable from any namespace, removed with its descriptor.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,26 +8,26 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Mutex;
 
 use super::LinkError;
-use super::measure::inside;
+use super::measure::run_in_namespace;
 use super::offload::Offload;
 use super::sys;
 
-/// Packets that wait in the device until the link reads them: a window of 64 MB in packets of 1500 bytes.
+/// Queue length of the device, until the link reads: a window of 64 MB in packets of 1500 bytes.
 const QUEUE_PACKETS: i32 = 40_000;
-/// `/proc/net/dev` of a namespace with a handful of devices.
+/// Limit of `/proc/net/dev`, for a namespace with a handful of devices.
 const STATISTICS_BYTES_MAX: u64 = 1 << 16;
 
-/// Whether the kernel gives TUN devices to whoever administers a network.
+/// Checks that `/dev/net/tun` is available to this process.
 ///
 /// # Errors
-/// When it does not.
+/// When it is not.
 pub fn possible() -> Result<(), LinkError> {
-    let file = control().map_err(LinkError::NoTun)?;
-    sys::asks_features(&file).map_err(LinkError::NoTun)
+    let file = open_control().map_err(LinkError::NoTun)?;
+    sys::query_features(&file).map_err(LinkError::NoTun)
 }
 
-/// The file of which devices are made.
-fn control() -> io::Result<File> {
+/// Opens the TUN control file.
+fn open_control() -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -40,28 +40,28 @@ fn control() -> io::Result<File> {
 pub(super) struct Tun {
     name: String,
     file: File,
-    /// The namespace's `/proc/net/dev`: it stays that namespace's wherever it is read from.
+    /// The namespace's `/proc/net/dev`, wherever it is read from.
     statistics: Option<Mutex<File>>,
 }
 
 impl Tun {
-    /// Makes the device in a namespace.
+    /// Creates the device in a namespace.
     pub(super) fn open(
         namespace: BorrowedFd<'_>,
         name: &str,
         offload: Offload,
     ) -> Result<Self, LinkError> {
-        inside(Some(namespace), || Self::open_here(name, offload))?
+        run_in_namespace(Some(namespace), || Self::open_here(name, offload))?
     }
 
     fn open_here(name: &str, offload: Offload) -> Result<Self, LinkError> {
-        let file = control().map_err(LinkError::NoTun)?;
+        let file = open_control().map_err(LinkError::NoTun)?;
         let no_device = |error| LinkError::NoDevice {
             device: name.to_owned(),
             error,
         };
         sys::make_device(&file, name, offload).map_err(|error| match error.raw_os_error() {
-            // Something else lies there, as where a container hides a device.
+            // The path is not TUN's, as where a container masks the device.
             Some(libc::ENOTTY) => LinkError::NoTun(error),
             _ => no_device(error),
         })?;
@@ -75,7 +75,7 @@ impl Tun {
         })
     }
 
-    /// Packets that found the device's own queue full; `None` when the kernel does not say.
+    /// Packets that the device dropped because its queue was full; `None` if unknown.
     pub(super) fn overflowed(&self) -> Option<u64> {
         let mut file = self.statistics.as_ref()?.lock().ok()?;
         let mut text = String::new();
@@ -104,7 +104,7 @@ impl AsFd for Tun {
     }
 }
 
-/// The twelfth number of a device's line: what it was given to send and dropped.
+/// The twelfth number of a device's line: packets dropped on transmission.
 fn sent_dropped(text: &str, device: &str) -> Option<u64> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

@@ -1,4 +1,4 @@
-//! Memory of the kernel in blocks of one size, each divided among the owners of its parts.
+//! Mapped memory in blocks of one size, each divided into slices with owners of their own.
 
 #![expect(
     unsafe_code,
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Bytes of a block.
 pub(in crate::link) const BLOCK_BYTES: usize = 1 << 18;
 
-/// Zeroed memory that nobody else has. The kernel provides a page when it is first used.
+/// Zeroed memory of its own. The kernel provides a page when it is first used.
 #[derive(Debug)]
 pub(in crate::link) struct Block(NonNull<u8>);
 
@@ -23,7 +23,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// `None` when the kernel has no more memory for this process.
+    /// `None` if the kernel refuses more memory.
     pub(in crate::link) fn new() -> Option<Self> {
         let (access, kind) = (
             libc::PROT_READ | libc::PROT_WRITE,
@@ -40,64 +40,64 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and no part of it is left: a part keeps its block.
+        // SAFETY: it was mapped with this length, and no slice of it is left: a slice keeps its block.
         unsafe { libc::munmap(self.0.as_ptr().cast(), BLOCK_BYTES) };
     }
 }
 
-/// Where a block goes when the last of its parts is gone.
-pub(in crate::link) trait Home: Send + Sync {
-    /// Takes it.
-    fn take_back(&self, block: Block);
+/// Receives a block when the last of its slices is dropped.
+pub(in crate::link) trait BlockOwner: Send + Sync {
+    /// Takes the block back.
+    fn release(&self, block: Block);
 }
 
-/// The only owner of some bytes of a block.
+/// Exclusive ownership of some bytes of a block.
 pub(in crate::link) struct BlockSlice {
     start: NonNull<u8>,
     bytes: usize,
-    lent: Arc<Lent>,
+    shared: Arc<SharedBlock>,
 }
 
-// SAFETY: no two parts have a byte in common, and the block that they share is `Send` and `Sync`.
+// SAFETY: no two slices have a byte in common, and the block that they share is `Send` and `Sync`.
 unsafe impl Send for BlockSlice {}
 
-/// A block that has parts.
-struct Lent {
-    /// Until it goes home.
+/// A block that has slices.
+struct SharedBlock {
+    /// `None` once it is released.
     block: Option<Block>,
-    home: Arc<dyn Home>,
+    owner: Arc<dyn BlockOwner>,
 }
 
-impl Drop for Lent {
+impl Drop for SharedBlock {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            self.home.take_back(block);
+            self.owner.release(block);
         }
     }
 }
 
 impl BlockSlice {
-    /// All of a block, in one part.
-    pub(in crate::link) fn whole(block: Block, home: Arc<dyn Home>) -> Self {
+    /// All of a block, as one slice.
+    pub(in crate::link) fn whole(block: Block, owner: Arc<dyn BlockOwner>) -> Self {
         Self {
             start: block.0,
             bytes: BLOCK_BYTES,
-            lent: Arc::new(Lent {
+            shared: Arc::new(SharedBlock {
                 block: Some(block),
-                home,
+                owner,
             }),
         }
     }
 
-    /// Cuts off the first bytes, all of them where there are fewer.
+    /// Splits off the first `bytes`, or all if there are fewer.
     pub(in crate::link) fn cut(&mut self, bytes: usize) -> Self {
         let bytes = bytes.min(self.bytes);
         let first = Self {
             start: self.start,
             bytes,
-            lent: Arc::clone(&self.lent),
+            shared: Arc::clone(&self.shared),
         };
-        // SAFETY: the part has so many bytes, so this is its end at most.
+        // SAFETY: the slice has at least `bytes` bytes, so this is its end at most.
         self.start = unsafe { self.start.add(bytes) };
         self.bytes -= bytes;
         first
@@ -108,14 +108,14 @@ impl Deref for BlockSlice {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the block is mapped as long as `lent` is there, it was zeroed, and these bytes are this part's alone.
+        // SAFETY: the block is mapped as long as `shared` exists, it was zeroed, and these bytes are this slice's alone.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 }
 
 impl DerefMut for BlockSlice {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the part is borrowed by one.
+        // SAFETY: as above, and the slice is borrowed exclusively.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for a moment, exactly and not longer than the link lives.
+//! Sleeps until an absolute time with microsecond precision, or until the link stops.
 
 use std::io;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -10,9 +10,9 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// A core that slept needs about so long to be back; what is left of it is spun away.
+/// Wake-up latency of a sleeping core: the sleep ends this much early, and the rest is spun.
 const LEAD_NS: u64 = 30_000;
-/// Spinning takes at most a twentieth of the time: cores are for what is measured.
+/// Spinning takes at most a twentieth of the time: the cores are for what is measured.
 const SPIN_SHARE: u64 = 20;
 
 /// Monotonic nanoseconds.
@@ -22,53 +22,53 @@ pub(super) fn now_ns() -> u64 {
     now.tv_sec.unsigned_abs() * NS_PER_S + now.tv_nsec.unsigned_abs()
 }
 
-/// Tells the threads of a link to end.
+/// Stops the threads of a link.
 #[derive(Debug)]
-pub(super) struct Bell {
-    rung: AtomicU32,
+pub(super) struct StopFlag {
+    stopped: AtomicU32,
     event: OwnedFd,
 }
 
-/// Why a wait is over.
+/// Why a sleep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Woken {
-    /// The moment has come; it is this moment.
+    /// The time is reached; now it is this.
     At(u64),
-    /// The link ends.
-    Rung,
+    /// The link stops.
+    Stopped,
 }
 
-impl Bell {
+impl StopFlag {
     pub(super) fn new() -> Result<Self, super::LinkError> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| super::LinkError::NoStart(error.into()))?;
         Ok(Self {
-            rung: AtomicU32::new(0),
+            stopped: AtomicU32::new(0),
             event,
         })
     }
 
-    /// Ends all waits, now and later.
-    pub(super) fn ring(&self) {
-        self.rung.store(1, Ordering::Release);
-        let _ = futex::wake(&self.rung, futex::Flags::PRIVATE, u32::MAX >> 1);
-        // Readable from now on: nobody reads it.
+    /// Ends all sleeps, now and later.
+    pub(super) fn stop(&self) {
+        self.stopped.store(1, Ordering::Release);
+        let _ = futex::wake(&self.stopped, futex::Flags::PRIVATE, u32::MAX >> 1);
+        // Never read: it stays readable for `poll`.
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    pub(super) fn is_rung(&self) -> bool {
-        self.rung.load(Ordering::Acquire) != 0
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire) != 0
     }
 
-    /// Sleeps to the moment on the clock, or until the bell rings.
+    /// Sleeps until an absolute time, or until [`StopFlag::stop`].
     fn sleep_until(&self, at_ns: u64) {
         let at = Timespec {
             tv_sec: (at_ns / NS_PER_S) as i64,
             tv_nsec: (at_ns % NS_PER_S) as _,
         };
-        // With a bit set the timeout is a moment, not a length. It may end early (a signal): the caller looks at the clock.
+        // `FUTEX_WAIT_BITSET` takes an absolute timeout. It may end early (a signal): the caller checks the clock.
         let _ = futex::wait_bitset(
-            &self.rung,
+            &self.stopped,
             futex::Flags::PRIVATE,
             0,
             Some(&at),
@@ -77,34 +77,34 @@ impl Bell {
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for StopFlag {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
 }
 
-/// Exact waits of one thread.
-pub(super) struct Pause<'a> {
-    bell: &'a Bell,
+/// Precise sleeps of one thread.
+pub(super) struct PreciseSleep<'a> {
+    stop_flag: &'a StopFlag,
     began_ns: u64,
     spun_ns: u64,
 }
 
-impl<'a> Pause<'a> {
-    pub(super) fn new(bell: &'a Bell) -> Self {
+impl<'a> PreciseSleep<'a> {
+    pub(super) fn new(stop_flag: &'a StopFlag) -> Self {
         Self {
-            bell,
+            stop_flag,
             began_ns: now_ns(),
             spun_ns: 0,
         }
     }
 
-    /// Waits for the moment; never returns before it unless the link ends.
+    /// Sleeps until `due_ns`; returns earlier only if the link stops.
     pub(super) fn until(&mut self, due_ns: u64) -> Woken {
         loop {
             let now = now_ns();
-            if self.bell.is_rung() {
-                return Woken::Rung;
+            if self.stop_flag.is_stopped() {
+                return Woken::Stopped;
             }
             if now >= due_ns {
                 return Woken::At(now);
@@ -112,7 +112,7 @@ impl<'a> Pause<'a> {
             let may_spin = self.spun_ns < (now - self.began_ns) / SPIN_SHARE;
             let lead_ns = if may_spin { LEAD_NS } else { 0 };
             if due_ns - now > lead_ns {
-                self.bell.sleep_until(due_ns - lead_ns);
+                self.stop_flag.sleep_until(due_ns - lead_ns);
             } else {
                 return self.spin(now, due_ns);
             }
@@ -131,8 +131,8 @@ impl<'a> Pause<'a> {
     }
 }
 
-/// Lets timers of the calling thread fire at their moment (the kernel may else bundle them within 50 µs).
-pub(super) fn exact_timers() -> io::Result<()> {
+/// Sets the calling thread's timer slack to 1 ns (by default the kernel may delay timers by 50 µs).
+pub(super) fn minimise_timer_slack() -> io::Result<()> {
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(Into::into)
 }
 
@@ -143,33 +143,38 @@ mod tests {
 
     #[test]
     fn a_wait_never_ends_before_its_moment() {
-        let bell = Bell::new().unwrap();
-        let mut pause = Pause::new(&bell);
+        let stop_flag = StopFlag::new().unwrap();
+        let mut sleep = PreciseSleep::new(&stop_flag);
         for step in 0..50 {
             let due = now_ns() + step * 10_000;
-            let before_ns = pause.spun_ns;
-            let Woken::At(now) = pause.until(due) else {
+            let before_ns = sleep.spun_ns;
+            let Woken::At(now) = sleep.until(due) else {
                 panic!("nobody rang");
             };
             assert!(now >= due);
-            // It spins for the lead alone (who loses the core while it spins cannot help that), and not beyond its share.
-            let spun_ns = pause.spun_ns - before_ns;
+            // It spins for the lead alone (unless it loses the core meanwhile), and not beyond its share.
+            let spun_ns = sleep.spun_ns - before_ns;
             assert!(spun_ns <= LEAD_NS + (now - due), "{spun_ns}");
-            let share_ns = (now - pause.began_ns) / SPIN_SHARE;
+            let share_ns = (now - sleep.began_ns) / SPIN_SHARE;
             assert!(spun_ns == 0 || before_ns < share_ns, "{before_ns}");
         }
     }
 
     #[test]
     fn the_bell_ends_a_wait_of_an_hour() {
-        let bell = Arc::new(Bell::new().unwrap());
+        let stop_flag = Arc::new(StopFlag::new().unwrap());
         let waiting = {
-            let bell = Arc::clone(&bell);
-            std::thread::spawn(move || Pause::new(&bell).until(now_ns() + 3600 * NS_PER_S))
+            let stop_flag = Arc::clone(&stop_flag);
+            std::thread::spawn(move || {
+                PreciseSleep::new(&stop_flag).until(now_ns() + 3600 * NS_PER_S)
+            })
         };
-        bell.ring();
-        assert_eq!(waiting.join().unwrap(), Woken::Rung);
+        stop_flag.stop();
+        assert_eq!(waiting.join().unwrap(), Woken::Stopped);
         // And the ones that begin after it.
-        assert_eq!(Pause::new(&bell).until(u64::MAX / 2), Woken::Rung);
+        assert_eq!(
+            PreciseSleep::new(&stop_flag).until(u64::MAX / 2),
+            Woken::Stopped
+        );
     }
 }

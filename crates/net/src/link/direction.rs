@@ -1,4 +1,4 @@
-//! One way of a link: the thread that reads, and the thread that writes when a piece is due.
+//! One direction of a link: the thread that reads, and the thread that writes when a piece is due.
 
 use std::io;
 use std::sync::Arc;
@@ -8,33 +8,33 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::counts::Tally;
-use super::offload::OnWire;
-use super::pause::{Bell, Pause, Woken, exact_timers, now_ns};
+use super::counts::DirectionCounters;
+use super::offload::WireSize;
 use super::plan::{Scheduling, WayPlan};
-use super::pool::{Buffer, LOOK_NS, Pool};
-use super::shape::{Fate, Shaper};
+use super::pool::{Buffer, Pool, TRIM_EVERY_NS};
+use super::shape::{Admission, Shaper};
+use super::sleep::{PreciseSleep, StopFlag, Woken, minimise_timer_slack, now_ns};
 use super::sys::memory::BlockSlice;
 use super::tun::Tun;
 use super::{LinkError, Scheduled, THREADS, sys};
 
-/// In the middle of the low half: above what is not real-time, below the kernel's own threads (50).
+/// Real-time priority, below the kernel's own threads (50).
 const PRIORITY: i32 = 10;
-/// What a thread that may not be real-time asks for.
+/// Nice value of a thread that may not be real-time.
 const NICE: i32 = -10;
 
-/// So often a reader without packets looks whether links have memory that they need no more.
-const LOOK: Timespec = Timespec {
+/// How often an idle reader returns unused memory to the kernel.
+const TRIM_EVERY: Timespec = Timespec {
     tv_sec: 0,
-    tv_nsec: LOOK_NS as _,
+    tv_nsec: TRIM_EVERY_NS as _,
 };
 
-/// What one way is made of.
-pub(super) struct Flow {
+/// Configuration of the threads of one direction.
+pub(super) struct DirectionThreads {
     pub(super) from: Arc<Tun>,
     pub(super) to: Arc<Tun>,
-    pub(super) bell: Arc<Bell>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) stop_flag: Arc<StopFlag>,
+    pub(super) counters: Arc<DirectionCounters>,
     pub(super) plan: WayPlan,
     pub(super) seed: u64,
     pub(super) purpose: &'static str,
@@ -42,39 +42,39 @@ pub(super) struct Flow {
     pub(super) pool: Arc<Pool>,
 }
 
-/// A piece under way.
+/// A piece in transit.
 struct Piece {
     due_ns: u64,
     length: usize,
-    on_wire: OnWire,
+    wire_size: WireSize,
     memory: BlockSlice,
 }
 
-impl Flow {
-    /// Starts both threads, and says how they are scheduled.
+impl DirectionThreads {
+    /// Starts both threads; returns how they are scheduled.
     pub(super) fn start(self, threads: &mut Vec<JoinHandle<()>>) -> Result<Scheduled, LinkError> {
-        // Its limit is the memory that there is for pieces.
+        // Bounded by the memory for pieces.
         let (pass, arriving) = channel();
         let (say, scheduled) = sync_channel(1);
         let scheduling = self.scheduling;
         let writer = Writer {
             to: self.to,
-            bell: Arc::clone(&self.bell),
-            tally: Arc::clone(&self.tally),
+            stop_flag: Arc::clone(&self.stop_flag),
+            counters: Arc::clone(&self.counters),
             arriving,
         };
         let reader = Reader {
             from: self.from,
-            bell: self.bell,
-            tally: self.tally,
+            stop_flag: self.stop_flag,
+            counters: self.counters,
             shaper: Shaper::new(self.plan, self.seed, self.purpose),
             buffer: Buffer::new(self.pool),
             pass,
         };
         threads.push(spawn(THREADS[0], move || {
             let _ = say.send(schedule(scheduling));
-            // Without it timers are up to 50 µs late: seen in the counts, no reason to end.
-            let _ = exact_timers();
+            // If this fails, timers are up to 50 µs late, which the counts show.
+            let _ = minimise_timer_slack();
             writer.run();
         })?);
         threads.push(spawn(THREADS[1], move || {
@@ -92,7 +92,7 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(LinkError::NoStart)
 }
 
-/// Puts the calling thread before others as far as permitted.
+/// Raises the priority of the calling thread as far as permitted.
 fn schedule(wanted: Scheduling) -> Scheduled {
     if wanted == Scheduling::Usual {
         return Scheduled::Usual;
@@ -109,8 +109,8 @@ fn schedule(wanted: Scheduling) -> Scheduled {
 
 struct Reader {
     from: Arc<Tun>,
-    bell: Arc<Bell>,
-    tally: Arc<Tally>,
+    stop_flag: Arc<StopFlag>,
+    counters: Arc<DirectionCounters>,
     shaper: Shaper,
     buffer: Buffer,
     pass: Sender<Piece>,
@@ -118,12 +118,12 @@ struct Reader {
 
 impl Reader {
     fn run(mut self) {
-        while !self.bell.is_rung() {
-            match self.from.read(self.buffer.room()) {
+        while !self.stop_flag.is_stopped() {
+            match self.from.read(self.buffer.free_space()) {
                 Ok(length) => self.take(length),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The device was removed: nothing will come any more.
+                // The device was removed: no more packets come.
                 Err(_) => return,
             }
         }
@@ -132,10 +132,10 @@ impl Reader {
     fn wait(&mut self) {
         let mut either = [
             PollFd::new(&*self.from, PollFlags::IN),
-            PollFd::new(&*self.bell, PollFlags::IN),
+            PollFd::new(&*self.stop_flag, PollFlags::IN),
         ];
-        let limit = self.buffer.is_shared().then_some(&LOOK);
-        // Interrupted or not, the loop looks again.
+        let limit = self.buffer.is_shared().then_some(&TRIM_EVERY);
+        // An interrupted `poll` is repeated by the caller's loop.
         if poll(&mut either, limit) == Ok(0) {
             self.buffer.trim(now_ns());
         }
@@ -143,62 +143,62 @@ impl Reader {
 
     fn take(&mut self, length: usize) {
         let now = now_ns();
-        let Some(on_wire) = OnWire::of(self.buffer.filled(length)) else {
+        let Some(wire_size) = WireSize::of(self.buffer.filled(length)) else {
             return;
         };
-        let tally = &self.tally.reader;
-        let due_ns = match self.shaper.admit(now, on_wire.bytes) {
-            Fate::Due(due_ns) => due_ns,
-            Fate::Lost => {
-                tally.lost.add(on_wire.packets);
-                return tally.entered(on_wire);
+        let counters = &self.counters.reader;
+        let due_ns = match self.shaper.admit(now, wire_size.bytes) {
+            Admission::Due(due_ns) => due_ns,
+            Admission::Lost => {
+                counters.lost.add(wire_size.packets);
+                return counters.entered(wire_size);
             }
-            Fate::Full => {
-                tally.queue_full.add(on_wire.packets);
-                return tally.entered(on_wire);
+            Admission::Full => {
+                counters.queue_full.add(wire_size.packets);
+                return counters.entered(wire_size);
             }
         };
         match self.buffer.keep(length) {
             Some(memory) => {
-                // A writer that has ended needs nothing.
+                // Fails only if the writer has ended.
                 let _ = self.pass.send(Piece {
                     due_ns,
                     length,
-                    on_wire,
+                    wire_size,
                     memory,
                 });
             }
-            None => tally.no_buffer.add(on_wire.packets),
+            None => counters.no_buffer.add(wire_size.packets),
         }
-        tally.entered(on_wire);
+        counters.entered(wire_size);
     }
 }
 
 struct Writer {
     to: Arc<Tun>,
-    bell: Arc<Bell>,
-    tally: Arc<Tally>,
+    stop_flag: Arc<StopFlag>,
+    counters: Arc<DirectionCounters>,
     arriving: Receiver<Piece>,
 }
 
 impl Writer {
     fn run(self) {
-        let bell = Arc::clone(&self.bell);
-        let mut pause = Pause::new(&bell);
-        // Ends with the reader, which holds the other side.
+        let stop_flag = Arc::clone(&self.stop_flag);
+        let mut sleep = PreciseSleep::new(&stop_flag);
+        // Ends with the reader, which owns the sender.
         while let Ok(piece) = self.arriving.recv() {
-            let Woken::At(now) = pause.until(piece.due_ns) else {
+            let Woken::At(now) = sleep.until(piece.due_ns) else {
                 return;
             };
-            let tally = &self.tally.writer;
-            tally.late_by(now - piece.due_ns);
+            let counters = &self.counters.writer;
+            counters.late_by(now - piece.due_ns);
             match self.to.write(&piece.memory[..piece.length]) {
                 Ok(_) => {
-                    tally.packets.add(piece.on_wire.packets);
-                    tally.bytes.add(piece.on_wire.bytes);
-                    tally.pieces.add(1);
+                    counters.packets.add(piece.wire_size.packets);
+                    counters.bytes.add(piece.wire_size.bytes);
+                    counters.pieces.add(1);
                 }
-                Err(_) => tally.refused.add(piece.on_wire.packets),
+                Err(_) => counters.refused.add(piece.wire_size.packets),
             }
         }
     }
