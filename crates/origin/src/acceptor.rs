@@ -1,8 +1,8 @@
-//! Accepts connections and deals each to the worker that has the fewest.
+//! Accepts connections and assigns each to the worker with the fewest.
 //!
-//! One acceptor rather than SO_REUSEPORT: the kernel deals by a hash of the addresses, so of 8 connections on two workers
-//! 6 or more often fall to one; and one shared listener wakes whoever is first. The price, a hand-over per connection, is
-//! not on the path of a request.
+//! One acceptor rather than SO_REUSEPORT: the kernel assigns by a hash of the addresses, so that of 8 connections on two workers
+//! often 6 or more go to one; and a shared listener wakes an arbitrary worker. The cost, a hand-over per connection, is not on
+//! the path of a request.
 
 use std::io;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use mio::net::{TcpListener, TcpStream};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
+use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::counters::Counters;
-use crate::inbox::{Door, Inbox};
 use crate::stop::StopHandle;
 
 const STOP: Token = Token(usize::MAX);
 
-/// The pause when no file descriptor is left for a connection.
+/// Pause when no file descriptor is left for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(10);
 
 /// The accepting event loop.
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     poll: Poll,
-    /// The token of each is its place.
-    listeners: Vec<(TcpListener, Door)>,
-    inboxes: Vec<Arc<Inbox>>,
+    /// Each one's token is its index.
+    listeners: Vec<(TcpListener, ListenerKind)>,
+    connection_queues: Vec<Arc<ConnectionQueue>>,
     counters: Arc<Counters>,
     connections_max: usize,
-    /// Ties go round.
+    /// The worker assigned last, for round-robin among equals.
     last: usize,
 }
 
@@ -42,8 +42,8 @@ enum Paused {
 
 impl Acceptor {
     pub(crate) fn new(
-        mut listeners: Vec<(TcpListener, Door)>,
-        inboxes: Vec<Arc<Inbox>>,
+        mut listeners: Vec<(TcpListener, ListenerKind)>,
+        connection_queues: Vec<Arc<ConnectionQueue>>,
         counters: Arc<Counters>,
         connections_max: usize,
         stop: &StopHandle,
@@ -58,7 +58,7 @@ impl Acceptor {
         Ok(Self {
             poll,
             listeners,
-            inboxes,
+            connection_queues,
             counters,
             connections_max,
             last: 0,
@@ -69,11 +69,11 @@ impl Acceptor {
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events = Events::with_capacity(4);
         loop {
-            let patience = match self.accept_all() {
+            let poll_timeout = match self.accept_all() {
                 Paused::NothingWaits => None,
                 Paused::Exhausted => Some(EXHAUSTED_PAUSE),
             };
-            match self.poll.poll(&mut events, patience) {
+            match self.poll.poll(&mut events, poll_timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             }
@@ -95,14 +95,14 @@ impl Acceptor {
 
     fn accept_from(&mut self, at: usize) -> Paused {
         loop {
-            let (listener, door) = &self.listeners[at];
-            let door = *door;
+            let (listener, listener_kind) = &self.listeners[at];
+            let listener_kind = *listener_kind;
             match listener.accept() {
-                Ok((stream, _)) => self.deal(stream, door),
+                Ok((stream, _)) => self.assign(stream, listener_kind),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     return Paused::NothingWaits;
                 }
-                // EMFILE, ENFILE, ENOBUFS, ENOMEM; what concerns one connection only is over with it.
+                // EMFILE, ENFILE, ENOBUFS, ENOMEM; other errors concern one connection only.
                 Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105)) => {
                     return Paused::Exhausted;
                 }
@@ -111,22 +111,26 @@ impl Acceptor {
         }
     }
 
-    fn deal(&mut self, stream: TcpStream, door: Door) {
-        let open: usize = self.inboxes.iter().map(|inbox| inbox.open()).sum();
+    fn assign(&mut self, stream: TcpStream, listener_kind: ListenerKind) {
+        let open: usize = self
+            .connection_queues
+            .iter()
+            .map(|connection_queue| connection_queue.open())
+            .sum();
         if open >= self.connections_max {
             return;
         }
-        let open = |index: usize| self.inboxes[index].open();
-        if let Some(chosen) = fewest(self.inboxes.len(), self.last, open) {
+        let open = |index: usize| self.connection_queues[index].open();
+        if let Some(chosen) = least_loaded(self.connection_queues.len(), self.last, open) {
             self.last = chosen;
             self.counters.accepted.add(1);
-            self.inboxes[chosen].leave(stream, door);
+            self.connection_queues[chosen].push(stream, listener_kind);
         }
     }
 }
 
-/// The worker with the fewest connections; of equals the next in turn behind the last one chosen.
-fn fewest(workers: usize, last: usize, open: impl Fn(usize) -> usize) -> Option<usize> {
+/// The worker with the fewest connections; among equals the next one after the last one chosen.
+fn least_loaded(workers: usize, last: usize, open: impl Fn(usize) -> usize) -> Option<usize> {
     (1..=workers)
         .map(|step| (last + step) % workers)
         .min_by_key(|&index| open(index))
@@ -136,8 +140,8 @@ fn fewest(workers: usize, last: usize, open: impl Fn(usize) -> usize) -> Option<
 mod tests {
     use super::*;
 
-    fn deal(open: &mut [usize], last: &mut usize) {
-        let chosen = fewest(open.len(), *last, |index| open[index]).unwrap();
+    fn assign(open: &mut [usize], last: &mut usize) {
+        let chosen = least_loaded(open.len(), *last, |index| open[index]).unwrap();
         open[chosen] += 1;
         *last = chosen;
     }
@@ -146,7 +150,7 @@ mod tests {
     fn few_connections_are_dealt_evenly() {
         let (mut open, mut last) = ([0; 3], 0);
         for dealt in 1..=10 {
-            deal(&mut open, &mut last);
+            assign(&mut open, &mut last);
             let spread = open.iter().max().unwrap() - open.iter().min().unwrap();
             assert!(spread <= 1, "{open:?} after {dealt}");
         }
@@ -156,7 +160,7 @@ mod tests {
     fn a_worker_that_lost_connections_is_filled_up_first() {
         let (mut open, mut last) = ([5, 2, 5], 1);
         for _ in 0..3 {
-            deal(&mut open, &mut last);
+            assign(&mut open, &mut last);
         }
         assert_eq!(open, [5, 5, 5]);
     }

@@ -1,11 +1,11 @@
-//! What an answer is like, and the notation that changes it: by options for all requests, by query or header for one.
+//! Behaviour of answers, and its notation: by options for all requests, by query or header for one.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::chance::Chance;
 use crate::delay::{Delay, parse_probability};
+use crate::rng::Rng;
 
 /// The largest body that `size=` asks for.
 pub const SIZE_BYTES_MAX: u64 = 1 << 30;
@@ -24,10 +24,10 @@ pub enum BodyFraming {
     UntilClose,
 }
 
-/// What happens to the connection behind an answer.
+/// What happens to the connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum After {
-    /// It stays, if the client lets it.
+    /// It stays open, if the client permits.
     #[default]
     KeepAlive,
     /// `close`: it is closed.
@@ -36,17 +36,17 @@ pub enum After {
     Reset,
 }
 
-/// Whether an answer tells when its request arrived and when it was sent.
+/// Whether an answer has the header `Tare-Truth`: when its request arrived and when it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Truth {
-    /// It does not.
+    /// It has not.
     #[default]
-    Silent,
-    /// `truth`: in the header `Tare-Truth`.
-    Told,
+    Off,
+    /// `truth`: it has.
+    On,
 }
 
-/// One change of the default behaviour, as written: `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `truth`.
+/// An override of the default behaviour, written as `size=100&delay=exp:5ms`, `p=0.01&status=503`, `close`, `truth`.
 ///
 /// `p` is the probability of `delay`, `status`, `close` and `reset`; the other keys always apply. Values are not percent-decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -60,7 +60,7 @@ pub struct Change {
     truth: Option<Truth>,
 }
 
-/// What is wrong with a written change.
+/// An error in a written override.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BehaviourError {
     /// No such key.
@@ -81,7 +81,7 @@ pub enum BehaviourError {
     },
 }
 
-/// What to do with a key that is not a behaviour.
+/// How to treat a key that is not a behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
     Refuse,
@@ -89,10 +89,10 @@ pub(crate) enum Unknown {
 }
 
 impl Change {
-    /// Reads a change as an option writes it.
+    /// Parses an override from an option.
     ///
     /// # Errors
-    /// Unknown keys and values that do not fit, with the ones that do.
+    /// Unknown keys and invalid values, with the valid ones.
     pub fn parse(text: &str) -> Result<Self, BehaviourError> {
         let mut change = Self::default();
         change.read(text, Unknown::Refuse)?;
@@ -131,7 +131,7 @@ impl Change {
                 }
                 "close" => self.after = Some(After::Close),
                 "reset" => self.after = Some(After::Reset),
-                "truth" => self.truth = Some(Truth::Told),
+                "truth" => self.truth = Some(Truth::On),
                 _ if unknown == Unknown::Ignore => {}
                 _ => {
                     return Err(BehaviourError::UnknownKey {
@@ -143,18 +143,18 @@ impl Change {
         Ok(())
     }
 
-    pub(crate) fn apply(&self, behaviour: &mut Behaviour, chance: &mut Chance) {
+    pub(crate) fn apply(&self, behaviour: &mut Behaviour, rng: &mut Rng) {
         behaviour.size_bytes = self.size_bytes.unwrap_or(behaviour.size_bytes);
         behaviour.framing = self.framing.unwrap_or(behaviour.framing);
         behaviour.truth = self.truth.unwrap_or(behaviour.truth);
         if self
             .probability
-            .is_some_and(|probability| !chance.happens(probability))
+            .is_some_and(|probability| !rng.happens(probability))
         {
             return;
         }
         if let Some(delay) = self.delay {
-            behaviour.delay = delay.draw(chance);
+            behaviour.delay = delay.draw(rng);
         }
         behaviour.status = self.status.unwrap_or(behaviour.status);
         behaviour.after = self.after.unwrap_or(behaviour.after);
@@ -169,7 +169,7 @@ fn bad(key: &'static str, value: &str, example: &'static str) -> BehaviourError 
     }
 }
 
-/// What one answer does, all changes applied and all chances drawn.
+/// The behaviour of one answer, with all overrides applied and all probabilities drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Behaviour {
     pub size_bytes: u64,
@@ -188,7 +188,7 @@ impl Default for Behaviour {
             status: 200,
             after: After::KeepAlive,
             framing: BodyFraming::Length,
-            truth: Truth::Silent,
+            truth: Truth::Off,
         }
     }
 }
@@ -201,13 +201,13 @@ mod tests {
     fn a_change_is_read_key_by_key_and_errors_say_what_works() {
         let change = Change::parse("size=3&status=503&close&body=chunked&truth").unwrap();
         let mut behaviour = Behaviour::default();
-        change.apply(&mut behaviour, &mut Chance::new(1, 0));
+        change.apply(&mut behaviour, &mut Rng::new(1, 0));
         let expected = Behaviour {
             size_bytes: 3,
             status: 503,
             after: After::Close,
             framing: BodyFraming::Chunked,
-            truth: Truth::Told,
+            truth: Truth::On,
             ..Behaviour::default()
         };
         assert_eq!(behaviour, expected);
@@ -231,11 +231,11 @@ mod tests {
     #[test]
     fn a_probability_governs_faults_but_not_the_size() {
         let change = Change::parse("p=0.25&status=500&size=7").unwrap();
-        let mut chance = Chance::new(42, 0);
+        let mut rng = Rng::new(42, 0);
         let mut failed = 0;
         for _ in 0..10_000 {
             let mut behaviour = Behaviour::default();
-            change.apply(&mut behaviour, &mut chance);
+            change.apply(&mut behaviour, &mut rng);
             assert_eq!(behaviour.size_bytes, 7);
             failed += u32::from(behaviour.status == 500);
         }

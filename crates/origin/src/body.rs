@@ -1,10 +1,10 @@
-//! The bodies and numbers that answers are made of.
+//! Bodies and numbers of answers.
 
-/// Body bytes written at once.
+/// Most body bytes per write.
 pub(crate) const PIECE_BYTES: usize = 32 * 1024;
 
 /// The bytes of a body that is not an echo: byte `i` is the letter `a` plus `i` modulo 26.
-const fn alphabet() -> [u8; PIECE_BYTES + 26] {
+const fn body_pattern() -> [u8; PIECE_BYTES + 26] {
     let mut bytes = [0; PIECE_BYTES + 26];
     let mut index = 0;
     while index < bytes.len() {
@@ -14,13 +14,15 @@ const fn alphabet() -> [u8; PIECE_BYTES + 26] {
     bytes
 }
 
-/// Any window of a piece's length that starts within the first 26 bytes is a piece of such a body.
-pub(crate) static ALPHABET: [u8; PIECE_BYTES + 26] = alphabet();
+/// Each slice of up to [`PIECE_BYTES`] that starts within the first 26 bytes is a piece of such a body.
+pub(crate) static BODY_PATTERN: [u8; PIECE_BYTES + 26] = body_pattern();
 
 /// The body that `size=` gives, for checks: byte `i` is the letter `a` plus `i` modulo 26.
 #[must_use]
 pub fn expected_body(size_bytes: usize) -> Vec<u8> {
-    (0..size_bytes).map(|index| ALPHABET[index % 26]).collect()
+    (0..size_bytes)
+        .map(|index| BODY_PATTERN[index % 26])
+        .collect()
 }
 
 /// Appends a number in decimal digits.
@@ -33,7 +35,7 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, number: u64) {
     push_digits(out, number, 16);
 }
 
-/// Digits without the formatting machinery, which costs more than the rest of a head.
+/// Without `core::fmt`, which costs more than the rest of a head.
 fn push_digits(out: &mut Vec<u8>, mut number: u64, base: u64) {
     let mut digits = [0_u8; 20];
     let mut at = digits.len();

@@ -1,4 +1,4 @@
-//! The two clocks: monotonic for waiting, realtime for the stamps that a client compares with its own.
+//! The two clocks: monotonic for timers, realtime for timestamps that a client compares with its own.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -7,7 +7,7 @@ pub(crate) fn monotonic_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Monotonic))
 }
 
-/// Nanoseconds of the realtime clock since 1970, the clock of the kernel's receive stamps.
+/// Nanoseconds of the realtime clock since 1970, the clock of the kernel's receive timestamps.
 pub(crate) fn realtime_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Realtime))
 }

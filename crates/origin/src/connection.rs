@@ -1,38 +1,38 @@
-//! One connection: its transport and protocol, what is unsent, and what it waits for.
+//! One connection: its transport and protocol, unsent bytes, and what it waits for.
 
 use std::io;
 
-use crate::counters::Failure;
-use crate::protocol::{More, Next, Protocol, Serve, Standing};
+use crate::counters::HandshakeFailure;
+use crate::protocol::{DrainState, More, Next, Protocol, Serve};
 use crate::service::Service;
 use crate::sys;
-use crate::transport::{Flushed, Left, Readiness, Received, Room, Transport};
+use crate::transport::{Flushed, Left, Readiness, ReceiveBuffers, Received, Transport};
 
-/// Receives, and buffers sent, per turn, so that one busy connection does not starve the others.
+/// Receives, and buffers sent, per turn, so that a busy connection does not starve the others.
 const MOVES_PER_TURN: usize = 16;
 
 /// Capacity that is kept of a buffer for unsent bytes.
 const KEEP_BYTES: usize = 4096;
 
-/// Bytes unsent at which nothing more is read of a connection that goes both ways: bounds what a client that does not read its
-/// answers can make the origin keep.
+/// Unsent bytes at which a bidirectional connection is not read any more: bounds the memory of a client that does not read its
+/// answers.
 const UNSENT_BYTES_MAX: usize = 256 * 1024;
 
-/// What the event loop has to do about a connection after a turn.
+/// What the event loop does with a connection after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Nothing until the next event.
     Sleep,
     /// Another turn soon, without an event.
     Again,
-    /// A turn after so many nanoseconds.
+    /// A turn after this many nanoseconds.
     WakeAfter(u64),
     /// A turn at this time of the monotonic clock, in nanoseconds.
     WakeAt(u64),
-    /// Everything is sent: wait for the client's end, but not for long.
+    /// Everything is sent: wait a short time for the client to close.
     Lingers,
-    /// The end: drop it.
-    Gone,
+    /// Drop the connection.
+    Drop,
 }
 
 /// Whether more input may be in the kernel than the last receive gave.
@@ -45,10 +45,10 @@ enum Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Reading,
-    /// Bytes are unsent; then comes this.
+    /// Bytes are unsent; this follows.
     Sending(Next),
     Waiting,
-    /// Reading and sending at the same time.
+    /// Reading and sending concurrently.
     Serving(Serve),
     Lingering,
 }
@@ -56,7 +56,7 @@ enum Phase {
 /// Buffers of a worker, shared by its connections.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    pub room: Room,
+    pub buffers: ReceiveBuffers,
     pub out: Vec<u8>,
 }
 
@@ -72,24 +72,24 @@ pub(crate) struct Connection<T, P> {
     /// The client has closed its side: read on until the end, even if a receive was short.
     client_ended: bool,
     opening: Opening,
-    /// When something moved last, for the idle limit.
+    /// Time of the last activity, for the idle limit.
     pub active_ns: u64,
     /// When the pending wake-up is due; others are stale.
     pub wake_ns: Option<u64>,
 }
 
-/// Whether the protocol was told of the connection: as soon as the transport is ready.
+/// Whether the protocol's `open` was called, which happens as soon as the transport is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Due,
     Done,
 }
 
-/// What an event said about a connection.
+/// What an event reports of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// There is input, or room to send.
-    Moves,
+    /// It is readable or writable.
+    Ready,
     /// The same, and the client has closed its side.
     ClientEnded,
 }
@@ -118,7 +118,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         }
     }
 
-    /// Tells the protocol of the connection, once; some speak first.
+    /// Calls the protocol's `open`, once; some protocols send first.
     fn open(&mut self, service: &mut Service, scratch: &mut Scratch) -> Option<Next> {
         scratch.out.clear();
         if self.opening == Opening::Done || self.transport.readiness() == Readiness::Handshaking {
@@ -132,18 +132,18 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     pub(crate) fn is_idle(&self) -> bool {
         match self.phase {
             Phase::Reading | Phase::Serving(_) => {
-                self.unsent.is_empty() && self.protocol.standing() == Standing::Idle
+                self.unsent.is_empty() && self.protocol.drain_state() == DrainState::Idle
             }
             Phase::Sending(_) | Phase::Waiting => false,
             Phase::Lingering => true,
         }
     }
 
-    /// Tells an idle client that the connection will be closed, as far as that goes at once.
-    pub(crate) fn say_farewell(&mut self, scratch: &mut Scratch) {
+    /// Announces to an idle client that the connection will be closed, as far as the socket takes it now.
+    pub(crate) fn announce_idle_close(&mut self, scratch: &mut Scratch) {
         if matches!(self.phase, Phase::Reading | Phase::Serving(_)) {
             scratch.out.clear();
-            self.protocol.farewell(&mut scratch.out);
+            self.protocol.announce_close(&mut scratch.out);
             let _ = send(&mut self.transport, &scratch.out);
             let _ = self.transport.finish();
         }
@@ -161,12 +161,15 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         self.go_on(service, scratch)
     }
 
-    /// A turn because the time has come that was asked for.
+    /// A turn at the requested time.
     pub(crate) fn woken(&mut self, service: &mut Service, scratch: &mut Scratch) -> Turn {
         let handshaking = self.transport.readiness() == Readiness::Handshaking;
         if handshaking && self.phase != Phase::Lingering {
-            service.counters.handshake_failures.add(Failure::Timeout);
-            return Turn::Gone;
+            service
+                .counters
+                .handshake_failures
+                .add(HandshakeFailure::Timeout);
+            return Turn::Drop;
         }
         match self.phase {
             Phase::Waiting => {
@@ -179,7 +182,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                 let wake_ns = None;
                 self.serve(Serve { more, wake_ns }, service, scratch)
             }
-            Phase::Lingering => Turn::Gone,
+            Phase::Lingering => Turn::Drop,
             Phase::Reading | Phase::Sending(_) => Turn::Sleep,
         }
     }
@@ -187,7 +190,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     /// Does what the phase allows.
     pub(crate) fn go_on(&mut self, service: &mut Service, scratch: &mut Scratch) -> Turn {
         let Ok(flushed) = self.flush(service) else {
-            return Turn::Gone;
+            return Turn::Drop;
         };
         match self.phase {
             Phase::Reading => self.read(service, scratch),
@@ -206,32 +209,32 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         self.phase = Phase::Reading;
         for _ in 0..MOVES_PER_TURN {
             match self.receive(service, scratch) {
-                Got::Next(next) => match self.deliver(next, service, scratch) {
+                ReceiveResult::Next(next) => match self.deliver(next, service, scratch) {
                     Delivered::Read => {}
                     Delivered::Serve(serve) => return self.serve(serve, service, scratch),
                     Delivered::Turn(turn) => return turn,
                 },
-                Got::Nothing => return Turn::Sleep,
-                Got::Again => {}
-                Got::Turn(turn) => return turn,
+                ReceiveResult::Nothing => return Turn::Sleep,
+                ReceiveResult::Again => {}
+                ReceiveResult::Turn(turn) => return turn,
             }
         }
         Turn::Again
     }
 
-    /// Reads and sends at the same time.
+    /// Reads and sends concurrently.
     fn serve(&mut self, mut serve: Serve, service: &mut Service, scratch: &mut Scratch) -> Turn {
         for _ in 0..MOVES_PER_TURN {
             let Ok(flushed) = self.flush(service) else {
-                return Turn::Gone;
+                return Turn::Drop;
             };
             let mut moved = false;
             if self.unsent.len() - self.sent < UNSENT_BYTES_MAX {
                 match self.receive(service, scratch) {
-                    Got::Nothing => {}
-                    Got::Again => moved = true,
-                    Got::Turn(turn) => return turn,
-                    Got::Next(next) => match self.deliver(next, service, scratch) {
+                    ReceiveResult::Nothing => {}
+                    ReceiveResult::Again => moved = true,
+                    ReceiveResult::Turn(turn) => return turn,
+                    ReceiveResult::Next(next) => match self.deliver(next, service, scratch) {
                         Delivered::Serve(next) => (serve, moved) = (next, true),
                         Delivered::Read => return self.read(service, scratch),
                         Delivered::Turn(turn) => return turn,
@@ -256,7 +259,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         Turn::Again
     }
 
-    /// Sleeps until the next event or the time asked for.
+    /// Sleeps until the next event or the requested time.
     fn rest(&mut self, serve: Serve) -> Turn {
         match serve.wake_ns {
             // Already set.
@@ -269,12 +272,14 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         }
     }
 
-    /// Receives once and gives it to the protocol.
-    fn receive(&mut self, service: &mut Service, scratch: &mut Scratch) -> Got {
+    /// Receives once and passes the input to the protocol.
+    fn receive(&mut self, service: &mut Service, scratch: &mut Scratch) -> ReceiveResult {
         if self.input == Input::Drained && !self.client_ended {
-            return Got::Nothing;
+            return ReceiveResult::Nothing;
         }
-        let received = self.transport.receive(&mut scratch.room, &service.counters);
+        let received = self
+            .transport
+            .receive(&mut scratch.buffers, &service.counters);
         let opened = self.open(service, scratch);
         match received {
             Ok(Received::Bytes {
@@ -287,29 +292,29 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                     self.input = Input::Drained;
                 }
                 service.counters.received_bytes.add(bytes as u64);
-                let input = &scratch.room.input[..bytes];
+                let input = &scratch.buffers.input[..bytes];
                 let protocol = &mut self.protocol;
-                Got::Next(protocol.receive(input, stamp_ns, service, &mut scratch.out))
+                ReceiveResult::Next(protocol.receive(input, stamp_ns, service, &mut scratch.out))
             }
             Ok(Received::Nothing) => {
                 self.input = Input::Drained;
-                opened.map_or(Got::Nothing, Got::Next)
+                opened.map_or(ReceiveResult::Nothing, ReceiveResult::Next)
             }
-            Ok(Received::Again) => opened.map_or(Got::Again, Got::Next),
+            Ok(Received::Again) => opened.map_or(ReceiveResult::Again, ReceiveResult::Next),
             Ok(Received::End) => match self.protocol.ended() {
-                Some(next) => Got::Next(next),
-                None => Got::Turn(Turn::Gone),
+                Some(next) => ReceiveResult::Next(next),
+                None => ReceiveResult::Turn(Turn::Drop),
             },
-            // What the client sent was refused above TCP, and it is being told: it should be able to read that.
+            // A TLS error: linger, so that the client can read the alert.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 self.phase = Phase::Lingering;
-                Got::Turn(Turn::Lingers)
+                ReceiveResult::Turn(Turn::Lingers)
             }
-            Err(_) => Got::Turn(Turn::Gone),
+            Err(_) => ReceiveResult::Turn(Turn::Drop),
         }
     }
 
-    /// Takes bytes for sending, behind those that wait already.
+    /// Sends bytes, or queues them after those that are unsent.
     fn write(&mut self, bytes: &[u8], service: &Service) -> io::Result<()> {
         let mut sent = 0;
         if self.unsent.is_empty() {
@@ -320,7 +325,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         Ok(())
     }
 
-    /// Sends what waits.
+    /// Sends unsent bytes.
     fn flush(&mut self, service: &Service) -> io::Result<Flushed> {
         if self.sent < self.unsent.len() {
             let sent = send(&mut self.transport, &self.unsent[self.sent..])?;
@@ -336,7 +341,7 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
         self.transport.flush()
     }
 
-    /// Sends what was written and does what comes next, in one turn if it can.
+    /// Sends what was written and does what is next, in one turn if possible.
     fn follow(&mut self, next: Next, service: &mut Service, scratch: &mut Scratch) -> Turn {
         match self.deliver(next, service, scratch) {
             Delivered::Read => self.read(service, scratch),
@@ -355,13 +360,13 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
             if next == Next::Reset {
                 // Dropping the socket then sends RST and no FIN.
                 let _ = sys::reset_on_close(self.transport.socket());
-                return Delivered::Turn(Turn::Gone);
+                return Delivered::Turn(Turn::Drop);
             }
             let Ok(flushed) = self
                 .write(&scratch.out, service)
                 .and_then(|()| self.transport.flush())
             else {
-                return Delivered::Turn(Turn::Gone);
+                return Delivered::Turn(Turn::Drop);
             };
             scratch.out.clear();
             if let Next::Serve(serve) = next {
@@ -380,15 +385,15 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
                     return Delivered::Turn(Turn::WakeAfter(delay_ns));
                 }
                 Next::Close | Next::Serve(_) | Next::Reset => {
-                    // Closing with input unread would reset the connection and take the answer with it.
+                    // Closing with unread input would reset the connection, and the answer could be lost.
                     self.phase = Phase::Lingering;
                     let ended = self.transport.finish().is_err();
-                    return Delivered::Turn(if ended { Turn::Gone } else { Turn::Lingers });
+                    return Delivered::Turn(if ended { Turn::Drop } else { Turn::Lingers });
                 }
             }
         }
         if self.write(&scratch.out, service).is_err() {
-            return Delivered::Turn(Turn::Gone);
+            return Delivered::Turn(Turn::Drop);
         }
         scratch.out.clear();
         self.phase = Phase::Sending(next);
@@ -397,8 +402,11 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
 
     fn discard(&mut self, service: &Service, scratch: &mut Scratch) -> Turn {
         for _ in 0..MOVES_PER_TURN {
-            match self.transport.receive(&mut scratch.room, &service.counters) {
-                Ok(Received::End) | Err(_) => return Turn::Gone,
+            match self
+                .transport
+                .receive(&mut scratch.buffers, &service.counters)
+            {
+                Ok(Received::End) | Err(_) => return Turn::Drop,
                 Ok(Received::Nothing) => return Turn::Sleep,
                 Ok(Received::Bytes { .. } | Received::Again) => {}
             }
@@ -407,8 +415,8 @@ impl<T: Transport, P: Protocol> Connection<T, P> {
     }
 }
 
-/// What a receive led to.
-enum Got {
+/// The result of a receive.
+enum ReceiveResult {
     Next(Next),
     Nothing,
     Again,

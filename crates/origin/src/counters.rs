@@ -1,4 +1,4 @@
-//! What the origin counts, and how it shows it: Prometheus text.
+//! Counters of the origin, and their Prometheus text.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Counter {
     }
 }
 
-/// One worker's counters. Requests for counters and control are in none but their own.
+/// One worker's counters. Requests for counters and control are counted in counters of their own only.
 #[derive(Debug)]
 pub(crate) struct Counters {
     requests: [Counter; STATUSES],
@@ -45,56 +45,56 @@ pub(crate) struct Counters {
     pub cancelled: Counter,
     /// gRPC calls by the code they ended with.
     calls: [Counter; CALL_CODES],
-    /// Operations on the database by kind, and of them those that failed.
+    /// Database operations by kind, and the failed ones of them.
     operations: [Counter; Operation::ALL.len()],
     failed_operations: [Counter; Operation::ALL.len()],
     pub handshakes: Counter,
-    /// Of the handshakes, those that resumed a session.
+    /// Handshakes that resumed a session.
     pub resumptions: Counter,
-    pub handshake_failures: Failures,
+    pub handshake_failures: HandshakeFailures,
 }
 
 /// Why a TLS handshake failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// What came is not TLS.
+pub(crate) enum HandshakeFailure {
+    /// The input is not TLS.
     NotTls,
     /// No version, cipher or group in common.
     NothingInCommon,
     /// No application protocol in common.
     Protocol,
-    /// The client should have shown a certificate.
+    /// The client sent no certificate, though one is required.
     NoCertificate,
-    /// The client's certificate does not hold.
+    /// The client's certificate is invalid.
     BadCertificate,
-    /// The client ended it with an alert, as when it does not trust our certificate.
+    /// The client sent an alert, for example because it does not trust the server's certificate.
     Alert,
     /// The client closed the connection.
     Closed,
-    /// It took too long.
+    /// It timed out.
     Timeout,
     /// Anything else.
     Other,
 }
 
-const FAILURES: [(Failure, &str); 9] = [
-    (Failure::NotTls, "not-tls"),
-    (Failure::NothingInCommon, "nothing-in-common"),
-    (Failure::Protocol, "protocol"),
-    (Failure::NoCertificate, "no-certificate"),
-    (Failure::BadCertificate, "bad-certificate"),
-    (Failure::Alert, "alert"),
-    (Failure::Closed, "closed"),
-    (Failure::Timeout, "timeout"),
-    (Failure::Other, "other"),
+const HANDSHAKE_FAILURES: [(HandshakeFailure, &str); 9] = [
+    (HandshakeFailure::NotTls, "not-tls"),
+    (HandshakeFailure::NothingInCommon, "nothing-in-common"),
+    (HandshakeFailure::Protocol, "protocol"),
+    (HandshakeFailure::NoCertificate, "no-certificate"),
+    (HandshakeFailure::BadCertificate, "bad-certificate"),
+    (HandshakeFailure::Alert, "alert"),
+    (HandshakeFailure::Closed, "closed"),
+    (HandshakeFailure::Timeout, "timeout"),
+    (HandshakeFailure::Other, "other"),
 ];
 
 /// Failed handshakes by class.
 #[derive(Debug, Default)]
-pub(crate) struct Failures([Counter; FAILURES.len()]);
+pub(crate) struct HandshakeFailures([Counter; HANDSHAKE_FAILURES.len()]);
 
-impl Failures {
-    pub(crate) fn add(&self, failure: Failure) {
+impl HandshakeFailures {
+    pub(crate) fn add(&self, failure: HandshakeFailure) {
         self.0[failure as usize].add(1);
     }
 }
@@ -118,7 +118,7 @@ impl Counters {
             failed_operations: Default::default(),
             handshakes: Counter::default(),
             resumptions: Counter::default(),
-            handshake_failures: Failures::default(),
+            handshake_failures: HandshakeFailures::default(),
         }
     }
 
@@ -148,7 +148,7 @@ impl Counters {
 #[derive(Debug, Clone)]
 pub(crate) struct AllCounters(pub Vec<Arc<Counters>>);
 
-/// What the origin has counted over its life; `run` returns it.
+/// Totals over the origin's life; `run` returns them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Requests and operations answered, those for counters and control left out.
@@ -185,7 +185,7 @@ impl AllCounters {
         self.0.iter().map(|counters| counter(counters).get()).sum()
     }
 
-    /// A connection for control is one only from its first request on: until then it counts.
+    /// A control connection is known as one from its first request on: until then it is counted here.
     fn connections(&self) -> u64 {
         self.sum(|c| &c.accepted)
             .saturating_sub(self.sum(|c| &c.control_connections))
@@ -267,7 +267,7 @@ impl AllCounters {
         }
         self.render_operations(&mut text);
         text.push_str("# TYPE tare_origin_tls_handshake_failures_total counter\n");
-        for (failure, class) in FAILURES {
+        for (failure, class) in HANDSHAKE_FAILURES {
             let count = self.sum(|c| &c.handshake_failures.0[failure as usize]);
             if count > 0 {
                 let _ = writeln!(

@@ -1,16 +1,16 @@
-//! How long an answer is held back: constant or drawn from a distribution.
+//! Delays of answers: constant or drawn from a distribution.
 
 use std::time::Duration;
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 
-/// The longest delay: what is drawn beyond it is cut.
+/// The longest delay: longer draws are truncated.
 pub const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// A distribution of delays.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Delay {
-    /// Answer at once.
+    /// No delay.
     #[default]
     None,
     /// Always the same: `5ms`.
@@ -78,7 +78,7 @@ impl Delay {
         }
     }
 
-    pub(crate) fn draw(self, chance: &mut Chance) -> Duration {
+    pub(crate) fn draw(self, rng: &mut Rng) -> Duration {
         let drawn = match self {
             Self::None => return Duration::ZERO,
             Self::Constant(delay) => delay,
@@ -87,16 +87,16 @@ impl Delay {
                 slow,
                 slow_share,
             } => {
-                if chance.happens(slow_share) {
+                if rng.happens(slow_share) {
                     slow
                 } else {
                     fast
                 }
             }
             // Inverse transform; 1 - u is in (0, 1], so the logarithm is finite.
-            Self::Exponential { mean } => stretch(mean, -(1.0 - chance.uniform()).ln()),
+            Self::Exponential { mean } => stretch(mean, -(1.0 - rng.uniform()).ln()),
             Self::Pareto { least, exponent } => {
-                stretch(least, (1.0 - chance.uniform()).powf(-1.0 / exponent))
+                stretch(least, (1.0 - rng.uniform()).powf(-1.0 / exponent))
             }
         };
         drawn.min(DELAY_MAX)
@@ -137,9 +137,9 @@ mod tests {
     use super::*;
 
     fn mean_ms(delay: Delay) -> f64 {
-        let mut chance = Chance::new(7, 0);
+        let mut rng = Rng::new(7, 0);
         let sum: f64 = (0..100_000)
-            .map(|_| delay.draw(&mut chance).as_secs_f64())
+            .map(|_| delay.draw(&mut rng).as_secs_f64())
             .sum();
         sum / 100.0
     }

@@ -1,11 +1,11 @@
-//! Why the origin cannot start or had to end.
+//! Errors that prevent the origin from starting, or end it.
 
 use std::io;
 use std::net::SocketAddr;
 
 use thiserror::Error;
 
-/// An error of the origin's environment; what clients do wrong is answered, not returned.
+/// An error of the origin's environment; errors of clients are answered, not returned.
 #[derive(Debug, Error)]
 pub enum OriginError {
     /// The address cannot be listened on.
@@ -13,7 +13,7 @@ pub enum OriginError {
     Bind {
         /// The address asked for.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// An option is out of range.
@@ -36,12 +36,12 @@ pub enum OriginError {
         /// What to do.
         next_step: &'static str,
     },
-    /// A kernel object that a worker needs could not be had.
+    /// A kernel object that a worker needs could not be created.
     #[error("cannot {what}: {source}; check the limit of open files (ulimit -n)")]
     Setup {
         /// What was tried.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Waiting for events failed, which ends a worker.
@@ -49,15 +49,15 @@ pub enum OriginError {
         "worker {worker} cannot wait for events: {source}; report it with the kernel's version"
     )]
     Wait {
-        /// Index of the worker, or of the acceptor, which comes behind the workers.
+        /// Index of the worker; the acceptor has the index after the workers.
         worker: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A worker ended by a panic: a defect of this program.
     #[error("worker {worker} panicked; report it with the message above")]
     Panicked {
-        /// Index of the worker, or of the acceptor, which comes behind the workers.
+        /// Index of the worker; the acceptor has the index after the workers.
         worker: usize,
     },
 }

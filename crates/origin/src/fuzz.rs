@@ -1,24 +1,24 @@
-//! The entry point for fuzzers: one connection of the origin against a client that sends rubbish.
+//! Entry point for fuzzing: one connection of the origin with arbitrary input.
 
 use std::sync::Arc;
 
-use crate::chance::Chance;
+use crate::any_protocol::AnyProtocol;
 use crate::counters::{AllCounters, Counters};
 use crate::mongodb::SharedDatabase;
 use crate::options::{Limits, Speaks, TcpMode, TcpSizes};
 use crate::protocol::{Next, Protocol};
-use crate::service::{Life, Service};
-use crate::speaker::Speaker;
+use crate::rng::Rng;
+use crate::service::{ServerState, Service};
 use crate::stall::Stalls;
 
-/// Calls of `resume` in a row that are followed.
+/// Limit of consecutive calls of `resume`.
 const RESUMES_MAX: u32 = 64;
-/// What one connection may make the origin send for one script.
+/// Limit of output for one input.
 const OUTPUT_BYTES_MAX: usize = 64 << 20;
 
-/// Feeds rubbish as a client would: the first two bytes choose the protocol and the split. Must return.
+/// Feeds arbitrary bytes as a client would send them: the first two select the protocol and the size of pieces. Must return.
 ///
-/// Gives the number of bytes answered, so that the work is not optimised away.
+/// Returns the number of bytes of output, so that the work is not optimised away.
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, stream) = data.split_at(data.len().min(2));
@@ -38,25 +38,25 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
     let mut service = Service {
         limits: Limits::default(),
         changes: Vec::new(),
-        chance: Chance::new(1, 0),
+        rng: Rng::new(1, 0),
         counters: Arc::clone(&counters),
         all: AllCounters(vec![counters]),
         stalls: Arc::new(Stalls::new()),
         database: SharedDatabase::new(1),
-        life: Life::Serving,
+        server_state: ServerState::Serving,
     };
-    let mut speaker = Speaker::new(speaks, &service);
+    let mut any_protocol = AnyProtocol::new(speaks, &service);
     let mut out = Vec::new();
     let mut answered = 0;
-    let mut next = speaker.open(&mut service, &mut out);
+    let mut next = any_protocol.open(&mut service, &mut out);
     for piece in stream.chunks(piece_bytes) {
         for _ in 0..RESUMES_MAX {
             answered += out.len();
             out.clear();
             match next {
-                Next::Resume | Next::Wait(_) => next = speaker.resume(&mut service, &mut out),
+                Next::Resume | Next::Wait(_) => next = any_protocol.resume(&mut service, &mut out),
                 Next::Serve(_) => {
-                    next = speaker.resume(&mut service, &mut out);
+                    next = any_protocol.resume(&mut service, &mut out);
                     break;
                 }
                 Next::Read => break,
@@ -66,9 +66,9 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         if answered > OUTPUT_BYTES_MAX || matches!(next, Next::Resume | Next::Wait(_)) {
             return answered;
         }
-        next = speaker.receive(piece, Some(77), &mut service, &mut out);
+        next = any_protocol.receive(piece, Some(77), &mut service, &mut out);
     }
-    let _ = speaker.ended();
-    speaker.farewell(&mut out);
+    let _ = any_protocol.ended();
+    any_protocol.announce_close(&mut out);
     answered + out.len()
 }

@@ -1,4 +1,4 @@
-//! gRPC calls above HTTP/2: which there are, how messages are framed, how calls end.
+//! gRPC calls over HTTP/2: methods, message framing, status codes.
 
 mod echo;
 mod health;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Bytes before each message: whether it is compressed, and its length.
 pub(crate) const PREFIX_BYTES: usize = 5;
 
-/// The largest message taken or given.
+/// The largest message received or sent.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
 /// A call, by its path.
@@ -41,7 +41,7 @@ impl Call {
         }
     }
 
-    /// Whether the request is one message: it is answered when it is complete.
+    /// Whether the request is a single message, which is answered when it is complete.
     pub(crate) fn takes_one(self) -> bool {
         matches!(
             self,
@@ -55,7 +55,7 @@ impl Call {
     }
 }
 
-/// How a call ends.
+/// The status of a call: code and message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Code {
     number: u8,
@@ -83,7 +83,7 @@ impl Code {
         }
     }
 
-    /// The code that a request asks for; those that do not exist are UNKNOWN.
+    /// The code that a request asks for; invalid ones become UNKNOWN.
     fn asked(number: u64) -> Self {
         let known = u8::try_from(number).ok().filter(|number| *number <= 16);
         match known {
@@ -103,12 +103,12 @@ impl Code {
     }
 }
 
-/// What is kept of a call between its messages.
+/// The state of a call between its messages.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallState {
-    /// The behaviour is drawn and the head decided.
+    /// The behaviour is drawn and the headers are decided.
     pub begun: bool,
-    /// The delay that the message in turn asks for is over.
+    /// The delay that the current message asks for is over.
     waited: bool,
     /// Messages taken.
     pub messages: u64,
@@ -121,12 +121,12 @@ pub(crate) struct CallState {
     watch: bool,
 }
 
-/// What comes next in a call.
+/// The next step of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The next message.
     Next,
-    /// The same again after so long.
+    /// The same message again after this delay.
     Delay(Duration),
     /// The end.
     End(Code),
@@ -139,16 +139,16 @@ impl CallState {
         self.watch
     }
 
-    /// Takes a message; what it is answered with goes to the outbox. `letters` is the size that a behaviour gives to answers.
+    /// Takes a message; appends the answer to the outbox. `pattern_bytes` is the size that a behaviour gives to answers.
     pub(crate) fn take(
         &mut self,
         call: Call,
         message: &[u8],
-        letters: u64,
+        pattern_bytes: u64,
         outbox: &mut Vec<u8>,
     ) -> Step {
         let step = match call {
-            Call::Echo | Call::Converse => self.echo(call, message, letters, outbox),
+            Call::Echo | Call::Converse => self.echo(call, message, pattern_bytes, outbox),
             Call::Collect => self.collect(message),
             Call::Produce => self.plan(message),
             Call::HealthCheck => health::check(message, outbox),
@@ -164,7 +164,7 @@ impl CallState {
         step
     }
 
-    /// Goes on without a message; `None` when one is needed.
+    /// Continues without a message; `None` when one is needed.
     pub(crate) fn go_on(&mut self, outbox: &mut Vec<u8>) -> Option<Step> {
         let code = self.ends_with?;
         if self.left == 0 {
@@ -176,11 +176,11 @@ impl CallState {
         }
         self.waited = false;
         self.left -= 1;
-        echo::write_letters(outbox, self.size_bytes);
+        echo::write_payload(outbox, self.size_bytes);
         Some(Step::Next)
     }
 
-    /// The client will send no more.
+    /// The client has closed its side.
     pub(crate) fn ended(&mut self, call: Call, outbox: &mut Vec<u8>) -> Step {
         match call {
             Call::Collect => {
@@ -194,7 +194,7 @@ impl CallState {
     }
 }
 
-/// Appends a message, uncompressed, behind its prefix.
+/// Appends a message with its prefix, uncompressed.
 fn framed(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; PREFIX_BYTES]);

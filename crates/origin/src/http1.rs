@@ -1,4 +1,4 @@
-//! HTTP/1.1 as the origin speaks it: requests answered in their order, pipelined ones too.
+//! HTTP/1.1: requests are answered in their order, also pipelined ones.
 
 mod answer;
 mod body;
@@ -7,15 +7,15 @@ mod malformed;
 
 use answer::{Answer, Progress};
 use body::{BodyReader, Step};
-use head::{Client, Expect, Method, RequestHead};
+use head::{ConnectionPolicy, Expect, Method, RequestHead};
 use malformed::Malformed;
 
 use crate::behaviour::{After, Behaviour, Change, Truth};
-use crate::protocol::{Next, Protocol, Standing};
+use crate::protocol::{DrainState, Next, Protocol};
 use crate::route::{Route, control};
-use crate::service::{Life, Service};
+use crate::service::{ServerState, Service};
 
-/// Bytes written before they are sent, about: bounds the buffer under pipelining and large bodies.
+/// Approximate bytes written before they are sent: bounds the buffer with pipelining and large bodies.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 
 /// Buffer capacity that a connection keeps between requests: bodies up to this are echoed without allocating.
@@ -24,16 +24,16 @@ const KEEP_BYTES: usize = 64 * 1024;
 /// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct Http1 {
-    /// Input not yet taken: a head in pieces, or requests behind an answer that is not finished.
+    /// Unprocessed input: an incomplete head, or requests after an answer that is not finished.
     carry: Vec<u8>,
-    /// The body to echo, or a text to answer.
+    /// The body to echo, or the text of an answer.
     stored: Vec<u8>,
     stage: Stage,
     arrived_ns: Option<u64>,
     kind: Kind,
 }
 
-/// Whether the connection is known to be one for control.
+/// Whether the connection is used for control, once known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Kind {
     #[default]
@@ -47,18 +47,18 @@ enum Stage {
     #[default]
     Head,
     Body(BodyReader, Request),
-    /// Held back by a delay.
+    /// Delayed.
     Delayed(Answer),
     Answering(Answer),
     Over,
 }
 
-/// What is kept of a head while its body arrives.
+/// The parts of a head that are kept while the body arrives.
 #[derive(Debug, Clone, Copy)]
 struct Request {
     route: Route,
     method: Method,
-    client: Client,
+    policy: ConnectionPolicy,
     change: Change,
     refused: bool,
 }
@@ -79,7 +79,7 @@ impl Protocol for Http1 {
             return next;
         }
         self.carry.extend_from_slice(input);
-        // A head in pieces can only be complete with the end of a line, and be over its limit without one.
+        // An incomplete head can only be completed by the end of a line, or exceed its limit.
         let hopeless = self.carry.len() < service.limits.head_bytes_max && !input.contains(&b'\n');
         if matches!(self.stage, Stage::Head) && hopeless {
             return Next::Read;
@@ -94,11 +94,11 @@ impl Protocol for Http1 {
         self.advance_carry(service, out)
     }
 
-    fn standing(&self) -> Standing {
+    fn drain_state(&self) -> DrainState {
         match self.stage {
-            Stage::Head if self.carry.is_empty() => Standing::Idle,
-            Stage::Over => Standing::Idle,
-            _ => Standing::Busy,
+            Stage::Head if self.carry.is_empty() => DrainState::Idle,
+            Stage::Over => DrainState::Idle,
+            _ => DrainState::Busy,
         }
     }
 }
@@ -144,7 +144,7 @@ impl Http1 {
             return Ok(Some(Next::Read));
         };
         *input = &input[head.head_bytes..];
-        let reader = BodyReader::new(head.incoming, service.limits.body_bytes_max)?;
+        let reader = BodyReader::new(head.framing, service.limits.body_bytes_max)?;
         self.classify(head.route, service);
         if head.expect == Expect::Continue && input.is_empty() {
             out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -154,12 +154,12 @@ impl Http1 {
         Ok(None)
     }
 
-    /// Keeps what the answer needs; what was asked and not understood is answered with 400 behind the body.
+    /// Keeps what the answer needs; an invalid behaviour is answered with 400 after the body.
     fn request(&mut self, head: RequestHead) -> Request {
         let RequestHead {
             route,
             method,
-            client,
+            policy,
             change,
             ..
         } = head;
@@ -173,7 +173,7 @@ impl Http1 {
         Request {
             route,
             method,
-            client,
+            policy,
             change,
             refused,
         }
@@ -225,7 +225,7 @@ impl Http1 {
         let &Request {
             route,
             method,
-            client,
+            policy,
             ..
         } = request;
         if route.is_control() {
@@ -235,7 +235,7 @@ impl Http1 {
                 status,
                 ..Behaviour::default()
             };
-            let answer = Answer::new(&behaviour, client, method);
+            let answer = Answer::new(&behaviour, policy, method);
             let content_type = "text/plain; version=0.0.4";
             self.begin(answer.stored(self.stored.len(), content_type), service, out);
             return None;
@@ -252,7 +252,7 @@ impl Http1 {
         } else {
             service.counters.request(behaviour.status);
         }
-        let mut answer = Answer::new(&behaviour, client, method);
+        let mut answer = Answer::new(&behaviour, policy, method);
         if request.refused || route == Route::Echo {
             let content_type = if request.refused {
                 "text/plain"
@@ -274,7 +274,7 @@ impl Http1 {
             self.stage = Stage::Answering(answer);
             return;
         }
-        if service.life == Life::Ending {
+        if service.server_state == ServerState::Ending {
             answer.after = After::Close;
         }
         answer.write_head(self.arrived_ns, out);
@@ -300,13 +300,13 @@ impl Http1 {
         };
         Ok(match (after, truth) {
             (After::Close | After::Reset, _) => Some(Next::Close),
-            // Sent now, not with the answers behind it: its head says when it was sent.
-            (After::KeepAlive, Truth::Told) => Some(Next::Resume),
-            (After::KeepAlive, Truth::Silent) => None,
+            // Sent now, not together with later answers: its head has the time when it was sent.
+            (After::KeepAlive, Truth::On) => Some(Next::Resume),
+            (After::KeepAlive, Truth::Off) => None,
         })
     }
 
-    /// Answers what is not a request, once, and ends.
+    /// Answers a malformed request with an error, and closes.
     fn refuse(&mut self, malformed: Malformed, service: &Service, out: &mut Vec<u8>) {
         service.counters.malformed.add(1);
         service.counters.request(malformed.status());
@@ -318,7 +318,7 @@ impl Http1 {
             after: After::Close,
             ..Behaviour::default()
         };
-        let answer = Answer::new(&behaviour, Client::Closes11, Method::Other);
+        let answer = Answer::new(&behaviour, ConnectionPolicy::Close11, Method::Other);
         self.begin(answer.stored(self.stored.len(), "text/plain"), service, out);
     }
 }

@@ -1,14 +1,14 @@
-//! HTTP/2 as the origin speaks it: many exchanges at a time on one connection, without I/O.
+//! HTTP/2: concurrent exchanges on one connection, without I/O.
 //!
-//! Frames are cut (`frames`), header blocks read (`request`), exchanges kept (`streams`), decided (`receive`, `calls`) and sent
-//! in turn (`send`). A client can make it keep no more than the limits say: streams, header bytes, body bytes, frames that
-//! bring nothing.
+//! Splits input into frames (`frames`), reads header blocks (`request`), keeps streams (`streams`), decides answers (`receive`,
+//! `calls`) and sends them round-robin (`send`). Limits bound what a client can use: streams, header bytes, body bytes,
+//! unproductive frames.
 
 mod blocks;
 mod calls;
-mod fault;
-mod floods;
+mod flood_guard;
 mod frames;
+mod protocol_error;
 mod receive;
 mod request;
 mod send;
@@ -27,50 +27,50 @@ use tare_wire::frame::{
 
 use crate::clock;
 use crate::options::Limits;
-use crate::protocol::{More, Next, Protocol, Serve, Standing};
-use crate::service::{Life, Service};
-use fault::Fault;
-use floods::Floods;
+use crate::protocol::{DrainState, More, Next, Protocol, Serve};
+use crate::service::{ServerState, Service};
+use flood_guard::FloodGuard;
 use frames::Frames;
-use request::Sections;
+use protocol_error::ProtocolError;
+use request::HeaderBlockReader;
 use streams::Streams;
 
-/// The window of a stream that a client may fill before it waits.
+/// Receive window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
-/// The window of a connection.
+/// Receive window of a connection.
 const WINDOW_BYTES: u32 = 16 << 20;
 
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Http2 {
     frames: Frames,
-    sections: Sections,
+    header_blocks: HeaderBlockReader,
     streams: Streams,
-    /// Streams with something to send: slot and number.
+    /// Streams with something to send: slot and id.
     ready: VecDeque<(usize, u32)>,
-    /// Of these, the ones that wait for the connection's window.
+    /// Those of them that wait for the connection's window.
     starved: VecDeque<(usize, u32)>,
-    /// Delays: when, the stream's number, its slot.
+    /// Delays: due time, stream id, slot.
     delays: BinaryHeap<Reverse<(u64, u32, usize)>>,
-    /// No deadline of a call is earlier.
+    /// A lower bound of all deadlines of calls.
     deadline_ns: Option<u64>,
-    floods: Floods,
-    /// A header block over several frames.
-    block: Option<Block>,
-    /// The highest stream that the client opened.
+    flood_guard: FloodGuard,
+    /// A header block in several frames.
+    block: Option<PartialBlock>,
+    /// The highest stream id that the client used.
     last_stream: u32,
-    /// What we may send.
+    /// Send window of the connection.
     window_bytes: i64,
-    /// What we may send on a new stream.
+    /// Send window of a new stream.
     stream_window_bytes: i64,
-    /// Received and not given back to the connection's window.
+    /// Received bytes not yet returned by WINDOW_UPDATE of the connection.
     uncredited_bytes: u32,
-    /// Kept in the inboxes of all streams.
+    /// Bytes in the inboxes of all streams.
     stored_bytes: u64,
-    /// Streams that only watch, and last as long as the connection.
+    /// Health watches, which last as long as the connection.
     watches: usize,
-    /// Slots of calls whose deadline has passed: empty but for a moment.
+    /// Slots of calls whose deadline has passed; a reused buffer.
     expired: Vec<usize>,
     greeting: Greeting,
     ending: Ending,
@@ -78,7 +78,7 @@ pub(crate) struct Http2 {
 
 /// A header block that is not complete.
 #[derive(Debug)]
-struct Block {
+struct PartialBlock {
     stream: u32,
     flags: u8,
     frames: u32,
@@ -91,13 +91,13 @@ enum Greeting {
     Done,
 }
 
-/// Whether new streams are taken.
+/// Whether new streams are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     No,
-    /// GOAWAY is sent; streams above this number are ignored.
+    /// GOAWAY is sent; streams above this id are ignored.
     After(u32),
-    /// The client broke the protocol.
+    /// A connection error.
     Failed,
 }
 
@@ -105,13 +105,13 @@ impl Http2 {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             frames: Frames::default(),
-            sections: Sections::new(limits),
+            header_blocks: HeaderBlockReader::new(limits),
             streams: Streams::default(),
             ready: VecDeque::new(),
             starved: VecDeque::new(),
             delays: BinaryHeap::new(),
             deadline_ns: None,
-            floods: Floods::default(),
+            flood_guard: FloodGuard::default(),
             block: None,
             last_stream: 0,
             window_bytes: i64::from(WINDOW_BYTES_DEFAULT),
@@ -125,7 +125,7 @@ impl Http2 {
         }
     }
 
-    fn greet(&mut self, service: &Service, out: &mut Vec<u8>) {
+    fn send_settings(&mut self, service: &Service, out: &mut Vec<u8>) {
         if self.greeting == Greeting::Due {
             self.greeting = Greeting::Done;
             let list_bytes = u32::try_from(service.limits.head_bytes_max).unwrap_or(u32::MAX);
@@ -141,8 +141,8 @@ impl Http2 {
         }
     }
 
-    /// Tells the client to open no more streams here.
-    fn say_goodbye(&mut self, out: &mut Vec<u8>) {
+    /// Sends GOAWAY.
+    fn send_goaway(&mut self, out: &mut Vec<u8>) {
         if self.ending == Ending::No {
             self.ending = Ending::After(self.last_stream);
             frame::write_goaway(out, self.last_stream, ErrorCode::NO_ERROR);
@@ -155,15 +155,15 @@ impl Http2 {
         frame::write_goaway(out, self.last_stream, code);
     }
 
-    /// Does what is due, and says what comes next.
+    /// Sends what is ready, and returns what is next.
     fn go_on(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
         if self.ending == Ending::Failed {
             return Next::Close;
         }
-        if service.life == Life::Ending {
-            self.say_goodbye(out);
+        if service.server_state == ServerState::Ending {
+            self.send_goaway(out);
         }
-        let more = self.pump(service, out);
+        let more = self.send_streams(service, out);
         let over = self.streams.open() == self.watches && self.ready.is_empty();
         if over && more == More::Nothing && self.ending != Ending::No {
             return Next::Close;
@@ -182,7 +182,7 @@ impl Http2 {
         }
     }
 
-    /// Ends an exchange; its slot is free.
+    /// Ends an exchange and frees its slot.
     fn close_stream(&mut self, slot: usize) {
         let stream = self.streams.at(slot);
         self.stored_bytes -= stream.inbox.len() as u64;
@@ -192,7 +192,7 @@ impl Http2 {
         self.streams.remove(slot);
     }
 
-    /// What is due by the clock.
+    /// Handles expired delays and deadlines.
     fn take_due(&mut self, service: &mut Service, out: &mut Vec<u8>) {
         if self.wake_ns().is_none() {
             return;
@@ -223,16 +223,16 @@ impl Protocol for Http2 {
         service: &mut Service,
         out: &mut Vec<u8>,
     ) -> Next {
-        self.greet(service, out);
+        self.send_settings(service, out);
         let mut frames = std::mem::take(&mut self.frames);
         let read = frames.read(input, |head, payload| {
             match self.frame(head, payload, arrived_ns, service, out) {
-                Err(Fault::Stream(code)) => self.reset(head.stream, code, service, out),
+                Err(ProtocolError::Stream(code)) => self.reset(head.stream, code, service, out),
                 other => other,
             }
         });
         self.frames = frames;
-        if let Err(Fault::Connection(code) | Fault::Stream(code)) = read {
+        if let Err(ProtocolError::Connection(code) | ProtocolError::Stream(code)) = read {
             self.fail(code, service, out);
         }
         self.go_on(service, out)
@@ -243,23 +243,23 @@ impl Protocol for Http2 {
         self.go_on(service, out)
     }
 
-    fn standing(&self) -> Standing {
+    fn drain_state(&self) -> DrainState {
         let open = self.streams.open() > self.watches;
         if open || !self.frames.is_between() || self.block.is_some() {
-            Standing::Busy
+            DrainState::Busy
         } else {
-            Standing::Idle
+            DrainState::Idle
         }
     }
 
-    fn farewell(&mut self, out: &mut Vec<u8>) {
+    fn announce_close(&mut self, out: &mut Vec<u8>) {
         if self.greeting == Greeting::Done {
-            self.say_goodbye(out);
+            self.send_goaway(out);
         }
     }
 }
 
-/// Frames are never larger than what is allowed without a setting.
+/// SETTINGS_MAX_FRAME_SIZE is not sent, so its default applies.
 const _: () = assert!(
     FRAME_BYTES_DEFAULT == 16_384,
     "SETTINGS names no frame size"

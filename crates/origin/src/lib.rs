@@ -1,8 +1,8 @@
-//! The origin: an echo service whose every answer's size, delay, status and end can be asked for.
+//! The origin: a test server that returns responses with the size, delay, status and connection end that each request asks for.
 //!
-//! It is the far end of a measurement, so it must cost little and never be the limit: epoll loops of its own, no allocation
-//! per request after warm-up. Three things multiply and are apart: the listener (`acceptor`), the transport (`transport`:
-//! plain TCP or TLS) and the protocol (`protocol`: HTTP/1.1, HTTP/2 with gRPC, TCP, MongoDB's).
+//! It is the server of a measurement, so it must be cheap and never the limit: epoll loops of its own, no allocation per request
+//! after warm-up. Three layers are independent: the listener (`acceptor`), the transport (`transport`: plain TCP or TLS) and the
+//! protocol (`protocol`: HTTP/1.1, HTTP/2 with gRPC, TCP, MongoDB's).
 //!
 //! | request | answer |
 //! | --- | --- |
@@ -12,26 +12,27 @@
 //! | `/ready` | 200 as soon as it serves |
 //! | `/control/stall?for=1s[&in=5s]` | the whole server stops answering for that long |
 //!
-//! Over HTTP/2 there is gRPC beside it: `tare.origin.Echo` (proto/origin.proto), the standard health and reflection services.
-//! Over TCP alone bytes are echoed, answered in set sizes, discarded or sent without end ([`TcpMode`]).
+//! Over HTTP/2 it also serves gRPC: `tare.origin.Echo` (proto/origin.proto), the standard health and reflection services.
+//! Over plain TCP, bytes are echoed, answered in fixed sizes, discarded, or sent without end ([`TcpMode`]).
 //!
 //! Over MongoDB's protocol there is a database in memory (`tare_mongo::database`), shared by all workers; behaviours apply to every
 //! operation but a driver's hello, and `status=` other than 200 is answered by an error.
 //!
 //! Behaviours are written as in [`Change`], in the query or the header `Tare-Behaviour`. With `truth` the answer has a header
-//! `Tare-Truth: <arrived> <sent>`: the kernel's arrival stamp of the request's last byte ("-" if there is none) and the time
-//! just before the answer was handed to the kernel (with TLS, before it was encrypted), both in nanoseconds of the realtime clock. With several requests in one
-//! packet the stamp is an upper bound for all but the last.
+//! `Tare-Truth: <arrived> <sent>`: the kernel's receive timestamp of the request's last byte ("-" if there is none) and the time
+//! just before the answer was written to the kernel (with TLS, before it was encrypted), both in nanoseconds of the realtime
+//! clock. With several requests in one packet the timestamp is an upper bound for all but the last.
 //!
 //! Answers carry no `Date` header (RFC 9110 §6.6.1 would have one): a clock call and 37 bytes per answer that no measurement
 //! needs.
 
 mod acceptor;
+mod any_protocol;
 mod behaviour;
 mod body;
-mod chance;
 mod clock;
 mod connection;
+mod connection_queue;
 mod counters;
 mod delay;
 mod error;
@@ -39,14 +40,13 @@ mod fuzz;
 mod grpc;
 mod http1;
 mod http2;
-mod inbox;
 mod mongodb;
 mod options;
 mod protocol;
+mod rng;
 mod route;
 mod server;
 mod service;
-mod speaker;
 mod stall;
 mod stop;
 mod sys;

@@ -1,4 +1,4 @@
-//! The MongoDB wire protocol: messages cut out of the bytes, answered by the database that all workers share.
+//! The MongoDB wire protocol: splits the input into messages; the database that all workers share answers them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,10 +7,10 @@ use tare_mongo::message::{Header, MESSAGE_BYTES_MAX, Message, MessageError};
 
 use crate::behaviour::{After, Behaviour, Change};
 use crate::clock;
-use crate::protocol::{Next, Protocol, Standing};
+use crate::protocol::{DrainState, Next, Protocol};
 use crate::service::Service;
 
-/// Bytes of answers after which they are sent before the next message is looked at.
+/// Bytes of answers after which they are sent before the next message is handled.
 const ANSWER_BYTES: usize = 256 * 1024;
 
 /// Capacity that is kept of a buffer for incomplete messages.
@@ -21,12 +21,12 @@ const KEEP_BYTES: usize = 64 * 1024;
 pub(crate) struct SharedDatabase(Arc<Mutex<Database>>);
 
 impl SharedDatabase {
-    /// An empty one; the limits are those of the crate.
+    /// An empty one, with default limits.
     pub(crate) fn new(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(Database::new(Limits::default(), seed))))
     }
 
-    /// With one worker nobody else ever holds it.
+    /// Uncontended with one worker.
     fn lock(&self) -> MutexGuard<'_, Database> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,19 +39,19 @@ pub(crate) struct Mongodb {
     number: i64,
     /// Bytes from the start of the first message that is not answered.
     pending: Vec<u8>,
-    /// The first message waits for its delay, and does this then.
+    /// The behaviour of the first message, while that waits for its delay.
     delayed: Option<Behaviour>,
-    /// What happens behind the answers written.
+    /// What happens to the connection after the answers written.
     after: After,
 }
 
-/// What became of the front of the bytes.
+/// The result of handling the first message.
 enum Step {
-    /// A message of so many bytes is answered.
+    /// A message of this many bytes is answered.
     Answered(usize),
-    /// There is no whole message.
+    /// There is no complete message.
     Incomplete,
-    /// Something else comes first; the message stays.
+    /// Something else has to be done first; the message is kept.
     First(Next),
 }
 
@@ -68,7 +68,7 @@ impl Mongodb {
         }
     }
 
-    /// Answers whole messages; gives how many bytes they were.
+    /// Answers complete messages; returns the number of their bytes.
     fn answer(&mut self, input: &[u8], service: &mut Service, out: &mut Vec<u8>) -> (usize, Next) {
         let mut taken = 0;
         loop {
@@ -111,7 +111,7 @@ impl Mongodb {
         let operation = operation_of(&message);
         let behaviour = match self.delayed.take() {
             Some(behaviour) => behaviour,
-            // A driver that cannot say hello does not come as far as what is tested.
+            // Hello is exempt: a driver whose hello fails or is delayed would not connect.
             None if operation == Operation::Hello => Behaviour::default(),
             None => {
                 let behaviour = service.behave(&Change::default());
@@ -150,7 +150,7 @@ impl Mongodb {
         Step::Answered(header.length)
     }
 
-    /// Says what is wrong and ends: where the next message starts cannot be known.
+    /// Answers with an error and closes: the start of the next message is unknown.
     #[cold]
     fn hang_up(
         &mut self,
@@ -206,11 +206,11 @@ impl Protocol for Mongodb {
         next
     }
 
-    fn standing(&self) -> Standing {
+    fn drain_state(&self) -> DrainState {
         if self.pending.is_empty() {
-            Standing::Idle
+            DrainState::Idle
         } else {
-            Standing::Busy
+            DrainState::Busy
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the caller chooses: address, workers, behaviour, limits.
+//! Options: address, workers, behaviour, limits.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::error::OriginError;
 use crate::stall::{PlannedStall, STALL_MAX};
 use crate::tls::TlsOptions;
 
-/// Bounds on what a client may make the origin keep.
+/// Limits on the resources that clients can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a request's head.
@@ -17,13 +17,13 @@ pub struct Limits {
     pub body_bytes_max: u64,
     /// Streams of an HTTP/2 connection open at one time; more are refused.
     pub streams_max: u32,
-    /// Connections open at one time; more are closed at once.
+    /// Connections open at one time; more are closed immediately.
     pub connections_max: usize,
-    /// A connection on which nothing moves for so long is closed.
+    /// Idle timeout of connections.
     pub idle_max: Duration,
     /// How long a TLS handshake may take.
     pub handshake_max: Duration,
-    /// How long answers under way may take after a stop.
+    /// How long answers in progress may take after a stop.
     pub drain_max: Duration,
 }
 
@@ -41,20 +41,20 @@ impl Default for Limits {
     }
 }
 
-/// Whether the kernel stamps what arrives.
+/// Whether the kernel timestamps received packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stamps {
-    /// It does: answers can tell the truth about arrival.
+    /// It does: `Tare-Truth` has the arrival time.
     #[default]
     Kernel,
     /// It does not: `Tare-Truth` has "-" for the arrival.
     Off,
 }
 
-/// What is spoken above TCP or TLS.
+/// The protocol above TCP or TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Speaks {
-    /// As the first bytes of a connection say: HTTP/2 (and gRPC over it), MongoDB's protocol, else HTTP/1.1. Over TLS both
+    /// Detected from the first bytes of a connection: HTTP/2 (and gRPC over it), MongoDB's protocol, else HTTP/1.1. Over TLS both
     /// versions of HTTP are offered.
     #[default]
     Auto,
@@ -62,14 +62,14 @@ pub enum Speaks {
     Http1,
     /// HTTP/2 and gRPC; without TLS by prior knowledge.
     Http2,
-    /// Bytes.
+    /// Plain bytes.
     Tcp(TcpMode),
     /// MongoDB's protocol.
     Mongodb,
 }
 
 impl Speaks {
-    /// What is offered to a client that negotiates the protocol (RFC 7301).
+    /// The protocols offered by ALPN (RFC 7301).
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
             Self::Auto => &[b"h2", b"http/1.1"],
@@ -81,25 +81,25 @@ impl Speaks {
     }
 }
 
-/// What is done with bytes.
+/// What a TCP server does with bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpMode {
-    /// They come back; the client's end is answered by ours.
+    /// Echoes them; closes when the client has closed its side.
     Echo,
-    /// Each so many are answered by so many others.
+    /// Answers each request of a fixed size with a fixed size.
     Sized(TcpSizes),
-    /// They are read.
+    /// Reads and drops them.
     Discard,
-    /// Others are sent as fast as the client takes them, and what it sends meanwhile is read.
+    /// Sends bytes as fast as the client reads them; its input is read and dropped.
     Source,
 }
 
 /// The sizes of an exchange over TCP. The answer's bytes are those of [`crate::expected_body`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpSizes {
-    /// Read before the answer; at least 1.
+    /// Size of a request; at least 1.
     pub request_bytes: u64,
-    /// Answered.
+    /// Size of an answer.
     pub answer_bytes: u64,
 }
 
@@ -108,23 +108,23 @@ pub struct TcpSizes {
 pub struct OriginOptions {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Event loops, 1 to 64. Connections are dealt to the one that has the fewest.
+    /// Event loops, 1 to 64. Each connection is assigned to the one with the fewest.
     pub workers: usize,
     /// The protocol above TCP or TLS.
     pub speaks: Speaks,
     /// TLS; none without.
     pub tls: Option<TlsOptions>,
-    /// Where counters and control are served by plain HTTP/1.1 as well: needed where the main listener does not.
+    /// A second address that serves counters and control by plain HTTP/1.1: needed where the main listener does not.
     pub control: Option<SocketAddr>,
-    /// Applied to every request in this order, before what the request itself asks for.
+    /// Applied to every request in this order, before the request's own behaviour.
     pub changes: Vec<Change>,
     /// Stalls planned from the start of `run`.
     pub stalls: Vec<PlannedStall>,
-    /// Receive stamps.
+    /// Receive timestamps.
     pub stamps: Stamps,
-    /// Seed of all chances.
+    /// Seed of the random number generator.
     pub seed: u64,
-    /// Bounds.
+    /// Limits.
     pub limits: Limits,
 }
 

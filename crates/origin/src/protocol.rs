@@ -1,27 +1,27 @@
-//! What a protocol is to the event loop: bytes in, bytes out, and what to do next.
+//! The interface of protocols to the event loop: bytes in, bytes out, and what to do next.
 
 use std::time::Duration;
 
 use crate::service::Service;
 
-/// What a connection needs next, after the bytes written have been sent.
+/// What a connection needs next, once the bytes written have been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// More input.
     Read,
     /// A call of `resume` as soon as the bytes written are sent.
     Resume,
-    /// A call of `resume` after so long.
+    /// A call of `resume` after this time.
     Wait(Duration),
-    /// Input and output at the same time.
+    /// Concurrent input and output.
     Serve(Serve),
     /// The end of the connection.
     Close,
-    /// The end at once, by a reset: what is unsent is lost.
+    /// An immediate end by a reset: unsent bytes are lost.
     Reset,
 }
 
-/// What a connection that goes both ways at once needs, beside input.
+/// What a bidirectional connection needs, apart from input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Serve {
     pub more: More,
@@ -29,7 +29,7 @@ pub(crate) struct Serve {
     pub wake_ns: Option<u64>,
 }
 
-/// Whether there is more to write than was.
+/// Whether there is more to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum More {
     Nothing,
@@ -37,9 +37,9 @@ pub(crate) enum More {
     Waits,
 }
 
-/// Where a connection stands, for an orderly end.
+/// Whether a connection is idle, for graceful shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum DrainState {
     /// Between requests.
     Idle,
     /// Within a request or an answer.
@@ -49,12 +49,12 @@ pub(crate) enum Standing {
 /// One connection's protocol, without I/O. After anything but `Next::Read` and `Next::Serve` no input is given until
 /// `resume` asks for it.
 pub(crate) trait Protocol {
-    /// The connection is there; some protocols speak first.
+    /// The connection is established; some protocols send first.
     fn open(&mut self, _service: &mut Service, _out: &mut Vec<u8>) -> Next {
         Next::Read
     }
 
-    /// Takes input, whose last byte arrived at the stamp; appends what is to be sent.
+    /// Takes input, whose last byte arrived at `arrived_ns`; appends output to `out`.
     fn receive(
         &mut self,
         input: &[u8],
@@ -63,17 +63,17 @@ pub(crate) trait Protocol {
         out: &mut Vec<u8>,
     ) -> Next;
 
-    /// Goes on after `Next::Resume`, `Next::Wait` or `Next::Serve`.
+    /// Continues after `Next::Resume`, `Next::Wait` or `Next::Serve`.
     fn resume(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next;
 
-    /// There will be no more input; `None` drops the connection.
+    /// The client has closed its side; `None` drops the connection.
     fn ended(&mut self) -> Option<Next> {
         None
     }
 
     /// Whether the connection may be closed without breaking an exchange.
-    fn standing(&self) -> Standing;
+    fn drain_state(&self) -> DrainState;
 
-    /// Writes what an idle client is told before the connection is closed.
-    fn farewell(&mut self, _out: &mut Vec<u8>) {}
+    /// Writes the message that announces the close to an idle client, if the protocol has one (GOAWAY).
+    fn announce_close(&mut self, _out: &mut Vec<u8>) {}
 }

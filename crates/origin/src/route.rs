@@ -1,4 +1,4 @@
-//! Where requests go, whatever protocol carries them.
+//! Routes of requests, for all protocols.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use crate::delay::parse_duration;
 use crate::service::{Planned, Service};
 use crate::stall::{PlannedStall, STALL_MAX};
 
-/// Where a request goes.
+/// The route of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Any other path: an answer of the size asked for.
+    /// Any other path: an answer of the requested size.
     Answer,
-    /// `POST /echo` or `PUT /echo`: the request's body comes back.
+    /// `POST /echo` or `PUT /echo`: the request's body is echoed.
     Echo,
     /// `/metrics`: the counters.
     Metrics,
     /// `/ready`: whether the server serves.
     Ready,
-    /// `/control/stall?for=1s[&in=5s]`: the whole server stops answering; `None` if not understood.
+    /// `/control/stall?for=1s[&in=5s]`: the whole server stops answering; `None` if the query is invalid.
     Stall(Option<PlannedStall>),
 }
 
 impl Route {
-    /// Requests that measure or steer are not counted as load.
+    /// Requests for counters and control, which are not counted as load.
     pub(crate) fn is_control(self) -> bool {
         matches!(self, Self::Metrics | Self::Ready | Self::Stall(_))
     }
@@ -38,7 +38,7 @@ pub(crate) fn split_target(target: &str) -> (&str, &str) {
     (path, query)
 }
 
-/// Where a method and path lead.
+/// The route of a method and path.
 pub(crate) fn route(method: &str, path: &str, query: &str) -> Route {
     match path {
         "/echo" if matches!(method, "POST" | "PUT") => Route::Echo,
@@ -66,7 +66,7 @@ fn stall(query: &str) -> Option<PlannedStall> {
     (!planned.lasts.is_zero()).then_some(planned)
 }
 
-/// Does what a request for counters or control asks for: writes the answer's text, gives its status.
+/// Executes a request for counters or control: writes the answer's text, returns its status.
 pub(crate) fn control(route: Route, service: &Service, text: &mut Vec<u8>) -> u16 {
     service.counters.control.add(1);
     let (status, words): (u16, &[u8]) = match route {

@@ -1,4 +1,4 @@
-//! Binds an origin and runs it: one acceptor, some workers, until stopped.
+//! Binds an origin and runs it until stopped: one acceptor and a number of workers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,33 +11,33 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::acceptor::Acceptor;
-use crate::chance::Chance;
+use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::counters::{AllCounters, Counters, Totals};
 use crate::error::OriginError;
-use crate::inbox::{Door, Inbox};
 use crate::mongodb::SharedDatabase;
 use crate::options::{OriginOptions, Stamps};
-use crate::service::{Life, Service};
+use crate::rng::Rng;
+use crate::service::{ServerState, Service};
 use crate::stall::Stalls;
 use crate::stop::StopHandle;
 use crate::sys;
 use crate::tls::{self, TlsServer};
 use crate::worker::{WAKER, Worker};
 
-/// Connections that may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+/// Backlog of the listener; the kernel limits it to net.core.somaxconn.
 const BACKLOG: i32 = 4096;
 
 /// An origin that listens. Connections wait in the kernel until [`Origin::run`].
 #[derive(Debug)]
 pub struct Origin {
-    listeners: Vec<(TcpListener, Door)>,
+    listeners: Vec<(TcpListener, ListenerKind)>,
     local_addr: SocketAddr,
     control_addr: Option<SocketAddr>,
     tls: Option<TlsServer>,
     options: OriginOptions,
 }
 
-/// Listens on the address asked for. Raises the process's limit of open files if the connection limit needs it and it may.
+/// Listens on the given address. Raises the process's limit of open files if the connection limit needs it, as far as permitted.
 ///
 /// # Errors
 /// An option out of range, or an address that cannot be listened on.
@@ -52,11 +52,11 @@ pub fn bind(options: OriginOptions) -> Result<Origin, OriginError> {
         listen(address, options.stamps).map_err(|source| OriginError::Bind { address, source })
     };
     let (listener, local_addr) = listen_at(options.listen)?;
-    let mut listeners = vec![(listener, Door::Service)];
+    let mut listeners = vec![(listener, ListenerKind::Service)];
     let mut control_addr = None;
     if let Some(address) = options.control {
         let (listener, address) = listen_at(address)?;
-        listeners.push((listener, Door::Control));
+        listeners.push((listener, ListenerKind::Control));
         control_addr = Some(address);
     }
     Ok(Origin {
@@ -77,8 +77,8 @@ fn listen(address: SocketAddr, stamps: Stamps) -> io::Result<(TcpListener, Socke
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
-    // Both are inherited by what is accepted, so that a connection costs no further call, and what arrives before it is
-    // accepted is stamped too.
+    // Accepted sockets inherit both, so that a connection costs no further call, and data that arrives before it is accepted
+    // has timestamps too.
     sockopt::set_tcp_nodelay(&socket, true)?;
     if stamps == Stamps::Kernel {
         sys::stamp_arrivals(&socket)?;
@@ -90,7 +90,7 @@ fn listen(address: SocketAddr, stamps: Stamps) -> io::Result<(TcpListener, Socke
     Ok((listener, local_addr))
 }
 
-/// Without the right to, it is left as it is: fewer connections are accepted then.
+/// Raises the limit of open files, if permitted; otherwise fewer connections are accepted.
 fn allow_open_files(wanted: u64) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < wanted) {
@@ -112,13 +112,13 @@ impl Origin {
         self.local_addr
     }
 
-    /// Where counters and control are served apart, with the port that was free.
+    /// The separate address of counters and control, with the port that was free.
     #[must_use]
     pub fn control_addr(&self) -> Option<SocketAddr> {
         self.control_addr
     }
 
-    /// Serves until stopped, then finishes the answers under way within the drain limit.
+    /// Serves until stopped, then finishes answers in progress within the drain limit.
     ///
     /// # Errors
     /// When a worker cannot be set up or ends early; the others are stopped then.
@@ -135,32 +135,45 @@ impl Origin {
         let database = SharedDatabase::new(self.options.seed);
         let setup = |what| move |source| OriginError::Setup { what, source };
         let mut workers = Vec::with_capacity(self.options.workers);
-        let mut inboxes = Vec::with_capacity(self.options.workers);
+        let mut connection_queues = Vec::with_capacity(self.options.workers);
         for index in 0..self.options.workers {
             let poll = Poll::new().map_err(setup("create an event loop"))?;
             let waker =
                 Waker::new(poll.registry(), WAKER).map_err(setup("create a worker's waker"))?;
-            let inbox = Arc::new(Inbox::new(waker));
+            let connection_queue = Arc::new(ConnectionQueue::new(waker));
             let service = Service {
                 limits: self.options.limits,
                 changes: self.options.changes.clone(),
-                chance: Chance::new(self.options.seed, index as u64),
+                rng: Rng::new(self.options.seed, index as u64),
                 counters: Arc::clone(&all.0[index]),
                 all: all.clone(),
                 stalls: Arc::clone(&stalls),
                 database: database.clone(),
-                life: Life::Serving,
+                server_state: ServerState::Serving,
             };
             let (speaks, tls) = (self.options.speaks, self.tls.clone());
-            let worker = Worker::new(poll, Arc::clone(&inbox), service, stop.clone(), speaks, tls)
-                .map_err(setup("create a worker's timer"))?;
-            inboxes.push(inbox);
+            let worker = Worker::new(
+                poll,
+                Arc::clone(&connection_queue),
+                service,
+                stop.clone(),
+                speaks,
+                tls,
+            )
+            .map_err(setup("create a worker's timer"))?;
+            connection_queues.push(connection_queue);
             workers.push(worker);
         }
         let counters = Arc::clone(&all.0[self.options.workers]);
         let connections_max = self.options.limits.connections_max;
-        let acceptor = Acceptor::new(self.listeners, inboxes, counters, connections_max, &stop)
-            .map_err(setup("create the accepting event loop"))?;
+        let acceptor = Acceptor::new(
+            self.listeners,
+            connection_queues,
+            counters,
+            connections_max,
+            &stop,
+        )
+        .map_err(setup("create the accepting event loop"))?;
         run_threads(workers, acceptor, &stop)?;
         Ok(all.totals())
     }
@@ -210,7 +223,7 @@ fn run_threads(
 
 type Job = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
-/// A loop only ends when it is stopped or broken; either way the others end too.
+/// Stops the other loops when one ends, by a stop or by a failure.
 struct StopOnDrop(StopHandle);
 
 impl Drop for StopOnDrop {

@@ -1,12 +1,12 @@
-//! What the protocols of one worker share: behaviour, chance, counters and stalls.
+//! State shared by the protocols of one worker: behaviour, random numbers, counters and stalls.
 
 use std::sync::Arc;
 
 use crate::behaviour::{Behaviour, Change};
-use crate::chance::Chance;
 use crate::counters::{AllCounters, Counters};
 use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
+use crate::rng::Rng;
 use crate::stall::{PlannedStall, Stalls};
 
 /// One worker's view of the origin.
@@ -14,17 +14,17 @@ use crate::stall::{PlannedStall, Stalls};
 pub(crate) struct Service {
     pub limits: Limits,
     pub changes: Vec<Change>,
-    pub chance: Chance,
+    pub rng: Rng,
     pub counters: Arc<Counters>,
     pub all: AllCounters,
     pub stalls: Arc<Stalls>,
     pub database: SharedDatabase,
-    pub life: Life,
+    pub server_state: ServerState,
 }
 
-/// Whether the origin goes on or is about to end.
+/// Whether the origin serves or is stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum ServerState {
     Serving,
     Ending,
 }
@@ -37,13 +37,13 @@ pub(crate) enum Planned {
 }
 
 impl Service {
-    /// Draws what one answer does.
-    pub(crate) fn behave(&mut self, asked: &Change) -> Behaviour {
+    /// Draws the behaviour of one answer.
+    pub(crate) fn behave(&mut self, requested: &Change) -> Behaviour {
         let mut behaviour = Behaviour::default();
         for change in &self.changes {
-            change.apply(&mut behaviour, &mut self.chance);
+            change.apply(&mut behaviour, &mut self.rng);
         }
-        asked.apply(&mut behaviour, &mut self.chance);
+        requested.apply(&mut behaviour, &mut self.rng);
         behaviour
     }
 

@@ -1,4 +1,4 @@
-//! Moments at which the whole server stops answering.
+//! Planned stalls, in which the whole server stops answering.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::clock;
 use crate::stop::StopHandle;
 
-/// Stalls that may lie ahead at one time.
+/// Limit of planned stalls.
 const STALLS_MAX: usize = 64;
 
-/// The longest stall, and the farthest ahead one can be asked for.
+/// The longest stall, and the longest time until one begins.
 pub const STALL_MAX: Duration = Duration::from_secs(3600);
 
 /// A stall that is planned at the start.
@@ -18,7 +18,7 @@ pub const STALL_MAX: Duration = Duration::from_secs(3600);
 pub struct PlannedStall {
     /// From the start of serving to the start of the stall.
     pub after: Duration,
-    /// How long nothing is answered.
+    /// Duration of the stall.
     pub lasts: Duration,
 }
 
@@ -28,10 +28,10 @@ struct Window {
     end_ns: u64,
 }
 
-/// The stalls ahead and under way, shared by all workers.
+/// The planned and current stalls, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Stalls {
-    /// Start of the earliest window: the only thing that a worker reads while there is none.
+    /// Start of the earliest stall: all that a worker reads while there is none.
     next_start_ns: AtomicU64,
     windows: Mutex<Vec<Window>>,
 }
@@ -44,7 +44,7 @@ impl Stalls {
         }
     }
 
-    /// Plans a stall from now on; false when too many are planned.
+    /// Plans a stall, relative to now; false when too many are planned.
     pub(crate) fn plan(&self, stall: PlannedStall) -> bool {
         let Ok(mut windows) = self.windows.lock() else {
             return false;
@@ -61,7 +61,7 @@ impl Stalls {
         true
     }
 
-    /// Returns at once if no stall is under way, else at its end or when the server is stopped; gives the time then.
+    /// Waits for the end of the current stall, if there is one, or until the server is stopped; returns the time then.
     pub(crate) fn wait_out(&self, now_ns: u64, stop: &StopHandle) -> u64 {
         if now_ns < self.next_start_ns.load(Ordering::Relaxed) {
             return now_ns;
@@ -77,7 +77,7 @@ impl Stalls {
         }
     }
 
-    /// The end of the stall under way, forgetting those that are over.
+    /// The end of the current stall; drops those that are over.
     fn end_at(&self, now_ns: u64) -> Option<u64> {
         let mut windows = self.windows.lock().ok()?;
         windows.retain(|window| window.end_ns > now_ns);

@@ -35,9 +35,9 @@ impl StopHandle {
         })
     }
 
-    /// Asks the origin to end: no new connections, answers under way are finished, then `run` returns.
+    /// Stops the origin: no new connections, answers in progress are finished, then `run` returns.
     pub fn stop(&self) {
-        // It can only fail when the counter is full, and then it is stopped already.
+        // Fails only when the counter is full, and then it is stopped already.
         let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
     }
 
@@ -55,7 +55,7 @@ impl StopHandle {
             })
     }
 
-    /// Waits until stopped, at most so long; true if stopped.
+    /// Waits until stopped, for `at_most`; true if stopped.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> bool {
         let mut descriptors = [PollFd::new(&*self.event, PollFlags::IN)];

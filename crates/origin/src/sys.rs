@@ -1,4 +1,4 @@
-//! The system calls that no safe crate offers: receive stamps, and a signal handler.
+//! System calls that no safe crate offers: receive timestamps, and a signal handler.
 #![expect(
     unsafe_code,
     reason = "recvmsg with control messages and sigaction have no safe wrapper"
@@ -10,20 +10,20 @@ use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// What one receive gave.
+/// The result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Received {
     /// Bytes received; 0 is the end of the stream.
     pub bytes: usize,
-    /// The kernel's realtime stamp of the last packet in them, in nanoseconds.
+    /// The kernel's realtime timestamp of the last packet in them, in nanoseconds.
     pub stamp_ns: Option<u64>,
 }
 
-/// Room for one `timespec` control message, aligned as the kernel's headers need it.
+/// Buffer for one `timespec` control message, aligned as the kernel's headers need it.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Has the kernel stamp packets on arrival. Connections accepted from a listener inherit it.
+/// Enables receive timestamps. Connections accepted from a listener inherit it.
 pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the descriptor is open for the call, and the value is a c_int that lives through it.
@@ -43,7 +43,7 @@ pub(crate) fn stamp_arrivals(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Has closing send RST instead of FIN: SO_LINGER with a time of 0.
+/// Makes close send RST instead of FIN: SO_LINGER with a time of 0.
 pub(crate) fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
     Ok(rustix::net::sockopt::set_socket_linger(
         socket,
@@ -51,7 +51,7 @@ pub(crate) fn reset_on_close(socket: impl AsFd) -> io::Result<()> {
     )?)
 }
 
-/// Receives with the arrival stamp.
+/// Receives bytes and their receive timestamp.
 pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = MaybeUninit::<Control>::uninit();
     let mut vector = libc::iovec {
@@ -64,7 +64,7 @@ pub(crate) fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Receiv
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of::<Control>();
-    // SAFETY: message points to the buffer and the control room, both writable for their stated lengths through the call.
+    // SAFETY: message points to the buffer and the control buffer, both writable for their stated lengths through the call.
     let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, 0) };
     let bytes = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
     Ok(Received {
@@ -77,7 +77,7 @@ fn stamp_of(message: &libc::msghdr) -> Option<u64> {
     // SAFETY: the kernel filled msg_control and set msg_controllen to what it wrote; CMSG_FIRSTHDR gives null if that is
     // less than a header.
     let header = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
-    // The only control message asked for, hence the first.
+    // It is the only control message enabled, hence the first.
     if header.cmsg_level != libc::SOL_SOCKET || header.cmsg_type != libc::SCM_TIMESTAMPNS {
         return None;
     }

@@ -1,25 +1,25 @@
-//! TCP without a protocol above it: echo, discard, source.
+//! Plain TCP: echo, fixed-size answers, discard, source.
 
 use crate::behaviour::{After, Change};
-use crate::body::ALPHABET;
+use crate::body::BODY_PATTERN;
 use crate::options::{TcpMode, TcpSizes};
-use crate::protocol::{More, Next, Protocol, Serve, Standing};
+use crate::protocol::{DrainState, More, Next, Protocol, Serve};
 use crate::service::Service;
 
-/// Bytes written per call: as much as is sent before the next connection has its turn.
+/// Bytes written per call, before the next connection has its turn.
 const PIECE_BYTES: usize = 32 * 1024;
 
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     mode: TcpMode,
-    /// Received and not yet part of an answered request.
+    /// Received bytes that are not part of an answered request.
     pending_bytes: u64,
-    /// Of the answer under way.
+    /// Bytes of the current answer still to be written.
     unwritten_bytes: u64,
-    /// Of the answer under way, for its letters.
+    /// Bytes of the current answer already written, for the position in the body pattern.
     written_bytes: u64,
-    /// An answer that waits for its delay.
+    /// What happens to the connection after the current answer.
     after: After,
 }
 
@@ -34,13 +34,13 @@ impl Tcp {
         }
     }
 
-    /// Answers requests of a set size one after another.
+    /// Answers requests of a fixed size one after another.
     fn answer(&mut self, sizes: TcpSizes, service: &mut Service, out: &mut Vec<u8>) -> Next {
         loop {
             if self.unwritten_bytes > 0 {
                 let size = self.unwritten_bytes.min(PIECE_BYTES as u64);
                 let start = (self.written_bytes % 26) as usize;
-                out.extend_from_slice(&ALPHABET[start..start + size as usize]);
+                out.extend_from_slice(&BODY_PATTERN[start..start + size as usize]);
                 self.written_bytes += size;
                 self.unwritten_bytes -= size;
                 if self.unwritten_bytes > 0 || out.len() >= PIECE_BYTES {
@@ -77,8 +77,8 @@ impl Tcp {
         if matches!(self.mode, TcpMode::Discard) {
             return Next::Read;
         }
-        out.extend_from_slice(&ALPHABET[..PIECE_BYTES]);
-        // The next piece goes on where the alphabet stopped only every 26 pieces: nobody checks a flood of bytes.
+        out.extend_from_slice(&BODY_PATTERN[..PIECE_BYTES]);
+        // Each piece starts the pattern anew: the bytes of a source are not checked.
         Next::Serve(Serve {
             more: More::Waits,
             wake_ns: None,
@@ -126,17 +126,17 @@ impl Protocol for Tcp {
         }
     }
 
-    /// Everything received is answered by now or on its way: the client's end is followed by ours.
+    /// Everything received is answered or being sent, so the connection is closed.
     fn ended(&mut self) -> Option<Next> {
         Some(Next::Close)
     }
 
-    /// A client that waits between two requests cannot be told from one that is done.
-    fn standing(&self) -> Standing {
+    /// A client between two requests cannot be distinguished from one that is done.
+    fn drain_state(&self) -> DrainState {
         if self.pending_bytes == 0 && self.unwritten_bytes == 0 {
-            Standing::Idle
+            DrainState::Idle
         } else {
-            Standing::Busy
+            DrainState::Busy
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Wake-ups of one worker, on a timerfd: exact to microseconds where epoll's own timeout has milliseconds.
+//! Timers of one worker, on a timerfd: precise to microseconds, where epoll's timeout has milliseconds.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ pub(crate) struct Wake {
     pub slot: usize,
 }
 
-/// The wake-ups ahead. Stale ones are not removed; who takes them compares with the connection's `wake_ns`.
+/// Pending wake-ups. Stale ones are not removed: the caller compares with the connection's `wake_ns`.
 #[derive(Debug)]
 pub(crate) struct Timers {
     timer: OwnedFd,
@@ -61,7 +61,7 @@ impl Timers {
         if earliest == self.armed_ns && !expired {
             return Ok(());
         }
-        // Zero would disarm; what is due already fires at once.
+        // Zero would disarm; a time in the past fires immediately.
         let at_ns = earliest.map_or(0, |due_ns| due_ns.max(1));
         let at = Timespec {
             tv_sec: i64::try_from(at_ns / 1_000_000_000).unwrap_or(i64::MAX),

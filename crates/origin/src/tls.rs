@@ -1,7 +1,7 @@
-//! TLS as the origin speaks it (rustls), over the same non-blocking sockets and with the same arrival stamps.
+//! TLS (rustls), over the same non-blocking sockets and with the same receive timestamps.
 
-mod made;
 mod options;
+mod self_signed;
 
 pub use options::{Clients, Identity, Tickets, TlsOptions, TlsVersions};
 pub(crate) use options::{TlsServer, server};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use mio::net::TcpStream;
 use rustls::{HandshakeKind, ServerConnection};
 
-use crate::counters::{Counters, Failure};
+use crate::counters::{Counters, HandshakeFailure};
 use crate::sys;
-use crate::transport::{Flushed, Left, Readiness, Received, Room, Transport};
+use crate::transport::{Flushed, Left, Readiness, ReceiveBuffers, Received, Transport};
 
-/// Received at once before decryption. With a record that was incomplete before (at most 18 KiB) it still decrypts into the
-/// 64 KiB of a worker's room.
+/// Ciphertext per receive. With a record that was incomplete before (at most 18 KiB) it still decrypts into a worker's 64 KiB
+/// buffer.
 pub(crate) const CIPHER_BYTES: usize = 44 * 1024;
 
 /// One connection over TLS.
@@ -34,7 +34,7 @@ pub(crate) struct Tls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Client {
     Open,
-    /// It has said that it will not.
+    /// It has sent close_notify.
     Ended,
 }
 
@@ -48,18 +48,18 @@ impl Tls {
         })
     }
 
-    /// Decrypts all that was received; gives the bytes of plain text.
-    fn decrypt(&mut self, mut cipher: &[u8], plain: &mut [u8]) -> Result<usize, TlsFault> {
+    /// Decrypts all that was received; returns the number of plaintext bytes.
+    fn decrypt(&mut self, mut cipher: &[u8], plain: &mut [u8]) -> Result<usize, TlsFailure> {
         let mut filled = 0;
         while !cipher.is_empty() {
             let taken = self
                 .session
                 .read_tls(&mut cipher)
-                .map_err(|_| TlsFault::Overfull)?;
+                .map_err(|_| TlsFailure::Overfull)?;
             let state = self
                 .session
                 .process_new_packets()
-                .map_err(TlsFault::Session)?;
+                .map_err(TlsFailure::Session)?;
             if state.peer_has_closed() {
                 self.client = Client::Ended;
             }
@@ -86,72 +86,76 @@ impl Tls {
         }
     }
 
-    fn count_failure(&self, failure: Failure, counters: &Counters) {
+    fn count_failure(&self, failure: HandshakeFailure, counters: &Counters) {
         if self.readiness == Readiness::Handshaking {
             counters.handshake_failures.add(failure);
         }
     }
 }
 
-/// Why nothing more can be decrypted.
-enum TlsFault {
+/// A TLS failure, after which nothing more can be decrypted.
+enum TlsFailure {
     Session(rustls::Error),
-    /// A record larger than any may be.
+    /// A record above the maximum size.
     Overfull,
 }
 
-impl TlsFault {
-    fn class(&self) -> Failure {
+impl TlsFailure {
+    fn class(&self) -> HandshakeFailure {
         use rustls::Error as E;
         match self {
-            Self::Overfull => Failure::NotTls,
+            Self::Overfull => HandshakeFailure::NotTls,
             Self::Session(error) => match error {
-                E::InvalidMessage(_) => Failure::NotTls,
-                E::NoApplicationProtocol => Failure::Protocol,
-                E::NoCertificatesPresented => Failure::NoCertificate,
-                E::InvalidCertificate(_) => Failure::BadCertificate,
-                E::PeerIncompatible(_) => Failure::NothingInCommon,
-                E::AlertReceived(_) => Failure::Alert,
-                _ => Failure::Other,
+                E::InvalidMessage(_) => HandshakeFailure::NotTls,
+                E::NoApplicationProtocol => HandshakeFailure::Protocol,
+                E::NoCertificatesPresented => HandshakeFailure::NoCertificate,
+                E::InvalidCertificate(_) => HandshakeFailure::BadCertificate,
+                E::PeerIncompatible(_) => HandshakeFailure::NothingInCommon,
+                E::AlertReceived(_) => HandshakeFailure::Alert,
+                _ => HandshakeFailure::Other,
             },
         }
     }
 }
 
 impl Transport for Tls {
-    fn receive(&mut self, room: &mut Room, counters: &Counters) -> io::Result<Received> {
+    fn receive(
+        &mut self,
+        buffers: &mut ReceiveBuffers,
+        counters: &Counters,
+    ) -> io::Result<Received> {
         if self.client == Client::Ended {
             return Ok(Received::End);
         }
-        let received = match sys::receive(&self.socket, &mut room.cipher) {
+        let received = match sys::receive(&self.socket, &mut buffers.cipher) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(Received::Nothing);
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Received::Again),
             Err(error) => {
-                self.count_failure(Failure::Closed, counters);
+                self.count_failure(HandshakeFailure::Closed, counters);
                 return Err(error);
             }
         };
         if received.bytes == 0 {
-            self.count_failure(Failure::Closed, counters);
+            self.count_failure(HandshakeFailure::Closed, counters);
             return Ok(Received::End);
         }
-        let decrypted = self.decrypt(&room.cipher[..received.bytes], &mut room.input);
+        let decrypted = self.decrypt(&buffers.cipher[..received.bytes], &mut buffers.input);
         let flushed = self.flush();
         let bytes = match decrypted {
             Ok(bytes) => bytes,
-            Err(fault) => {
-                self.count_failure(fault.class(), counters);
-                // The alert is sent; nothing can follow it.
+            Err(failure) => {
+                self.count_failure(failure.class(), counters);
+                // The alert is sent, and is the last record.
                 let _ = self.socket.shutdown(Shutdown::Write);
                 return Err(io::ErrorKind::InvalidData.into());
             }
         };
         flushed?;
         self.note_handshake(counters);
-        let short = received.bytes < room.cipher.len() && self.client == Client::Open;
+        let short = received.bytes < buffers.cipher.len() && self.client == Client::Open;
         match (bytes, short) {
             (0, true) => Ok(Received::Nothing),
             (0, false) => Ok(Received::Again),
@@ -167,7 +171,7 @@ impl Transport for Tls {
         if self.flush()? == Flushed::Full {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        // Takes up to 64 KiB, the limit of what it buffers.
+        // The session takes up to 64 KiB, its buffer limit.
         let taken = self.session.writer().write(bytes)?;
         self.flush()?;
         Ok(taken)

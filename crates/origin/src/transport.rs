@@ -1,4 +1,4 @@
-//! How the bytes of a connection travel: plain TCP, or TLS over it (`tls`).
+//! Transports of a connection: plain TCP, or TLS over it (`tls`).
 
 use std::io::{self, Write};
 use std::net::Shutdown;
@@ -9,33 +9,33 @@ use crate::counters::Counters;
 use crate::sys;
 use crate::tls::Tls;
 
-/// What one receive gave.
+/// The result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Bytes for the protocol, at the front of the room for them.
+    /// Bytes for the protocol, at the start of the input buffer.
     Bytes {
         bytes: usize,
-        /// The kernel's realtime stamp of the last packet in them, in nanoseconds.
+        /// The kernel's realtime timestamp of the last packet in them, in nanoseconds.
         stamp_ns: Option<u64>,
         left: Left,
     },
-    /// None now; there is an event when there are some.
+    /// None now; an event reports more.
     Nothing,
-    /// Bytes came, but none for the protocol.
+    /// Bytes were received, but none for the protocol.
     Again,
-    /// The client sends no more.
+    /// The client has closed its side.
     End,
 }
 
-/// Whether more may be there than a receive gave.
+/// Whether the socket may have more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     MayBe,
-    /// The receive was short: more would be a new edge (epoll(7)), so the call that would only say so is saved.
+    /// The receive was short: more bytes cause a new edge (epoll(7)), which saves a call that returns EAGAIN.
     Nothing,
 }
 
-/// Whether what was taken for sending has gone to the kernel.
+/// Whether all bytes taken for sending are with the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flushed {
     All,
@@ -50,9 +50,9 @@ pub(crate) enum Readiness {
     Handshaking,
 }
 
-/// Room of a worker for what its connections receive.
+/// Receive buffers of a worker, shared by its connections.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ReceiveBuffers {
     /// For the protocol.
     pub input: Vec<u8>,
     /// Before decryption; empty where nothing is encrypted.
@@ -61,13 +61,17 @@ pub(crate) struct Room {
 
 /// A connection's bytes, without blocking. The event loop is edge-triggered.
 pub(crate) trait Transport {
-    /// Receives what is there.
-    fn receive(&mut self, room: &mut Room, counters: &Counters) -> io::Result<Received>;
-    /// Takes what fits.
+    /// Receives available bytes.
+    fn receive(
+        &mut self,
+        buffers: &mut ReceiveBuffers,
+        counters: &Counters,
+    ) -> io::Result<Received>;
+    /// Takes as many bytes as fit.
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    /// Hands to the kernel what was taken.
+    /// Writes the bytes taken to the kernel.
     fn flush(&mut self) -> io::Result<Flushed>;
-    /// Says that nothing more will be sent.
+    /// Closes the sending side.
     fn finish(&mut self) -> io::Result<()>;
     /// Whether the protocol may begin.
     fn readiness(&self) -> Readiness;
@@ -75,7 +79,7 @@ pub(crate) trait Transport {
     fn socket(&mut self) -> &mut TcpStream;
 }
 
-/// The transports there are: one branch per call, so that one event loop serves all of them.
+/// Any of the transports: one branch per call, so that one event loop serves all of them.
 #[derive(Debug)]
 pub(crate) enum Channel {
     Plain(Plain),
@@ -93,8 +97,12 @@ macro_rules! each {
 
 impl Transport for Channel {
     #[inline]
-    fn receive(&mut self, room: &mut Room, counters: &Counters) -> io::Result<Received> {
-        each!(self, transport => transport.receive(room, counters))
+    fn receive(
+        &mut self,
+        buffers: &mut ReceiveBuffers,
+        counters: &Counters,
+    ) -> io::Result<Received> {
+        each!(self, transport => transport.receive(buffers, counters))
     }
 
     #[inline]
@@ -120,14 +128,14 @@ impl Transport for Channel {
     }
 }
 
-/// TCP without anything on top.
+/// Plain TCP.
 #[derive(Debug)]
 pub(crate) struct Plain(pub TcpStream);
 
 impl Transport for Plain {
     #[inline]
-    fn receive(&mut self, room: &mut Room, _: &Counters) -> io::Result<Received> {
-        let received = match sys::receive(&self.0, &mut room.input) {
+    fn receive(&mut self, buffers: &mut ReceiveBuffers, _: &Counters) -> io::Result<Received> {
+        let received = match sys::receive(&self.0, &mut buffers.input) {
             Ok(received) => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(Received::Nothing);
@@ -141,7 +149,7 @@ impl Transport for Plain {
         Ok(Received::Bytes {
             bytes: received.bytes,
             stamp_ns: received.stamp_ns,
-            left: if received.bytes < room.input.len() {
+            left: if received.bytes < buffers.input.len() {
                 Left::Nothing
             } else {
                 Left::MayBe

@@ -8,38 +8,38 @@ use mio::event::Event;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 
+use crate::any_protocol::AnyProtocol;
 use crate::clock;
 use crate::connection::{Connection, Scratch, Signal, Turn};
-use crate::inbox::{Door, Inbox};
+use crate::connection_queue::{ConnectionQueue, ListenerKind};
 use crate::options::Speaks;
-use crate::service::{Life, Service};
-use crate::speaker::Speaker;
+use crate::service::{ServerState, Service};
 use crate::stop::StopHandle;
 use crate::timers::{Timers, Wake};
 use crate::tls::{self, Tls, TlsServer};
-use crate::transport::{Channel, Plain, Readiness, Room, Transport};
+use crate::transport::{Channel, Plain, Readiness, ReceiveBuffers, Transport};
 
 pub(crate) const WAKER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
 const TIMER: Token = Token(usize::MAX - 2);
 
-/// The slot whose wake-ups are for the look at idle connections.
+/// The slot of wake-ups that check for idle connections.
 const IDLE_SLOT: usize = usize::MAX - 3;
 
 const EVENTS_PER_TURN: usize = 1024;
 const INPUT_BYTES: usize = 64 * 1024;
 
-/// How long a closed connection may take to be closed by its client too.
+/// How long to wait for the client to close its side.
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// A worker, for connections of every transport and protocol.
 pub(crate) struct Worker {
     poll: Poll,
-    inbox: Arc<Inbox>,
+    connection_queue: Arc<ConnectionQueue>,
     service: Service,
     stop: StopHandle,
     timers: Timers,
-    connections: Vec<Option<Connection<Channel, Speaker>>>,
+    connections: Vec<Option<Connection<Channel, AnyProtocol>>>,
     free: Vec<usize>,
     again: Vec<usize>,
     scratch: Scratch,
@@ -50,7 +50,7 @@ pub(crate) struct Worker {
 impl Worker {
     pub(crate) fn new(
         poll: Poll,
-        inbox: Arc<Inbox>,
+        connection_queue: Arc<ConnectionQueue>,
         service: Service,
         stop: StopHandle,
         speaks: Speaks,
@@ -62,7 +62,7 @@ impl Worker {
         registry.register(&mut SourceFd(&stop.raw_fd()), STOP, Interest::READABLE)?;
         Ok(Self {
             poll,
-            inbox,
+            connection_queue,
             service,
             stop,
             timers,
@@ -70,7 +70,7 @@ impl Worker {
             free: Vec::new(),
             again: Vec::new(),
             scratch: Scratch {
-                room: Room {
+                buffers: ReceiveBuffers {
                     input: vec![0; INPUT_BYTES],
                     cipher: vec![0; if tls.is_some() { tls::CIPHER_BYTES } else { 0 }],
                 },
@@ -88,12 +88,12 @@ impl Worker {
         self.wake_for_idle(clock::monotonic_ns());
         loop {
             self.timers.arm(clock::monotonic_ns())?;
-            match self.poll.poll(&mut events, self.patience(end_ns)) {
+            match self.poll.poll(&mut events, self.poll_timeout(end_ns)) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 other => other?,
             }
             let mut now_ns = clock::monotonic_ns();
-            if self.service.life == Life::Serving {
+            if self.service.server_state == ServerState::Serving {
                 now_ns = self.service.stalls.wait_out(now_ns, &self.stop);
             }
             self.take_again(now_ns);
@@ -102,51 +102,51 @@ impl Worker {
                     WAKER => self.take_in(now_ns),
                     STOP => {
                         end_ns = now_ns.saturating_add(nanos(self.service.limits.drain_max));
-                        self.service.life = Life::Ending;
+                        self.service.server_state = ServerState::Ending;
                     }
                     TIMER => now_ns = clock::monotonic_ns(),
                     Token(slot) => self.signalled(slot, event, now_ns),
                 }
             }
             self.wake_due(now_ns);
-            if self.service.life == Life::Ending && self.is_drained(now_ns, end_ns) {
+            if self.service.server_state == ServerState::Ending && self.is_drained(now_ns, end_ns) {
                 return Ok(());
             }
         }
     }
 
-    /// How long to wait for an event: timers have their own.
-    fn patience(&self, end_ns: u64) -> Option<Duration> {
+    /// Timeout of `poll`; timers have a descriptor of their own.
+    fn poll_timeout(&self, end_ns: u64) -> Option<Duration> {
         if !self.again.is_empty() {
             return Some(Duration::ZERO);
         }
-        (self.service.life == Life::Ending).then(|| {
+        (self.service.server_state == ServerState::Ending).then(|| {
             let left_ns = end_ns.saturating_sub(clock::monotonic_ns());
             Duration::from_nanos(left_ns).min(Duration::from_millis(10))
         })
     }
 
     fn take_in(&mut self, now_ns: u64) {
-        while let Some((stream, door)) = self.inbox.take() {
+        while let Some((stream, listener_kind)) = self.connection_queue.take() {
             let slot = self.free.pop().unwrap_or_else(|| {
                 self.connections.push(None);
                 self.connections.len() - 1
             });
-            let (channel, speaks) = match (door, &self.tls) {
-                (Door::Control, _) => (Channel::Plain(Plain(stream)), Speaks::Http1),
-                (Door::Service, None) => (Channel::Plain(Plain(stream)), self.speaks),
-                (Door::Service, Some(server)) => match Tls::accept(server, stream) {
+            let (channel, speaks) = match (listener_kind, &self.tls) {
+                (ListenerKind::Control, _) => (Channel::Plain(Plain(stream)), Speaks::Http1),
+                (ListenerKind::Service, None) => (Channel::Plain(Plain(stream)), self.speaks),
+                (ListenerKind::Service, Some(server)) => match Tls::accept(server, stream) {
                     Ok(tls) => (Channel::Tls(Box::new(tls)), self.speaks),
                     Err(_) => {
                         self.free.push(slot);
-                        self.inbox.closed();
+                        self.connection_queue.closed();
                         self.service.counters.closed.add(1);
                         continue;
                     }
                 },
             };
-            let speaker = Speaker::new(speaks, &self.service);
-            let mut connection = Connection::new(channel, speaker, now_ns);
+            let any_protocol = AnyProtocol::new(speaks, &self.service);
+            let mut connection = Connection::new(channel, any_protocol, now_ns);
             let interest = Interest::READABLE | Interest::WRITABLE;
             let socket = connection.transport.socket();
             let registered = self.poll.registry().register(socket, Token(slot), interest);
@@ -171,14 +171,14 @@ impl Worker {
         let signal = if ended {
             Signal::ClientEnded
         } else {
-            Signal::Moves
+            Signal::Ready
         };
         connection.active_ns = now_ns;
         let turn = connection.signalled(signal, &mut self.service, &mut self.scratch);
         self.follow(slot, turn);
     }
 
-    /// Connections that had more to do than one turn allows.
+    /// Continues connections that had more to do than one turn allows.
     fn take_again(&mut self, now_ns: u64) {
         for _ in 0..self.again.len() {
             let Some(slot) = self.again.pop() else { return };
@@ -223,7 +223,7 @@ impl Worker {
             Turn::WakeAfter(delay_ns) => self.wake(slot, delay_ns),
             Turn::WakeAt(due_ns) => self.wake_at(slot, due_ns),
             Turn::Lingers => self.wake(slot, LINGER_NS),
-            Turn::Gone => self.drop_connection(slot),
+            Turn::Drop => self.drop_connection(slot),
         }
     }
 
@@ -246,7 +246,7 @@ impl Worker {
                 .registry()
                 .deregister(connection.transport.socket());
             self.free.push(slot);
-            self.inbox.closed();
+            self.connection_queue.closed();
             self.service.counters.closed.add(1);
         }
     }
@@ -262,7 +262,7 @@ impl Worker {
     fn drop_idle(&mut self, now_ns: u64) {
         let idle_ns = nanos(self.service.limits.idle_max);
         for slot in 0..self.connections.len() {
-            // One that waits for a delay of its own is not idle.
+            // A connection with a pending wake-up is not idle.
             let idle = self.connections[slot].as_ref().is_some_and(|connection| {
                 connection.wake_ns.is_none()
                     && now_ns.saturating_sub(connection.active_ns) >= idle_ns
@@ -273,13 +273,13 @@ impl Worker {
         }
     }
 
-    /// Ends connections between exchanges; true when none is left or the time is up.
+    /// Closes connections between exchanges; true when none is left or the drain limit has passed.
     fn is_drained(&mut self, now_ns: u64, end_ns: u64) -> bool {
         for slot in 0..self.connections.len() {
             if let Some(connection) = &mut self.connections[slot]
                 && connection.is_idle()
             {
-                connection.say_farewell(&mut self.scratch);
+                connection.announce_idle_close(&mut self.scratch);
                 self.drop_connection(slot);
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::protobuf::{Fields, Malformed, Value, write_bytes, write_length, write_number};
 use super::{Call, CallState, Code, MESSAGE_BYTES_MAX, Step, framed};
-use crate::body::{ALPHABET, PIECE_BYTES};
+use crate::body::{BODY_PATTERN, PIECE_BYTES};
 
 /// A request of `Echo`, `Collect` or `Converse`.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl CallState {
         &mut self,
         call: Call,
         message: &[u8],
-        letters: u64,
+        pattern_bytes: u64,
         outbox: &mut Vec<u8>,
     ) -> Step {
         let Ok(request) = EchoRequest::read(message) else {
@@ -53,13 +53,13 @@ impl CallState {
         let size = if request.size > 0 {
             request.size
         } else {
-            letters
+            pattern_bytes
         };
         if size > MESSAGE_BYTES_MAX as u64 {
             return Step::End(Code::TOO_LARGE);
         }
         if size > 0 {
-            write_letters(outbox, size);
+            write_payload(outbox, size);
         } else {
             framed(outbox, |out| {
                 if !request.payload.is_empty() {
@@ -119,8 +119,8 @@ impl CallState {
     }
 }
 
-/// Appends a message with a payload of letters, at most [`MESSAGE_BYTES_MAX`].
-pub(super) fn write_letters(outbox: &mut Vec<u8>, size: u64) {
+/// Appends a message with a payload of the body pattern, at most [`MESSAGE_BYTES_MAX`].
+pub(super) fn write_payload(outbox: &mut Vec<u8>, size: u64) {
     let size = usize::try_from(size).unwrap_or(0).min(MESSAGE_BYTES_MAX);
     framed(outbox, |out| {
         if size > 0 {
@@ -129,7 +129,7 @@ pub(super) fn write_letters(outbox: &mut Vec<u8>, size: u64) {
         let mut written = 0;
         while written < size {
             let piece = (size - written).min(PIECE_BYTES);
-            out.extend_from_slice(&ALPHABET[written % 26..][..piece]);
+            out.extend_from_slice(&BODY_PATTERN[written % 26..][..piece]);
             written += piece;
         }
     });

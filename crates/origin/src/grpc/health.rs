@@ -6,7 +6,7 @@ use super::{Code, Step, framed};
 const SERVING: u64 = 1;
 const SERVICE_UNKNOWN: u64 = 3;
 
-/// The services that are asked for by name; the empty name is the server.
+/// The names of services; the empty name is the server.
 const SERVICES: [&[u8]; 3] = [b"", b"tare.origin.Echo", b"grpc.health.v1.Health"];
 
 pub(super) fn check(message: &[u8], outbox: &mut Vec<u8>) -> Step {
@@ -20,7 +20,7 @@ pub(super) fn check(message: &[u8], outbox: &mut Vec<u8>) -> Step {
     }
 }
 
-/// The health never changes, so one answer is all.
+/// The health never changes, so there is only one answer.
 pub(super) fn watch(message: &[u8], outbox: &mut Vec<u8>) -> Step {
     let status = match is_known(message) {
         None => return Step::End(Code::MALFORMED),

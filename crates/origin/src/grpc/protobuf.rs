@@ -1,11 +1,11 @@
-//! Protocol buffers, as far as the few messages of the origin need them.
+//! Protocol buffers, as far as the origin's messages need them.
 
 /// A field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Value<'m> {
     Number(u64),
     Bytes(&'m [u8]),
-    /// Of a fixed width, which none of ours is.
+    /// A fixed-width value, which the origin's messages do not have.
     Other,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn write_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends a number, unless it is 0, which is what a missing one means.
+/// Appends a number, unless it is 0, the default value.
 pub(super) fn write_number(out: &mut Vec<u8>, field: u64, number: u64) {
     if number > 0 {
         write_varint(out, field << 3);
@@ -83,7 +83,7 @@ pub(super) fn write_number(out: &mut Vec<u8>, field: u64, number: u64) {
     }
 }
 
-/// Appends the head of a field of bytes, which have to follow.
+/// Appends the tag and length of a bytes field; the bytes have to follow.
 pub(super) fn write_length(out: &mut Vec<u8>, field: u64, bytes: usize) {
     write_varint(out, field << 3 | 2);
     write_varint(out, bytes as u64);

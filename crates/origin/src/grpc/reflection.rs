@@ -1,4 +1,4 @@
-//! Server reflection (grpc/reflection/v1/reflection.proto): what the services and messages are, from their descriptors.
+//! Server reflection (grpc/reflection/v1/reflection.proto): descriptors of the services and messages.
 
 use super::protobuf::{Fields, Value, write_bytes, write_number};
 use super::{Code, Step, framed};
@@ -17,7 +17,7 @@ const MESSAGE_ENUM: u64 = 4;
 const SERVICE_METHOD: u64 = 2;
 const NAME: u64 = 1;
 
-/// Answers one question.
+/// Answers one request.
 pub(super) fn answer(message: &[u8], outbox: &mut Vec<u8>) -> Step {
     let mut host: &[u8] = b"";
     let mut question = None;
@@ -70,7 +70,7 @@ fn files() -> impl Iterator<Item = &'static [u8]> {
     texts(DESCRIPTORS, 1)
 }
 
-/// The fields of bytes with this number.
+/// The bytes fields with this number.
 fn texts(message: &[u8], number: u64) -> impl Iterator<Item = &[u8]> {
     Fields(message).filter_map(move |field| match field {
         Ok((n, Value::Bytes(bytes))) if n == number => Some(bytes),
@@ -103,7 +103,7 @@ fn declares(file: &[u8], symbol: &[u8]) -> bool {
         .any(|&kind| texts(file, kind).any(|declared| names(declared, kind, local)))
 }
 
-/// Whether a declaration, or one within it, has this name.
+/// Whether a declaration, or one nested in it, has this name.
 fn names(declared: &[u8], kind: u64, name: &[u8]) -> bool {
     let Some(rest) = texts(declared, NAME)
         .next()

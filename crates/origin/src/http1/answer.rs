@@ -1,19 +1,19 @@
-//! Writes an answer: its head, and its body piece by piece, so that a large one needs no large buffer.
+//! Writes an answer: its head, and its body in pieces, so that a large one needs no large buffer.
 
-use super::head::{Client, Method};
+use super::head::{ConnectionPolicy, Method};
 use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
-use crate::body::{ALPHABET, PIECE_BYTES, push_hex, push_number};
+use crate::body::{BODY_PATTERN, PIECE_BYTES, push_hex, push_number};
 use crate::clock;
 
-/// Where the body comes from.
+/// The source of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    Alphabet,
+    Pattern,
     /// The request's body, or a text, in the connection's buffer.
     Stored,
 }
 
-/// An answer that is decided, and how much of it is written.
+/// An answer and how much of it is written.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answer {
     pub status: u16,
@@ -22,24 +22,29 @@ pub(super) struct Answer {
     pub after: After,
     pub truth: Truth,
     pub content_type: &'static str,
-    client: Client,
+    policy: ConnectionPolicy,
     method: Method,
     size_bytes: u64,
     written_bytes: u64,
 }
 
 impl Answer {
-    pub(super) fn new(behaviour: &Behaviour, client: Client, method: Method) -> Self {
-        let keeps = matches!(client, Client::Keeps11 | Client::Keeps10);
+    pub(super) fn new(behaviour: &Behaviour, policy: ConnectionPolicy, method: Method) -> Self {
+        let keeps = matches!(
+            policy,
+            ConnectionPolicy::KeepAlive11 | ConnectionPolicy::KeepAlive10
+        );
         // HTTP/1.0 has no chunks (RFC 9112 §6.1).
-        let framing = match (behaviour.framing, client) {
-            (BodyFraming::Chunked, Client::Keeps10 | Client::Closes10) => BodyFraming::UntilClose,
+        let framing = match (behaviour.framing, policy) {
+            (BodyFraming::Chunked, ConnectionPolicy::KeepAlive10 | ConnectionPolicy::Close10) => {
+                BodyFraming::UntilClose
+            }
             (framing, _) => framing,
         };
         let closes = !keeps || framing == BodyFraming::UntilClose;
         Self {
             status: behaviour.status,
-            source: Source::Alphabet,
+            source: Source::Pattern,
             framing,
             after: match behaviour.after {
                 After::KeepAlive if closes => After::Close,
@@ -47,14 +52,14 @@ impl Answer {
             },
             truth: behaviour.truth,
             content_type: "text/plain",
-            client,
+            policy,
             method,
             size_bytes: behaviour.size_bytes,
             written_bytes: 0,
         }
     }
 
-    /// The body is what the connection has stored.
+    /// Takes the body from the connection's buffer.
     pub(super) fn stored(mut self, size_bytes: usize, content_type: &'static str) -> Self {
         self.source = Source::Stored;
         self.size_bytes = size_bytes as u64;
@@ -79,14 +84,14 @@ impl Answer {
             }
             out.extend_from_slice(b"\r\n");
         }
-        match (self.after, self.client) {
+        match (self.after, self.policy) {
             (After::Close | After::Reset, _) => out.extend_from_slice(b"Connection: close\r\n"),
-            (After::KeepAlive, Client::Keeps10) => {
+            (After::KeepAlive, ConnectionPolicy::KeepAlive10) => {
                 out.extend_from_slice(b"Connection: keep-alive\r\n");
             }
             (After::KeepAlive, _) => {}
         }
-        if self.truth == Truth::Told {
+        if self.truth == Truth::On {
             out.extend_from_slice(b"Tare-Truth: ");
             match arrived_ns {
                 Some(arrived_ns) => push_number(out, arrived_ns),
@@ -99,7 +104,7 @@ impl Answer {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Writes the next piece of the body; true when it was the last.
+    /// Writes the next piece of the body.
     pub(super) fn write_piece(&mut self, stored: &[u8], out: &mut Vec<u8>) -> Progress {
         if self.method == Method::Head || matches!(self.status, 204 | 304) {
             return Progress::Complete;
@@ -108,9 +113,9 @@ impl Answer {
         let size = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE_BYTES);
         if size > 0 {
             let piece = match self.source {
-                Source::Alphabet => {
+                Source::Pattern => {
                     let start = usize::try_from(self.written_bytes % 26).unwrap_or(0);
-                    &ALPHABET[start..start + size]
+                    &BODY_PATTERN[start..start + size]
                 }
                 Source::Stored => {
                     let start = usize::try_from(self.written_bytes).unwrap_or(0);
@@ -157,7 +162,7 @@ fn reason(status: u16) -> &'static [u8] {
         500 => b" Internal Server Error\r\n",
         501 => b" Not Implemented\r\n",
         503 => b" Service Unavailable\r\n",
-        // The phrase may be empty, the blank before it may not (RFC 9112 §4).
+        // The reason phrase may be empty, but the space before it is required (RFC 9112 §4).
         _ => b" \r\n",
     }
 }

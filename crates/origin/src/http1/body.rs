@@ -1,6 +1,6 @@
 //! Reads the body of a request: a known length, or chunks (RFC 9112 §7.1).
 
-use super::head::Incoming;
+use super::head::RequestFraming;
 use super::malformed::Malformed;
 
 /// Size-line padding plus trailers of one chunked body.
@@ -21,7 +21,7 @@ enum Place {
     LastLf,
 }
 
-/// What one step over the input gave.
+/// The result of one step over the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step<'b> {
     Data(&'b [u8]),
@@ -41,13 +41,13 @@ pub(crate) struct BodyReader {
 }
 
 impl BodyReader {
-    pub(crate) fn new(incoming: Incoming, body_bytes_max: u64) -> Result<Self, Malformed> {
-        let (place, chunked, left) = match incoming {
-            Incoming::Length(length) if length > body_bytes_max => {
+    pub(crate) fn new(framing: RequestFraming, body_bytes_max: u64) -> Result<Self, Malformed> {
+        let (place, chunked, left) = match framing {
+            RequestFraming::Length(length) if length > body_bytes_max => {
                 return Err(Malformed::BodyTooLarge);
             }
-            Incoming::Length(length) => (Place::Data, false, length),
-            Incoming::Chunked => (Place::SizeStart, true, 0),
+            RequestFraming::Length(length) => (Place::Data, false, length),
+            RequestFraming::Chunked => (Place::SizeStart, true, 0),
         };
         Ok(Self {
             place,
@@ -135,7 +135,7 @@ impl BodyReader {
 
     fn overhead(&mut self) -> Result<(), Malformed> {
         self.overhead_bytes += 1;
-        // Data pays for its size lines: many small chunks are slow, not malformed.
+        // The allowance grows with the data: many small chunks are slow, not malformed.
         let paid = usize::try_from(self.total_bytes)
             .unwrap_or(usize::MAX)
             .saturating_mul(16);

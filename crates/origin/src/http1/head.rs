@@ -1,4 +1,4 @@
-//! Reads the head of a request: where it goes, how its body ends, what behaviour it asks for.
+//! Parses the head of a request: route, body framing, behaviour.
 
 use std::mem::MaybeUninit;
 
@@ -19,7 +19,7 @@ pub(crate) enum Method {
 
 /// How the end of a request's body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Incoming {
+pub(crate) enum RequestFraming {
     Length(u64),
     Chunked,
 }
@@ -30,17 +30,17 @@ enum Version {
     Http11,
 }
 
-/// What the client allows and expects of the connection.
+/// Whether the client keeps the connection open, by its HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Client {
-    /// HTTP/1.1 that stays.
-    Keeps11,
+pub(crate) enum ConnectionPolicy {
+    /// HTTP/1.1, persistent.
+    KeepAlive11,
     /// HTTP/1.1 with `Connection: close`.
-    Closes11,
-    /// HTTP/1.0 with `Connection: keep-alive`, which wants it confirmed.
-    Keeps10,
+    Close11,
+    /// HTTP/1.0 with `Connection: keep-alive`, which has to be confirmed.
+    KeepAlive10,
     /// HTTP/1.0.
-    Closes10,
+    Close10,
 }
 
 /// Whether the client waits for 100 before it sends the body.
@@ -56,8 +56,8 @@ pub(crate) enum Expect {
 pub(crate) struct RequestHead {
     pub route: Route,
     pub method: Method,
-    pub incoming: Incoming,
-    pub client: Client,
+    pub framing: RequestFraming,
+    pub policy: ConnectionPolicy,
     pub expect: Expect,
     pub change: Result<Change, BehaviourError>,
     pub head_bytes: usize,
@@ -83,12 +83,12 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
     let (Some(target), Some(method)) = (request.path, request.method) else {
         return Err(Malformed::Head);
     };
-    let mut reading = Reading::default();
+    let mut headers = Headers::default();
     let (path, query) = split_target(target);
-    let mut asked = reading.change.read(query, Unknown::Ignore);
+    let mut asked = headers.change.read(query, Unknown::Ignore);
     for header in request.headers.iter() {
-        if let Some(text) = reading.take(header)? {
-            asked = asked.and_then(|()| reading.change.read(text, Unknown::Refuse));
+        if let Some(text) = headers.take(header)? {
+            asked = asked.and_then(|()| headers.change.read(text, Unknown::Refuse));
         }
     }
     let version = if request.version == Some(0) {
@@ -96,10 +96,10 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
     } else {
         Version::Http11
     };
-    if reading.hosts > 1 || (version == Version::Http11 && reading.hosts == 0) {
+    if headers.hosts > 1 || (version == Version::Http11 && headers.hosts == 0) {
         return Err(Malformed::Host);
     }
-    let change = asked.map(|()| reading.change);
+    let change = asked.map(|()| headers.change);
     Ok(Some(RequestHead {
         route: route(method, path, query),
         method: if method == "HEAD" {
@@ -107,20 +107,20 @@ pub(crate) fn parse(bytes: &[u8], max_bytes: usize) -> Result<Option<RequestHead
         } else {
             Method::Other
         },
-        incoming: reading.incoming(version)?,
-        client: reading.client(version),
+        framing: headers.framing(version)?,
+        policy: headers.policy(version),
         expect: match version {
             Version::Http10 => Expect::Nothing,
-            Version::Http11 => reading.expect,
+            Version::Http11 => headers.expect,
         },
         change,
         head_bytes,
     }))
 }
 
-/// What the headers said so far.
+/// The relevant headers so far.
 #[derive(Default)]
-struct Reading {
+struct Headers {
     change: Change,
     length: Option<u64>,
     chunked: bool,
@@ -131,8 +131,8 @@ struct Reading {
     other_coding: bool,
 }
 
-impl Reading {
-    /// Takes a header; gives the text of one that asks for a behaviour.
+impl Headers {
+    /// Takes a header; returns the value of `Tare-Behaviour`.
     fn take<'h>(&mut self, header: &Header<'h>) -> Result<Option<&'h str>, Malformed> {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         match header.name.len() {
@@ -171,23 +171,23 @@ impl Reading {
         Ok(None)
     }
 
-    fn incoming(&self, version: Version) -> Result<Incoming, Malformed> {
+    fn framing(&self, version: Version) -> Result<RequestFraming, Malformed> {
         match (self.chunked, self.length) {
-            (false, length) => Ok(Incoming::Length(length.unwrap_or(0))),
+            (false, length) => Ok(RequestFraming::Length(length.unwrap_or(0))),
             (true, Some(_)) => Err(Malformed::LengthAndTransferEncoding),
             (true, None) if version == Version::Http10 || self.other_coding => {
                 Err(Malformed::TransferCoding)
             }
-            (true, None) => Ok(Incoming::Chunked),
+            (true, None) => Ok(RequestFraming::Chunked),
         }
     }
 
-    fn client(&self, version: Version) -> Client {
+    fn policy(&self, version: Version) -> ConnectionPolicy {
         match version {
-            Version::Http11 if self.close => Client::Closes11,
-            Version::Http11 => Client::Keeps11,
-            Version::Http10 if self.keep_alive && !self.close => Client::Keeps10,
-            Version::Http10 => Client::Closes10,
+            Version::Http11 if self.close => ConnectionPolicy::Close11,
+            Version::Http11 => ConnectionPolicy::KeepAlive11,
+            Version::Http10 if self.keep_alive && !self.close => ConnectionPolicy::KeepAlive10,
+            Version::Http10 => ConnectionPolicy::Close10,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! What a client can get wrong in a request, and the status it is told.
+//! Malformed requests, and the status that answers them.
 
 use thiserror::Error;
 
-/// A fault of a request: answered with [`Malformed::status`], then the connection is closed.
+/// A malformed request: answered with [`Malformed::status`], then the connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum Malformed {
     #[error("the head is not http/1.0 or http/1.1")]

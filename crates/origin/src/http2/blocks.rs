@@ -1,5 +1,5 @@
-//! Writes the header blocks of answers straight into the output: static table and literals only, so that a client's table
-//! never changes and equal answers are equal bytes.
+//! Writes the header blocks of answers directly into the output: static table and literals only, so that a client's dynamic
+//! table never changes and equal answers are equal bytes.
 
 use tare_wire::frame::{self, END_HEADERS, END_STREAM, HEAD_BYTES, Kind};
 
@@ -9,7 +9,7 @@ use crate::body::push_number;
 use crate::clock;
 use crate::grpc::Code;
 
-/// Index and marks of the static table (RFC 7541 appendix A): literals without indexing.
+/// Literals without indexing, with names of the static table (RFC 7541 appendix A).
 const CONTENT_LENGTH: [u8; 2] = [0x0f, 28 - 15];
 const CONTENT_TYPE: [u8; 2] = [0x0f, 31 - 15];
 
@@ -20,7 +20,7 @@ pub(super) enum Last {
     No,
 }
 
-/// The head of an answer; with a status of a call it is all of it.
+/// The headers of an answer; with a gRPC status, the whole answer (trailers-only).
 pub(super) fn write_head(
     out: &mut Vec<u8>,
     stream: u32,
@@ -39,7 +39,7 @@ pub(super) fn write_head(
             out.extend_from_slice(&CONTENT_LENGTH);
             measured(out, |out| push_number(out, length));
         }
-        if head.truth == Truth::Told {
+        if head.truth == Truth::On {
             out.push(0);
             string(out, b"tare-truth");
             measured(out, |out| {
@@ -57,7 +57,7 @@ pub(super) fn write_head(
     });
 }
 
-/// The status of a call behind its messages.
+/// The trailers of a call: its status.
 pub(super) fn write_trailers(out: &mut Vec<u8>, stream: u32, code: Code) {
     framed(out, stream, Last::Yes, |out| grpc_status(out, code));
 }
@@ -70,7 +70,7 @@ fn framed(out: &mut Vec<u8>, stream: u32, last: Last, block: impl FnOnce(&mut Ve
     };
     frame::write_head(out, 0, Kind::Headers, flags, stream);
     block(out);
-    // Far below any limit of a frame: nothing in it comes from the client.
+    // Far below the frame size limit: nothing in it comes from the client.
     let [_, a, b, c] = ((out.len() - start - HEAD_BYTES) as u32).to_be_bytes();
     out[start..start + 3].copy_from_slice(&[a, b, c]);
 }

@@ -1,20 +1,20 @@
-//! gRPC calls on streams: messages out of DATA, behaviours, delays, deadlines, the end.
+//! gRPC calls on streams: messages in DATA, behaviours, delays, deadlines, status.
 
 use super::Http2;
-use super::request::{Ask, Understood};
+use super::request::{BehaviourValid, RequestKind};
 use super::streams::{ClientSide, End, Head, Stage, Stream};
 use crate::behaviour::{After, Behaviour, Truth};
 use crate::grpc::{Call, Code, MESSAGE_BYTES_MAX, PREFIX_BYTES, Step};
 use crate::service::Service;
 
-/// Bytes unsent at which a call takes no further message: what it answers is bounded by what the client takes.
+/// Unsent bytes at which a call takes no further message: back pressure of a client that reads slowly.
 const BACKLOG_BYTES: u64 = 64 * 1024;
 
-/// Taken bytes of an inbox that are dropped while others follow.
+/// Processed bytes of an inbox at which they are dropped although others follow.
 const TAKEN_BYTES_MAX: usize = 64 * 1024;
 
 impl Http2 {
-    /// Takes as many messages of a call as can be dealt with.
+    /// Handles as many messages of a call as possible.
     pub(super) fn go_on_with_call(
         &mut self,
         slot: usize,
@@ -23,7 +23,7 @@ impl Http2 {
     ) {
         loop {
             let stream = self.streams.at(slot);
-            let Ask::Grpc(call) = stream.request.ask else {
+            let RequestKind::Grpc(call) = stream.request.kind else {
                 return;
             };
             let held_back = stream.stage != Stage::Open || stream.answer.end != End::Open;
@@ -64,7 +64,7 @@ impl Http2 {
         }
     }
 
-    /// Draws what a call does beside what its messages ask for.
+    /// Draws the behaviour of a call, apart from what its messages ask for.
     fn begin_call(&mut self, slot: usize, call: Call, service: &mut Service) {
         let stream = self.streams.at(slot);
         stream.call.begun = true;
@@ -72,7 +72,7 @@ impl Http2 {
             status: 200,
             content_type: "application/grpc",
             length: None,
-            truth: Truth::Silent,
+            truth: Truth::Off,
         };
         if call.is_control() {
             service.counters.control.add(1);
@@ -81,7 +81,7 @@ impl Http2 {
         }
         let behaviour = service.behave(&stream.request.change);
         let mut behaviour = behaviour;
-        if stream.request.understood == Understood::No {
+        if stream.request.behaviour_valid == BehaviourValid::No {
             behaviour = Behaviour {
                 status: 400,
                 ..Behaviour::default()
@@ -89,13 +89,13 @@ impl Http2 {
         }
         head.truth = behaviour.truth;
         stream.answer.after = behaviour.after;
-        stream.letters = behaviour.size_bytes;
+        stream.pattern_bytes = behaviour.size_bytes;
         match behaviour.after {
             After::Reset => service.counters.resets.add(1),
             After::KeepAlive | After::Close => service.counters.request(behaviour.status),
         }
         if behaviour.status != 200 {
-            // An answer that is not gRPC, as a proxy in between gives: clients make UNAVAILABLE and the like of it.
+            // An answer that is not gRPC, as proxies send: clients map it to UNAVAILABLE and the like.
             head.status = behaviour.status;
             head.content_type = "text/plain";
         }
@@ -112,7 +112,7 @@ impl Http2 {
         self.queue(slot);
     }
 
-    /// Drops what was taken of an inbox; gives the bytes dropped.
+    /// Drops the processed bytes of an inbox; returns their number.
     fn compact(&mut self, slot: usize) -> u64 {
         let stream = self.streams.at(slot);
         let taken = stream.inbox_taken;
@@ -124,7 +124,7 @@ impl Http2 {
         taken as u64
     }
 
-    /// Ends calls whose deadline has passed, and finds the next one.
+    /// Ends calls whose deadline has passed, and finds the next deadline.
     pub(super) fn expire_calls(&mut self, now_ns: u64, service: &Service) {
         let mut next_ns = None;
         let mut expired = std::mem::take(&mut self.expired);
@@ -145,7 +145,7 @@ impl Http2 {
                     status: 200,
                     content_type: "application/grpc",
                     length: None,
-                    truth: Truth::Silent,
+                    truth: Truth::Off,
                 });
             }
             stream.answer.cut();
@@ -155,7 +155,7 @@ impl Http2 {
     }
 }
 
-/// The next message of a call, or what follows the last; `None` when more has to arrive.
+/// Handles the next message of a call, or its end; `None` when more has to arrive.
 fn next_step(stream: &mut Stream, call: Call) -> Option<Step> {
     let outbox = &mut stream.answer.outbox;
     if let Some(step) = stream.call.go_on(outbox) {
@@ -189,7 +189,9 @@ fn next_step(stream: &mut Stream, call: Call) -> Option<Step> {
     if call.takes_one() && !behind.is_empty() {
         return Some(Step::End(Code::NOT_ONE));
     }
-    let step = stream.call.take(call, message, stream.letters, outbox);
+    let step = stream
+        .call
+        .take(call, message, stream.pattern_bytes, outbox);
     if !matches!(step, Step::Delay(_)) {
         stream.inbox_taken += PREFIX_BYTES + length;
     }

@@ -1,27 +1,27 @@
-//! Cuts a client's bytes into whole frames: the preface, heads, payloads in place or gathered.
+//! Splits a client's bytes into frames: the preface, frame headers, payloads in place or assembled.
 
 use tare_wire::frame::{ACK, FRAME_BYTES_DEFAULT, FrameHead, HEAD_BYTES, Kind, PREFACE};
 
-use super::fault::Fault;
+use super::protocol_error::ProtocolError;
 
 /// Capacity kept between frames.
 const KEEP_BYTES: usize = 4096;
 
-/// What arrived of the frame under way.
+/// The incomplete frame.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     preface_bytes: usize,
     carry: Vec<u8>,
-    greeted: bool,
+    settings_seen: bool,
 }
 
 impl Frames {
-    /// Gives each whole frame to `take`, in order; the rest is kept for the next input.
+    /// Passes each complete frame to `take`, in order; the rest is kept for the next input.
     pub(super) fn read(
         &mut self,
         input: &[u8],
-        mut take: impl FnMut(FrameHead, &[u8]) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut take: impl FnMut(FrameHead, &[u8]) -> Result<(), ProtocolError>,
+    ) -> Result<(), ProtocolError> {
         let mut rest = self.preface(input)?;
         if !self.carry.is_empty() {
             let Some((head, carried)) = self.gather(&mut rest)? else {
@@ -45,23 +45,23 @@ impl Frames {
         Ok(())
     }
 
-    /// Whether nothing is under way.
+    /// Whether there is no incomplete frame.
     pub(super) fn is_between(&self) -> bool {
         self.carry.is_empty()
     }
 
-    fn preface<'i>(&mut self, input: &'i [u8]) -> Result<&'i [u8], Fault> {
+    fn preface<'i>(&mut self, input: &'i [u8]) -> Result<&'i [u8], ProtocolError> {
         let expected = &PREFACE[self.preface_bytes..];
         let compared = expected.len().min(input.len());
         if input[..compared] != expected[..compared] {
-            return Err(Fault::PROTOCOL);
+            return Err(ProtocolError::PROTOCOL);
         }
         self.preface_bytes += compared;
         Ok(&input[compared..])
     }
 
     /// Completes the frame that arrives in pieces.
-    fn gather(&mut self, rest: &mut &[u8]) -> Result<Option<(FrameHead, Vec<u8>)>, Fault> {
+    fn gather(&mut self, rest: &mut &[u8]) -> Result<Option<(FrameHead, Vec<u8>)>, ProtocolError> {
         self.fill(HEAD_BYTES, rest);
         let Some(&bytes) = self.carry.first_chunk::<HEAD_BYTES>() else {
             return Ok(None);
@@ -79,17 +79,17 @@ impl Frames {
         *rest = back;
     }
 
-    /// Checks what can be known before the payload (RFC 9113 §6).
+    /// Checks the frame header (RFC 9113 §6).
     #[inline]
-    fn head(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, Fault> {
+    fn head(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, ProtocolError> {
         let head = FrameHead::parse(bytes);
         // RFC 9113 §3.4: the first frame is SETTINGS.
-        if !self.greeted && (head.kind != Kind::Settings || head.has(ACK)) {
-            return Err(Fault::PROTOCOL);
+        if !self.settings_seen && (head.kind != Kind::Settings || head.has(ACK)) {
+            return Err(ProtocolError::PROTOCOL);
         }
-        self.greeted = true;
+        self.settings_seen = true;
         if head.length > FRAME_BYTES_DEFAULT {
-            return Err(Fault::SIZE);
+            return Err(ProtocolError::SIZE);
         }
         let on_stream = head.stream % 2 == 1;
         let (stream_fits, size_fits) = match head.kind {
@@ -105,8 +105,8 @@ impl Frames {
             Kind::Unknown => (true, true),
         };
         match (stream_fits, size_fits) {
-            (false, _) => Err(Fault::PROTOCOL),
-            (true, false) => Err(Fault::SIZE),
+            (false, _) => Err(ProtocolError::PROTOCOL),
+            (true, false) => Err(ProtocolError::SIZE),
             (true, true) => Ok(head),
         }
     }

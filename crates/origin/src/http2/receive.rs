@@ -1,4 +1,4 @@
-//! What each frame of a client does.
+//! Handles the frames of a client.
 
 use std::cmp::Reverse;
 
@@ -8,16 +8,16 @@ use tare_wire::frame::{
     SET_WINDOW_BYTES, WINDOW_BYTES_MAX, number,
 };
 
-use super::fault::Fault;
-use super::request::{Ask, Request, Section, Understood};
+use super::protocol_error::ProtocolError;
+use super::request::{BehaviourValid, HeaderBlock, Request, RequestKind};
 use super::streams::{ClientSide, Head, Queued, Stage};
-use super::{Block, Ending, Http2, STREAM_WINDOW_BYTES, WINDOW_BYTES};
+use super::{Ending, Http2, PartialBlock, STREAM_WINDOW_BYTES, WINDOW_BYTES};
 use crate::behaviour::{After, Behaviour, BodyFraming, Truth};
 use crate::clock;
 use crate::route::{Route, control};
 use crate::service::Service;
 
-/// Frames of one header block (CVE-2024-24549 and its like).
+/// Limit of frames of one header block (CVE-2024-24549 and similar).
 const BLOCK_FRAMES_MAX: u32 = 64;
 
 impl Http2 {
@@ -29,25 +29,25 @@ impl Http2 {
         arrived_ns: Option<u64>,
         service: &mut Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         match (&self.block, head.kind) {
             (Some(block), Kind::Continuation) if block.stream == head.stream => {}
-            (Some(_), _) | (None, Kind::Continuation) => return Err(Fault::PROTOCOL),
+            (Some(_), _) | (None, Kind::Continuation) => return Err(ProtocolError::PROTOCOL),
             (None, _) => {}
         }
-        self.floods.frame(head.kind, head.length)?;
+        self.flood_guard.frame(head.kind, head.length)?;
         match head.kind {
             Kind::Data => self.data(head, payload, arrived_ns, service, out),
             Kind::Headers => {
                 let block = head.block(payload).map_err(|misfit| match misfit {
-                    Misfit::Padding => Fault::PROTOCOL,
-                    Misfit::Priority => Fault::SIZE,
+                    Misfit::Padding => ProtocolError::PROTOCOL,
+                    Misfit::Priority => ProtocolError::SIZE,
                 })?;
                 if head.has(END_HEADERS) {
-                    let section = self.sections.read(block)?;
-                    return self.section(head, section, arrived_ns, service, out);
+                    let header_block = self.header_blocks.read(block)?;
+                    return self.header_block(head, header_block, arrived_ns, service, out);
                 }
-                self.block = Some(Block {
+                self.block = Some(PartialBlock {
                     stream: head.stream,
                     flags: head.flags,
                     frames: 1,
@@ -67,7 +67,7 @@ impl Http2 {
             Kind::WindowUpdate => self.window_update(head.stream, payload),
             Kind::RstStream => {
                 if head.stream > self.last_stream {
-                    return Err(Fault::PROTOCOL);
+                    return Err(ProtocolError::PROTOCOL);
                 }
                 if let Some(slot) = self.streams.find(head.stream) {
                     service.counters.cancelled.add(1);
@@ -75,7 +75,7 @@ impl Http2 {
                 }
                 Ok(())
             }
-            // The client will take no more of our streams: it gets none anyway.
+            // GOAWAY concerns pushed streams, which the origin does not open.
             Kind::GoAway | Kind::Priority | Kind::Unknown | Kind::PushPromise => Ok(()),
         }
     }
@@ -87,14 +87,14 @@ impl Http2 {
         arrived_ns: Option<u64>,
         service: &mut Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let Some(block) = &mut self.block else {
-            return Err(Fault::PROTOCOL);
+            return Err(ProtocolError::PROTOCOL);
         };
         block.frames += 1;
         block.bytes.extend_from_slice(payload);
         if block.frames > BLOCK_FRAMES_MAX || block.bytes.len() > service.limits.head_bytes_max {
-            return Err(Fault::FLOOD);
+            return Err(ProtocolError::FLOOD);
         }
         if !head.has(END_HEADERS) {
             return Ok(());
@@ -102,33 +102,33 @@ impl Http2 {
         let Some(block) = self.block.take() else {
             return Ok(());
         };
-        let section = self.sections.read(&block.bytes)?;
+        let header_block = self.header_blocks.read(&block.bytes)?;
         let head = FrameHead {
             flags: block.flags,
             ..head
         };
-        self.section(head, section, arrived_ns, service, out)
+        self.header_block(head, header_block, arrived_ns, service, out)
     }
 
-    /// A whole header block: a request, or the end of one.
-    fn section(
+    /// Handles a complete header block: a request or its trailers.
+    fn header_block(
         &mut self,
         head: FrameHead,
-        section: Section,
+        header_block: HeaderBlock,
         arrived_ns: Option<u64>,
         service: &mut Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         if head.stream <= self.last_stream {
             // Trailers, or a stream that ended meanwhile.
             let Some(slot) = self.streams.find(head.stream) else {
                 return Ok(());
             };
             if self.streams.at(slot).client == ClientSide::Ended {
-                return Err(Fault::CLOSED);
+                return Err(ProtocolError::CLOSED);
             }
-            if section != Section::Trailers || !head.has(END_STREAM) {
-                return Err(Fault::MALFORMED);
+            if header_block != HeaderBlock::Trailers || !head.has(END_STREAM) {
+                return Err(ProtocolError::MALFORMED);
             }
             return self.client_ended(slot, arrived_ns, service, out);
         }
@@ -136,22 +136,22 @@ impl Http2 {
         if let Ending::After(_) = self.ending {
             return Ok(());
         }
-        let Section::Request(request) = section else {
-            return Err(Fault::MALFORMED);
+        let HeaderBlock::Request(request) = header_block else {
+            return Err(ProtocolError::MALFORMED);
         };
         if self.streams.open() >= service.limits.streams_max as usize {
-            return Err(Fault::Stream(ErrorCode::REFUSED_STREAM));
+            return Err(ProtocolError::Stream(ErrorCode::REFUSED_STREAM));
         }
         let slot = self
             .streams
             .add(head.stream, request, self.stream_window_bytes);
         let stream = self.streams.at(slot);
         stream.arrived_ns = arrived_ns;
-        if request.understood == Understood::No {
-            let complaint = self.sections.complaint().as_bytes();
-            stream.answer.outbox.extend_from_slice(complaint);
+        if request.behaviour_valid == BehaviourValid::No {
+            let behaviour_error = self.header_blocks.behaviour_error().as_bytes();
+            stream.answer.outbox.extend_from_slice(behaviour_error);
         }
-        if let (Ask::Grpc(_), Some(timeout)) = (request.ask, request.timeout) {
+        if let (RequestKind::Grpc(_), Some(timeout)) = (request.kind, request.timeout) {
             let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
             let deadline_ns = clock::monotonic_ns().saturating_add(timeout_ns);
             stream.deadline_ns = Some(deadline_ns);
@@ -171,14 +171,14 @@ impl Http2 {
         arrived_ns: Option<u64>,
         service: &mut Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let body = match head.has(frame::PADDED) {
-            true => head.block(payload).map_err(|_| Fault::PROTOCOL)?,
+            true => head.block(payload).map_err(|_| ProtocolError::PROTOCOL)?,
             false => payload,
         };
         self.uncredited_bytes += head.length;
         if self.uncredited_bytes > WINDOW_BYTES {
-            return Err(Fault::WINDOW);
+            return Err(ProtocolError::WINDOW);
         }
         if self.uncredited_bytes >= WINDOW_BYTES / 2 {
             frame::write_window_update(out, 0, self.uncredited_bytes);
@@ -186,31 +186,37 @@ impl Http2 {
         }
         let Some(slot) = self.streams.find(head.stream) else {
             let known = head.stream <= self.last_stream;
-            return if known { Ok(()) } else { Err(Fault::PROTOCOL) };
+            return if known {
+                Ok(())
+            } else {
+                Err(ProtocolError::PROTOCOL)
+            };
         };
         let stream = self.streams.at(slot);
         if stream.client == ClientSide::Ended {
-            return Err(Fault::Stream(ErrorCode::STREAM_CLOSED));
+            return Err(ProtocolError::Stream(ErrorCode::STREAM_CLOSED));
         }
         stream.uncredited_bytes += head.length;
         if stream.uncredited_bytes > STREAM_WINDOW_BYTES {
-            return Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR));
+            return Err(ProtocolError::Stream(ErrorCode::FLOW_CONTROL_ERROR));
         }
         stream.received_bytes += body.len() as u64;
         stream.arrived_ns = arrived_ns;
         let stated = stream.request.content_length;
         if stated.is_some_and(|stated| stream.received_bytes > stated) {
-            return Err(Fault::MALFORMED);
+            return Err(ProtocolError::MALFORMED);
         }
         let Request {
-            ask, understood, ..
+            kind,
+            behaviour_valid,
+            ..
         } = stream.request;
-        match ask {
-            Ask::Http(Route::Echo) if understood == Understood::Yes => {
+        match kind {
+            RequestKind::Http(Route::Echo) if behaviour_valid == BehaviourValid::Yes => {
                 self.store(slot, body, service)?
             }
-            Ask::Http(_) => {}
-            Ask::Grpc(_) => self.store(slot, body, service)?,
+            RequestKind::Http(_) => {}
+            RequestKind::Grpc(_) => self.store(slot, body, service)?,
         }
         if head.has(END_STREAM) {
             return self.client_ended(slot, arrived_ns, service, out);
@@ -220,20 +226,21 @@ impl Http2 {
         Ok(())
     }
 
-    fn store(&mut self, slot: usize, body: &[u8], service: &Service) -> Result<(), Fault> {
+    fn store(&mut self, slot: usize, body: &[u8], service: &Service) -> Result<(), ProtocolError> {
         let bytes = self.stored_bytes + body.len() as u64;
         if bytes > service.limits.body_bytes_max {
-            return Err(Fault::Stream(ErrorCode::ENHANCE_YOUR_CALM));
+            return Err(ProtocolError::Stream(ErrorCode::ENHANCE_YOUR_CALM));
         }
         self.stored_bytes = bytes;
         self.streams.at(slot).inbox.extend_from_slice(body);
         Ok(())
     }
 
-    /// Gives room back to a stream, unless what it sent already waits to be dealt with.
+    /// Sends WINDOW_UPDATE for a stream, unless its received data is still unprocessed.
     pub(super) fn credit(&mut self, slot: usize, out: &mut Vec<u8>) {
         let stream = self.streams.at(slot);
-        let busy = matches!(stream.request.ask, Ask::Grpc(_)) && stream.stage == Stage::Delayed
+        let busy = matches!(stream.request.kind, RequestKind::Grpc(_))
+            && stream.stage == Stage::Delayed
             || stream.answer.left_bytes() > u64::from(STREAM_WINDOW_BYTES);
         let owed = stream.uncredited_bytes >= STREAM_WINDOW_BYTES / 2;
         if stream.id != 0 && stream.client == ClientSide::Open && owed && !busy {
@@ -248,17 +255,17 @@ impl Http2 {
         arrived_ns: Option<u64>,
         service: &mut Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let stream = self.streams.at(slot);
         stream.client = ClientSide::Ended;
         stream.arrived_ns = arrived_ns;
         let stated = stream.request.content_length;
         if stated.is_some_and(|stated| stream.received_bytes != stated) {
-            return Err(Fault::MALFORMED);
+            return Err(ProtocolError::MALFORMED);
         }
-        match stream.request.ask {
-            Ask::Http(route) => self.decide(slot, route, service),
-            Ask::Grpc(_) => self.go_on_with_call(slot, service, out),
+        match stream.request.kind {
+            RequestKind::Http(route) => self.decide(slot, route, service),
+            RequestKind::Grpc(_) => self.go_on_with_call(slot, service, out),
         }
         Ok(())
     }
@@ -266,13 +273,13 @@ impl Http2 {
     /// Decides the answer to a complete request.
     fn decide(&mut self, slot: usize, route: Route, service: &mut Service) {
         let stream = self.streams.at(slot);
-        let understood = stream.request.understood;
+        let behaviour_valid = stream.request.behaviour_valid;
         let outbox = &mut stream.answer.outbox;
         let mut head = Head {
             status: 200,
             content_type: "text/plain",
             length: None,
-            truth: Truth::Silent,
+            truth: Truth::Off,
         };
         if route.is_control() {
             outbox.clear();
@@ -283,7 +290,7 @@ impl Http2 {
             return;
         }
         let mut behaviour = service.behave(&stream.request.change);
-        if understood == Understood::No {
+        if behaviour_valid == BehaviourValid::No {
             behaviour = Behaviour {
                 status: 400,
                 ..Behaviour::default()
@@ -292,7 +299,7 @@ impl Http2 {
         stream.answer.after = behaviour.after;
         head.status = behaviour.status;
         head.truth = behaviour.truth;
-        if understood == Understood::Yes {
+        if behaviour_valid == BehaviourValid::Yes {
             outbox.clear();
             if route == Route::Echo {
                 head.content_type = "application/octet-stream";
@@ -300,7 +307,7 @@ impl Http2 {
                 self.stored_bytes -= stream.inbox.len() as u64;
                 std::mem::swap(outbox, &mut stream.inbox);
             } else {
-                stream.answer.letters = behaviour.size_bytes;
+                stream.answer.pattern_bytes = behaviour.size_bytes;
             }
         }
         if behaviour.framing == BodyFraming::Length && behaviour.status != 204 {
@@ -332,44 +339,44 @@ impl Http2 {
             return;
         }
         stream.stage = Stage::Open;
-        match stream.request.ask {
-            Ask::Http(_) => self.begin(slot),
-            Ask::Grpc(_) => {
+        match stream.request.kind {
+            RequestKind::Http(_) => self.begin(slot),
+            RequestKind::Grpc(_) => {
                 self.go_on_with_call(slot, service, out);
                 self.credit(slot, out);
             }
         }
     }
 
-    /// Begins the answer that is decided.
+    /// Begins the answer.
     fn begin(&mut self, slot: usize) {
         self.answer_ends(slot);
     }
 
-    /// Resets a stream for a fault of the client's; those that never cease end the connection.
+    /// Resets a stream for a stream error; too many end the connection.
     pub(super) fn reset(
         &mut self,
         stream: u32,
         code: ErrorCode,
         service: &Service,
         out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         service.counters.malformed.add(1);
         frame::write_reset(out, stream, code);
         if let Some(slot) = self.streams.find(stream) {
             self.close_stream(slot);
         }
-        self.floods.costly()
+        self.flood_guard.costly()
     }
 
-    fn settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn settings(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         for (setting, value) in frame::settings(payload) {
             match setting {
-                SET_PUSH if value > 1 => return Err(Fault::PROTOCOL),
+                SET_PUSH if value > 1 => return Err(ProtocolError::PROTOCOL),
                 SET_FRAME_BYTES if !(16_384..=16_777_215).contains(&value) => {
-                    return Err(Fault::PROTOCOL);
+                    return Err(ProtocolError::PROTOCOL);
                 }
-                SET_WINDOW_BYTES if value > WINDOW_BYTES_MAX => return Err(Fault::WINDOW),
+                SET_WINDOW_BYTES if value > WINDOW_BYTES_MAX => return Err(ProtocolError::WINDOW),
                 SET_WINDOW_BYTES => self.initial_window(i64::from(value))?,
                 _ => {}
             }
@@ -379,14 +386,14 @@ impl Http2 {
     }
 
     /// RFC 9113 §6.9.2: the windows of open streams move by the difference, and may become negative.
-    fn initial_window(&mut self, bytes: i64) -> Result<(), Fault> {
+    fn initial_window(&mut self, bytes: i64) -> Result<(), ProtocolError> {
         let difference = bytes - self.stream_window_bytes;
         self.stream_window_bytes = bytes;
         let ready = &mut self.ready;
         for (slot, stream) in self.streams.each() {
             stream.window_bytes += difference;
             if stream.window_bytes > i64::from(WINDOW_BYTES_MAX) {
-                return Err(Fault::WINDOW);
+                return Err(ProtocolError::WINDOW);
             }
             if stream.answer.left_bytes() > 0
                 && stream.queued == Queued::No
@@ -399,15 +406,15 @@ impl Http2 {
         Ok(())
     }
 
-    fn window_update(&mut self, stream: u32, payload: &[u8]) -> Result<(), Fault> {
+    fn window_update(&mut self, stream: u32, payload: &[u8]) -> Result<(), ProtocolError> {
         let increment = i64::from(number(payload) & WINDOW_BYTES_MAX);
         if stream == 0 {
             self.window_bytes += increment;
             if increment == 0 {
-                return Err(Fault::PROTOCOL);
+                return Err(ProtocolError::PROTOCOL);
             }
             if self.window_bytes > i64::from(WINDOW_BYTES_MAX) {
-                return Err(Fault::WINDOW);
+                return Err(ProtocolError::WINDOW);
             }
             if self.window_bytes > 0 {
                 self.ready.append(&mut self.starved);
@@ -416,15 +423,19 @@ impl Http2 {
         }
         let Some(slot) = self.streams.find(stream) else {
             let known = stream <= self.last_stream;
-            return if known { Ok(()) } else { Err(Fault::PROTOCOL) };
+            return if known {
+                Ok(())
+            } else {
+                Err(ProtocolError::PROTOCOL)
+            };
         };
         if increment == 0 {
-            return Err(Fault::MALFORMED);
+            return Err(ProtocolError::MALFORMED);
         }
         let stream = self.streams.at(slot);
         stream.window_bytes += increment;
         if stream.window_bytes > i64::from(WINDOW_BYTES_MAX) {
-            return Err(Fault::Stream(ErrorCode::FLOW_CONTROL_ERROR));
+            return Err(ProtocolError::Stream(ErrorCode::FLOW_CONTROL_ERROR));
         }
         if stream.answer.left_bytes() > 0 && stream.stage != Stage::Delayed {
             self.queue(slot);

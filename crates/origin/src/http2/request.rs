@@ -1,40 +1,40 @@
-//! Reads a header block into what a request asks for (RFC 9113 §8.3.1).
+//! Parses a header block into a request (RFC 9113 §8.3.1).
 
 use std::time::Duration;
 
 use tare_wire::field::{bad_name_byte, bad_value_byte, decimal};
 use tare_wire::hpack::{Decoder, ListLimits, TableUse};
 
-use super::fault::Fault;
+use super::protocol_error::ProtocolError;
 use crate::behaviour::{Change, Unknown};
 use crate::grpc::{Call, parse_timeout};
 use crate::options::Limits;
 use crate::route::{Route, route, split_target};
 
-/// The header table that a client may use: the size without a setting.
+/// Size of the dynamic table: the default SETTINGS_HEADER_TABLE_SIZE.
 const TABLE_BYTES: usize = 4096;
 
-/// Bytes of a block that is remembered; blocks beyond it are decoded each time.
+/// Largest block that is cached; larger ones are decoded each time.
 const REMEMBERED_BYTES_MAX: usize = 1024;
 
-/// Fields of one block.
+/// Limit of fields of one block.
 const FIELDS_MAX: usize = 256;
 
-/// What a request asks for.
+/// A request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Request {
-    pub ask: Ask,
+    pub kind: RequestKind,
     pub method: Method,
     pub change: Change,
-    /// What was asked and not understood: answered with 400.
-    pub understood: Understood,
+    /// An invalid behaviour is answered with 400.
+    pub behaviour_valid: BehaviourValid,
     pub content_length: Option<u64>,
     pub timeout: Option<Duration>,
 }
 
-/// What is asked for.
+/// Plain HTTP or a gRPC call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Ask {
+pub(super) enum RequestKind {
     Http(Route),
     Grpc(Call),
 }
@@ -46,35 +46,35 @@ pub(super) enum Method {
     Other,
 }
 
-/// Whether every behaviour asked for is known.
+/// Whether the requested behaviour is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Understood {
+pub(super) enum BehaviourValid {
     Yes,
     No,
 }
 
-/// What a header block is.
+/// A decoded header block.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Section {
+pub(super) enum HeaderBlock {
     Request(Request),
     Trailers,
-    /// Breaks the rules: its stream is reset.
+    /// Malformed: its stream is reset.
     Malformed,
 }
 
-/// Turns header blocks into requests.
+/// Decodes header blocks.
 ///
-/// The requests of a load are mostly byte for byte the same. As long as no block changes the dynamic table, equal bytes mean
-/// equal fields: the last block is remembered, and one equal to it costs a comparison.
+/// The requests of a load are mostly identical. As long as no block changes the dynamic table, equal bytes mean equal fields: the
+/// last block is cached, and one equal to it costs a comparison.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(super) struct HeaderBlockReader {
     decoder: Decoder,
-    reading: Reading,
+    fields: Fields,
     remembered: Vec<u8>,
-    section: Option<Section>,
+    header_block: Option<HeaderBlock>,
 }
 
-impl Sections {
+impl HeaderBlockReader {
     pub(super) fn new(limits: &Limits) -> Self {
         let list = ListLimits {
             bytes_max: limits.head_bytes_max,
@@ -82,54 +82,54 @@ impl Sections {
         };
         Self {
             decoder: Decoder::new(TABLE_BYTES, list),
-            reading: Reading::default(),
+            fields: Fields::default(),
             remembered: Vec::new(),
-            section: None,
+            header_block: None,
         }
     }
 
-    /// What was wrong with the last request that was not understood.
-    pub(super) fn complaint(&self) -> &str {
-        &self.reading.complaint
+    /// The error of the last request with an invalid behaviour.
+    pub(super) fn behaviour_error(&self) -> &str {
+        &self.fields.behaviour_error
     }
 
     /// Reads one block.
-    pub(super) fn read(&mut self, block: &[u8]) -> Result<Section, Fault> {
-        if let Some(section) = self.section
+    pub(super) fn read(&mut self, block: &[u8]) -> Result<HeaderBlock, ProtocolError> {
+        if let Some(header_block) = self.header_block
             && self.remembered == block
         {
-            return Ok(section);
+            return Ok(header_block);
         }
-        let reading = &mut self.reading;
-        reading.reset();
+        let fields = &mut self.fields;
+        fields.reset();
         let table_use = self
             .decoder
-            .decode(block, |name, value| reading.field(name, value))?;
-        let section = reading.section();
-        self.section = None;
+            .decode(block, |name, value| fields.field(name, value))?;
+        let header_block = fields.header_block();
+        self.header_block = None;
         let lasting = !matches!(
-            section,
-            Section::Request(Request {
-                understood: Understood::No,
+            header_block,
+            HeaderBlock::Request(Request {
+                behaviour_valid: BehaviourValid::No,
                 ..
             })
         );
         if lasting && table_use == TableUse::Unchanged && block.len() <= REMEMBERED_BYTES_MAX {
             self.remembered.clear();
             self.remembered.extend_from_slice(block);
-            self.section = Some(section);
+            self.header_block = Some(header_block);
         }
-        Ok(section)
+        Ok(header_block)
     }
 }
 
-/// The fields of one block so far.
+/// The relevant fields of a block so far.
 #[derive(Debug, Default)]
-struct Reading {
+struct Fields {
     method: Vec<u8>,
     path: Vec<u8>,
     behaviour: Vec<u8>,
-    complaint: String,
+    behaviour_error: String,
     flags: Seen,
     content_length: Option<u64>,
     timeout: Option<Duration>,
@@ -146,12 +146,12 @@ struct Seen {
     grpc: bool,
 }
 
-impl Reading {
+impl Fields {
     fn reset(&mut self) {
         self.method.clear();
         self.path.clear();
         self.behaviour.clear();
-        self.complaint.clear();
+        self.behaviour_error.clear();
         self.flags = Seen::default();
         self.content_length = None;
         self.timeout = None;
@@ -201,7 +201,7 @@ impl Reading {
         }
     }
 
-    fn section(&mut self) -> Section {
+    fn header_block(&mut self) -> HeaderBlock {
         let Seen {
             method,
             path,
@@ -211,50 +211,50 @@ impl Reading {
             ..
         } = self.flags;
         if broken {
-            return Section::Malformed;
+            return HeaderBlock::Malformed;
         }
         match (method, path, scheme) {
-            (0, 0, 0) if authority == 0 => return Section::Trailers,
+            (0, 0, 0) if authority == 0 => return HeaderBlock::Trailers,
             (1, 1, 1) if !self.path.is_empty() => {}
-            _ => return Section::Malformed,
+            _ => return HeaderBlock::Malformed,
         }
         let (Ok(method), Ok(target)) = (
             std::str::from_utf8(&self.method),
             std::str::from_utf8(&self.path),
         ) else {
-            return Section::Malformed;
+            return HeaderBlock::Malformed;
         };
         let (path, query) = split_target(target);
         let mut change = Change::default();
         let mut asked = change.read(query, Unknown::Ignore);
         if !self.behaviour.is_empty() {
             let Ok(behaviour) = std::str::from_utf8(&self.behaviour) else {
-                return Section::Malformed;
+                return HeaderBlock::Malformed;
             };
             asked = asked.and_then(|()| change.read(behaviour, Unknown::Refuse));
         }
-        let ask = if self.flags.grpc && method == "POST" {
-            Ask::Grpc(Call::of(path))
+        let kind = if self.flags.grpc && method == "POST" {
+            RequestKind::Grpc(Call::of(path))
         } else {
-            Ask::Http(route(method, path, query))
+            RequestKind::Http(route(method, path, query))
         };
-        let understood = match asked {
-            Ok(()) => Understood::Yes,
+        let behaviour_valid = match asked {
+            Ok(()) => BehaviourValid::Yes,
             Err(error) => {
-                self.complaint = error.to_string();
+                self.behaviour_error = error.to_string();
                 change = Change::default();
-                Understood::No
+                BehaviourValid::No
             }
         };
-        Section::Request(Request {
-            ask,
+        HeaderBlock::Request(Request {
+            kind,
             method: if method == "HEAD" {
                 Method::Head
             } else {
                 Method::Other
             },
             change,
-            understood,
+            behaviour_valid,
             content_length: self.content_length,
             timeout: self.timeout,
         })

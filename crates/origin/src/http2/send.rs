@@ -1,29 +1,29 @@
-//! Sends what streams have to say, a frame each in turn, as far as windows and the output's limit let them.
+//! Sends the output of streams round-robin, one frame each, as far as windows and the output limit allow.
 
 use tare_wire::ErrorCode;
 use tare_wire::frame::{self, END_STREAM, Kind};
 
 use super::Http2;
 use super::blocks::{self, Last};
-use super::request::{Ask, Method};
+use super::request::{Method, RequestKind};
 use super::streams::{ClientSide, End, Queued, Stage};
 use crate::behaviour::{After, Truth};
-use crate::body::ALPHABET;
+use crate::body::BODY_PATTERN;
 use crate::protocol::More;
 use crate::service::Service;
 
-/// Bytes written before they are sent, about.
+/// Approximate bytes written before they are sent.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes of one DATA frame: what a client takes without a setting, and small enough to be fair.
+/// Largest DATA frame: the default SETTINGS_MAX_FRAME_SIZE, and small enough to be fair.
 const DATA_BYTES_MAX: u64 = 16_384;
 
-/// Bytes of one DATA frame that are progress: windows opened by the byte are not.
+/// Least size of a DATA frame that counts as progress: windows opened byte by byte do not.
 const PROGRESS_BYTES: u64 = 1024;
 
-/// What came of a stream's turn.
+/// The result of a stream's turn.
 enum Pushed {
-    /// Nothing left but the end of the exchange.
+    /// Everything is sent: the exchange ends.
     Finished,
     /// It waits for its window or for its next message.
     Waits,
@@ -32,12 +32,12 @@ enum Pushed {
     More,
     /// It was reset.
     Reset,
-    /// Its head says when it was sent: what is written has to go now.
+    /// Its headers have the time when they were sent: the output has to be sent now.
     Now,
 }
 
 impl Http2 {
-    /// Puts a stream in the queue of those with something to send.
+    /// Queues a stream that has something to send.
     pub(super) fn queue(&mut self, slot: usize) {
         let stream = self.streams.at(slot);
         if stream.queued == Queued::No {
@@ -46,13 +46,13 @@ impl Http2 {
         }
     }
 
-    pub(super) fn pump(&mut self, service: &mut Service, out: &mut Vec<u8>) -> More {
+    pub(super) fn send_streams(&mut self, service: &mut Service, out: &mut Vec<u8>) -> More {
         while out.len() < OUT_BYTES_MAX {
             let Some((slot, id)) = self.ready.pop_front() else {
                 return More::Nothing;
             };
             let stream = self.streams.at(slot);
-            // Reset meanwhile, and perhaps the slot has another stream.
+            // The stream was reset meanwhile; the slot may have another one.
             if stream.id != id {
                 continue;
             }
@@ -60,14 +60,14 @@ impl Http2 {
                 Pushed::Finished => self.finish(slot, service, out),
                 Pushed::Reset => {
                     self.close_stream(slot);
-                    self.floods.progressed();
+                    self.flood_guard.progressed();
                 }
                 Pushed::Waits => {
                     self.streams.at(slot).queued = Queued::No;
                     self.go_on_with_call(slot, service, out);
                 }
                 Pushed::More => self.ready.push_back((slot, id)),
-                // Others may have a head or a status to send, which no window holds back.
+                // Others may have headers or trailers to send, which are not flow-controlled.
                 Pushed::NoWindow => self.starved.push_back((slot, id)),
                 Pushed::Now => {
                     self.ready.push_front((slot, id));
@@ -100,8 +100,8 @@ impl Http2 {
             if last == Last::Yes {
                 return Pushed::Finished;
             }
-            if head.truth == Truth::Told {
-                // The body follows when the head is with the kernel.
+            if head.truth == Truth::On {
+                // The body follows when the headers are with the kernel.
                 return Pushed::Now;
             }
         }
@@ -127,13 +127,13 @@ impl Http2 {
             out.extend_from_slice(&answer.outbox[answer.outbox_sent..][..stored]);
             answer.outbox_sent += stored;
             missing -= stored;
-            let start = (answer.letters_sent % 26) as usize;
-            out.extend_from_slice(&ALPHABET[start..start + missing]);
-            answer.letters_sent += missing as u64;
+            let start = (answer.pattern_bytes_sent % 26) as usize;
+            out.extend_from_slice(&BODY_PATTERN[start..start + missing]);
+            answer.pattern_bytes_sent += missing as u64;
             stream.window_bytes -= size as i64;
             self.window_bytes -= size as i64;
             if size >= PROGRESS_BYTES {
-                self.floods.progressed();
+                self.flood_guard.progressed();
             }
             if ends {
                 return Pushed::Finished;
@@ -146,7 +146,7 @@ impl Http2 {
         answer.outbox_sent = 0;
         match answer.end {
             End::Open => Pushed::Waits,
-            // Everything was sent before it was known that nothing follows.
+            // All data was sent before the end was known.
             End::Stream => {
                 frame::write_head(out, 0, Kind::Data, END_STREAM, stream.id);
                 Pushed::Finished
@@ -161,23 +161,23 @@ impl Http2 {
     fn finish(&mut self, slot: usize, service: &mut Service, out: &mut Vec<u8>) {
         let stream = self.streams.at(slot);
         let (id, after) = (stream.id, stream.answer.after);
-        // RFC 9113 §8.1: the rest of the request is not wanted.
+        // RFC 9113 §8.1: the rest of the request is not needed.
         if stream.client == ClientSide::Open {
             frame::write_reset(out, id, ErrorCode::NO_ERROR);
         }
-        if let Ask::Grpc(_) = stream.request.ask
+        if let RequestKind::Grpc(_) = stream.request.kind
             && let End::Trailers(code) = stream.answer.end
         {
             service.counters.call(code.number());
         }
         self.close_stream(slot);
-        self.floods.progressed();
+        self.flood_guard.progressed();
         if after == After::Close {
-            self.say_goodbye(out);
+            self.send_goaway(out);
         }
     }
 
-    /// Decides that an answer without body or with a body of letters is sent.
+    /// Completes an answer, which then ends with its stream; drops the body where none is allowed.
     pub(super) fn answer_ends(&mut self, slot: usize) {
         let stream = self.streams.at(slot);
         stream.stage = Stage::Answering;

@@ -1,4 +1,4 @@
-//! The streams of one connection: found by number, kept in slots whose buffers are used again.
+//! The streams of one connection: found by id, kept in slots whose buffers are reused.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -19,16 +19,16 @@ pub(super) struct Stream {
     pub stage: Stage,
     pub arrived_ns: Option<u64>,
     pub received_bytes: u64,
-    /// Received and not given back to the stream's window.
+    /// Received bytes not yet returned by WINDOW_UPDATE of the stream.
     pub uncredited_bytes: u32,
     pub window_bytes: i64,
     pub deadline_ns: Option<u64>,
-    /// Received and not yet taken: a body to echo, messages of a call.
+    /// Received and unprocessed: a body to echo, messages of a call.
     pub inbox: Vec<u8>,
     pub inbox_taken: usize,
     pub call: CallState,
     /// The size that a behaviour gives to the messages of a call.
-    pub letters: u64,
+    pub pattern_bytes: u64,
     pub answer: Answer,
     pub queued: Queued,
 }
@@ -40,38 +40,38 @@ pub(super) enum ClientSide {
     Ended,
 }
 
-/// Where an exchange stands.
+/// The stage of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The request is not complete, or a call goes on.
+    /// The request is incomplete, or a call is in progress.
     Open,
-    /// Held back until a timer.
+    /// Delayed by a timer.
     Delayed,
     /// The answer is decided.
     Answering,
 }
 
-/// Whether a stream stands in the queue of those that have something to send.
+/// Whether a stream is in the queue of those that have something to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Queued {
     Yes,
     No,
 }
 
-/// What is to be sent.
+/// The answer to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub head: Option<Head>,
     pub after: After,
-    /// Bytes to send before those of the alphabet.
+    /// Bytes to send before those of the body pattern.
     pub outbox: Vec<u8>,
     pub outbox_sent: usize,
-    pub letters: u64,
-    pub letters_sent: u64,
+    pub pattern_bytes: u64,
+    pub pattern_bytes_sent: u64,
     pub end: End,
 }
 
-/// A head that is not yet sent.
+/// Headers that are not yet sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub status: u16,
@@ -80,33 +80,34 @@ pub(super) struct Head {
     pub truth: Truth,
 }
 
-/// What follows the bytes of an answer.
+/// What follows the data of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum End {
-    /// More bytes.
+    /// More data.
     #[default]
     Open,
     /// The end of the stream.
     Stream,
-    /// The status of a call.
+    /// Trailers with the status of a call.
     Trailers(Code),
 }
 
 impl Answer {
     pub(super) fn left_bytes(&self) -> u64 {
-        (self.outbox.len() - self.outbox_sent) as u64 + (self.letters - self.letters_sent)
+        (self.outbox.len() - self.outbox_sent) as u64
+            + (self.pattern_bytes - self.pattern_bytes_sent)
     }
 
-    /// Forgets what is not sent.
+    /// Drops unsent data.
     pub(super) fn cut(&mut self) {
         self.outbox.clear();
         self.outbox_sent = 0;
-        self.letters = self.letters_sent;
+        self.pattern_bytes = self.pattern_bytes_sent;
     }
 }
 
 impl Stream {
-    /// Whether a behaviour gives a call an answer that is not gRPC, or none.
+    /// Whether a behaviour replaces a call's answer by one that is not gRPC, or by a reset.
     pub(super) fn is_cut_short(&self) -> bool {
         let plain = self.answer.head.is_some_and(|head| head.status != 200);
         plain || self.answer.after == After::Reset
@@ -126,7 +127,7 @@ impl Stream {
         self.inbox.shrink_to(KEEP_BYTES);
         self.inbox_taken = 0;
         self.call = CallState::default();
-        self.letters = 0;
+        self.pattern_bytes = 0;
         let mut outbox = std::mem::take(&mut self.answer.outbox);
         outbox.clear();
         outbox.shrink_to(KEEP_BYTES);
@@ -151,14 +152,14 @@ impl Stream {
             inbox: Vec::new(),
             inbox_taken: 0,
             call: CallState::default(),
-            letters: 0,
+            pattern_bytes: 0,
             answer: Answer::default(),
             queued: Queued::No,
         }
     }
 }
 
-/// Numbers are given in order by one client, so mixing them well matters less than costing nothing.
+/// Ids are sequential per client, so a cheap hash matters more than a good one.
 #[derive(Debug, Default)]
 pub(super) struct IdHasher(u64);
 
@@ -178,7 +179,7 @@ impl Hasher for IdHasher {
     }
 }
 
-/// All streams of a connection. A number of 0 marks a slot that is free.
+/// All streams of a connection. An id of 0 marks a free slot.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slots: Vec<Stream>,
@@ -218,7 +219,7 @@ impl Streams {
         }
     }
 
-    /// The slot's stream; its number is 0 if there is none.
+    /// The slot's stream; its id is 0 if there is none.
     pub(super) fn at(&mut self, slot: usize) -> &mut Stream {
         &mut self.slots[slot]
     }

@@ -1,4 +1,4 @@
-//! What TLS is to be like, and the configuration made of it.
+//! TLS options, and the rustls configuration built from them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 
-use super::made;
+use super::self_signed;
 use crate::error::OriginError;
 use crate::options::Speaks;
 
@@ -18,7 +18,7 @@ use crate::options::Speaks;
 pub struct TlsOptions {
     /// The server's certificate.
     pub identity: Identity,
-    /// Whom to serve.
+    /// Client authentication.
     pub clients: Clients,
     /// Whether sessions can be resumed.
     pub tickets: Tickets,
@@ -36,20 +36,20 @@ pub enum Identity {
         /// Private key.
         key: PathBuf,
     },
-    /// Made at the start for localhost, 127.0.0.1 and ::1, under an authority of its own whose key is never written.
+    /// Generated at the start for localhost, 127.0.0.1 and ::1, under an authority of its own whose key is never written.
     Made {
         /// Where the authority's certificate is written, for clients to trust.
         ca_out: Option<PathBuf>,
     },
 }
 
-/// Whom to serve.
+/// Client authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Clients {
-    /// Everyone.
+    /// None: every client is accepted.
     #[default]
     Anyone,
-    /// Those who show a certificate of these authorities (mTLS).
+    /// A certificate of these authorities is required (mTLS).
     Certified {
         /// PEM file of the authorities.
         ca: PathBuf,
@@ -59,7 +59,7 @@ pub enum Clients {
 /// Whether sessions can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tickets {
-    /// They can, by tickets.
+    /// They can, by session tickets.
     #[default]
     On,
     /// Every handshake is a full one.
@@ -78,7 +78,7 @@ pub enum TlsVersions {
     Only13,
 }
 
-/// What connections are accepted with.
+/// The configuration that connections are accepted with.
 pub(crate) type TlsServer = Arc<ServerConfig>;
 
 impl TlsVersions {
@@ -140,16 +140,16 @@ fn identity(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), Orig
             Ok((chain, key))
         }
         Identity::Made { ca_out } => {
-            let made = made::make().map_err(|error| OriginError::Tls {
+            let self_signed = self_signed::make().map_err(|error| OriginError::Tls {
                 what: "make a certificate".to_owned(),
                 reason: error.to_string(),
                 next_step: "give one with its key as PEM files",
             })?;
             if let Some(path) = ca_out {
-                std::fs::write(path, &made.authority_pem)
+                std::fs::write(path, &self_signed.authority_pem)
                     .map_err(|error| unreadable("authority", path, &error.to_string()))?;
             }
-            Ok((vec![made.certificate], made.key))
+            Ok((vec![self_signed.certificate], self_signed.key))
         }
     }
 }

@@ -8,14 +8,14 @@ use tare_wire::frame::{self, END_STREAM, FrameHead, HEAD_BYTES, Kind, PREFACE, n
 use tare_wire::hpack::{Decoder, Encoder, ListLimits};
 
 use crate::behaviour::Change;
-use crate::chance::Chance;
 use crate::clock;
 use crate::counters::{AllCounters, Counters};
 use crate::http2::Http2;
 use crate::mongodb::SharedDatabase;
 use crate::options::Limits;
 use crate::protocol::{More, Next, Protocol, Serve};
-use crate::service::{Life, Service};
+use crate::rng::Rng;
+use crate::service::{ServerState, Service};
 use crate::stall::Stalls;
 
 /// What came back on one stream.
@@ -50,12 +50,12 @@ impl Rig {
         let service = Service {
             limits,
             changes: changes.iter().map(|c| Change::parse(c).unwrap()).collect(),
-            chance: Chance::new(1, 0),
+            rng: Rng::new(1, 0),
             counters: Arc::clone(&counters),
             all: AllCounters(vec![counters]),
             stalls: Arc::new(Stalls::new()),
             database: SharedDatabase::new(1),
-            life: Life::Serving,
+            server_state: ServerState::Serving,
         };
         let list = ListLimits {
             bytes_max: 10_000,

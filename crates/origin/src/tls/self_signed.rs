@@ -1,4 +1,4 @@
-//! A throw-away authority and a certificate for this machine's loopback names.
+//! A temporary authority, and a certificate for this machine's loopback names.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,20 +8,20 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Valid from this long ago, because clocks may differ a little.
+/// The validity begins this long ago, because clocks may differ.
 const BACKDATED: Duration = Duration::from_secs(60 * 60);
-/// Valid for this long, longer than any server of tests lives.
+/// Period of validity, longer than any test server runs.
 const VALID: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// What was made.
-pub(super) struct Made {
+/// The certificate, its key and its authority.
+pub(super) struct SelfSigned {
     pub authority_pem: String,
     pub certificate: CertificateDer<'static>,
     pub key: PrivateKeyDer<'static>,
 }
 
-/// Makes an authority and a certificate under it.
-pub(super) fn make() -> Result<Made, rcgen::Error> {
+/// Generates an authority and a certificate issued by it.
+pub(super) fn make() -> Result<SelfSigned, rcgen::Error> {
     let mut authority = params("Tare origin's own authority", &[])?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -34,7 +34,7 @@ pub(super) fn make() -> Result<Made, rcgen::Error> {
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let certificate = leaf.signed_by(&key, &issuer)?;
-    Ok(Made {
+    Ok(SelfSigned {
         authority_pem: issuer.pem(),
         certificate: certificate.der().clone(),
         key: PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
@@ -49,7 +49,7 @@ fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, rcgen:
         .distinguished_name
         .push(DnType::CommonName, common_name);
     params.use_authority_key_identifier_extension = true;
-    // rcgen's own type of time can be reached by arithmetic only.
+    // rcgen's type of time is reachable by arithmetic only.
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

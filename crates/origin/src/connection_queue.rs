@@ -1,4 +1,4 @@
-//! Where the acceptor leaves connections for a worker.
+//! Queue of accepted connections, from the acceptor to a worker.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mio::Waker;
 use mio::net::TcpStream;
 
-/// The listener that a connection came through.
+/// The listener that a connection was accepted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Door {
-    /// The one that serves as the options say.
+pub(crate) enum ListenerKind {
+    /// The main listener.
     Service,
-    /// The one for counters and control: plain HTTP/1.1.
+    /// The listener for counters and control: plain HTTP/1.1.
     Control,
 }
 
-/// One worker's new connections, and how many it has.
+/// One worker's new connections, and the number of its open ones.
 #[derive(Debug)]
-pub(crate) struct Inbox {
-    waiting: Mutex<Vec<(TcpStream, Door)>>,
+pub(crate) struct ConnectionQueue {
+    waiting: Mutex<Vec<(TcpStream, ListenerKind)>>,
     open: AtomicUsize,
     waker: Waker,
 }
 
-impl Inbox {
+impl ConnectionQueue {
     pub(crate) fn new(waker: Waker) -> Self {
         Self {
             waiting: Mutex::new(Vec::new()),
@@ -32,22 +32,22 @@ impl Inbox {
         }
     }
 
-    /// Connections dealt to the worker and not closed.
+    /// Connections assigned to the worker and not closed.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Leaves a connection. A worker that cannot be woken finds it at its next event.
-    pub(crate) fn leave(&self, stream: TcpStream, door: Door) {
+    /// Queues a connection. If waking fails, the worker finds it at its next event.
+    pub(crate) fn push(&self, stream: TcpStream, listener_kind: ListenerKind) {
         if let Ok(mut waiting) = self.waiting.lock() {
             self.open.fetch_add(1, Ordering::Relaxed);
-            waiting.push((stream, door));
+            waiting.push((stream, listener_kind));
         }
         let _ = self.waker.wake();
     }
 
-    /// The next connection that waits.
-    pub(crate) fn take(&self) -> Option<(TcpStream, Door)> {
+    /// The next queued connection.
+    pub(crate) fn take(&self) -> Option<(TcpStream, ListenerKind)> {
         self.waiting.lock().ok()?.pop()
     }
 

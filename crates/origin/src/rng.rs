@@ -1,12 +1,12 @@
-//! Seeded randomness: the same seed gives the same behaviours.
+//! A seeded random number generator: the same seed gives the same behaviours.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and good enough to draw delays.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance {
+pub(crate) struct Rng {
     state: u64,
 }
 
-impl Chance {
+impl Rng {
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         Self {
             state: seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95),

@@ -1,4 +1,4 @@
-//! The protocol of a connection: the one the listener has, or the one its first bytes show.
+//! The protocol of a connection: the listener's, or detected from the first bytes.
 
 use tare_mongo::message::MESSAGE_BYTES_MAX;
 use tare_wire::frame::PREFACE;
@@ -7,32 +7,32 @@ use crate::http1::Http1;
 use crate::http2::Http2;
 use crate::mongodb::Mongodb;
 use crate::options::Speaks;
-use crate::protocol::{Next, Protocol, Standing};
+use crate::protocol::{DrainState, Next, Protocol};
 use crate::service::Service;
 use crate::tcp::Tcp;
 
-/// First bytes that decide: HTTP/2 starts with the method PRI, which no HTTP/1 request may have (RFC 9113 §11.6).
+/// First bytes of HTTP/2: the method PRI, which no HTTP/1 request may have (RFC 9113 §11.6).
 const DECISIVE: &[u8] = PREFACE.split_at(4).0;
 
-/// A message of MongoDB starts with its length in four bytes, the lowest first: the last of them is no more than this, and a
-/// line of HTTP has no such control character.
+/// A MongoDB message starts with its length in four bytes, little-endian: the last of them is at most this, and a line of HTTP
+/// has no such control character.
 const LENGTH_TOP_MAX: u8 = (MESSAGE_BYTES_MAX >> 24) as u8;
 
-/// The protocols there are: one branch per call, so that one event loop serves all of them.
+/// Any of the protocols: one branch per call, so that one event loop serves all of them.
 #[derive(Debug)]
-pub(crate) enum Speaker {
-    /// The first bytes, as long as they are too few to decide.
-    Undecided(Vec<u8>),
+pub(crate) enum AnyProtocol {
+    /// The first bytes, while they are too few to detect the protocol.
+    Detecting(Vec<u8>),
     Http1(Http1),
     Http2(Box<Http2>),
     Tcp(Tcp),
     Mongodb(Mongodb),
 }
 
-impl Speaker {
+impl AnyProtocol {
     pub(crate) fn new(speaks: Speaks, service: &Service) -> Self {
         match speaks {
-            Speaks::Auto => Self::Undecided(Vec::new()),
+            Speaks::Auto => Self::Detecting(Vec::new()),
             Speaks::Http1 => Self::Http1(Http1::default()),
             Speaks::Http2 => Self::Http2(Box::new(Http2::new(&service.limits))),
             Speaks::Tcp(mode) => Self::Tcp(Tcp::new(mode)),
@@ -48,11 +48,11 @@ impl Speaker {
         service: &mut Service,
         out: &mut Vec<u8>,
     ) -> Next {
-        let Self::Undecided(first) = self else {
+        let Self::Detecting(first) = self else {
             return Next::Read;
         };
         first.extend_from_slice(input);
-        let speaks = match spoken(first) {
+        let speaks = match detect(first) {
             Some(speaks) => speaks,
             None => return Next::Read,
         };
@@ -62,8 +62,8 @@ impl Speaker {
     }
 }
 
-/// What these first bytes are the beginning of; `None`: they are too few. A whole request of HTTP is longer than what decides.
-fn spoken(first: &[u8]) -> Option<Speaks> {
+/// The protocol that starts with these bytes; `None`: they are too few. A complete HTTP request is always long enough.
+fn detect(first: &[u8]) -> Option<Speaks> {
     let decisive = first.get(..DECISIVE.len())?;
     Some(if decisive == DECISIVE {
         Speaks::Http2
@@ -74,11 +74,11 @@ fn spoken(first: &[u8]) -> Option<Speaks> {
     })
 }
 
-impl Protocol for Speaker {
+impl Protocol for AnyProtocol {
     fn open(&mut self, service: &mut Service, out: &mut Vec<u8>) -> Next {
         match self {
             Self::Tcp(tcp) => tcp.open(service, out),
-            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => Next::Read,
+            Self::Detecting(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => Next::Read,
         }
     }
 
@@ -95,7 +95,7 @@ impl Protocol for Speaker {
             Self::Http2(http2) => http2.receive(input, arrived_ns, service, out),
             Self::Tcp(tcp) => tcp.receive(input, arrived_ns, service, out),
             Self::Mongodb(mongodb) => mongodb.receive(input, arrived_ns, service, out),
-            Self::Undecided(_) => self.decide(input, arrived_ns, service, out),
+            Self::Detecting(_) => self.decide(input, arrived_ns, service, out),
         }
     }
 
@@ -106,31 +106,31 @@ impl Protocol for Speaker {
             Self::Http2(http2) => http2.resume(service, out),
             Self::Tcp(tcp) => tcp.resume(service, out),
             Self::Mongodb(mongodb) => mongodb.resume(service, out),
-            Self::Undecided(_) => Next::Read,
+            Self::Detecting(_) => Next::Read,
         }
     }
 
     fn ended(&mut self) -> Option<Next> {
         match self {
             Self::Tcp(tcp) => tcp.ended(),
-            Self::Undecided(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => None,
+            Self::Detecting(_) | Self::Http1(_) | Self::Http2(_) | Self::Mongodb(_) => None,
         }
     }
 
-    fn standing(&self) -> Standing {
+    fn drain_state(&self) -> DrainState {
         match self {
-            Self::Undecided(first) if first.is_empty() => Standing::Idle,
-            Self::Undecided(_) => Standing::Busy,
-            Self::Http1(http1) => http1.standing(),
-            Self::Http2(http2) => http2.standing(),
-            Self::Tcp(tcp) => tcp.standing(),
-            Self::Mongodb(mongodb) => mongodb.standing(),
+            Self::Detecting(first) if first.is_empty() => DrainState::Idle,
+            Self::Detecting(_) => DrainState::Busy,
+            Self::Http1(http1) => http1.drain_state(),
+            Self::Http2(http2) => http2.drain_state(),
+            Self::Tcp(tcp) => tcp.drain_state(),
+            Self::Mongodb(mongodb) => mongodb.drain_state(),
         }
     }
 
-    fn farewell(&mut self, out: &mut Vec<u8>) {
+    fn announce_close(&mut self, out: &mut Vec<u8>) {
         if let Self::Http2(http2) = self {
-            http2.farewell(out);
+            http2.announce_close(out);
         }
     }
 }
