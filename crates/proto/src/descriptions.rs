@@ -1,4 +1,4 @@
-//! Descriptions of services, from files.
+//! Service descriptors, from files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use protox::Compiler;
 use crate::error::ProtoError;
 use crate::method::{Method, MethodName};
 
-/// Services and their messages.
+/// Descriptors of services and their messages.
 #[derive(Debug, Clone)]
 pub struct Descriptions {
     pub(crate) pool: DescriptorPool,
 }
 
 impl Descriptions {
-    /// From `.proto` files. Without import paths each file's own folder is where it imports from.
+    /// From `.proto` files. Imports are searched in the import paths, then in the folders of the files.
     ///
     /// # Errors
     /// When a file, or one that it imports, is not found or does not compile.
@@ -45,7 +45,7 @@ impl Descriptions {
         })
     }
 
-    /// From the bytes of a descriptor set.
+    /// From an encoded descriptor set.
     ///
     /// # Errors
     /// When it cannot be decoded, or when files that it imports are not in it.
@@ -57,7 +57,7 @@ impl Descriptions {
     /// A method by its name.
     ///
     /// # Errors
-    /// When it is not described; the error lists what is.
+    /// When there is no descriptor for it; the error lists those that exist.
     pub fn method(&self, name: &MethodName) -> Result<Method, ProtoError> {
         let Some(service) = self.pool.get_service_by_name(&name.service) else {
             return Err(ProtoError::NoService {
@@ -85,7 +85,7 @@ impl Descriptions {
     }
 }
 
-/// Names for a message, or a dash.
+/// Names as a list for an error message; a dash if there are none.
 pub(crate) fn list(names: impl Iterator<Item = String>) -> String {
     /// More would fill the screen.
     const NAMES_MAX: usize = 20;

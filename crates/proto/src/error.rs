@@ -1,21 +1,21 @@
-//! What can be wrong with descriptions and with messages.
+//! Errors of descriptors and messages.
 
 use thiserror::Error;
 
-/// Why a message cannot be made.
+/// Why descriptors cannot be read or a message cannot be encoded.
 #[derive(Debug, Error)]
 pub enum ProtoError {
-    /// A `.proto` file that does not compile, or that is not found.
+    /// A `.proto` file that is not found or does not compile.
     #[error(
         "{file}: {why}; its folder, or that of what it imports, may have to be named with --import-path"
     )]
     Compile {
         /// The file.
         file: String,
-        /// What the compiler says.
+        /// The compiler's error.
         why: String,
     },
-    /// A descriptor set that cannot be read.
+    /// A descriptor set that cannot be decoded.
     #[error(
         "not a whole descriptor set: {0}; make it with `protoc --include_imports --descriptor_set_out=FILE`"
     )]
@@ -23,12 +23,12 @@ pub enum ProtoError {
     /// Not the name of a method.
     #[error("{0:?} is not the name of a method: write package.Service/Method")]
     MethodName(String),
-    /// A service that is not described.
+    /// A service without a descriptor.
     #[error("service {name} is not described; there are: {known}")]
     NoService {
-        /// As asked for.
+        /// The service.
         name: String,
-        /// Those that are.
+        /// Services with descriptors.
         known: String,
     },
     /// A method that its service does not have.
@@ -36,34 +36,34 @@ pub enum ProtoError {
     NoMethod {
         /// The service.
         service: String,
-        /// As asked for.
+        /// The method.
         name: String,
-        /// Those that it has.
+        /// Methods of the service.
         known: String,
     },
-    /// Text that is not JSON, or not of the message.
+    /// Text that is not JSON, or does not match the message type.
     #[error("the data is no {message}: {why}; its fields are: {fields}")]
     Json {
         /// Full name of the message.
         message: String,
-        /// What is wrong.
+        /// The error.
         why: String,
-        /// Those of the message.
+        /// Fields of the message.
         fields: String,
     },
-    /// The server could not be asked.
+    /// The reflection call failed.
     #[error(
         "cannot ask the server for its description: {0}; name a --proto or --protoset file instead"
     )]
-    Ask(String),
-    /// The server answered the question otherwise than by a description.
+    Query(String),
+    /// The server's reflection did not return descriptors.
     #[error(
         "the server's reflection does not describe {asked}: {why}; name a --proto or --protoset file instead"
     )]
     Reflection {
-        /// What was asked for.
+        /// The requested service or file.
         asked: String,
-        /// What came instead.
+        /// The server's error.
         why: String,
     },
 }

@@ -1,8 +1,8 @@
-//! The messages of health checking (`grpc.health.v1`), which are small enough to be written by hand.
+//! Messages of the health checking protocol (`grpc.health.v1`), declared by hand.
 
 use prost::Message;
 
-/// Path of the call that asks for a service's health.
+/// Path of the health check method.
 pub const HEALTH_METHOD: &str = "/grpc.health.v1.Health/Check";
 
 /// `HealthCheckResponse.ServingStatus.SERVING`.
@@ -10,33 +10,33 @@ const SERVING: i32 = 1;
 
 /// `HealthCheckRequest`.
 #[derive(Clone, PartialEq, Message)]
-struct Question {
+struct HealthCheckRequest {
     #[prost(string, tag = "1")]
     service: String,
 }
 
 /// `HealthCheckResponse`.
 #[derive(Clone, PartialEq, Message)]
-struct Answer {
+struct HealthCheckResponse {
     #[prost(int32, tag = "1")]
     status: i32,
 }
 
-/// Asks for the health of a service; of the whole server with an empty name.
+/// An encoded `HealthCheckRequest` for a service; for the whole server with an empty name.
 #[must_use]
 pub fn health_question(service: &str) -> Vec<u8> {
     let service = service.to_owned();
-    Question { service }.encode_to_vec()
+    HealthCheckRequest { service }.encode_to_vec()
 }
 
-/// The answer of one that serves.
+/// An encoded `HealthCheckResponse` with status SERVING.
 #[must_use]
 pub fn serving_answer() -> Vec<u8> {
-    Answer { status: SERVING }.encode_to_vec()
+    HealthCheckResponse { status: SERVING }.encode_to_vec()
 }
 
-/// Whether an answer says that the service serves.
+/// Whether an encoded `HealthCheckResponse` has status SERVING.
 #[must_use]
 pub fn is_serving(answer: &[u8]) -> bool {
-    Answer::decode(answer).is_ok_and(|answer| answer.status == SERVING)
+    HealthCheckResponse::decode(answer).is_ok_and(|answer| answer.status == SERVING)
 }

@@ -1,7 +1,7 @@
-//! Messages of gRPC calls from descriptions and JSON: everything is encoded once, before a load.
+//! Encodes messages of gRPC calls from service descriptors and JSON, once, before a load.
 //!
-//! A description comes from `.proto` files, from a descriptor set, or from the server itself by reflection. This crate does no
-//! I/O but reading those files: whoever asks a server lends it a function that makes one call.
+//! Descriptors come from `.proto` files, from a descriptor set, or from the server by reflection. The only I/O of this crate
+//! is reading those files: for reflection the caller passes a function that makes one call.
 
 mod descriptions;
 mod error;

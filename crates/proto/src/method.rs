@@ -1,4 +1,4 @@
-//! One method: its kind, and its messages from JSON and back.
+//! One method: its kind, and conversion of its messages from and to JSON.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use tare_schema::load::CallKind;
 use crate::descriptions::list;
 use crate::error::ProtoError;
 
-/// The name of a method: `package.Service/Method`, with or without a slash before it.
+/// The full name of a method: `package.Service/Method`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MethodName {
     /// Full name of the service.
@@ -21,7 +21,7 @@ pub struct MethodName {
 }
 
 impl MethodName {
-    /// The path that a call of it has.
+    /// The path of its calls: `/package.Service/Method`.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/{self}")
@@ -37,7 +37,7 @@ impl fmt::Display for MethodName {
 impl FromStr for MethodName {
     type Err = ProtoError;
 
-    /// Also with a dot before the method, as some tools write it.
+    /// Parses `package.Service/Method`; also with a leading slash, or with a dot before the method.
     fn from_str(text: &str) -> Result<Self, ProtoError> {
         let bare = text.strip_prefix('/').unwrap_or(text);
         let parts = bare.rsplit_once('/').or_else(|| bare.rsplit_once('.'));
@@ -55,7 +55,7 @@ impl FromStr for MethodName {
     }
 }
 
-/// A described method.
+/// A method with its descriptor.
 #[derive(Debug, Clone)]
 pub struct Method {
     descriptor: MethodDescriptor,
@@ -66,7 +66,7 @@ impl Method {
         Self { descriptor }
     }
 
-    /// Who sends how many messages.
+    /// Unary or streaming, by side.
     #[must_use]
     pub fn kind(&self) -> CallKind {
         let (client, server) = (
@@ -81,16 +81,17 @@ impl Method {
         }
     }
 
-    /// The encoded messages of a JSON text: one object, an array of them, or several behind each other.
+    /// Encodes messages from JSON: one object, an array of objects, or several objects in a row. One empty message if the text is
+    /// empty.
     ///
     /// # Errors
-    /// When the text is not JSON, or an object is not of the method's message.
+    /// When the text is not JSON, or an object does not match the message type of the request.
     pub fn encode(&self, json: &str) -> Result<Vec<Vec<u8>>, ProtoError> {
         let input = self.descriptor.input();
         let mut messages = Vec::new();
         for value in serde_json::Deserializer::from_str(json).into_iter::<Value>() {
-            match value.map_err(|why| wrong(&input, &why))? {
-                // Those of the well-known messages that are no objects in JSON stand for themselves.
+            match value.map_err(|why| json_error(&input, &why))? {
+                // An array can be one message of a well-known type, such as `ListValue`.
                 Value::Array(values) if !input.full_name().starts_with("google.protobuf.") => {
                     for value in values {
                         messages.push(encode_one(&input, &value)?);
@@ -105,7 +106,7 @@ impl Method {
         Ok(messages)
     }
 
-    /// A message of the answer as JSON, or `None` when the bytes are no such message.
+    /// A response message as JSON; `None` when the bytes cannot be decoded.
     #[must_use]
     pub fn decode(&self, bytes: &[u8]) -> Option<String> {
         let message = DynamicMessage::decode(self.descriptor.output(), bytes).ok()?;
@@ -114,12 +115,12 @@ impl Method {
 }
 
 fn encode_one(message: &MessageDescriptor, value: &Value) -> Result<Vec<u8>, ProtoError> {
-    let one =
-        DynamicMessage::deserialize(message.clone(), value).map_err(|why| wrong(message, &why))?;
+    let one = DynamicMessage::deserialize(message.clone(), value)
+        .map_err(|why| json_error(message, &why))?;
     Ok(one.encode_to_vec())
 }
 
-fn wrong(message: &MessageDescriptor, why: &dyn fmt::Display) -> ProtoError {
+fn json_error(message: &MessageDescriptor, why: &dyn fmt::Display) -> ProtoError {
     ProtoError::Json {
         message: message.full_name().to_owned(),
         why: why.to_string(),

@@ -1,4 +1,4 @@
-//! Descriptions from the server itself (`grpc.reflection`), whose messages are written by hand.
+//! Descriptors from the server, by `grpc.reflection`; its messages are declared by hand.
 
 use prost::{Message, Oneof};
 use prost_reflect::DescriptorPool;
@@ -8,27 +8,27 @@ use protox::file::{FileResolver, GoogleFileResolver};
 use crate::descriptions::{Descriptions, list};
 use crate::error::ProtoError;
 
-/// Paths of the call, newest version first: the messages are the same.
+/// Paths of the method, newest version first; the messages are the same.
 pub const REFLECTION_METHODS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Calls until everything that a service imports has been told.
+/// Calls to collect a service with all its imports, at most.
 const ROUNDS_MAX: usize = 64;
 
-/// Files of one description.
+/// Files of one service with its imports, at most.
 const FILES_MAX: usize = 10_000;
 
 /// `ServerReflectionRequest`.
 #[derive(Clone, PartialEq, Message)]
 struct Request {
-    #[prost(oneof = "Ask", tags = "3, 4, 7")]
-    ask: Option<Ask>,
+    #[prost(oneof = "Query", tags = "3, 4, 7")]
+    query: Option<Query>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-enum Ask {
+enum Query {
     #[prost(string, tag = "3")]
     FileByName(String),
     #[prost(string, tag = "4")]
@@ -40,18 +40,18 @@ enum Ask {
 /// `ServerReflectionResponse`.
 #[derive(Clone, PartialEq, Message)]
 struct Response {
-    #[prost(oneof = "Told", tags = "4, 6, 7")]
-    told: Option<Told>,
+    #[prost(oneof = "Reply", tags = "4, 6, 7")]
+    reply: Option<Reply>,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-enum Told {
+enum Reply {
     #[prost(message, tag = "4")]
     Files(Files),
     #[prost(message, tag = "6")]
     Services(Services),
     #[prost(message, tag = "7")]
-    Refused(Refusal),
+    ErrorResponse(ErrorResponse),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,43 +73,43 @@ struct Service {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Refusal {
+struct ErrorResponse {
     #[prost(int32, tag = "1")]
     code: i32,
     #[prost(string, tag = "2")]
     text: String,
 }
 
-/// Makes one call of these messages and returns those that answer it, or why it could not.
-pub type Asking<'a> = dyn FnMut(&[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> + 'a;
+/// Makes one call with these messages and returns the response messages, or the error.
+pub type CallFn<'a> = dyn FnMut(&[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> + 'a;
 
 impl Descriptions {
-    /// From a server that describes itself: the file of a service, and all that it imports.
+    /// From a server with reflection: the file of a service and all its imports.
     ///
     /// # Errors
-    /// When the server cannot be asked, does not know the service, or does not tell what it imports.
-    pub fn from_server(service: &str, asking: &mut Asking<'_>) -> Result<Self, ProtoError> {
+    /// When a call fails, or the server does not know the service or one of its imports.
+    pub fn from_server(service: &str, call: &mut CallFn<'_>) -> Result<Self, ProtoError> {
         let mut files: Vec<FileDescriptorProto> = Vec::new();
-        let mut asks = vec![Ask::FileContaining(service.to_owned())];
+        let mut queries = vec![Query::FileContaining(service.to_owned())];
         for _ in 0..ROUNDS_MAX {
-            for (ask, told) in asks.iter().zip(tell(&asks, asking)?) {
-                let told = match (ask, told) {
-                    (Ask::FileContaining(_), Told::Refused(refusal)) => {
-                        return Err(unknown(service, &refusal, asking));
+            for (query, reply) in queries.iter().zip(send_queries(&queries, call)?) {
+                let reply = match (query, reply) {
+                    (Query::FileContaining(_), Reply::ErrorResponse(error)) => {
+                        return Err(unknown(service, &error, call));
                     }
-                    (Ask::FileByName(name), Told::Refused(refusal)) => {
-                        vec![well_known(name, &refusal)?]
+                    (Query::FileByName(name), Reply::ErrorResponse(error)) => {
+                        vec![well_known(name, &error)?]
                     }
-                    (ask, told) => files_of(ask, told)?,
+                    (query, reply) => files_of(query, reply)?,
                 };
-                for file in told {
+                for file in reply {
                     if !files.iter().any(|known| known.name == file.name) {
                         files.push(file);
                     }
                 }
             }
-            asks = missing(&files).into_iter().map(Ask::FileByName).collect();
-            if asks.is_empty() || files.len() > FILES_MAX {
+            queries = missing(&files).into_iter().map(Query::FileByName).collect();
+            if queries.is_empty() || files.len() > FILES_MAX {
                 break;
             }
         }
@@ -120,36 +120,36 @@ impl Descriptions {
     }
 }
 
-fn tell(asks: &[Ask], asking: &mut Asking<'_>) -> Result<Vec<Told>, ProtoError> {
-    let requests: Vec<Vec<u8>> = asks
+fn send_queries(queries: &[Query], call: &mut CallFn<'_>) -> Result<Vec<Reply>, ProtoError> {
+    let requests: Vec<Vec<u8>> = queries
         .iter()
-        .map(|ask| {
+        .map(|query| {
             Request {
-                ask: Some(ask.clone()),
+                query: Some(query.clone()),
             }
             .encode_to_vec()
         })
         .collect();
-    let answers = asking(&requests).map_err(ProtoError::Ask)?;
-    if answers.len() != asks.len() {
-        let why = format!("{} answers to {} questions", answers.len(), asks.len());
-        return Err(ProtoError::Ask(why));
+    let answers = call(&requests).map_err(ProtoError::Query)?;
+    if answers.len() != queries.len() {
+        let why = format!("{} answers to {} questions", answers.len(), queries.len());
+        return Err(ProtoError::Query(why));
     }
     answers
         .iter()
         .map(|answer| match Response::decode(answer.as_slice()) {
-            Ok(Response { told: Some(told) }) => Ok(told),
-            Ok(Response { told: None }) => Err(ProtoError::Ask("an empty answer".into())),
-            Err(why) => Err(ProtoError::Ask(why.to_string())),
+            Ok(Response { reply: Some(reply) }) => Ok(reply),
+            Ok(Response { reply: None }) => Err(ProtoError::Query("an empty answer".into())),
+            Err(why) => Err(ProtoError::Query(why.to_string())),
         })
         .collect()
 }
 
-fn files_of(ask: &Ask, told: Told) -> Result<Vec<FileDescriptorProto>, ProtoError> {
-    let asked = match ask {
-        Ask::FileByName(name) | Ask::FileContaining(name) | Ask::Services(name) => name,
+fn files_of(query: &Query, reply: Reply) -> Result<Vec<FileDescriptorProto>, ProtoError> {
+    let asked = match query {
+        Query::FileByName(name) | Query::FileContaining(name) | Query::Services(name) => name,
     };
-    let Told::Files(Files { files }) = told else {
+    let Reply::Files(Files { files }) = reply else {
         return Err(refused(asked, &"it answers another question"));
     };
     files
@@ -160,7 +160,7 @@ fn files_of(ask: &Ask, told: Told) -> Result<Vec<FileDescriptorProto>, ProtoErro
         .collect()
 }
 
-/// What files import that are not among them, each once.
+/// Imports of the files that are not among them, each once.
 fn missing(files: &[FileDescriptorProto]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for import in files.iter().flat_map(|file| &file.dependency) {
@@ -172,23 +172,23 @@ fn missing(files: &[FileDescriptorProto]) -> Vec<String> {
     missing
 }
 
-/// Some servers do not tell the files that everybody has.
-fn well_known(name: &str, refusal: &Refusal) -> Result<FileDescriptorProto, ProtoError> {
+/// A file of Google's well-known types, which some servers do not return.
+fn well_known(name: &str, error: &ErrorResponse) -> Result<FileDescriptorProto, ProtoError> {
     match GoogleFileResolver::new().open_file(name) {
         Ok(file) => Ok(file.file_descriptor_proto().clone()),
-        Err(_) => Err(refused(name, &refusal.text)),
+        Err(_) => Err(refused(name, &error.text)),
     }
 }
 
-/// The service is not known: those that are help more than the server's words.
-fn unknown(service: &str, refusal: &Refusal, asking: &mut Asking<'_>) -> ProtoError {
-    let told = tell(&[Ask::Services(String::new())], asking).ok();
-    match told.and_then(|told| told.into_iter().next()) {
-        Some(Told::Services(Services { services })) => ProtoError::NoService {
+/// The error for an unknown service: lists the known services if the server does, else the server's error text.
+fn unknown(service: &str, error: &ErrorResponse, call: &mut CallFn<'_>) -> ProtoError {
+    let reply = send_queries(&[Query::Services(String::new())], call).ok();
+    match reply.and_then(|reply| reply.into_iter().next()) {
+        Some(Reply::Services(Services { services })) => ProtoError::NoService {
             name: service.to_owned(),
             known: list(services.into_iter().map(|service| service.name)),
         },
-        _ => refused(service, &refusal.text),
+        _ => refused(service, &error.text),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Descriptions from files, sets and a scripted server; messages from JSON.
+//! Descriptors from files, sets and a scripted server; messages from JSON.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ fn name(text: &str) -> MethodName {
     text.parse().unwrap()
 }
 
-/// The same descriptions as a set.
+/// The same descriptors as a set.
 fn set(descriptions: &Descriptions) -> FileDescriptorSet {
     let files = descriptions.pool.file_descriptor_protos();
     FileDescriptorSet {
@@ -72,7 +72,7 @@ fn the_kind_of_a_call_is_that_of_its_description() {
 fn json_becomes_the_bytes_that_a_compiled_client_would_send() {
     let descriptions = described();
     let say = descriptions.method(&name("test.Echo/Say")).unwrap();
-    // Written out by the rules of the wire format, not by the library under test.
+    // Encoded by hand, not by the library under test.
     let text = say
         .encode(r#"{"text": "hi", "number": "-1", "kind": "SOME", "raw": "AAE=", "wait": "1.5s"}"#);
     let mut expected = b"\x0a\x02hi\x10".to_vec();
@@ -150,7 +150,7 @@ fn a_descriptor_set_says_the_same_unless_a_part_is_missing() {
     assert!(Descriptions::from_set(b"rubbish").is_err());
 }
 
-/// A server of reflection made by hand from the rules of its protocol: it tells one file at a time, and not those of Google.
+/// A reflection server, encoded by hand: it returns one file at a time, and not those of Google.
 fn reflect(requests: &[Vec<u8>], whole: &FileDescriptorSet) -> Vec<Vec<u8>> {
     let field = |tag: u8, bytes: &[u8]| {
         let mut coded = vec![tag << 3 | 2];
@@ -212,8 +212,8 @@ fn a_server_that_does_not_describe_is_told_by_what_it_has_or_says() {
             .contains("0 answers to 1 questions")
     );
     let rubbish = Descriptions::from_server("test.Echo", &mut |_| Ok(vec![vec![0xff; 4]]));
-    assert!(matches!(rubbish, Err(ProtoError::Ask(_))));
-    // Each file imports another one without end: it must come to one.
+    assert!(matches!(rubbish, Err(ProtoError::Query(_))));
+    // Every file imports another one, without end: the calls must end all the same.
     let mut number = 0;
     let endless = Descriptions::from_server("test.Echo", &mut |requests| {
         number += 1;

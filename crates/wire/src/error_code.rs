@@ -1,4 +1,4 @@
-//! The error codes of HTTP/2 and their names.
+//! HTTP/2 error codes and their names.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ pub struct ErrorCode(pub u32);
 impl ErrorCode {
     /// No error.
     pub const NO_ERROR: ErrorCode = ErrorCode(0x0);
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     pub const PROTOCOL_ERROR: ErrorCode = ErrorCode(0x1);
-    /// We failed, not the peer.
+    /// An internal error of the sender, not of the peer.
     pub const INTERNAL_ERROR: ErrorCode = ErrorCode(0x2);
-    /// The peer overran a flow-control window.
+    /// The peer exceeded a flow-control window.
     pub const FLOW_CONTROL_ERROR: ErrorCode = ErrorCode(0x3);
-    /// A frame on a stream that is closed.
+    /// A frame on a closed stream.
     pub const STREAM_CLOSED: ErrorCode = ErrorCode(0x5);
     /// A frame of a wrong size.
     pub const FRAME_SIZE_ERROR: ErrorCode = ErrorCode(0x6);
-    /// The stream was not processed at all: it can be sent again.
+    /// The stream was not processed: the request can be sent again.
     pub const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
-    /// The stream is no longer wanted.
+    /// The stream is no longer needed.
     pub const CANCEL: ErrorCode = ErrorCode(0x8);
-    /// The header tables differ.
+    /// Header compression state cannot be maintained.
     pub const COMPRESSION_ERROR: ErrorCode = ErrorCode(0x9);
-    /// The peer asks for more than is bearable.
+    /// The peer generates excessive load.
     pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(0xb);
 
-    /// Its name in the standard, in the form of a class: `refused-stream`.
+    /// Its name in the standard in kebab case, such as `refused-stream`.
     #[must_use]
     pub fn name(self) -> &'static str {
         NAMES
@@ -36,7 +36,7 @@ impl ErrorCode {
             .map_or("unknown-code", |names| names.plain)
     }
 
-    /// The error class of a stream that a server reset with it.
+    /// The error class of an exchange whose stream the server reset with it.
     #[must_use]
     pub fn reset_class(self) -> &'static str {
         NAMES
@@ -44,7 +44,7 @@ impl ErrorCode {
             .map_or("reset-unknown-code", |names| names.reset)
     }
 
-    /// The error class of an exchange under way when a server ended the connection with it.
+    /// The error class of an exchange that was under way when the server sent GOAWAY with it.
     #[must_use]
     pub fn goaway_class(self) -> &'static str {
         NAMES

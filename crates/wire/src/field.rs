@@ -1,7 +1,7 @@
-//! Header fields: what names and values may be made of, and numbers in them.
+//! Validation of header field names and values, and numbers in values.
 
-/// The first byte that a name cannot have, 0 for an empty one (RFC 9113 §8.2.1): no control character, blank, upper-case letter,
-/// colon or byte beyond ASCII.
+/// The first invalid byte of a name, 0 for an empty name (RFC 9113 §8.2.1): control character, space, upper-case letter, colon
+/// or non-ASCII byte.
 #[inline]
 #[must_use]
 pub fn bad_name_byte(name: &[u8]) -> Option<u8> {
@@ -12,7 +12,7 @@ pub fn bad_name_byte(name: &[u8]) -> Option<u8> {
     name.iter().copied().find(|&byte| bad(byte))
 }
 
-/// The first byte that a value cannot have where it stands (RFC 9113 §8.2.1): no zero byte or line break, no blank at either end.
+/// The first invalid byte of a value (RFC 9113 §8.2.1): zero byte or line break, or a space or tab at either end.
 #[inline]
 #[must_use]
 pub fn bad_value_byte(value: &[u8]) -> Option<u8> {
@@ -24,7 +24,7 @@ pub fn bad_value_byte(value: &[u8]) -> Option<u8> {
     bad.or(blank(value.first())).or(blank(value.last()))
 }
 
-/// A number written in decimal digits only.
+/// Parses a number that consists of decimal digits only.
 #[inline]
 #[must_use]
 pub fn decimal(value: &[u8]) -> Option<u64> {

@@ -1,17 +1,17 @@
-//! Frame heads, their types and flags (RFC 9113 §4 and §6), reading what needs no state, and writing.
+//! Frame headers, types and flags (RFC 9113 §4 and §6): stateless parsing, and writing.
 
 use crate::error_code::ErrorCode;
 
-/// Bytes of a frame's head.
+/// Bytes of a frame header.
 pub const HEAD_BYTES: usize = 9;
 
-/// The largest frame that is allowed without a setting.
+/// Default of SETTINGS_MAX_FRAME_SIZE.
 pub const FRAME_BYTES_DEFAULT: u32 = 16_384;
 
-/// Bytes of a window without a setting (RFC 9113 §6.9.2).
+/// Default of SETTINGS_INITIAL_WINDOW_SIZE (RFC 9113 §6.9.2).
 pub const WINDOW_BYTES_DEFAULT: u32 = 65_535;
 
-/// The largest window (RFC 9113 §6.9.1).
+/// Largest flow-control window (RFC 9113 §6.9.1).
 pub const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
 
 /// SETTINGS_HEADER_TABLE_SIZE.
@@ -27,7 +27,7 @@ pub const SET_FRAME_BYTES: u16 = 0x5;
 /// SETTINGS_MAX_HEADER_LIST_SIZE.
 pub const SET_LIST_BYTES: u16 = 0x6;
 
-/// What a client sends first (RFC 9113 §3.4).
+/// Connection preface of a client (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The flag ACK of SETTINGS and PING.
@@ -41,30 +41,30 @@ pub const PADDED: u8 = 0x8;
 /// The flag PRIORITY of HEADERS.
 pub const PRIORITY: u8 = 0x20;
 
-/// Types of frames.
+/// Frame type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Body bytes.
     Data,
-    /// A header block begins.
+    /// The beginning of a header block.
     Headers,
-    /// Advice, which is ignored.
+    /// Priority of a stream; ignored.
     Priority,
-    /// The end of a stream by error.
+    /// Ends a stream with an error code.
     RstStream,
-    /// Parameters.
+    /// Connection parameters.
     Settings,
     /// A pushed request.
     PushPromise,
-    /// Are you there?
+    /// Liveness check.
     Ping,
-    /// The end of a connection.
+    /// Announces the end of the connection.
     GoAway,
-    /// Room for more data.
+    /// Increases a flow-control window.
     WindowUpdate,
-    /// A header block goes on.
+    /// The continuation of a header block.
     Continuation,
-    /// Any other: to be ignored.
+    /// Any other type: ignored.
     Unknown,
 }
 
@@ -122,21 +122,21 @@ impl Kind {
     }
 }
 
-/// The head of a frame.
+/// A frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {
     /// Bytes of the payload.
     pub length: u32,
     /// Type.
     pub kind: Kind,
-    /// Flags, of which each type knows its own.
+    /// Flags; their meaning depends on the type.
     pub flags: u8,
     /// Stream, 0 for the connection.
     pub stream: u32,
 }
 
 impl FrameHead {
-    /// Reads the nine bytes.
+    /// Parses the nine bytes.
     #[inline]
     #[must_use]
     pub fn parse(bytes: [u8; HEAD_BYTES]) -> Self {
@@ -156,7 +156,7 @@ impl FrameHead {
         self.flags & flag != 0
     }
 
-    /// The header block of a HEADERS frame without padding and priority.
+    /// The header block in the payload of a HEADERS frame, without padding and priority.
     ///
     /// # Errors
     /// When the padding or the priority does not fit in the payload.
@@ -175,7 +175,7 @@ impl FrameHead {
     }
 }
 
-/// What does not fit in a frame that has to hold it.
+/// What does not fit in the payload of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
     /// The padding.
@@ -184,7 +184,7 @@ pub enum Misfit {
     Priority,
 }
 
-/// The big-endian number in the first four bytes; 0 where there are fewer.
+/// The big-endian number in the first four bytes; 0 if there are fewer.
 #[inline]
 #[must_use]
 pub fn number(bytes: &[u8]) -> u32 {
@@ -202,7 +202,7 @@ pub fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     })
 }
 
-/// Appends a frame's head.
+/// Appends a frame header.
 #[inline]
 pub fn write_head(out: &mut Vec<u8>, length: usize, kind: Kind, flags: u8, stream: u32) {
     let [_, a, b, c] = (length as u32).to_be_bytes();
@@ -224,7 +224,7 @@ pub fn write_settings_ack(out: &mut Vec<u8>) {
     write_head(out, 0, Kind::Settings, ACK, 0);
 }
 
-/// Appends the answer to a PING.
+/// Appends the acknowledgement of a PING.
 pub fn write_ping_ack(out: &mut Vec<u8>, payload: [u8; 8]) {
     write_head(out, 8, Kind::Ping, ACK, 0);
     out.extend_from_slice(&payload);
@@ -242,14 +242,14 @@ pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends a GOAWAY, which names the peer's last stream that was or will be processed.
+/// Appends a GOAWAY; `last_stream` is the peer's last stream that was or will be processed.
 pub fn write_goaway(out: &mut Vec<u8>, last_stream: u32, code: ErrorCode) {
     write_head(out, 8, Kind::GoAway, 0, 0);
     out.extend_from_slice(&last_stream.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Appends a header block as HEADERS and as many CONTINUATIONs as its size needs.
+/// Appends a header block as HEADERS and, if it is larger than a frame, CONTINUATIONs. `prefix` comes before the block.
 pub fn write_block(
     out: &mut Vec<u8>,
     stream: u32,

@@ -1,6 +1,6 @@
-//! HTTP/2 as bytes, without I/O and without a side: frames, header compression, error codes.
+//! HTTP/2 wire format, without I/O: frames, header compression, error codes.
 //!
-//! The generator reads and writes them as a client, the origin as a server; what only one of them does is theirs.
+//! Used by the generator as a client and by the origin as a server; what only one of them needs is in that crate.
 
 mod error_code;
 pub mod field;

@@ -1,14 +1,14 @@
-//! Decodes header blocks, keeping the dynamic table of one connection.
+//! Decoder of header blocks, with the dynamic table of one connection.
 
 use super::tables::{Dynamic, ENTRY_OVERHEAD_BYTES, STATIC};
 use super::{HpackError, huffman};
 
-/// Bounds on one decoded header block.
+/// Limits on one decoded header block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListLimits {
-    /// Names and values together, 32 bytes more for each field (RFC 9113 §6.5.2): what a bomb would swell.
+    /// Bytes of names and values together, plus 32 for each field (RFC 9113 §6.5.2): protects against decompression bombs.
     pub bytes_max: usize,
-    /// Fields.
+    /// Number of fields.
     pub fields_max: usize,
 }
 
@@ -16,19 +16,19 @@ pub struct ListLimits {
 #[derive(Debug)]
 pub struct Decoder {
     table: Dynamic,
-    /// The size that our SETTINGS allow.
+    /// The table size that our SETTINGS allow.
     table_bytes_max: usize,
     limits: ListLimits,
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-/// Whether a block changed the table: an equal block then decodes to other fields.
+/// Whether a block changed the dynamic table: then an equal block may decode to other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableUse {
-    /// The table is as before.
+    /// The table is unchanged.
     Unchanged,
-    /// Entries came or went.
+    /// Entries were added or evicted, or the size was changed.
     Changed,
 }
 
@@ -40,7 +40,7 @@ enum Name {
 }
 
 impl Decoder {
-    /// A decoder at the start of a connection.
+    /// The decoder of a new connection.
     #[must_use]
     pub fn new(table_bytes_max: usize, limits: ListLimits) -> Self {
         Self {
@@ -52,15 +52,15 @@ impl Decoder {
         }
     }
 
-    /// Back to the start of a connection, keeping buffers.
+    /// Back to the state of a new connection, keeping buffers.
     pub fn reset(&mut self) {
         self.table.reset(self.table_bytes_max);
     }
 
-    /// Decodes one whole block, telling each field in order.
+    /// Decodes one complete block and calls `field` with each name and value in order.
     ///
     /// # Errors
-    /// When the block is malformed or over a limit: the connection must end.
+    /// When the block is malformed or over a limit: the connection must be closed.
     pub fn decode(
         &mut self,
         block: &[u8],
@@ -70,7 +70,7 @@ impl Decoder {
         let mut table_use = TableUse::Unchanged;
         let (mut bytes, mut fields) = (0, 0);
         while let Some(&first) = input.first() {
-            let told_bytes = if first & 0x80 != 0 {
+            let field_bytes = if first & 0x80 != 0 {
                 let index = integer(&mut input, 7)?;
                 let (name, value) = self.entry(index)?;
                 field(name, value);
@@ -85,7 +85,7 @@ impl Decoder {
             } else if first & 0x40 != 0 {
                 table_use = TableUse::Changed;
                 let name = self.literal(&mut input, 6)?;
-                // The table's own entry may be evicted for the new one: its name is copied first.
+                // The entry that provides the name may be evicted for the new one: the name is copied first.
                 if let Name::Index(index) = name {
                     self.copy_name(index)?;
                 }
@@ -106,7 +106,7 @@ impl Decoder {
                 }
             };
             fields += 1;
-            bytes += told_bytes + ENTRY_OVERHEAD_BYTES;
+            bytes += field_bytes + ENTRY_OVERHEAD_BYTES;
             if fields > self.limits.fields_max {
                 return Err(HpackError::TooManyFields {
                     max: self.limits.fields_max,
@@ -158,7 +158,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Reads a literal: its value, and its name if that is one too, go into the buffers.
+    /// Reads a literal field: value, and name unless indexed, go into the buffers.
     fn literal(&mut self, input: &mut &[u8], prefix_bits: u32) -> Result<Name, HpackError> {
         let max_bytes = self.limits.bytes_max;
         let index = integer(input, prefix_bits)?;
@@ -173,14 +173,14 @@ impl Decoder {
     }
 }
 
-/// An integer with a prefix of so many bits (RFC 7541 §5.1), of at most 28 further bits.
+/// Reads an integer with a prefix of `prefix_bits` (RFC 7541 §5.1), of at most 28 further bits.
 fn integer(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
     let mask = (1u32 << prefix_bits) - 1;
     let mut value = u32::from(byte(input)?) & mask;
     if value < mask {
         return Ok(value);
     }
-    // Four bytes: a longer one is either too large or padded with zeros without end.
+    // Four bytes: a longer integer is either too large or padded with zeros.
     for shift in [0, 7, 14, 21] {
         let next = u32::from(byte(input)?);
         value += (next & 0x7f) << shift;
@@ -197,7 +197,7 @@ fn byte(input: &mut &[u8]) -> Result<u8, HpackError> {
     Ok(first)
 }
 
-/// A string literal (RFC 7541 §5.2) into a buffer.
+/// Reads a string literal (RFC 7541 §5.2) into a buffer.
 fn string(input: &mut &[u8], out: &mut Vec<u8>, max_bytes: usize) -> Result<(), HpackError> {
     out.clear();
     let is_huffman = input.first().is_some_and(|first| first & 0x80 != 0);

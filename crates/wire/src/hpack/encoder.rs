@@ -1,10 +1,10 @@
-//! Encodes header blocks that are built once and sent often: no table entry of the receiver is ever made.
+//! Encoder of header blocks that are built once and sent often: it never adds entries to the receiver's dynamic table.
 
 use super::huffman;
 use super::tables::STATIC;
 
-/// Builds one block. Fields are indexed where the static table has them whole, and literals without indexing otherwise, so
-/// that the block means the same whenever and however often it is sent.
+/// Builds one block. Fields that are in the static table are indexed, all others are literals without indexing, so that the
+/// block does not depend on the state of a connection.
 #[derive(Debug, Default)]
 pub struct Encoder {
     block: Vec<u8>,

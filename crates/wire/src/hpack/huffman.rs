@@ -17,7 +17,7 @@ const LENGTHS: [u8; 257] = [
     22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
 ];
 
-/// The end-of-string symbol: it only pads, and never stands in a string.
+/// The end-of-string symbol: its bits are padding; it is not allowed in a string.
 const EOS: u16 = 256;
 const LONGEST: usize = 30;
 

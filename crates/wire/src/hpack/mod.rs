@@ -1,4 +1,4 @@
-//! Header compression of HTTP/2 (RFC 7541): a whole decoder, and an encoder for blocks that are built once.
+//! HPACK, the header compression of HTTP/2 (RFC 7541): a complete decoder, and an encoder for blocks that are built once.
 
 mod decoder;
 mod encoder;
@@ -12,17 +12,16 @@ pub use encoder::Encoder;
 
 use thiserror::Error;
 
-/// What a peer can get wrong in a header block. Any of these leaves the two sides with different tables: the
-/// connection cannot go on.
+/// An invalid header block. After any of these the dynamic tables of the two sides may differ: the connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HpackError {
     /// The block ends within an integer or a string.
     #[error("a header block ends within a field")]
     Truncated,
-    /// An integer beyond what any length or index can be.
+    /// An integer larger than any length or index.
     #[error("an integer in a header block is too large")]
     IntegerOverflow,
-    /// An index that neither table has.
+    /// An index that is in neither table.
     #[error("a header block refers to table entry {index}, which does not exist")]
     BadIndex {
         /// As sent.
@@ -34,7 +33,7 @@ pub enum HpackError {
     /// A Huffman string contains the end-of-string symbol.
     #[error("a huffman-coded string contains the end-of-string symbol")]
     EosInString,
-    /// A table size update beyond what was allowed.
+    /// A table size update beyond the limit.
     #[error("the peer set its header table to {size_bytes} bytes, at most {max_bytes} are allowed")]
     TableTooLarge {
         /// As sent.
@@ -42,7 +41,7 @@ pub enum HpackError {
         /// The limit.
         max_bytes: usize,
     },
-    /// A table size update behind a field.
+    /// A table size update after a field.
     #[error("a header table size update stands behind a field")]
     LateSizeUpdate,
     /// The decoded fields of one block are over the limit.
@@ -51,7 +50,7 @@ pub enum HpackError {
         /// The limit.
         max_bytes: usize,
     },
-    /// One block has more fields than are read.
+    /// One block has more fields than the limit.
     #[error("one header block has more than {max} fields")]
     TooManyFields {
         /// The limit.

@@ -67,11 +67,11 @@ pub static STATIC: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// What an entry counts beyond its name and value (RFC 7541 §4.1).
+/// Size of an entry in addition to its name and value (RFC 7541 §4.1).
 pub const ENTRY_OVERHEAD_BYTES: usize = 32;
 
-/// The dynamic table. Entries stand one behind another in one buffer, which is compacted when its end is reached: no entry is
-/// allocated by itself.
+/// The dynamic table. Entries are stored one after another in one buffer, which is compacted now and then: no entry has an
+/// allocation of its own.
 #[derive(Debug)]
 pub struct Dynamic {
     /// Newest first.
@@ -165,7 +165,7 @@ impl Dynamic {
         }
     }
 
-    /// Moves the living entries to the front once as much is dead as the table may hold.
+    /// Moves the live entries to the front once the evicted bytes before them exceed the size of the table.
     fn compact(&mut self) {
         let oldest = self
             .entries
