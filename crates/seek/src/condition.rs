@@ -1,4 +1,4 @@
-//! One condition on a load, `p99 < 5ms`: what is looked at, how it is compared, and with what.
+//! One condition on a load, `p99 < 5ms`: metric, comparison and limit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,47 +6,47 @@ use std::str::FromStr;
 pub use tare_schema::plan::Comparison;
 use tare_schema::units::{Period, Share};
 
-/// What can be named, for hints.
+/// The names of metrics, for hints.
 const METRICS: &str = "p50 … p99.99, max, mean, each also as response-p50 …, service-p50 … and lateness-p99, rate, errors, error-rate";
 
-/// A metric held against a limit.
+/// A limit on a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Condition {
-    /// What is looked at.
+    /// The metric.
     pub metric: Metric,
-    /// How.
+    /// The comparison.
     pub comparison: Comparison,
-    /// With what: nanoseconds, answers a second, a count, or a share.
+    /// The limit: nanoseconds, answers per second, a count, or a share.
     pub limit: f64,
 }
 
-/// What is looked at.
+/// A metric of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
     /// A latency in ns.
     Latency(Of, Point),
-    /// Answers a second within the window.
+    /// Answers per second within the window.
     Rate,
-    /// Exchanges without a right answer.
+    /// Failed exchanges.
     Errors,
-    /// Their share of all.
+    /// Share of the exchanges that failed.
     ErrorRate,
 }
 
-/// Which latency.
+/// A kind of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// From the release.
+    /// Latency, from the release.
     Latency,
-    /// From the intended start.
+    /// Response time, from the intended start.
     Response,
-    /// From sending.
+    /// Service time, from sending.
     Service,
-    /// Of our own start.
+    /// Lateness of the generator.
     Lateness,
 }
 
-/// Which figure of a distribution.
+/// A statistic of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Point {
     /// A quantile from 0 to 1.
@@ -67,7 +67,7 @@ impl FromStr for Condition {
                 false => "it compares nothing: write METRIC<LIMIT, as in p99<5ms or rate>=1000",
             })?;
         let metric = match name.parse()? {
-            // A count or a share: the sign says which.
+            // With a percent sign a share, else a count.
             Metric::Errors if limit.ends_with('%') => Metric::ErrorRate,
             metric => metric,
         };

@@ -1,4 +1,4 @@
-//! The curve of latency over load: which rates, in which order, and where the knee is.
+//! The curve of latency over load: its rates, their order, and the knee.
 
 mod chart;
 mod svg;
@@ -9,27 +9,27 @@ use tare_stats::random::Random;
 pub use chart::chart;
 pub use svg::svg;
 
-/// Rates of an automatic curve as shares of what the server answers as fast as possible: close where latency bends.
+/// Rates of an automatic curve as shares of the rate that the server achieves at maximum load: denser near the knee.
 const SHARES: [f64; 12] = [
     0.05, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.87, 0.93, 1.0, 1.08, 1.2,
 ];
 
-/// What was measured at one rate, all its repeats together.
+/// The result at one rate, over all its repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// As asked.
+    /// The offered rate.
     pub rate_per_s: f64,
-    /// As answered within the windows.
+    /// The achieved rate, within the windows.
     pub answered_per_s: f64,
-    /// p50, p90, p99, p99.9 and the maximum of the latency, in ns, as far as the counts carry them.
+    /// p50, p90, p99, p99.9 and the maximum of the latency, in ns; none where there are too few observations.
     pub latency_ns: [Option<u64>; 5],
-    /// The same of the response time, from the intended start.
+    /// The same for response time.
     pub response_ns: [Option<u64>; 5],
-    /// Share of the exchanges without a right answer.
+    /// Share of the exchanges that failed.
     pub errors: f64,
-    /// Share of a core that the generator's busiest worker used, spinning apart.
+    /// Share of a core that the generator's busiest worker used, without spinning.
     pub busy: f64,
-    /// Whether the generator itself was the limit in any of its windows.
+    /// Whether the generator was the limit in any of the windows.
     pub ours: bool,
 }
 
@@ -47,8 +47,8 @@ pub fn rates(most_per_s: f64) -> Vec<f64> {
     SHARES.into_iter().map(one).collect()
 }
 
-/// The order in which rates are measured, by their numbers: each repeat has all of them, shuffled, so that no drift of the
-/// machine looks like one of the load.
+/// The order of the measurements, as indices of rates: each repeat has all rates, shuffled, so that a drift of the machine
+/// is not confounded with the rate.
 #[must_use]
 pub fn order(rates: usize, repeats: usize, seed: u64) -> Vec<usize> {
     let one = |repeat: usize| {
@@ -59,7 +59,8 @@ pub fn order(rates: usize, repeats: usize, seed: u64) -> Vec<usize> {
     (0..repeats).flat_map(one).collect()
 }
 
-/// The number of the last point that the server carried, where one beyond it was not: the knee. Points are sorted by rate.
+/// The index of the knee: the last point before the first whose rate was not achieved because of the server. Points are
+/// sorted by rate.
 #[must_use]
 pub fn knee_of(points: &[Point]) -> Option<usize> {
     let beyond = |point: &Point| {
@@ -70,7 +71,7 @@ pub fn knee_of(points: &[Point]) -> Option<usize> {
     first.checked_sub(1)
 }
 
-/// A latency in words.
+/// A latency with its unit.
 #[must_use]
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {

@@ -1,7 +1,6 @@
-//! Which rate to try next, and what a try says: the search for the highest rate that keeps an objective, and
-//! the curve of latency over load.
+//! The search for the highest rate that meets an objective, and the curve of latency over load.
 //!
-//! Everything here is pure: it is given results and says what to do or draw. Who calls it generates the load.
+//! Everything here is pure: results of probes in, the next rate or a drawing out. The caller generates the load.
 
 pub mod condition;
 pub mod curve;

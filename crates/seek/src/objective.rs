@@ -1,4 +1,4 @@
-//! What a load must keep: `p99 < 5ms, errors < 0.1%`.
+//! The objective of a search: `p99 < 5ms, errors < 0.1%`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,58 +7,60 @@ use tare_stats::{Latencies, Quantile};
 
 use crate::condition::{Condition, Metric, Of, Point};
 
-/// Less than this share of the rate answered within the window is not that rate (the bound of [`tare_stats::knee`]).
+/// The smallest share of the rate that must be answered within the window (the bound of [`tare_stats::knee`]).
 const REACHED_MIN: f64 = tare_stats::knee::ACHIEVED_SHARE_MIN;
 
-/// Every condition of it must hold; that the rate is reached is always one.
+/// A list of conditions that must all hold; the rate must be achieved, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     conditions: Vec<Condition>,
 }
 
-/// Whether a try is to be long enough for an error rate.
+/// Whether a probe must be long enough to show an error rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorsShown {
-    /// It decides the answer.
+    /// It must: the answer depends on this probe.
     Yes,
-    /// It only finds the way.
+    /// It need not: the probe only narrows the range.
     No,
 }
 
-/// A share is shown by ten observations; three are enough to rule out a share of none.
-const TEN_TO_THREE: f64 = 10.0 / 3.0;
+/// Ratio of the ten observations that a quantile needs to the three of the rule of three.
+const QUANTILE_OVER_RULE_OF_THREE: f64 = 10.0 / 3.0;
 
-/// What a try gave.
+/// The result of a probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Tried<'a> {
     /// Latencies over all outcomes.
     pub latency: &'a Latencies,
-    /// Latencies of right answers: fast errors must not flatter a tail.
+    /// Latencies of successful exchanges: fast errors must not improve a tail.
     pub latency_right: &'a Latencies,
-    /// Exchanges of the window.
+    /// Number of exchanges in the window.
     pub exchanges: u64,
-    /// Those without a right answer.
+    /// Number of those that failed.
     pub wrong: u64,
-    /// The rate tried.
+    /// The offered rate.
     pub asked_per_s: f64,
-    /// Right answers within the window per second.
+    /// Successful exchanges per second within the window.
     pub right_per_s: f64,
-    /// Wrong ones.
+    /// Failed exchanges per second within the window.
     pub wrong_per_s: f64,
 }
 
-/// A condition that did not hold, in words.
+/// A condition that failed, as text.
 pub type Missed = String;
 
 impl Objective {
-    /// The smallest share of the exchanges that a try must be able to show; `None` when any length will do. An error rate is
-    /// shown only where the answer depends on it: none of `3/limit` exchanges failed (the rule of three, 95 %).
+    /// The smallest share of the exchanges that a probe must be long enough to show; `None`: any length will do. An error rate
+    /// counts only with [`ErrorsShown::Yes`]: none of `3/limit` exchanges may fail (the rule of three, 95 %).
     #[must_use]
     pub fn share(&self, errors: ErrorsShown) -> Option<f64> {
         let shares = self.conditions.iter().filter_map(|condition| {
             let share = match (condition.metric, errors) {
                 (Metric::Latency(_, Point::Quantile(q)), _) => 1.0 - q,
-                (Metric::ErrorRate, ErrorsShown::Yes) => condition.limit * TEN_TO_THREE,
+                (Metric::ErrorRate, ErrorsShown::Yes) => {
+                    condition.limit * QUANTILE_OVER_RULE_OF_THREE
+                }
                 _ => return None,
             };
             (share > 0.0).then_some(share)
@@ -66,7 +68,7 @@ impl Objective {
         shares.min_by(f64::total_cmp)
     }
 
-    /// A latency that at most a share of the exchanges may reach, for every such condition: nanoseconds, and the share.
+    /// Tail conditions: a latency in ns, and the share of the exchanges that may exceed it.
     pub fn tails(&self) -> impl Iterator<Item = (f64, f64)> {
         self.conditions
             .iter()
@@ -77,14 +79,14 @@ impl Objective {
             })
     }
 
-    /// Whether errors have a limit of their own; else an error is no answer, and the rate is not reached.
+    /// Whether errors have a limit of their own; else they do not count towards the achieved rate.
     fn limits_errors(&self) -> bool {
         let is_error =
             |condition: &Condition| matches!(condition.metric, Metric::Errors | Metric::ErrorRate);
         self.conditions.iter().any(is_error)
     }
 
-    /// Every condition that a try missed; none: it was kept.
+    /// The conditions that a probe failed; empty: it meets the objective.
     #[must_use]
     pub fn missed(&self, tried: &Tried<'_>) -> Vec<Missed> {
         let mut missed: Vec<Missed> = self
@@ -92,7 +94,7 @@ impl Objective {
             .iter()
             .filter_map(|condition| missed(condition, tried))
             .collect();
-        // Written so that what is not a number counts as not reached.
+        // Written so that NaN counts as not achieved.
         let (answered_per_s, how) = match self.limits_errors() {
             true => (tried.right_per_s + tried.wrong_per_s, ""),
             false => (tried.right_per_s, " rightly"),
@@ -104,12 +106,12 @@ impl Objective {
         missed
     }
 
-    /// The figures that decide, of one try.
+    /// The values of the conditions' metrics in one probe, as text.
     #[must_use]
     pub fn figures(&self, tried: &Tried<'_>) -> String {
         let one = |condition: &Condition| {
             let metric = condition.metric;
-            format!("{metric} {}", words(metric, worst(metric, tried)))
+            format!("{metric} {}", format_value(metric, worst(metric, tried)))
         };
         let all: Vec<String> = self.conditions.iter().map(one).collect();
         all.join(", ")
@@ -121,21 +123,21 @@ fn missed(condition: &Condition, tried: &Tried<'_>) -> Option<Missed> {
     let value = worst(metric, tried);
     let holds = match value {
         Value::Exactly(value) => condition.comparison.holds(value, condition.limit),
-        // A bound from below, or nothing known: not shown to hold.
+        // A lower bound or an unknown value does not show that the condition holds.
         Value::MoreThan(_) | Value::Unknown => false,
     };
     (!holds).then(|| match value {
         Value::Unknown => format!("too few answers for {metric}"),
         _ => format!(
             "{metric} {} is not {}",
-            words(metric, value),
-            limit_words(condition)
+            format_value(metric, value),
+            format_limit(condition)
         ),
     })
 }
 
-fn limit_words(condition: &Condition) -> String {
-    let limit = words(condition.metric, Value::Exactly(condition.limit));
+fn format_limit(condition: &Condition) -> String {
+    let limit = format_value(condition.metric, Value::Exactly(condition.limit));
     format!("{} {limit}", condition.comparison)
 }
 
@@ -147,8 +149,8 @@ enum Value {
 }
 
 impl Value {
-    /// For which of two there is more to say against a load.
-    fn weight(self) -> f64 {
+    /// Orders values by severity: the larger is the worse.
+    fn severity(self) -> f64 {
         match self {
             Value::Exactly(value) | Value::MoreThan(value) => value,
             Value::Unknown => f64::INFINITY,
@@ -166,7 +168,8 @@ impl From<Quantile> for Value {
     }
 }
 
-/// The value that decides: neither may fast errors flatter a tail, nor may slow ones stay out of it.
+/// The worse of two statistics: over successful exchanges only, and over all. Fast errors must not improve a tail, and slow
+/// errors must count.
 fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
     let of = |point, latency: &Latencies| match point {
         Point::Quantile(q) => latency.quantile(q).into(),
@@ -177,7 +180,7 @@ fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
         Metric::Latency(_, point) if tried.wrong == 0 => of(point, tried.latency),
         Metric::Latency(_, point) => {
             let (all, right) = (of(point, tried.latency), of(point, tried.latency_right));
-            match all.weight() >= right.weight() {
+            match all.severity() >= right.severity() {
                 true => all,
                 false => right,
             }
@@ -191,7 +194,7 @@ fn worst(metric: Metric, tried: &Tried<'_>) -> Value {
     }
 }
 
-fn words(metric: Metric, value: Value) -> String {
+fn format_value(metric: Metric, value: Value) -> String {
     let figure = |value: f64| match metric {
         Metric::ErrorRate => format!("{} %", rounded(value * 100.0)),
         Metric::Errors => format!("{value}"),
@@ -213,7 +216,7 @@ fn words(metric: Metric, value: Value) -> String {
     }
 }
 
-/// To three digits.
+/// Rounds to three significant digits.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return 0.0;
@@ -226,7 +229,7 @@ impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, condition) in self.conditions.iter().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
-            write!(f, "{comma}{} {}", condition.metric, limit_words(condition))?;
+            write!(f, "{comma}{} {}", condition.metric, format_limit(condition))?;
         }
         Ok(())
     }
@@ -242,7 +245,7 @@ impl FromStr for Objective {
     }
 }
 
-/// A condition that more load can only make worse.
+/// Parses a condition; only those that more load can only make worse are allowed.
 fn condition(text: &str) -> Result<Condition, String> {
     let read: Condition = text.parse().map_err(|error| format!("{text:?}: {error}"))?;
     match read.metric {

@@ -1,4 +1,4 @@
-//! The curve for a terminal: braille dots, rate to the right, latency upwards on a logarithmic scale.
+//! The curve for a terminal: braille dots, rate on the x axis, latency on a logarithmic y axis.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::{Point, knee_of, time};
 const ROWS: usize = 14;
 /// Width of the labels on the left.
 const LABELS: usize = 10;
-/// Narrowest chart that shows anything.
+/// Columns of the narrowest chart, without labels.
 const COLUMNS_MIN: usize = 20;
 
-/// Draws p50 and p99 into so many columns.
+/// Draws p50 and p99 in the given number of columns.
 #[must_use]
 pub fn chart(points: &[Point], columns: usize) -> String {
     let columns = columns.saturating_sub(LABELS + 1).max(COLUMNS_MIN);

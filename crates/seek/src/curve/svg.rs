@@ -1,4 +1,4 @@
-//! The curve as a picture that stands alone: no script, no font, no link; dark where the reader's screen is.
+//! The curve as a self-contained SVG: no script, font or link; with a dark colour scheme.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ const STYLE: &str = "
 ";
 const COLOURS: [&str; 4] = ["--p50", "--p90", "--p99", "--p999"];
 
-/// Where a rate and a latency lie.
+/// The axes: maps a rate and a latency to coordinates.
 struct Frame {
     most_per_s: f64,
     low: f64,
@@ -67,7 +67,7 @@ impl Frame {
     }
 }
 
-/// Draws the curve; `title` and `subtitle` stand above it.
+/// Draws the curve below `title` and `subtitle`.
 #[must_use]
 pub fn svg(points: &[Point], title: &str, subtitle: &str) -> String {
     let mut out = format!(
@@ -87,7 +87,7 @@ pub fn svg(points: &[Point], title: &str, subtitle: &str) -> String {
     out
 }
 
-/// The rates beyond the knee, below everything.
+/// Shades the rates beyond the knee; drawn first.
 fn beyond(out: &mut String, frame: &Frame, points: &[Point]) {
     let Some(at) = knee_of(points) else { return };
     let (x, end, base) = (
@@ -103,7 +103,7 @@ fn beyond(out: &mut String, frame: &Frame, points: &[Point]) {
     );
 }
 
-/// The knee's line and words, above everything; right of it where the left has no room.
+/// The knee's line and label; drawn last. The label is left of the line if there is room.
 fn knee(out: &mut String, frame: &Frame, points: &[Point]) {
     const ROOM: f64 = 120.0;
     let Some(at) = knee_of(points) else { return };
@@ -160,7 +160,7 @@ fn axes(out: &mut String, frame: &Frame) {
     );
 }
 
-/// A round distance of five to ten marks.
+/// A round step for about five to ten ticks.
 fn step(most: f64) -> f64 {
     let power = 10_f64.powf((most / 8.0).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
@@ -198,7 +198,7 @@ fn lines(out: &mut String, frame: &Frame, points: &[Point]) {
                 "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" style=\"fill: var({colour})\"/>"
             );
         }
-        // Curves come together beyond the knee: their names keep apart.
+        // Curves converge beyond the knee: labels must not overlap.
         let label_y = (last_y + 4.0).min(lowest_free - 16.0);
         lowest_free = label_y;
         let _ = writeln!(

@@ -1,10 +1,10 @@
-//! When a try that still goes on can only fail.
+//! Early stopping: ends a probe that can no longer meet the objective.
 
 use std::time::Duration;
 
 use tare_stats::knee::ACHIEVED_SHARE_MIN;
 
-/// What is known of a try while it goes on. It is given up only when nothing that may still come could save it.
+/// The counts of a running probe. It is stopped only when no further responses can make it pass.
 #[derive(Debug, Clone)]
 pub struct Backlog {
     rate_per_s: f64,
@@ -14,28 +14,28 @@ pub struct Backlog {
     tails: Vec<(f64, f64)>,
     intended: u64,
     done: u64,
-    /// Exchanges done, and open, when the window began.
-    before: (u64, u64),
+    /// Exchanges completed, and in flight, when the window began.
+    at_window_start: (u64, u64),
 }
 
-/// Whether to go on.
+/// Whether a probe can still pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Hope {
-    /// It may be kept.
+    /// It can.
     Some,
-    /// The window is over, and fewer were answered in it than had to be.
+    /// The window has ended without the required rate.
     RateLost,
-    /// More have waited longer than their limit than may.
+    /// More exchanges exceed the limit than the tail condition allows.
     TailLost {
         /// The limit.
         limit_ns: f64,
-        /// How many at least.
+        /// Lower bound of their number.
         late: u64,
     },
 }
 
 impl Backlog {
-    /// Of a try at this rate, with these tails to keep.
+    /// For a probe at this rate with these tail conditions (see `Objective::tails`).
     pub fn new(
         rate_per_s: f64,
         warmup: Duration,
@@ -49,27 +49,27 @@ impl Backlog {
             tails: tails.into_iter().collect(),
             intended: 0,
             done: 0,
-            before: (0, 0),
+            at_window_start: (0, 0),
         }
     }
 
-    /// What happened up to `offset_ns` since the sample before: exchanges intended, and ended.
+    /// Adds a sample that ends at `offset_ns`: exchanges intended and completed in it.
     pub fn add(&mut self, offset_ns: u64, intended: u64, done: u64) -> Hope {
         self.intended += intended;
         self.done += done;
         let open = self.intended.saturating_sub(self.done);
         if offset_ns <= self.start_ns {
-            self.before = (self.done, open);
+            self.at_window_start = (self.done, open);
             return Hope::Some;
         }
         let all = self.rate_per_s * self.end_ns.saturating_sub(self.start_ns) as f64 / 1e9;
-        // The samples before and behind the window are counted for it: an error in favour of the try.
-        let answered = self.done - self.before.0;
+        // Samples that only overlap the window count in full: an error in favour of the probe.
+        let answered = self.done - self.at_window_start.0;
         if offset_ns >= self.end_ns && (answered as f64) < ACHIEVED_SHARE_MIN * all.floor() {
             return Hope::RateLost;
         }
-        let waits = open as f64 - self.before.1 as f64;
-        // What was due within the limit may still come in time.
+        let waits = open as f64 - self.at_window_start.1 as f64;
+        // Exchanges that started less than the limit ago may still be in time.
         let late = |limit_ns: f64| waits - self.rate_per_s * limit_ns / 1e9 - 1.0;
         let lost = self
             .tails
@@ -88,7 +88,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The sample of 100 ms that gave up a try of 1000/s for 10 s after 1 s of warm-up, where so many are answered in each.
+    /// The sample of 100 ms that ends a probe of 1000/s for 10 s after 1 s of warm-up, with this many answers in each.
     fn given_up(tails: &[(f64, f64)], answered: impl Fn(u64) -> u64) -> Option<u64> {
         let (warmup, window) = (Duration::from_secs(1), Duration::from_secs(10));
         let mut backlog = Backlog::new(1000.0, warmup, window, tails.iter().copied());

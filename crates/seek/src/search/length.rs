@@ -1,14 +1,14 @@
-//! How long a try must be.
+//! The length of a probe.
 
 use std::time::Duration;
 
 use tare_stats::BEYOND_MIN;
 
-/// A quantile near its limit must have its observations in spite of chance: so many times the fewest.
-const RESERVE: f64 = 1.5;
+/// Factor on the fewest observations of a quantile, so that chance does not leave too few.
+const SAMPLE_MARGIN: f64 = 1.5;
 
-/// The length of a try at a rate, long enough that a share of the exchanges as small as `share` (0.01 for p99, 0.001 for an error
-/// rate of 0.1 %) is seen often enough to be printed; within the least and the most.
+/// The length of a probe at a rate, long enough to observe a share of the exchanges as small as `share` (0.01 for p99, 0.001
+/// for an error rate of 0.1 %) ten times with a margin; between `least` and `most`.
 #[must_use]
 pub fn probe_length(
     rate_per_s: f64,
@@ -18,19 +18,19 @@ pub fn probe_length(
 ) -> Duration {
     let share = share.filter(|&share| share > 0.0);
     let needed_s = share.map_or(0.0, |share| {
-        RESERVE * BEYOND_MIN as f64 / share / rate_per_s
+        SAMPLE_MARGIN * BEYOND_MIN as f64 / share / rate_per_s
     });
     let needed = Duration::try_from_secs_f64(needed_s).unwrap_or(most);
     needed.clamp(least, most.max(least))
 }
 
-/// The lowest rate at which a try of the longest length shows such a share: below it nothing can be said of the objective, and too
-/// few answers would pass for a server's failure.
+/// The lowest rate at which a probe of the longest length shows such a share: below it the objective cannot be evaluated, and
+/// too few answers would count as a failure of the server.
 #[must_use]
 pub fn least_rate_per_s(share: Option<f64>, most: Duration) -> f64 {
     let share = share.filter(|&share| share > 0.0);
     share.map_or(0.0, |share| {
-        RESERVE * BEYOND_MIN as f64 / share / most.as_secs_f64()
+        SAMPLE_MARGIN * BEYOND_MIN as f64 / share / most.as_secs_f64()
     })
 }
 

@@ -1,7 +1,7 @@
-//! The search for the highest constant rate that keeps an objective.
+//! The search for the highest constant rate that meets an objective.
 //!
-//! It doubles the rate until the objective is missed, halves the range that holds the border, and then repeats both sides of
-//! it. A single try may lie: the border is always where it contradicts the fewest tries, so that later ones can move it.
+//! It doubles the rate until the objective fails, bisects the bracket, and then repeats both of its ends. One probe can be
+//! wrong: the boundary is always where the fewest probes contradict it, so that later ones can move it.
 
 mod backlog;
 mod length;
@@ -11,159 +11,159 @@ mod tests;
 pub use backlog::{Backlog, Hope};
 pub use length::{least_rate_per_s, probe_length};
 
-/// What a search may do.
+/// Limits of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// Rate of the first try.
+    /// Rate of the first probe.
     pub first_per_s: f64,
-    /// Lowest rate worth trying.
+    /// Lowest rate to probe.
     pub least_per_s: f64,
-    /// Highest rate that may be tried.
+    /// Highest rate to probe.
     pub most_per_s: f64,
-    /// How far the answer may lie from the truth: 0.05 is five per cent.
+    /// Relative tolerance of the answer: 0.05 is 5 %.
     pub tolerance: f64,
-    /// Tries of each side of the border; most of them decide.
+    /// Probes at each end of the bracket; the majority decides.
     pub confirmations: u32,
-    /// Tries at most.
+    /// Upper limit of probes.
     pub probes_max: usize,
 }
 
 impl Rules {
-    /// How near the two sides of the border must come, as a ratio: half of what is tolerated; the other half is for tries that
-    /// noise decided.
-    fn nearness(&self) -> f64 {
+    /// The largest final ratio of the two ends of the bracket: half of the tolerance; the other half is for probes decided
+    /// by noise.
+    fn bracket_ratio(&self) -> f64 {
         1.0 + self.tolerance / 2.0
     }
 }
 
-/// What a try said.
+/// The verdict of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The objective was kept.
+    /// The objective was met.
     Kept,
-    /// It was missed.
+    /// It was not met.
     Missed,
-    /// It was missed, but the generator itself was the limit: nothing is known of the target.
+    /// It was not met, but the generator was the limit: no statement about the target.
     Instrument,
 }
 
-/// One try.
+/// One probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// The rate tried.
+    /// Its rate.
     pub rate_per_s: f64,
-    /// What came of it.
+    /// Its verdict.
     pub verdict: Verdict,
 }
 
-/// Why a rate is tried.
+/// The purpose of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// Nothing was missed yet.
+    /// No rate failed yet.
     Grow,
-    /// Nothing was kept yet.
+    /// No rate passed yet.
     Shrink,
-    /// It lies between the two sides of the border.
+    /// Bisects the bracket.
     Halve,
-    /// The generator was the limit: is it again?
+    /// Repeats a rate at which the generator was the limit.
     Again,
-    /// Is the lower side really kept?
+    /// Repeats the lower end of the bracket.
     ConfirmKept,
-    /// Is the upper side really missed?
+    /// Repeats the upper end of the bracket.
     ConfirmMissed,
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// Try this rate.
+    /// Probe this rate.
     Probe {
         /// The rate.
         rate_per_s: f64,
-        /// What for.
+        /// The purpose.
         why: Why,
     },
-    /// The answer stands.
+    /// The search has ended.
     Done(Answer),
 }
 
-/// What the tries say together.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
-    /// The border lies between two rates.
+    /// The boundary lies between two rates.
     Found {
-        /// The highest that kept the objective.
+        /// The highest rate that met the objective.
         kept_per_s: f64,
-        /// The lowest above it that missed it.
+        /// The lowest rate above it that did not.
         missed_per_s: f64,
-        /// Whether both sides were repeated and as near as wanted.
+        /// Whether both ends were repeated and are within the tolerance.
         sure: Sure,
     },
-    /// Nothing was missed up to here, or the generator could do no more.
+    /// No rate failed, or the generator was the limit.
     AtLeast {
-        /// The highest rate that kept the objective.
+        /// The highest rate that met the objective.
         kept_per_s: f64,
         /// What stopped the search.
         limit: Limit,
     },
-    /// Not even the lowest rate tried kept the objective.
+    /// Not even the lowest rate probed met the objective.
     Below {
-        /// The lowest that missed it.
+        /// The lowest rate that did not.
         missed_per_s: f64,
     },
-    /// Nothing is known of the target: the generator was the limit from the start, or nothing was tried.
+    /// No statement about the target: the generator was the limit from the start, or there was no probe.
     Unknown,
 }
 
-/// Whether an answer is as good as was wanted.
+/// Precision of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sure {
-    /// Repeated, and within the tolerance.
+    /// Both ends repeated, and within the tolerance.
     Confirmed,
-    /// The search ended before.
+    /// The search ended before that.
     Rough,
 }
 
-/// What stopped a search from below.
+/// What limited a search at the top.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// The generator was the limit at this rate.
     Instrument(f64),
     /// The highest rate allowed.
     Most,
-    /// Time, or the number of tries.
+    /// Time, or the number of probes.
     Effort,
 }
 
-/// Tries in a row with the generator at its limit until it is believed.
-const INSTRUMENT_TRIES: u32 = 2;
+/// Probes of a rate after which the generator counts as the limit there, if it was in all of them.
+const GENERATOR_LIMITED_PROBES: u32 = 2;
 
-/// All tries of one rate.
+/// Verdicts of all probes of one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Level {
+struct RateTally {
     rate_per_s: f64,
     kept: u32,
     missed: u32,
-    instrument: u32,
+    generator_limited: u32,
 }
 
-impl Level {
-    /// Tries that did not keep the objective. One in which the generator was the limit says nothing where another says something:
-    /// other programs may have held it up for a moment.
+impl RateTally {
+    /// Number of probes that did not meet the objective. Those in which the generator was the limit count only where there are
+    /// no others: other programs may have delayed it for a moment.
     fn not_kept(&self) -> u32 {
         match self.kept + self.missed {
-            0 => self.instrument,
+            0 => self.generator_limited,
             _ => self.missed,
         }
     }
 
-    /// Whether nothing but the generator was seen at its limit.
-    fn is_instrument(&self) -> bool {
+    /// Whether the generator was the limit in all probes.
+    fn is_generator_limited(&self) -> bool {
         self.kept + self.missed == 0
     }
 
-    /// Whether this side is settled by so many tries.
-    fn is_settled(&self, confirmations: u32) -> bool {
+    /// Whether a majority of `confirmations` probes agrees.
+    fn is_confirmed(&self, confirmations: u32) -> bool {
         let (more, fewer) = (
             self.kept.max(self.not_kept()),
             self.kept.min(self.not_kept()),
@@ -172,34 +172,34 @@ impl Level {
     }
 }
 
-/// The levels tried, lowest first, and how many of them lie below the border.
-struct Picture {
-    levels: Vec<Level>,
+/// The rates probed, lowest first, and how many of them lie below the boundary.
+struct RateBracket {
+    levels: Vec<RateTally>,
     below: usize,
 }
 
-impl Picture {
+impl RateBracket {
     fn of(probes: &[Probe]) -> Self {
-        let mut levels: Vec<Level> = Vec::new();
+        let mut levels: Vec<RateTally> = Vec::new();
         for probe in probes {
             let at = levels.partition_point(|level| level.rate_per_s < probe.rate_per_s);
             let known = levels.get(at).map(|level| level.rate_per_s);
             if known != Some(probe.rate_per_s) {
-                let level = Level {
+                let level = RateTally {
                     rate_per_s: probe.rate_per_s,
                     kept: 0,
                     missed: 0,
-                    instrument: 0,
+                    generator_limited: 0,
                 };
                 levels.insert(at, level);
             }
             match probe.verdict {
                 Verdict::Kept => levels[at].kept += 1,
                 Verdict::Missed => levels[at].missed += 1,
-                Verdict::Instrument => levels[at].instrument += 1,
+                Verdict::Instrument => levels[at].generator_limited += 1,
             }
         }
-        // Contradictions when everything is above the border; a level that moves below adds its misses and takes its successes.
+        // Contradictions with all rates above the boundary; a rate that moves below adds its failures and removes its successes.
         let mut contradictions: i64 = levels.iter().map(|level| i64::from(level.kept)).sum();
         let (mut below, mut fewest) = (0, contradictions);
         for (at, level) in levels.iter().enumerate() {
@@ -211,76 +211,78 @@ impl Picture {
         Self { levels, below }
     }
 
-    /// A level of which one try only says that the generator was the limit.
-    fn unheard(&self) -> Option<&Level> {
+    /// A rate at which the generator was the limit in too few probes to be sure.
+    fn unconfirmed_limit(&self) -> Option<&RateTally> {
         let mut levels = self.levels.iter();
-        levels.find(|level| level.is_instrument() && level.instrument < INSTRUMENT_TRIES)
+        levels.find(|level| {
+            level.is_generator_limited() && level.generator_limited < GENERATOR_LIMITED_PROBES
+        })
     }
 
-    fn kept(&self) -> Option<&Level> {
+    fn kept(&self) -> Option<&RateTally> {
         self.levels[..self.below].last()
     }
 
-    fn missed(&self) -> Option<&Level> {
+    fn missed(&self) -> Option<&RateTally> {
         self.levels.get(self.below)
     }
 }
 
-/// What to do next, given all tries so far in their order.
+/// The next step, given all probes so far in their order.
 #[must_use]
 pub fn next(rules: &Rules, probes: &[Probe]) -> Step {
     if probes.len() >= rules.probes_max {
         return Step::Done(conclude(rules, probes));
     }
-    let picture = Picture::of(probes);
-    if let Some(level) = picture.unheard() {
+    let bracket = RateBracket::of(probes);
+    if let Some(level) = bracket.unconfirmed_limit() {
         return Step::Probe {
             rate_per_s: level.rate_per_s,
             why: Why::Again,
         };
     }
-    match (picture.kept(), picture.missed()) {
+    match (bracket.kept(), bracket.missed()) {
         (None, None) => Step::Probe {
             rate_per_s: within(rules, rules.first_per_s),
             why: Why::Grow,
         },
         (Some(kept), None) if kept.rate_per_s >= rules.most_per_s => {
-            settle(rules, probes, kept, Why::ConfirmKept)
+            confirm(rules, probes, kept, Why::ConfirmKept)
         }
         (Some(kept), None) => Step::Probe {
-            rate_per_s: within(rules, kept.rate_per_s * stride(rules, probes)),
+            rate_per_s: within(rules, kept.rate_per_s * step_factor(rules, probes)),
             why: Why::Grow,
         },
         (None, Some(missed)) if missed.rate_per_s <= rules.least_per_s => {
-            settle(rules, probes, missed, Why::ConfirmMissed)
+            confirm(rules, probes, missed, Why::ConfirmMissed)
         }
         (None, Some(missed)) => Step::Probe {
-            rate_per_s: within(rules, missed.rate_per_s / stride(rules, probes)),
+            rate_per_s: within(rules, missed.rate_per_s / step_factor(rules, probes)),
             why: Why::Shrink,
         },
         (Some(kept), Some(missed)) => between(rules, probes, kept, missed),
     }
 }
 
-fn between(rules: &Rules, probes: &[Probe], kept: &Level, missed: &Level) -> Step {
+fn between(rules: &Rules, probes: &[Probe], kept: &RateTally, missed: &RateTally) -> Step {
     let middle = rounded((kept.rate_per_s * missed.rate_per_s).sqrt());
     let is_between = kept.rate_per_s < middle && middle < missed.rate_per_s;
-    let is_near = missed.rate_per_s <= kept.rate_per_s * rules.nearness();
-    if is_between && !is_near {
+    let is_within_tolerance = missed.rate_per_s <= kept.rate_per_s * rules.bracket_ratio();
+    if is_between && !is_within_tolerance {
         return Step::Probe {
             rate_per_s: middle,
             why: Why::Halve,
         };
     }
-    if !kept.is_settled(rules.confirmations) {
-        return settle(rules, probes, kept, Why::ConfirmKept);
+    if !kept.is_confirmed(rules.confirmations) {
+        return confirm(rules, probes, kept, Why::ConfirmKept);
     }
-    settle(rules, probes, missed, Why::ConfirmMissed)
+    confirm(rules, probes, missed, Why::ConfirmMissed)
 }
 
-/// Repeats a level until most of its tries agree.
-fn settle(rules: &Rules, probes: &[Probe], level: &Level, why: Why) -> Step {
-    if level.is_settled(rules.confirmations) {
+/// Repeats a rate until a majority of its probes agrees.
+fn confirm(rules: &Rules, probes: &[Probe], level: &RateTally, why: Why) -> Step {
+    if level.is_confirmed(rules.confirmations) {
         return Step::Done(conclude(rules, probes));
     }
     Step::Probe {
@@ -289,9 +291,9 @@ fn settle(rules: &Rules, probes: &[Probe], level: &Level, why: Why) -> Step {
     }
 }
 
-/// How far to go when one side is open: by two while the other side was never seen; else in small strides, each the square of
-/// the last, because a border that moved is near.
-fn stride(rules: &Rules, probes: &[Probe]) -> f64 {
+/// The factor to the next rate while one end of the bracket is open: 2 while the other end is unknown, too; else a small
+/// factor that is squared each time, since a boundary that moved is near.
+fn step_factor(rules: &Rules, probes: &[Probe]) -> f64 {
     const WIDEST: f64 = 2.0;
     let Some(last) = probes.last() else {
         return WIDEST;
@@ -312,7 +314,7 @@ fn within(rules: &Rules, rate_per_s: f64) -> f64 {
         .clamp(rules.least_per_s, rules.most_per_s)
 }
 
-/// To four digits: a rate that is printed is the one that was tried.
+/// Rounds to four digits: the rate printed is exactly the rate probed.
 fn rounded(rate_per_s: f64) -> f64 {
     if rate_per_s <= 0.0 || !rate_per_s.is_finite() {
         return rate_per_s;
@@ -327,13 +329,13 @@ fn rounded(rate_per_s: f64) -> f64 {
     }
 }
 
-/// What the tries say when no more can be made.
+/// The answer from the probes so far.
 #[must_use]
 pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
-    let picture = Picture::of(probes);
-    match (picture.kept(), picture.missed()) {
+    let bracket = RateBracket::of(probes);
+    match (bracket.kept(), bracket.missed()) {
         (None, None) => Answer::Unknown,
-        (None, Some(missed)) if missed.is_instrument() => Answer::Unknown,
+        (None, Some(missed)) if missed.is_generator_limited() => Answer::Unknown,
         (None, Some(missed)) => Answer::Below {
             missed_per_s: missed.rate_per_s,
         },
@@ -344,18 +346,19 @@ pub fn conclude(rules: &Rules, probes: &[Probe]) -> Answer {
                 false => Limit::Effort,
             },
         },
-        (Some(kept), Some(missed)) if missed.is_instrument() => Answer::AtLeast {
+        (Some(kept), Some(missed)) if missed.is_generator_limited() => Answer::AtLeast {
             kept_per_s: kept.rate_per_s,
             limit: Limit::Instrument(missed.rate_per_s),
         },
         (Some(kept), Some(missed)) => {
-            // Four digits of rounding may keep the sides a little farther apart.
-            let is_near = missed.rate_per_s <= kept.rate_per_s * rules.nearness() * 1.002;
-            let settled = [kept, missed].map(|level| level.is_settled(rules.confirmations));
+            // Rounding to four digits may keep the ends a little farther apart.
+            let is_within_tolerance =
+                missed.rate_per_s <= kept.rate_per_s * rules.bracket_ratio() * 1.002;
+            let confirmed = [kept, missed].map(|level| level.is_confirmed(rules.confirmations));
             Answer::Found {
                 kept_per_s: kept.rate_per_s,
                 missed_per_s: missed.rate_per_s,
-                sure: match is_near && settled == [true, true] {
+                sure: match is_within_tolerance && confirmed == [true, true] {
                     true => Sure::Confirmed,
                     false => Sure::Rough,
                 },
