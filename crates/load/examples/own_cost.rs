@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use rustix::time::{ClockId, clock_gettime};
-use tare_load::arrivals::{Arrivals, Looped, SharedCount};
+use tare_load::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use tare_load::client::{Client, ConnId, Connected, Stamp, StampSource, Written};
-use tare_load::engine::{Book, Choice, Engine, HandOver, Wire};
+use tare_load::engine::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};
 use tare_load::http1::pool::Pool;
 use tare_load::http1::request::Prepared;
 use tare_load::roster::{Connections, Opening};
@@ -38,7 +38,7 @@ struct Instant {
     connecting: Vec<ConnId>,
 }
 
-impl Wire for Instant {
+impl ConnectionIo for Instant {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -91,20 +91,20 @@ fn engine(connections: usize) -> Result<Engine<Pool>, Box<dyn Error>> {
         },
     );
     let stop = Stop::Interrupted;
-    let arrivals = Arrivals::Looped(Looped::new(
+    let arrivals = Arrivals::ClosedLoop(ClosedLoop::new(
         connections,
         0,
         0,
         stop,
         &SharedCount::new(0, 1),
     ));
-    let book = Book::new(
+    let recorder = ExchangeRecorder::new(
         arrivals,
-        Choice::new(&[1.0], Random::for_purpose(1, "own cost")),
+        RequestSelector::new(&[1.0], Random::for_purpose(1, "own cost")),
         ClassNumbers::of(&Classes::default()),
         pool.capacity(),
     );
-    Ok(Engine::new(pool, book))
+    Ok(Engine::new(pool, recorder))
 }
 
 /// Answers everything written, 100 to 400 µs after it was sent; how many answers.
@@ -163,10 +163,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             count += answer_all(&mut engine, &mut wire, &mut random);
         }
         costs.push((now_ns() - before_ns) as f64 / count as f64);
-        let tables: Vec<_> = engine.book_mut().hand_over(HandOver::Everything).collect();
+        let tables: Vec<_> = engine
+            .recorder_mut()
+            .hand_over(HandOver::Everything)
+            .collect();
         for mut table in tables {
             table.drain_sorted(&mut drained);
-            engine.book_mut().give_back(table);
+            engine.recorder_mut().give_back(table);
         }
     }
     costs.sort_unstable_by(f64::total_cmp);

@@ -21,15 +21,15 @@ pub enum AgentError {
     /// The load could not be run; the stream says so too.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Nobody reads the stream any more.
+    /// The stream has no reader any more.
     #[error("the stream of messages broke off: {0}")]
     Stream(#[from] io::Error),
 }
 
-/// Runs a plan. Everything the conductor needs to know goes through the stream; when that breaks, the load ends at once.
+/// Runs a plan and reports everything to the conductor over the stream; if that breaks, the load ends immediately.
 ///
 /// # Errors
-/// When the load could not be run, or nobody reads.
+/// When the load could not be run, or the stream has no reader.
 pub fn run_agent(
     plan: &LoadPlan,
     stream: impl Write + Send,
@@ -74,16 +74,16 @@ pub fn run_agent(
     }
 }
 
-/// Gives a load up as soon as nobody reads this pipe or socket any more, from a thread of its own that lives as long as the
-/// process: without it the next message finds out.
+/// Aborts a load as soon as a pipe or socket has no reader any more, from a thread that lives as long as the process. Without it,
+/// only the next message would fail.
 ///
 /// # Errors
 /// When no thread can be started.
-pub fn abort_when_unread(stream: impl AsFd + Send + 'static, stop: StopHandle) -> io::Result<()> {
+pub fn abort_on_hangup(stream: impl AsFd + Send + 'static, stop: StopHandle) -> io::Result<()> {
     thread::Builder::new()
         .name("reader watch".into())
         .spawn(move || {
-            // No event is asked for: errors and hang-ups are always told.
+            // No event is requested: errors and hang-ups are always reported.
             let mut watched = [PollFd::new(&stream, PollFlags::empty())];
             loop {
                 match poll(&mut watched, None) {
@@ -95,7 +95,7 @@ pub fn abort_when_unread(stream: impl AsFd + Send + 'static, stop: StopHandle) -
                     {
                         return stop.abort();
                     }
-                    // A file or terminal, which has no reader to lose.
+                    // A file or terminal, which has no reader.
                     Ok(_) | Err(_) => return,
                 }
             }

@@ -1,4 +1,4 @@
-//! The outcome classes of a load, numbered once for all workers; met at most once per class and worker.
+//! The outcome classes of a load, numbered once for all workers; the lock is taken at most once per class and worker.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,27 +6,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::client::{ErrorClass, Status};
 use crate::tally::CLASSES_MAX;
 
-/// Number of the class of right answers: of those with a status 2xx, and of protocols without one.
+/// Class number of correct responses with a status 2xx or without a status.
 pub const RIGHT: u8 = 0;
 
-/// The right answers of another status are numbered from here by the first digit of it.
+/// Correct responses of another status are numbered from here by its first digit.
 const RIGHT_OTHER: u8 = 118;
 const _: () = assert!(
     KEPT_MAX < RIGHT_OTHER as usize && RIGHT_OTHER as usize + Status::MAX / 100 < CLASSES_MAX,
     "errors and right answers must not share a number"
 );
 
-/// Of connections, the number of those whose attempt began before the window.
+/// Class number of connections whose attempt began before the window.
 pub const BEFORE: u8 = 1;
 
-/// Classes told apart; the rest are [`ErrorClass::OTHER`].
+/// Most error classes; the rest are [`ErrorClass::OTHER`].
 const KEPT_MAX: usize = 64;
 const _: () = assert!(
     KEPT_MAX < CLASSES_MAX,
     "the number of a class must fit a tally"
 );
 
-/// Number of the class of a right answer.
+/// Class number of a correct response.
 #[inline]
 #[must_use]
 pub fn of_right(status: Status) -> u8 {
@@ -36,14 +36,14 @@ pub fn of_right(status: Status) -> u8 {
     }
 }
 
-/// Whether the answers of a class are right ones.
+/// Whether a class is one of correct responses.
 #[inline]
 #[must_use]
 pub fn is_right(class: u8) -> bool {
     class == RIGHT || class >= RIGHT_OTHER
 }
 
-/// First digit of the status that the right answers of a class have; `None` for those of [`RIGHT`], and for errors.
+/// First digit of the status of a class of correct responses; `None` for [`RIGHT`] and for errors.
 #[must_use]
 pub fn status_digit(class: u8) -> Option<u8> {
     class.checked_sub(RIGHT_OTHER)
@@ -52,21 +52,21 @@ pub fn status_digit(class: u8) -> Option<u8> {
 /// Longest example kept, in characters.
 const EXAMPLE_CHARS_MAX: usize = 200;
 
-/// A class that occurred, with its first example in words.
+/// A class that occurred, with the first error message.
 #[derive(Debug, Clone)]
 pub struct SeenClass {
     /// The class.
     pub class: ErrorClass,
-    /// What was wrong the first time.
+    /// The first error message.
     pub example: Option<String>,
 }
 
-/// All classes that occurred, in the order of their numbers, from 1.
+/// All classes that occurred, in the order of their numbers, which start at 1.
 #[derive(Debug, Clone, Default)]
 pub struct Classes(Arc<Mutex<Vec<SeenClass>>>);
 
 impl Classes {
-    /// What occurred so far.
+    /// The classes so far.
     #[must_use]
     pub fn seen(&self) -> Vec<SeenClass> {
         self.0
@@ -81,7 +81,7 @@ impl Classes {
         if let Some(at) = known(&seen, class) {
             return (class, at as u8 + 1);
         }
-        // One place is kept for "other".
+        // One number is reserved for "other".
         let class = if seen.len() + 1 < KEPT_MAX {
             class
         } else {
@@ -100,7 +100,7 @@ impl Classes {
     }
 }
 
-/// One worker's view of the classes: the lock is taken only for a class it has not met.
+/// One worker's cache of class numbers: the lock is taken only for a class that is new to it.
 #[derive(Debug)]
 pub struct ClassNumbers {
     shared: Classes,
@@ -108,7 +108,7 @@ pub struct ClassNumbers {
 }
 
 impl ClassNumbers {
-    /// A view of these.
+    /// A cache in front of these.
     #[must_use]
     pub fn of(shared: &Classes) -> Self {
         Self {

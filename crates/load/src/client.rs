@@ -1,7 +1,7 @@
 //! The contract between the driver, which knows time and sockets, and a protocol, which knows neither.
 //!
-//! A [`Client`] is the logical state above many connections. It is told what happened and answers through an [`Outlet`].
-//! Nothing in it blocks, reads a clock or touches a socket, so it runs as well on a virtual clock and a simulated network.
+//! A [`Client`] is the protocol state of many connections. Events are passed to it; it acts through an [`Outlet`]. It never
+//! blocks, reads a clock or touches a socket, so it also runs on a virtual clock and a simulated network.
 
 mod stamp;
 
@@ -15,87 +15,86 @@ use crate::tls::TlsFault;
 
 pub use stamp::{Stamp, StampSource};
 
-/// A connection slot, numbered by the client from 0; free again once closed.
+/// A connection slot, numbered by the client from 0; free again when closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId(pub u32);
 
-/// A timer slot of the client, from 0 to [`TIMERS_MAX`].
+/// A timer slot of the client, below [`TIMERS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimerId(pub u8);
 
 /// Timer slots a client may use.
 pub const TIMERS_MAX: usize = 16;
 
-/// One exchange as the driver knows it.
+/// Id of an exchange, given by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket(pub u32);
 
-/// An exchange to begin now.
+/// An exchange to start now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// To give back in [`Outlet::done`], exactly once.
+    /// Passed back in [`Outlet::done`], exactly once.
     pub ticket: Ticket,
-    /// Which of the plan's requests.
+    /// Index of the request in the plan.
     pub request: u16,
 }
 
-/// Bytes that a server may make us keep of what it makes us say (acknowledgements, windows, answers of TLS) while it reads
-/// none. Far more than an honest one has under way: nearly 4000 PINGs.
+/// Limit of queued protocol replies (acknowledgements, window updates, TLS alerts) to a server that does not read them: nearly
+/// 4000 PING acknowledgements, far more than a working server has in flight.
 pub const ANSWERS_BYTES_MAX: usize = 64 * 1024;
 
-/// Exchanges of one request that are due together: intended and released at the same times.
+/// A batch of exchanges of one request that are due together, with the same intended start and release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// All of them under one ticket.
+    /// One ticket for all of them.
     pub due: Due,
     /// How many: at least 1, at most [`Client::RUN_MAX`].
     pub count: u32,
-    /// When they should have started.
+    /// Intended start.
     pub intended_ns: u64,
-    /// When our loop took them.
+    /// When the generator took them up.
     pub released_ns: u64,
 }
 
-/// How a connection came to be.
+/// How a connection was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connected {
-    /// When the attempt began.
+    /// Start of the attempt.
     pub begun_ns: u64,
-    /// From then until our loop saw that TCP was connected: the kernel stamps no answer to a SYN.
+    /// From then until the loop saw the TCP connection: the kernel does not timestamp a SYN-ACK.
     pub connect_ns: u64,
-    /// From sending our first word of TLS to the arrival of the last one that it takes; our own reckoning behind that is not
-    /// in it.
+    /// From the send of the ClientHello to the arrival of the last handshake byte; local computation after it is excluded.
     pub handshake_ns: Option<u64>,
-    /// When the last thing it takes arrived.
+    /// Arrival of the last handshake byte; over plain TCP, when the loop saw the connection.
     pub stamp: Stamp,
 }
 
-/// Whether a stamp is the arrival of this exchange's last byte or may be later.
+/// Whether a timestamp is the arrival of this exchange's last byte, or an upper bound of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// One exchange in flight on the connection.
+    /// Only one exchange in flight on the connection.
     Exact,
-    /// Several: the kernel coalesces, and keeps the last stamp.
+    /// Several in flight: the kernel coalesces segments and keeps the last timestamp.
     Upper,
 }
 
-/// Why a released exchange was not sent at once.
+/// Why a released exchange was not sent immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitCause {
     /// No free connection.
     Connection,
     /// No free stream.
     Stream,
-    /// No room in a flow-control window.
+    /// A flow-control window is full.
     Window,
-    /// Configured to wait for more.
+    /// Waits for more to fill a batch (linger).
     Linger,
     /// The kernel took no more bytes.
     SocketBuffer,
 }
 
 impl WaitCause {
-    /// All of them, in the order of their numbers.
+    /// All of them, in the order of their discriminants.
     pub const ALL: [WaitCause; 5] = [
         WaitCause::Connection,
         WaitCause::Stream,
@@ -104,7 +103,7 @@ impl WaitCause {
         WaitCause::SocketBuffer,
     ];
 
-    /// The word for it in results.
+    /// Its name in results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -117,27 +116,27 @@ impl WaitCause {
     }
 }
 
-/// A kind of failure: a word, with a code where the protocol has one (`status-503`), and whose fault it is.
+/// A class of errors: a name, the protocol's code where it has one (`status-503`), and who is to blame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorClass {
-    /// The word, without commas and spaces.
+    /// The name, without commas and spaces.
     pub name: &'static str,
     /// The protocol's code.
     pub code: Option<u16>,
-    /// Whose fault it is.
+    /// Who is to blame.
     pub fault: Fault,
 }
 
 impl ErrorClass {
-    /// No answer within the limit.
+    /// No complete response within the limit.
     pub const TIMEOUT: ErrorClass = ErrorClass::of("timeout", Fault::Target);
-    /// The answer's body is not the expected one.
+    /// The body of the response is not the expected one.
     pub const WRONG_BODY: ErrorClass = ErrorClass::of("wrong-body", Fault::Target);
-    /// The answer is not what the protocol allows.
+    /// The response is not valid in the protocol.
     pub const RUBBISH: ErrorClass = ErrorClass::of("rubbish", Fault::Target);
-    /// No end when the drain ended.
+    /// Not complete when the drain ended.
     pub const UNFINISHED: ErrorClass = ErrorClass::of("unfinished", Fault::Target);
-    /// Everything beyond the number of classes that are told apart.
+    /// All errors beyond the maximum number of classes.
     pub const OTHER: ErrorClass = ErrorClass::of("other", Fault::Target);
 
     /// A class without code.
@@ -160,35 +159,35 @@ impl fmt::Display for ErrorClass {
     }
 }
 
-/// Why a connection ended, or did not come to be.
+/// Why a connection ended, or could not be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// The other side closed its direction.
+    /// The peer closed its direction.
     Eof,
-    /// The other side reset it.
+    /// The peer reset the connection.
     Reset,
-    /// Nobody listens there.
+    /// Nothing listens at the address.
     Refused,
-    /// No answer to the attempt within the limit.
+    /// No response to the attempt within the limit.
     ConnectTimeout,
-    /// No way there.
+    /// No route to the address.
     Unreachable,
-    /// No free port of ours.
+    /// No free local port.
     NoPorts,
-    /// No free file descriptor of ours.
+    /// No free file descriptor.
     NoDescriptors,
-    /// The other side answers what it was not sent yet, or has more said than it reads.
+    /// The peer responded to a request not sent yet, or does not read our protocol replies.
     Unread,
-    /// The plan does not allow to call this address: no attempt was made.
+    /// The plan does not allow connections to this address: no attempt was made.
     OutOfReach(OutOfReach),
-    /// TLS was not to be spoken, or no longer.
+    /// A TLS error, in the handshake or later.
     Tls(TlsFault),
-    /// Another error of the system, by its number.
+    /// Another error of the operating system, by its errno.
     Other(i32),
 }
 
 impl Closed {
-    /// The class of an exchange that failed by it.
+    /// The error class of an exchange that it failed.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         match self {
@@ -206,7 +205,7 @@ impl Closed {
         }
     }
 
-    /// What the system's error means for a connection.
+    /// Maps an error of the operating system.
     #[must_use]
     pub fn from_io(error: &std::io::Error) -> Self {
         match error.raw_os_error() {
@@ -250,24 +249,24 @@ impl fmt::Display for Closed {
     }
 }
 
-/// What a right answer says of itself by a number: the status of HTTP. Of a protocol without one it is [`Status::NONE`].
+/// Status code of a correct response: that of HTTP. Protocols without one have [`Status::NONE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(u16);
 
 impl Status {
-    /// Larger ones count as this one: three digits are all that HTTP has.
+    /// Larger ones count as this one: HTTP has three digits.
     pub const MAX: usize = 999;
     /// The protocol has none.
     pub const NONE: Status = Status(0);
 
-    /// A status of HTTP.
+    /// An HTTP status.
     #[inline]
     #[must_use]
     pub const fn http(status: u16) -> Self {
         Self(status)
     }
 
-    /// As a place in a table of `MAX + 1`; 0 where there is none.
+    /// Index into a table of `MAX + 1`; 0 without a status.
     #[inline]
     #[must_use]
     pub fn index(self) -> usize {
@@ -275,170 +274,170 @@ impl Status {
     }
 }
 
-/// What became of an exchange.
+/// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The answer is the expected one.
+    /// With the expected response.
     Right(Status),
-    /// It is not, or there is none.
+    /// With another response, or with none.
     Wrong(ErrorClass),
     /// The drain ended first.
     Unfinished,
 }
 
-/// The end of one exchange.
+/// The end of one exchange, or of several alike.
 #[derive(Clone, Copy)]
 pub struct Done<'a> {
-    /// What became of it.
+    /// How it ended.
     pub outcome: Outcome,
-    /// When its first byte went to the kernel; `None` if none did.
+    /// When its first byte was sent; `None` if none was.
     pub sent_ns: Option<u64>,
-    /// When its last byte came, or when it was given up.
+    /// Arrival of its last byte, or when it was given up.
     pub ended: Stamp,
-    /// What the stamp is worth.
+    /// Whether that is exact or an upper bound.
     pub bound: Bound,
-    /// Why it waited between release and sending, if it did.
+    /// Why it waited between release and send, if it did.
     pub waited: Option<WaitCause>,
-    /// What was wrong, in words; formatted once per class only.
+    /// Error message; formatted once per class only.
     pub example: &'a dyn fmt::Display,
 }
 
-/// An exchange that a client began itself, within one that the driver released.
+/// An exchange that a client started itself, within one that the driver released (a request of a session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Within {
-    /// Which of the plan's requests.
+pub struct NestedExchange {
+    /// Index of the request in the plan.
     pub request: u16,
-    /// When it was to start.
-    pub start: WithinStart,
+    /// Its intended start.
+    pub start: NestedStart,
 }
 
-/// When an exchange of a client's own was to start.
+/// Intended start of a nested exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithinStart {
-    /// With the exchange that it is the first of.
+pub enum NestedStart {
+    /// That of the released exchange, whose first it is.
     Released(Ticket),
-    /// At a time that follows from the one before.
+    /// Set by the client, after the previous one.
     Own {
-        /// When it should have started.
+        /// Intended start.
         intended_ns: u64,
-        /// When our loop came to it.
+        /// When the generator came to it.
         released_ns: u64,
     },
 }
 
-/// Records that arrived within an exchange.
+/// Records that arrived in an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecordsIn {
+pub struct RecordArrivals {
     /// How many.
     pub count: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// When the last of them arrived.
+    /// Arrival of the last of them.
     pub arrived_ns: u64,
 }
 
-/// How old something was when it arrived.
+/// Age of a record on arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Aged {
-    /// Which of the plan's requests brought it.
+pub struct RecordAge {
+    /// Index of the request that fetched it.
     pub request: u16,
-    /// What the age is of.
-    pub age: Age,
-    /// When it began.
+    /// What the age is measured from.
+    pub age: AgeKind,
+    /// Start of that age.
     pub since_ns: u64,
-    /// How long ago that was; below zero by clocks that differ.
+    /// The age; negative if clocks differ.
     pub age_ns: i64,
 }
 
-/// What an age is of.
+/// What an age is measured from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// From the time at which it should have been sent, by the clock of this machine, to the nanosecond.
+pub enum AgeKind {
+    /// The intended send time, written by a producer with the clock of this machine, in nanoseconds.
     EndToEnd,
-    /// From the time that the record says, which is in milliseconds and by whoever's clock.
+    /// The record's own timestamp, in milliseconds, by any clock.
     OfTimestamp,
 }
 
-/// What became of bytes given to [`Outlet::write`].
+/// Result of [`Outlet::write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// The first of them went to the kernel at this time; the rest follows by itself.
+    /// The first byte was sent at this time; the rest follows by itself.
     Sent(u64),
-    /// The kernel takes none now: [`Client::wrote`] will tell when the first one went.
+    /// The kernel takes none now: [`Client::wrote`] is called when the first byte is sent.
     Queued,
 }
 
-/// What a client can ask for.
+/// What a client can request of the driver.
 pub trait Outlet {
-    /// The time.
+    /// Current time.
     fn now_ns(&self) -> u64;
-    /// Opens a connection in a free slot; answered by [`Client::connected`] or [`Client::closed`].
+    /// Opens a connection in a free slot; [`Client::connected`] or [`Client::closed`] follows.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
-    /// Whom TLS has to meet in this slot from now on, where the plan names nobody.
+    /// Sets the TLS server name for a slot, where the plan does not fix it.
     fn name(&mut self, _conn: ConnId, _host: &str) {}
-    /// Sends bytes, in order with those before; a copy is made only of what the kernel does not take. Not before the last write
-    /// has begun: what is kept is bounded by that. Whoever has a reason to write again has had an answer to what never went,
-    /// and the connection ends with [`Closed::Unread`].
+    /// Sends bytes in order; only what the kernel does not take is copied. One write may be waiting unsent. A second one before
+    /// it has begun closes the connection with [`Closed::Unread`]: the peer has responded to something that was not sent.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
-    /// Gives the kernel as many of these bytes as it takes now and keeps none: how many. After fewer than all,
-    /// [`Client::room`] tells when it takes more. Not to be mixed with [`Outlet::write`] on one connection.
+    /// Gives the kernel as many bytes as it takes now and buffers none; returns how many. After fewer than all, [`Client::room`]
+    /// is called when it takes more. Not to be mixed with [`Outlet::write`] on one connection.
     fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
-    /// Ends our direction of a connection behind everything that was written; the other one stays open.
+    /// Closes our direction after everything written; the other direction stays open.
     fn half_close(&mut self, conn: ConnId);
-    /// Tells the other side that we are about to close, where the transport has a word for it (close_notify of TLS), and leaves
-    /// the connection open: who hears it closes, and the port stays theirs.
-    fn farewell(&mut self, _conn: ConnId) {}
-    /// Closes a connection; nothing more is told of it, and its slot is free.
+    /// Sends close_notify, with TLS, and leaves the connection open: the peer then closes first and holds the port in
+    /// `TIME_WAIT`.
+    fn close_notify(&mut self, _conn: ConnId) {}
+    /// Closes a connection; no more events of it follow, and its slot is free.
     fn close(&mut self, conn: ConnId);
-    /// The same at once, without an orderly end: what is unsent is lost, and no port of ours stays taken (`TIME_WAIT`).
+    /// Closes with a reset: unsent bytes are lost, and no local port stays in `TIME_WAIT`.
     fn abort(&mut self, conn: ConnId) {
         self.close(conn);
     }
-    /// Sets a timer slot, replacing what it was set to.
+    /// Sets a timer, replacing its previous time.
     fn timer(&mut self, timer: TimerId, at_ns: u64);
-    /// The first byte of an answer whose last one has not been read: the first call counts, and answers read at once need none.
+    /// First byte of a response whose last byte is not read yet. Only the first call counts; responses read in one piece need
+    /// none.
     #[inline]
     fn first_byte(&mut self, _ticket: Ticket, _arrived_ns: u64) {}
     /// Ends an exchange.
     fn done(&mut self, ticket: Ticket, done: &Done<'_>);
-    /// Ends so many of a run that it was given, all alike.
+    /// Ends `count` exchanges of a batch, all alike.
     #[inline]
     fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
         debug_assert_eq!(count, 1, "only who gives runs has them ended in parts");
         self.done(ticket, done);
     }
-    /// Enters the end of an exchange that the client began itself, within one that it was given.
-    fn within(&mut self, _within: &Within, _done: &Done<'_>) {}
-    /// Ends a session that it was given as an exchange; `series` is the number of the request it is told under.
+    /// Records the end of a nested exchange.
+    fn within(&mut self, _within: &NestedExchange, _done: &Done<'_>) {}
+    /// Ends a session that was released as an exchange; `series` is the request number it is recorded under.
     fn session(&mut self, ticket: Ticket, _series: u16, done: &Done<'_>) {
         self.done(ticket, done);
     }
-    /// Records arrived.
-    fn records(&mut self, _records: &RecordsIn) {}
-    /// Something that arrived says when it began.
-    fn aged(&mut self, _aged: &Aged) {}
-    /// Takes an exchange back that the client was given and never began, because the load is over.
+    /// Records that arrived.
+    fn records(&mut self, _records: &RecordArrivals) {}
+    /// Age of a record that arrived.
+    fn aged(&mut self, _aged: &RecordAge) {}
+    /// Takes back an exchange that the client never started because the load is over.
     fn withdraw(&mut self, ticket: Ticket) {
         let _ = ticket;
     }
-    /// Tells of a fault of a connection that no exchange can be blamed with.
+    /// Reports a connection error that belongs to no exchange.
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display);
 }
 
-/// A protocol: the state above its connections.
+/// A protocol client: the state of its connections.
 pub trait Client {
-    /// Exchanges it takes at once, with [`Client::run`]. One that sends them in batches takes many: what is alike then is dealt
-    /// with once.
+    /// Largest batch passed to [`Client::run`]. Clients that send batches set more than 1: equal exchanges are then handled
+    /// together.
     const RUN_MAX: u32 = 1;
-    /// Starts that are fixed in advance are not woken up for more often than this. One that gathers them loses nothing by it
-    /// as long as it is far below its linger, and each time costs a system call.
+    /// Shortest interval of wake-ups for starts that are fixed in advance. Each wake-up costs a system call; a client that
+    /// batches loses nothing as long as this is far below its linger.
     const START_EVERY_NS: u64 = 0;
 
     /// Opens the connections.
     fn start(&mut self, out: &mut impl Outlet);
-    /// Exchanges it can carry at once: what "as fast as possible" keeps under way.
+    /// Exchanges it can have in flight: what "as fast as possible" keeps going.
     fn capacity(&self) -> usize;
-    /// Whether exchanges could be sent now on everything that is planned, none waiting for a connection.
+    /// Whether everything planned could be sent now without waiting for a connection.
     fn is_open(&self) -> bool;
     /// An exchange is due.
     fn due(&mut self, due: Due, out: &mut impl Outlet);
@@ -447,42 +446,42 @@ pub trait Client {
     fn run(&mut self, run: Run, out: &mut impl Outlet) {
         self.due(run.due, out);
     }
-    /// Why the load cannot be carried at all, as far as that is known while the connections are opened; later, why it cannot go on.
+    /// Why the load is impossible, as far as known while connections are opened; later, why it cannot go on.
     fn problem(&self) -> Option<String> {
         None
     }
-    /// Everything at hand has been told: writes what was gathered. A client that writes at once needs none of it.
+    /// All events at hand were passed: writes what was gathered. Not needed by clients that write immediately.
     #[inline]
     fn flush(&mut self, _out: &mut impl Outlet) {}
-    /// A connection is open, its TLS handshake done. A client that wants to know how it came to be takes [`Client::opened`].
+    /// A connection is open, its TLS handshake done. Clients that need its times implement [`Client::opened`] instead.
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet);
-    /// The same with what is known of how it came to be; only this one is called.
+    /// The same with the times of connect and handshake; the driver calls only this one.
     fn opened(&mut self, conn: ConnId, _opening: &Connected, out: &mut impl Outlet) {
         self.connected(conn, out);
     }
-    /// The server gave a session that a later connection can resume.
+    /// The server sent a TLS session ticket: a later connection can resume.
     fn resumable(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
-    /// Bytes arrived; `stamp` is that of the last one.
+    /// Bytes arrived; `stamp` is the arrival of the last one.
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet);
-    /// The first byte of the oldest queued write went to the kernel.
+    /// The first byte of the oldest queued write was sent.
     fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet);
-    /// A connection that took fewer bytes than [`Outlet::pour`] offered takes more.
+    /// A connection that took fewer bytes than [`Outlet::pour`] offered takes more now.
     fn room(&mut self, _conn: ConnId, _out: &mut impl Outlet) {}
     /// A connection ended or could not be opened; its slot is free.
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet);
-    /// A timer went off.
+    /// A timer fired.
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet);
-    /// What is there on the other side and has not been read, in records; `None` where that is not known.
+    /// Records on the servers that were not read yet; `None` where that is not known.
     fn backlog(&self) -> Option<u64> {
         None
     }
-    /// Whether the load has reached an end that only the protocol knows: its window ends here.
+    /// Whether the load has reached an end that only the protocol knows: the window ends here.
     fn is_finished(&self) -> bool {
         false
     }
-    /// Tells what the protocol has counted of its own, by name.
+    /// Reports the protocol's own counters by name.
     fn counts(&self, _tell: &mut dyn FnMut(&'static str, u64)) {}
-    /// Tells which records were acknowledged, where they are numbered.
+    /// Reports which numbered records were acknowledged.
     fn acknowledged(&self, _tell: &mut dyn FnMut(Acknowledged)) {}
     /// The drain is over: ends every exchange still held as [`Outcome::Unfinished`].
     fn abandon(&mut self, out: &mut impl Outlet);

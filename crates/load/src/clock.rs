@@ -1,15 +1,15 @@
-//! The one clock: monotonic nanoseconds, and the conversion of the kernel's realtime stamps to them.
+//! Monotonic clock, and conversion of the kernel's realtime timestamps to it.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// How often the two clocks are compared even when nothing looks wrong.
+/// Interval at which the two clocks are compared even without suspicion.
 const CHECK_EVERY_NS: u64 = 100_000_000;
 
-/// A stamp older than the last write makes us compare them at most this often: where exchanges share a connection, an answer
-/// that came before the next request went out is the ordinary case, not the sign of a step.
-const DOUBT_EVERY_NS: u64 = 100_000;
+/// Shortest interval of comparisons because of timestamps older than the last write. Where exchanges share a connection, a
+/// response that arrived before the next request was sent is ordinary, not a sign of a clock step.
+const RECHECK_EVERY_NS: u64 = 100_000;
 
-/// A change of the offset smaller than this is the error of measuring it, not a step.
+/// Smaller changes of the offset are measurement error, not a step.
 const STEP_MIN_NS: u64 = 2_000;
 
 /// Nanoseconds of a clock, as an unsigned number.
@@ -43,7 +43,7 @@ pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::ProcessCPUTime)
 }
 
-/// Realtime minus monotonic. Slewing moves both clocks alike; only a step changes it.
+/// Realtime minus monotonic. Slewing changes both clocks equally; only a step changes the offset.
 #[derive(Debug, Clone)]
 pub struct RealtimeOffset {
     offset_ns: i128,
@@ -62,10 +62,10 @@ impl RealtimeOffset {
         }
     }
 
-    /// Converts a stamp of bytes seen at `seen_ns`, on a connection last written to at `written_ns`.
+    /// Converts the timestamp of bytes read at `seen_ns`, on a connection last written to at `written_ns`.
     ///
-    /// A stamp outside of these two may be the sign of a step: the clocks are compared again, for one older than the write only
-    /// if they were not compared just before. `None` when the stamp still cannot be true.
+    /// A timestamp outside of these two may indicate a step, so the clocks are compared again; if it is older than the write,
+    /// only when the last comparison is old enough. `None` if the timestamp is still in the future.
     #[inline]
     pub fn convert(&mut self, stamp_ns: u64, written_ns: u64, seen_ns: u64) -> Option<u64> {
         if seen_ns.saturating_sub(self.checked_at_ns) > CHECK_EVERY_NS {
@@ -76,7 +76,7 @@ impl RealtimeOffset {
             return Some(arrived);
         }
         let is_old = arrived < written_ns;
-        if is_old && seen_ns.saturating_sub(self.checked_at_ns) < DOUBT_EVERY_NS {
+        if is_old && seen_ns.saturating_sub(self.checked_at_ns) < RECHECK_EVERY_NS {
             return Some(arrived);
         }
         self.convert_after_check(stamp_ns, seen_ns)
@@ -87,14 +87,14 @@ impl RealtimeOffset {
         self.check(seen_ns);
         let arrived = self.to_monotonic(stamp_ns)?;
         if arrived > seen_ns {
-            // Within the error of the offset it is "just now"; beyond, it was made before the step.
+            // Within the error of the offset this means "now"; beyond, the timestamp was made before the step.
             return (arrived - seen_ns < STEP_MIN_NS).then_some(seen_ns);
         }
-        // Older than the last write: bytes nobody asked for may well be.
+        // Older than the last write: possible for unsolicited bytes.
         Some(arrived)
     }
 
-    /// Steps seen.
+    /// Steps so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
@@ -106,7 +106,7 @@ impl RealtimeOffset {
 
     fn check(&mut self, now_ns: u64) {
         self.checked_at_ns = now_ns;
-        // Most often nothing has happened, and one bracket tells.
+        // Usually nothing has changed, and one bracket shows it.
         if bracket().1.abs_diff(self.offset_ns) < u128::from(STEP_MIN_NS) {
             return;
         }
@@ -118,7 +118,7 @@ impl RealtimeOffset {
     }
 }
 
-/// The width of a bracket monotonic, realtime, monotonic, and the offset it gives.
+/// Reads monotonic, realtime, monotonic: the width of this bracket, and the offset it gives.
 fn bracket() -> (u64, i128) {
     let before = monotonic_ns();
     let real = realtime_ns();
@@ -126,7 +126,7 @@ fn bracket() -> (u64, i128) {
     (width, i128::from(real) - i128::from(before + width / 2))
 }
 
-/// The tightest of a few brackets.
+/// The offset of the narrowest of five brackets.
 fn measure_offset() -> i128 {
     let first = bracket();
     (0..4)
@@ -176,11 +176,11 @@ mod tests {
         let real = u64::try_from(i128::from(now) + offset.offset_ns).unwrap();
         // Wrong by a step that only a comparison of the clocks can find.
         offset.offset_ns += 1_000_000_000;
-        offset.checked_at_ns = now - DOUBT_EVERY_NS / 2;
+        offset.checked_at_ns = now - RECHECK_EVERY_NS / 2;
         let old = Some(now - 1_000_000_000);
         assert_eq!(offset.convert(real, now - 1000, now), old);
         assert_eq!(offset.steps(), 0, "compared just before");
-        offset.checked_at_ns = now - DOUBT_EVERY_NS;
+        offset.checked_at_ns = now - RECHECK_EVERY_NS;
         assert_ne!(offset.convert(real, now - 1000, now), old);
         assert_eq!(offset.steps(), 1, "compared again after a while");
     }

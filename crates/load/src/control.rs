@@ -1,4 +1,4 @@
-//! How a running load is told to begin and to end, from other threads.
+//! Start, end and abort of a running load, from other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,56 +8,51 @@ use mio::Waker;
 use crate::arrivals::NEVER;
 use crate::clock::monotonic_ns;
 
-/// Ends a load from outside. Clones end the same load; one made early ends a load that starts later at once.
+/// Ends a load from outside. Clones end the same load. A handle ended early ends its load as soon as that starts.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<Control>);
 
 impl StopHandle {
-    /// A handle to a load that nobody has stopped.
+    /// A handle that was not used yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A handle to another load, which ends with this one: each of several in a row has one of its own.
+    /// A handle to another load, which ends with this one: for several loads in a row.
     #[must_use]
     pub fn following(&self) -> Self {
-        let follower = Self::new();
-        let mut followers = self.0.followers();
-        followers.retain(|one| one.strong_count() > 0);
-        followers.push(Arc::downgrade(&follower.0));
-        drop(followers);
-        // Behind the entry: whoever ended this one before has not seen it.
+        let child = Self::new();
+        let mut children = self.0.children();
+        children.retain(|one| one.strong_count() > 0);
+        children.push(Arc::downgrade(&child.0));
+        drop(children);
+        // After the entry above, or an end between the two would be missed.
         if self.0.is_aborted() {
-            follower.abort();
+            child.abort();
         } else if self.is_ended() {
-            follower.end();
+            child.end();
         }
-        follower
+        child
     }
 
-    /// Ends the window now; what is under way may still finish within the timeout.
+    /// Ends the window now; exchanges in flight may finish within the timeout.
     pub fn end(&self) {
         self.0.end();
-        self.each_follower(StopHandle::end);
+        self.each_child(StopHandle::end);
     }
 
-    /// Ends everything now; what is under way is unfinished.
+    /// Ends everything now; exchanges in flight count as unfinished.
     pub fn abort(&self) {
         self.end();
         self.0.abort.store(true, Ordering::Relaxed);
         self.0.wake();
-        self.each_follower(StopHandle::abort);
+        self.each_child(StopHandle::abort);
     }
 
-    fn each_follower(&self, order: impl Fn(&StopHandle)) {
-        let followers: Vec<_> = self
-            .0
-            .followers()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
-        followers
+    fn each_child(&self, order: impl Fn(&StopHandle)) {
+        let children: Vec<_> = self.0.children().iter().filter_map(Weak::upgrade).collect();
+        children
             .into_iter()
             .map(StopHandle)
             .for_each(|one| order(&one));
@@ -74,21 +69,21 @@ impl StopHandle {
     }
 }
 
-/// What the workers look at.
+/// State shared with the workers.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
-    /// Start of the load; 0: not known.
+    /// Start of the load; 0: not fixed.
     start_ns: AtomicU64,
-    /// End of the window by order; 0: none.
+    /// End of the window by `end`; 0: none.
     end_ns: AtomicU64,
     abort: AtomicBool,
     wakers: Mutex<Vec<Waker>>,
     /// Loads that end with this one.
-    followers: Mutex<Vec<Weak<Control>>>,
+    children: Mutex<Vec<Weak<Control>>>,
 }
 
 impl Control {
-    /// Has this worker woken by every order.
+    /// Registers the waker of a worker; every change wakes it.
     pub fn add(&self, waker: Waker) {
         self.wakers
             .lock()
@@ -96,13 +91,13 @@ impl Control {
             .push(waker);
     }
 
-    /// Fixes when the load starts, and tells the workers.
+    /// Fixes when the load starts, and wakes the workers.
     pub fn start_at(&self, start_ns: u64) {
         self.start_ns.store(start_ns, Ordering::Relaxed);
         self.wake();
     }
 
-    /// When the load starts, once known.
+    /// When the load starts, once fixed.
     pub fn start_ns(&self) -> Option<u64> {
         match self.start_ns.load(Ordering::Relaxed) {
             0 => None,
@@ -110,7 +105,7 @@ impl Control {
         }
     }
 
-    /// Ends the window of this load now, not of those that follow it.
+    /// Ends the window of this load now, not those of its children.
     pub fn end(&self) {
         let now_ns = monotonic_ns();
         // The first end counts: a second one must not lengthen the window.
@@ -120,7 +115,7 @@ impl Control {
         self.wake();
     }
 
-    /// When the window was ended by order; [`NEVER`] if it was not.
+    /// When `end` was called; [`NEVER`] if it was not.
     pub fn end_ns(&self) -> u64 {
         match self.end_ns.load(Ordering::Relaxed) {
             0 => NEVER,
@@ -128,15 +123,13 @@ impl Control {
         }
     }
 
-    /// Whether to give everything up.
+    /// Whether to stop immediately.
     pub fn is_aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }
 
-    fn followers(&self) -> MutexGuard<'_, Vec<Weak<Control>>> {
-        self.followers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn children(&self) -> MutexGuard<'_, Vec<Weak<Control>>> {
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wake(&self) {

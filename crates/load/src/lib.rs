@@ -1,6 +1,6 @@
-//! The generator of load: pacing × stop × client × transport, measured to the kernel's stamp.
+//! Load generator: pacing × stop × client × transport, measured to the kernel's receive timestamp.
 //!
-//! From another program it is a few lines:
+//! Use from another program:
 //!
 //! ```
 //! use std::time::Duration;
@@ -32,11 +32,12 @@
 //! # }
 //! ```
 //!
-//! Below that, [`run`] runs a whole plan in this process and tells how it goes, and [`run_agent`] runs it as an agent with a
+//! Below that, [`run`] runs a whole plan in this process and reports its progress, and [`run_agent`] runs it as an agent with a
 //! stream of messages. Inside, an engine (the driver without I/O) connects the schedule of [`arrivals`] with a
-//! [`client::Client`]; a worker gives it sockets and a clock.
+//! [`client::Client`]; a worker provides sockets and a clock.
 
 pub mod agent;
+mod aggregator;
 pub mod arrivals;
 mod classes;
 pub mod client;
@@ -49,7 +50,6 @@ pub mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod kafka;
-mod ledger;
 mod load;
 pub mod mongodb;
 pub mod roster;
@@ -61,7 +61,7 @@ pub mod template;
 pub mod tls;
 mod worker;
 
-pub use agent::{AgentError, abort_when_unread, run_agent};
+pub use agent::{AgentError, abort_on_hangup, run_agent};
 pub use classes::{ClassNumbers, Classes};
 pub use control::StopHandle;
 pub use generator::{
@@ -70,4 +70,4 @@ pub use generator::{
 };
 pub use load::{Load, UrlError};
 pub use sys::EndSignals;
-pub use worker::Precedence;
+pub use worker::SchedulingPolicy;

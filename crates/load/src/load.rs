@@ -1,4 +1,4 @@
-//! A load in a few words, for other programs: every setting has a usual value, and each can be changed.
+//! Builder for loads, for use from other programs: every setting has a default.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
@@ -14,31 +14,30 @@ use thiserror::Error;
 use crate::control::StopHandle;
 use crate::generator::{LoadError, Outcome, run};
 
-/// Connections when nothing is said: what comparable tools open.
+/// Default number of connections, as in comparable tools.
 const CONNECTIONS: u32 = 50;
 
-/// Why a URL names nothing that load can be put on.
+/// Why a URL cannot be used.
 #[derive(Debug, Error)]
 pub enum UrlError {
     /// Not of the form `http://host:port/path`.
     #[error("{0:?} is no URL for a load: write http://host:port/path")]
     Form(String),
-    /// The host has no address.
+    /// The host does not resolve.
     #[error("{host} has no address ({why}): check the name")]
     Host {
         /// Host and port.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         why: String,
     },
 }
 
-/// A load to be run: a [`LoadPlan`] with usual values, changed one by one. What has no method here is set in
-/// [`Load::plan_mut`].
+/// A load to run: a [`LoadPlan`] with defaults. What has no method here is set with [`Load::plan_mut`].
 ///
-/// Without a rate it runs as fast as 50 connections carry it, for 10 seconds, over HTTP/1.1; 2xx and 3xx are right.
+/// Without a rate: 50 connections as fast as possible, for 10 seconds, over HTTP/1.1; 2xx and 3xx are correct.
 ///
-/// Whoever runs a load has the consent of whoever runs the server: no address is refused here.
+/// No address is refused here: the caller is responsible for having the consent of the server's operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     plan: LoadPlan,
@@ -119,7 +118,7 @@ impl Load {
         self.connections(clients)
     }
 
-    /// How long to measure.
+    /// Length of the measurement.
     #[must_use]
     pub fn duration(mut self, window: Duration) -> Self {
         self.plan.load.stop = Stop::Duration {
@@ -128,21 +127,21 @@ impl Load {
         self
     }
 
-    /// How many requests to measure.
+    /// Number of requests to measure.
     #[must_use]
     pub fn count(mut self, exchanges: u64) -> Self {
         self.plan.load.stop = Stop::Count { exchanges };
         self
     }
 
-    /// How long to send before anything counts.
+    /// Length of the warm-up, which does not count.
     #[must_use]
     pub fn warmup(mut self, length: Duration) -> Self {
         self.plan.load.warmup_ns = nanoseconds(length);
         self
     }
 
-    /// Limit of one request, of one connection attempt, and of the wait for answers at the end.
+    /// Timeout of a request, of a connection attempt, and of the drain at the end.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.plan.load.timeout_ns = nanoseconds(limit);
@@ -156,7 +155,7 @@ impl Load {
         self
     }
 
-    /// HTTP/2 over so many connections, each with so many requests at a time.
+    /// HTTP/2 over this number of connections, each with this number of concurrent streams.
     #[must_use]
     pub fn http2(mut self, connections: u32, streams: u16) -> Self {
         self.plan.load.client = ClientSpec::Http2 {
@@ -182,7 +181,7 @@ impl Load {
         self
     }
 
-    /// The whole plan, for what has no method here: TLS, more requests, what a right answer is.
+    /// The whole plan, for what has no method here: TLS, more requests, expected responses.
     pub fn plan_mut(&mut self) -> &mut LoadPlan {
         &mut self.plan
     }
@@ -193,7 +192,7 @@ impl Load {
         &self.plan
     }
 
-    /// Runs it to its end. To watch or to end it meanwhile, give [`Load::plan`] to [`run`].
+    /// Runs it to its end. To watch or to end it, pass [`Load::plan`] to [`run`].
     ///
     /// # Errors
     /// As [`run`].
@@ -220,7 +219,7 @@ fn request(method: &str, path: String, body: Body) -> RequestSpec {
     }
 }
 
-/// No duration of a load is longer than 584 years.
+/// Saturates after 584 years.
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -238,7 +237,7 @@ fn split(url: &str) -> Option<(String, String)> {
     (!host.is_empty() && !host.contains('@')).then(|| (host.to_owned(), path))
 }
 
-/// Every address of the first one's family: half the load over another way would mix two.
+/// All addresses of the first one's family: a load over IPv4 and IPv6 at once would mix two paths.
 fn resolve(host: &str) -> Result<Vec<SocketAddr>, UrlError> {
     let failed = |why: String| UrlError::Host {
         host: host.to_owned(),

@@ -1,4 +1,4 @@
-//! The system calls that no safe library offers: kernel receive stamps, real-time scheduling, and waiting for signals.
+//! System calls without a safe library: kernel receive timestamps, real-time scheduling, and waiting for signals.
 
 #![expect(
     unsafe_code,
@@ -11,20 +11,20 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::control::StopHandle;
 
-/// Bytes received, and the kernel's stamp of the last of them in realtime nanoseconds.
+/// Number of bytes received, and the kernel's timestamp of the last one in realtime nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Received {
     /// How many; 0 is the end of the stream.
     pub bytes: usize,
-    /// When the kernel took the segment of the last byte in.
+    /// When the kernel received the segment of the last byte.
     pub stamp_realtime_ns: Option<u64>,
 }
 
-/// Room for one `SCM_TIMESTAMPNS` control message (16 bytes of header, 16 of time), with as much to spare.
+/// Buffer for one `SCM_TIMESTAMPNS` control message (16 bytes of header, 16 of time), twice as large as needed.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Asks the kernel to stamp what arrives on this socket.
+/// Enables kernel receive timestamps on this socket.
 ///
 /// # Errors
 /// As `setsockopt`.
@@ -43,10 +43,10 @@ pub fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     check(status)
 }
 
-/// Receives without waiting.
+/// Receives without blocking.
 ///
 /// # Errors
-/// As `recvmsg`; `WouldBlock` when nothing is there.
+/// As `recvmsg`; `WouldBlock` when there is nothing to read.
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = Control([0; 64]);
@@ -60,7 +60,7 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = size_of::<Control>() as _;
-    // As a bare call: glibc's wrapper is a cancellation point, which costs two more functions for each answer.
+    // A raw system call: glibc's wrapper is a cancellation point, which costs two more function calls per response.
     // SAFETY: the message points at buffers that outlive the call, with their true lengths.
     let taken = unsafe {
         libc::syscall(
@@ -102,7 +102,7 @@ fn stamp_of(message: &libc::msghdr) -> Option<u64> {
     Some(seconds * 1_000_000_000 + nanos)
 }
 
-/// The descriptor of mio's epoll, to wait on it with nanoseconds.
+/// The descriptor of mio's epoll, to wait on it with a timeout in nanoseconds.
 #[must_use]
 pub fn epoll_of(poll: &mio::Poll) -> BorrowedFd<'_> {
     // SAFETY: the descriptor is open as long as the poll, which the result borrows.
@@ -112,9 +112,9 @@ pub fn epoll_of(poll: &mio::Poll) -> BorrowedFd<'_> {
 /// An event of epoll.
 pub type Event = libc::epoll_event;
 
-/// Waits for events with a timeout in nanoseconds, and takes as many as there is room for; `None` waits without end.
+/// Waits for events with a timeout in nanoseconds, up to the spare capacity of `events`; `None` waits without limit.
 ///
-/// By hand because rustix rounds the timeout up to milliseconds unless it is built for Linux 5.11 and later only.
+/// A raw system call because rustix rounds the timeout up to milliseconds unless it is built for Linux 5.11 and later only.
 ///
 /// # Errors
 /// As `epoll_pwait2`; `Unsupported` on a kernel without it.
@@ -130,7 +130,7 @@ pub fn wait_for_events(
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     });
     let room = events.spare_capacity_mut();
-    // SAFETY: the pointers are to room for so many events and to a live timespec or null; no signal mask is passed.
+    // SAFETY: the pointers are to spare capacity of this length and to a live timespec or null; no signal mask is passed.
     let taken = unsafe {
         libc::syscall(
             libc::SYS_epoll_pwait2,
@@ -152,7 +152,7 @@ pub fn wait_for_events(
     Ok(())
 }
 
-/// Puts the calling thread before all ordinary ones: `SCHED_FIFO` of the lowest priority. What it starts is ordinary again.
+/// Runs the calling thread with `SCHED_FIFO` at the lowest priority. Threads it starts are scheduled normally.
 ///
 /// # Errors
 /// As `sched_setscheduler`: without `CAP_SYS_NICE`, or in a control group without real-time budget.
@@ -163,12 +163,12 @@ pub fn run_in_real_time() -> io::Result<()> {
     check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
 }
 
-/// The signals that end a load: interrupt and terminate.
+/// The signals that end a load: SIGINT and SIGTERM.
 #[derive(Clone, Copy)]
 pub struct EndSignals(libc::sigset_t);
 
 impl EndSignals {
-    /// Blocks them in this thread and in every thread it starts later, so that `wait` gets them.
+    /// Blocks them in this thread and in every thread it starts later, so that `wait` receives them.
     ///
     /// # Errors
     /// As `pthread_sigmask`.
@@ -190,8 +190,8 @@ impl EndSignals {
         }
     }
 
-    /// Ends the window of a load at the first of them, and everything at the second, from a thread of its own that lives
-    /// as long as the process.
+    /// Ends the window of a load at the first signal, and aborts the load at the second, from a thread that lives as long as the
+    /// process.
     ///
     /// # Errors
     /// When no thread can be started.

@@ -1,26 +1,25 @@
-//! Counts what a worker observes, without allocating: a fixed hash table from (second, series, bucket) to a count.
+//! Histograms of a worker in a fixed hash table from (second, series, bucket) to a count; recording does not allocate.
 //!
-//! A bucket is that of an HdrHistogram with three digits from 1 ns, so a histogram filled from a tally is the one that
-//! would have been filled directly, to the last count. One table serves every request, outcome and second, however late
-//! an answer is, and costs one probe an observation.
+//! Buckets are those of an HdrHistogram with three digits from 1 ns: a histogram filled from the table equals one filled
+//! directly. One table serves all requests, outcomes and seconds, however late a response is, at one probe per observation.
 
-/// log2 of the slots of a table.
+/// log2 of the number of slots.
 const SLOTS_BITS: u32 = 15;
 const SLOTS: usize = 1 << SLOTS_BITS;
 const LINES_BITS: u32 = SLOTS_BITS - TOGETHER_BITS;
 
-/// Filled slots at which a table should be replaced: beyond, probes grow long.
+/// A table with more filled slots should be replaced: probes grow long.
 const FILLED_MAX: usize = SLOTS / 8 * 5;
 
-/// Largest value kept, an hour; [`tare_stats::Range`]'s default.
+/// Largest value, an hour; the default of [`tare_stats::Range`].
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 
-/// What was observed.
+/// Quantity of an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Quantity {
-    /// `arrived − released`, where `arrived − intended` is in the same bucket; the ledger adds that, so that a punctual start costs
-    /// one observation.
+    /// `arrived − released`, where `arrived − intended` is in the same bucket; the aggregator adds that, so that a punctual start
+    /// costs one observation.
     Latency = 0,
     /// `arrived − sent`.
     Service = 1,
@@ -28,23 +27,23 @@ pub enum Quantity {
     Lateness = 2,
     /// `seen − arrived`.
     Lag = 3,
-    /// `sent − released`; the series' class is the number of the cause.
+    /// `sent − released`; the class is the number of the cause.
     Wait = 4,
-    /// Of a connection: until TCP was connected; the series' class tells those begun before the window.
+    /// Of a connection: the TCP connect time; the class marks attempts begun before the window.
     Connect = 5,
-    /// Of a connection: the TLS handshake; the class as of [`Quantity::Connect`].
+    /// Of a connection: the TLS handshake; class as in [`Quantity::Connect`].
     Handshake = 6,
-    /// Arrival of an answer's first byte − `sent`. Counted for answers in parts only: of the others it is their `service`,
-    /// which the ledger adds, so that they cost nothing here.
+    /// First byte of a response − `sent`, only for responses read in several pieces. For the others it equals `service`, and the
+    /// aggregator adds it.
     FirstByte = 7,
-    /// `service` of an answer that came in parts.
-    ServiceInParts = 8,
-    /// Of a record: from the time at which it should have been sent to its arrival.
+    /// `service` of a response read in several pieces.
+    ServiceMultiRead = 8,
+    /// Of a record: from its intended send time to its arrival.
     EndToEnd = 9,
-    /// Of a record: from the time that it says to its arrival.
+    /// Of a record: from its timestamp to its arrival.
     Age = 10,
     /// `arrived − released`, where `arrived − intended` is in another bucket.
-    LatencyApart = 11,
+    LatencyOnly = 11,
     /// `arrived − intended`, where it is not that of [`Quantity::Latency`].
     Response = 12,
 }
@@ -59,33 +58,33 @@ impl Quantity {
         Quantity::Connect,
         Quantity::Handshake,
         Quantity::FirstByte,
-        Quantity::ServiceInParts,
+        Quantity::ServiceMultiRead,
         Quantity::EndToEnd,
         Quantity::Age,
-        Quantity::LatencyApart,
+        Quantity::LatencyOnly,
         Quantity::Response,
     ];
 }
 
 /// Whether an exchange counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum Phase {
     /// Intended before the window.
     WarmUp,
     /// Intended within it.
     Window,
 }
 
-/// What a count belongs to, but for its bucket. Ordered by second first.
+/// Key of a count without its bucket. Ordered by second first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
     /// Second of the intended start, from the start of the warm-up.
     pub second: u32,
     /// Warm-up or window.
-    pub part: Part,
+    pub phase: Phase,
     /// Number of the request.
     pub request: u16,
-    /// Number of the outcome class; 0 is right.
+    /// Number of the outcome class; 0 is correct.
     pub class: u8,
     /// What was observed.
     pub quantity: Quantity,
@@ -97,19 +96,19 @@ const QUANTITY_BITS: u32 = 4;
 const BUCKET_BITS: u32 = 16;
 const SECOND_BITS: u32 = 24;
 
-/// Requests that are told apart.
-pub const REQUESTS_MAX: usize = 1 << REQUEST_BITS;
-/// Classes that are told apart.
+/// Most requests with series of their own.
+pub const TAGGED_REQUESTS_MAX: usize = 1 << REQUEST_BITS;
+/// Most classes with series of their own.
 pub const CLASSES_MAX: usize = 1 << CLASS_BITS;
-/// Seconds that are told apart: half a year. Later ones count as the last.
+/// Last second with series of its own: half a year. Later ones count as this one.
 const SECOND_MAX: u32 = (1 << SECOND_BITS) - 1;
 
 impl Series {
     #[inline]
     fn key(self, bucket: u16) -> u64 {
         let mut key = u64::from(self.second.min(SECOND_MAX));
-        key = (key << 1) | u64::from(self.part == Part::Window);
-        key = (key << REQUEST_BITS) | (u64::from(self.request) & (REQUESTS_MAX as u64 - 1));
+        key = (key << 1) | u64::from(self.phase == Phase::Window);
+        key = (key << REQUEST_BITS) | (u64::from(self.request) & (TAGGED_REQUESTS_MAX as u64 - 1));
         key = (key << CLASS_BITS) | (u64::from(self.class) & (CLASSES_MAX as u64 - 1));
         key = (key << QUANTITY_BITS) | self.quantity as u64;
         (key << BUCKET_BITS) | u64::from(bucket)
@@ -123,18 +122,18 @@ impl Series {
         let key = key >> QUANTITY_BITS;
         let class = (key & (CLASSES_MAX as u64 - 1)) as u8;
         let key = key >> CLASS_BITS;
-        let request = (key & (REQUESTS_MAX as u64 - 1)) as u16;
+        let request = (key & (TAGGED_REQUESTS_MAX as u64 - 1)) as u16;
         let key = key >> REQUEST_BITS;
-        let part = if key & 1 == 1 {
-            Part::Window
+        let phase = if key & 1 == 1 {
+            Phase::Window
         } else {
-            Part::WarmUp
+            Phase::WarmUp
         };
         let second = (key >> 1) as u32;
         (
             Self {
                 second,
-                part,
+                phase,
                 request,
                 class,
                 quantity,
@@ -146,15 +145,15 @@ impl Series {
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// The key plus one: zero is an empty slot, so that fresh pages need no writing.
+    /// The key plus one: zero marks an empty slot, so that fresh pages need no writing.
     key_plus_one: u64,
     count: u64,
 }
 
-/// Neighbouring buckets that share a cache line: most observations of a series fall close together.
+/// log2 of the neighbouring buckets that share a cache line: most observations of a series are close together.
 const TOGETHER_BITS: u32 = 2;
 
-/// Where a key belongs. Fibonacci hashing of the cache line: as they are, the runs of several series would run into each other.
+/// Home slot of a key. Fibonacci hashing of the cache line: unhashed, neighbouring series would overlap.
 #[inline]
 fn home_of(key: u64) -> usize {
     let line = (key >> TOGETHER_BITS).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - LINES_BITS);
@@ -166,16 +165,16 @@ const EMPTY: Slot = Slot {
     count: 0,
 };
 
-/// The table. See the module.
+/// The table; see the module.
 #[derive(Debug)]
-pub struct Tally {
+pub struct HistogramTable {
     slots: Box<[Slot]>,
     filled: usize,
     out_of_range: u64,
 }
 
-impl Tally {
-    /// An empty table, its memory touched so that no page fault hits a measurement.
+impl HistogramTable {
+    /// An empty table, its memory touched so that no page fault disturbs a measurement.
     #[must_use]
     pub fn new() -> Self {
         let mut slots = vec![EMPTY; SLOTS].into_boxed_slice();
@@ -196,10 +195,10 @@ impl Tally {
         self.record_times(1, series, value_ns);
     }
 
-    /// Counts so many observations of one value.
+    /// Counts `times` observations of one value.
     #[inline]
     pub fn record_times(&mut self, times: u64, series: Series, value_ns: u64) {
-        if value_ns > HIGHEST_NS && series.part == Part::Window {
+        if value_ns > HIGHEST_NS && series.phase == Phase::Window {
             self.out_of_range += times;
         }
         let key = series.key(bucket_of(value_ns.min(HIGHEST_NS))) + 1;
@@ -222,20 +221,20 @@ impl Tally {
         }
     }
 
-    /// Whether it should be replaced before much more is counted.
+    /// Whether it should be replaced soon.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.filled >= FILLED_MAX
     }
 
-    /// Observations beyond the range, within the window. They are counted at its end.
+    /// Observations of the window beyond the range, which are counted in the last bucket.
     #[must_use]
     pub fn out_of_range(&self) -> u64 {
         self.out_of_range
     }
 
-    /// Everything counted, sorted by series and bucket, into `into`.
+    /// Moves all counts to `into`, sorted by series and bucket.
     pub fn drain_sorted(&mut self, into: &mut Vec<(Series, u16, u64)>) {
         into.clear();
         for slot in &mut self.slots {
@@ -251,7 +250,7 @@ impl Tally {
     }
 }
 
-impl Default for Tally {
+impl Default for HistogramTable {
     fn default() -> Self {
         Self::new()
     }
@@ -292,7 +291,7 @@ mod tests {
     fn series(second: u32, request: u16, class: u8, quantity: Quantity) -> Series {
         Series {
             second,
-            part: Part::Window,
+            phase: Phase::Window,
             request,
             class,
             quantity,
@@ -318,31 +317,31 @@ mod tests {
 
         #[test]
         fn no_observation_is_lost_or_moved(values in prop::collection::vec((0..3_u32, 0..5_000_000_u64), 0..3000)) {
-            let mut tally = Tally::new();
+            let mut table = HistogramTable::new();
             for &(second, value) in &values {
-                tally.record(series(second, 0, 0, Quantity::Latency), value);
+                table.record(series(second, 0, 0, Quantity::Latency), value);
             }
             let mut expected: Vec<(u32, u16)> = values.iter().map(|&(s, v)| (s, bucket_of(v))).collect();
             expected.sort_unstable();
             let mut drained = Vec::new();
-            tally.drain_sorted(&mut drained);
+            table.drain_sorted(&mut drained);
             let got: Vec<(u32, u16)> = drained
                 .iter()
                 .flat_map(|&(s, b, n)| std::iter::repeat_n((s.second, b), usize::try_from(n).unwrap()))
                 .collect();
             prop_assert_eq!(got, expected);
-            tally.drain_sorted(&mut drained);
+            table.drain_sorted(&mut drained);
             prop_assert!(drained.is_empty());
         }
     }
 
     #[test]
     fn a_value_beyond_an_hour_is_counted_at_the_top_and_as_out_of_range() {
-        let mut tally = Tally::new();
-        tally.record(series(0, 0, 0, Quantity::Latency), HIGHEST_NS + 1);
-        assert_eq!(tally.out_of_range(), 1);
+        let mut table = HistogramTable::new();
+        table.record(series(0, 0, 0, Quantity::Latency), HIGHEST_NS + 1);
+        assert_eq!(table.out_of_range(), 1);
         let mut drained = Vec::new();
-        tally.drain_sorted(&mut drained);
+        table.drain_sorted(&mut drained);
         assert_eq!(drained[0].1, bucket_of(HIGHEST_NS));
     }
 }

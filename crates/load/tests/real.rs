@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use rig::{MS, OK, Server, count, measure, plan, request, try_measure};
 use tare_load::{
-    AgentError, LoadError, Precedence, Progress, StopHandle, abort_when_unread, run, run_agent,
+    AgentError, LoadError, Progress, SchedulingPolicy, StopHandle, abort_on_hangup, run, run_agent,
 };
 use tare_schema::agent::{AgentMessage, Ended, Fault};
 use tare_schema::load::{ClientSpec, Cores, LoadPlan, Pacing, Sched, Spin, Stop, ThinkSpread};
@@ -122,10 +122,10 @@ fn workers_precede_their_neighbours_where_they_may_and_the_result_says_so() {
     let own = getpriority_process(None).unwrap();
     let server = Server::answering(OK);
     for (cores, sched, precedence) in [
-        (Cores::Shared, Sched::Auto, Precedence::Niceness),
-        (Cores::Own, Sched::Normal, Precedence::Niceness),
-        (Cores::Own, Sched::Auto, Precedence::Fifo),
-        (Cores::Shared, Sched::Fifo, Precedence::Fifo),
+        (Cores::Shared, Sched::Auto, SchedulingPolicy::Niceness),
+        (Cores::Own, Sched::Normal, SchedulingPolicy::Niceness),
+        (Cores::Own, Sched::Auto, SchedulingPolicy::Fifo),
+        (Cores::Shared, Sched::Fifo, SchedulingPolicy::Fifo),
     ] {
         let mut plan = plan(server.address);
         (plan.cores, plan.load.sched) = (cores, sched);
@@ -322,7 +322,7 @@ fn an_agent_notices_at_once_that_its_pipe_has_no_reader() {
     plan.load.sample_every_ns = 3600 * 1000 * MS;
     let (reader, writer) = io::pipe().unwrap();
     let stop = StopHandle::new();
-    abort_when_unread(writer.try_clone().unwrap(), stop.clone()).unwrap();
+    abort_on_hangup(writer.try_clone().unwrap(), stop.clone()).unwrap();
     let agent = std::thread::spawn(move || run_agent(&plan, writer, &stop));
     let mut lines = io::BufRead::lines(io::BufReader::new(reader));
     assert!(lines.next().unwrap().unwrap().contains("hello"));

@@ -1,6 +1,6 @@
-//! Rubbish for every codec and client, and what must hold whatever comes: used by tests and by the fuzzer.
+//! Malformed input for every codec and client, and the invariants that must hold: used by tests and by the fuzzer.
 
-pub mod drive;
+pub mod fixtures;
 pub mod mutate;
-pub mod plans;
+pub mod script;
 pub mod targets;

@@ -1,9 +1,9 @@
-//! Inputs made from others: bits turned, numbers at their edges, pieces copied, cut, doubled and taken from elsewhere.
+//! Mutations of inputs: flipped bits, boundary values, and pieces copied, deleted, inserted and spliced from other inputs.
 
 /// Longest input.
 pub const BYTES_MAX: usize = 8192;
 
-/// Numbers at which lengths and counts go wrong.
+/// Boundary values of lengths and counts.
 const EDGES: [u64; 10] = [
     0,
     1,
@@ -17,14 +17,14 @@ const EDGES: [u64; 10] = [
     u64::MAX,
 ];
 
-/// Makes inputs, the same ones from the same seed.
+/// A generator of inputs, deterministic for a seed.
 #[derive(Debug, Clone)]
 pub struct Mutator {
     state: u64,
 }
 
 impl Mutator {
-    /// One that starts at a seed.
+    /// A mutator with this seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Mutator {
         Mutator { state: seed | 1 }
@@ -41,7 +41,7 @@ impl Mutator {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// An input out of one of `seeds`, or out of nothing.
+    /// Writes an input to `out`: a mutation of one of `seeds`, or of random bytes.
     pub fn input(&mut self, seeds: &[Vec<u8>], out: &mut Vec<u8>) {
         out.clear();
         if !seeds.is_empty() && self.below(8) > 0 {
@@ -94,7 +94,7 @@ impl Mutator {
         }
     }
 
-    /// A number at its edge, of one to eight bytes, either way round.
+    /// Writes a boundary value of one to eight bytes, big or little endian.
     fn edge(&mut self, at: usize, out: &mut [u8]) {
         let width = 1 << self.below(4);
         let number = EDGES[self.below(EDGES.len())];

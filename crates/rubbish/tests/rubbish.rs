@@ -1,4 +1,4 @@
-//! Every codec and client against rubbish for some seconds: no panic, no hang. What comes of coverage is looked for by `fuzz/run`.
+//! Every fuzz target against malformed input for some seconds: no panic, no hang. `fuzz/run` is guided by coverage.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says where by panicking"
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tare_rubbish::mutate::Mutator;
 use tare_rubbish::targets::{ALL, Run};
 
-/// One input never takes so long.
+/// An input that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(30);
-/// So many inputs are fed also where the time would not do for them.
+/// Inputs that are run at least, even if the time is over.
 const LEAST: u64 = 100;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The inputs that are kept for a target, in the order of their names.
+/// The stored inputs of a target, in the order of their names.
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let folder = root().join("fuzz/seeds").join(name);
     let Ok(entries) = fs::read_dir(folder) else {
@@ -36,10 +36,10 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// What one target is being fed, and since when.
-type Fed = Mutex<Option<(Instant, Vec<u8>)>>;
+/// The input that a target runs, and since when.
+type CurrentInput = Mutex<Option<(Instant, Vec<u8>)>>;
 
-/// Keeps an input that does harm as a seed, and says where.
+/// Stores an input that panics or hangs as a seed; a message with its path.
 fn keep(name: &str, input: &[u8], what: &str) -> String {
     let folder = root().join("fuzz/seeds").join(name);
     let file = folder.join(format!("{what}-{}", input.len()));
@@ -47,7 +47,13 @@ fn keep(name: &str, input: &[u8], what: &str) -> String {
     format!("{name}: {what}, input {} ({kept:?})", file.display())
 }
 
-fn feed(name: &str, run: Run, seed: u64, until: Instant, fed: &Fed) -> (u64, Option<String>) {
+fn feed(
+    name: &str,
+    run: Run,
+    seed: u64,
+    until: Instant,
+    fed: &CurrentInput,
+) -> (u64, Option<String>) {
     let seeds = seeds(name);
     let mut mutator = Mutator::from_seed(seed);
     let mut input = Vec::new();
@@ -74,7 +80,7 @@ fn rubbish_makes_nothing_panic_or_hang() {
     let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(3);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let seed = now.as_nanos() as u64;
-    let fed: Vec<Fed> = ALL.iter().map(|_| Fed::default()).collect();
+    let fed: Vec<CurrentInput> = ALL.iter().map(|_| CurrentInput::default()).collect();
     let is_over = AtomicBool::new(false);
     let harm: Vec<String> = thread::scope(|scope| {
         scope.spawn(|| {

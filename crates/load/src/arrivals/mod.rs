@@ -1,17 +1,17 @@
-//! Pacing × stop: when the exchanges of one worker are intended to start.
+//! Intended starts of the exchanges of one worker, from pacing and stop.
 
-mod looped;
-mod planned;
-mod recorded;
+mod closed_loop;
+mod open_loop;
+mod parse;
 mod recording;
+mod schedule;
 #[cfg(test)]
 mod tests;
-mod times;
 
-pub use looped::{Looped, SharedCount};
-pub use planned::Planned;
+pub use closed_loop::{ClosedLoop, SharedCount};
+pub use open_loop::OpenLoop;
 pub use recording::{Recording, RecordingError};
-pub use times::{RandomTimes, Times};
+pub use schedule::{ArrivalSchedule, PoissonSchedule};
 
 /// "Never": later than any time.
 pub const NEVER: u64 = u64::MAX;
@@ -20,87 +20,87 @@ pub const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub enum Arrivals {
     /// Fixed in advance.
-    Planned(Planned),
-    /// Each follows the end of another.
-    Looped(Looped),
+    OpenLoop(OpenLoop),
+    /// Each follows the end of another one.
+    ClosedLoop(ClosedLoop),
 }
 
 impl Arrivals {
     /// Fixes when the load starts.
     pub fn begin(&mut self, start_ns: u64) {
         match self {
-            Arrivals::Planned(planned) => planned.begin(start_ns),
-            Arrivals::Looped(looped) => looped.begin(start_ns),
+            Arrivals::OpenLoop(open_loop) => open_loop.begin(start_ns),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.begin(start_ns),
         }
     }
 
     /// Whether starts are fixed in advance.
     #[inline]
     #[must_use]
-    pub fn is_planned(&self) -> bool {
-        matches!(self, Arrivals::Planned(_))
+    pub fn is_open_loop(&self) -> bool {
+        matches!(self, Arrivals::OpenLoop(_))
     }
 
-    /// The next intended start that was not taken; [`NEVER`] when none is known.
+    /// The next intended start; [`NEVER`] when none is known.
     #[inline]
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         match self {
-            Arrivals::Planned(planned) => planned.next_ns(),
-            Arrivals::Looped(looped) => looped.next_ns(),
+            Arrivals::OpenLoop(open_loop) => open_loop.next_ns(),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.next_ns(),
         }
     }
 
-    /// Takes the next one; `None` when the stop rule is reached.
+    /// Takes the next start; `None` when the load has its number of exchanges.
     #[inline]
     pub fn take(&mut self) -> Option<u64> {
         match self {
-            Arrivals::Planned(planned) => planned.take(),
-            Arrivals::Looped(looped) => looped.take(),
+            Arrivals::OpenLoop(open_loop) => open_loop.take(),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.take(),
         }
     }
 
-    /// Takes the next one and up to `most` in all of the same time: their time, and how many they are.
+    /// Takes up to `most` starts of the same time: the time, and their number.
     #[inline]
-    pub fn take_run(&mut self, most: u32) -> Option<(u64, u32)> {
+    pub fn take_batch(&mut self, most: u32) -> Option<(u64, u32)> {
         match self {
-            Arrivals::Planned(planned) => planned.take().map(|at_ns| (at_ns, 1)),
-            Arrivals::Looped(looped) => looped.take_run(most),
+            Arrivals::OpenLoop(open_loop) => open_loop.take().map(|at_ns| (at_ns, 1)),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.take_batch(most),
         }
     }
 
-    /// So many exchanges ended (or never began): a closed loop goes on.
+    /// Exchanges ended, or were dropped: their clients continue in a closed loop.
     #[inline]
     pub fn ended(&mut self, at_ns: u64, count: u32) {
         match self {
-            Arrivals::Planned(_) => {}
-            Arrivals::Looped(looped) => looped.ended(at_ns, count),
+            Arrivals::OpenLoop(_) => {}
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.ended(at_ns, count),
         }
     }
 
-    /// Ends the window here: nothing intended at or after this time is taken.
-    pub fn cut(&mut self, end_ns: u64) {
+    /// Ends the window: nothing intended at or after this time is taken.
+    pub fn end_window_at(&mut self, end_ns: u64) {
         match self {
-            Arrivals::Planned(planned) => planned.cut(end_ns),
-            Arrivals::Looped(looped) => looped.cut(end_ns),
+            Arrivals::OpenLoop(open_loop) => open_loop.end_window_at(end_ns),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.end_window_at(end_ns),
         }
     }
 
-    /// Whether no further exchange can become due, at the earliest known at `now_ns`.
+    /// Whether no further exchange can become due, as far as known at `now_ns`.
     #[must_use]
     pub fn is_over(&self, now_ns: u64) -> bool {
         match self {
-            Arrivals::Planned(planned) => planned.next_ns() == NEVER,
-            Arrivals::Looped(looped) => looped.is_over(now_ns),
+            Arrivals::OpenLoop(open_loop) => open_loop.next_ns() == NEVER,
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.is_over(now_ns),
         }
     }
 
-    /// The end of the window, where the plan or a signal fixes it; [`NEVER`] while it does not.
+    /// The end of the window, once fixed by the plan or by a stop; [`NEVER`] before.
     #[must_use]
     pub fn window_end_ns(&self) -> u64 {
         match self {
-            Arrivals::Planned(planned) => planned.window_end_ns(),
-            Arrivals::Looped(looped) => looped.window_end_ns(),
+            Arrivals::OpenLoop(open_loop) => open_loop.window_end_ns(),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.window_end_ns(),
         }
     }
 
@@ -108,8 +108,8 @@ impl Arrivals {
     #[must_use]
     pub fn window_start_ns(&self) -> u64 {
         match self {
-            Arrivals::Planned(planned) => planned.window_start_ns(),
-            Arrivals::Looped(looped) => looped.window_start_ns(),
+            Arrivals::OpenLoop(open_loop) => open_loop.window_start_ns(),
+            Arrivals::ClosedLoop(closed_loop) => closed_loop.window_start_ns(),
         }
     }
 }

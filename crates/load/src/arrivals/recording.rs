@@ -1,4 +1,4 @@
-//! Recorded starts, to be repeated.
+//! Recorded starts, for a replay.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use tare_schema::named::text_given;
 use thiserror::Error;
 
 use super::NEVER;
-use super::recorded;
+use super::parse;
 
-/// Starts of one recording at most: 800 MB of memory.
+/// Most starts of one recording: 800 MB of memory.
 pub(super) const STARTS_MAX: usize = 100_000_000;
 
-/// Largest file that is read.
+/// Largest file.
 const BYTES_MAX: u64 = 4_000_000_000;
 
 /// Why a recording cannot be used.
@@ -21,7 +21,7 @@ pub enum RecordingError {
     /// It cannot be read.
     #[error("the recording: {0}")]
     Read(String),
-    /// A line is none of a recording.
+    /// A line that is not valid in a recording.
     #[error(
         "{file}:{line}: {text:?} is no start: write one a line, in seconds with a point (0.25) or whole nanoseconds, or give the \
          CSV or HdrHistogram log of a load"
@@ -31,7 +31,7 @@ pub enum RecordingError {
         file: String,
         /// Number of the line, from 1.
         line: usize,
-        /// As written, cut.
+        /// As in the file, shortened.
         text: String,
     },
     /// It has no starts.
@@ -50,12 +50,12 @@ pub enum RecordingError {
     },
 }
 
-/// The starts of a recording, from its first one on, at the speed wanted.
+/// The starts of a recording, from its first one on, at a speed.
 #[derive(Debug)]
 pub struct Recording {
     /// Sorted, from 0.
     starts_ns: Vec<u64>,
-    /// From the first start of one round to that of the next: one mean gap behind the last.
+    /// Length of a round: from the first start to the last, and one mean gap.
     round_ns: u64,
     speed: f64,
     at_end: AtEnd,
@@ -66,7 +66,7 @@ impl Recording {
     /// Reads a recording.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it cannot be read, is invalid or has no starts.
     pub fn read(
         file: &str,
         speed: f64,
@@ -75,7 +75,7 @@ impl Recording {
     ) -> Result<Recording, RecordingError> {
         let text = text_given(Path::new(file), BYTES_MAX);
         let text = text.map_err(RecordingError::Read)?;
-        let starts_ns = recorded::starts(file, &text)?;
+        let starts_ns = parse::starts(file, &text)?;
         Self::of(file, starts_ns, speed, at_end, deal)
     }
 
@@ -103,7 +103,7 @@ impl Recording {
         let span_ns = last_ns - first_ns;
         let gaps = (starts_ns.len() as u64 - 1).max(1);
         Ok(Recording {
-            // A recording of one instant has no gap: a nanosecond keeps rounds apart.
+            // A recording of a single time has no gap: a nanosecond separates rounds.
             round_ns: span_ns.saturating_add((span_ns / gaps).max(1)),
             starts_ns,
             speed,
@@ -112,7 +112,7 @@ impl Recording {
         })
     }
 
-    /// The start with this number among this agent's.
+    /// This agent's start with this index.
     pub(super) fn at(&self, index: u64) -> Option<u64> {
         let index = index
             .saturating_mul(u64::from(self.deal.parts.max(1)))
@@ -128,9 +128,9 @@ impl Recording {
         Some(self.at_speed(recorded_ns))
     }
 
-    /// The first of this agent's starts at or behind a time.
+    /// Index of this agent's first start at or after a time.
     pub(super) fn first_from(&self, at_ns: u64) -> u64 {
-        // Times rise with their numbers: halve the range that holds the border.
+        // Times rise with their index: binary search.
         let (mut low, mut high) = (0_u64, 1_u64);
         let is_before = |index| self.at(index).is_some_and(|start_ns| start_ns < at_ns);
         while is_before(high) {
@@ -148,7 +148,7 @@ impl Recording {
         low
     }
 
-    /// When it is over.
+    /// Its length; [`NEVER`] if it repeats.
     pub(super) fn length_ns(&self) -> u64 {
         match self.at_end {
             AtEnd::Stop => self.at_speed(u128::from(self.round_ns)),
@@ -156,8 +156,8 @@ impl Recording {
         }
     }
 
-    /// The most starts of this agent within any time so long: what may wait for answers at once.
-    pub(crate) fn crowd_max(&self, within_ns: u64) -> u64 {
+    /// Most starts of this agent within any interval of this length: what may be in flight or wait.
+    pub(crate) fn peak_arrivals(&self, within_ns: u64) -> u64 {
         let recorded_ns = (within_ns as f64 * self.speed) as u64;
         let (mut from, mut most) = (0, 0);
         for (to, &at_ns) in self.starts_ns.iter().enumerate() {
@@ -170,7 +170,7 @@ impl Recording {
             AtEnd::Stop => 1,
             AtEnd::Repeat => 1 + recorded_ns / self.round_ns,
         };
-        // The end of one round and the start of the next may fall together.
+        // The end of one round and the start of the next may be in one interval.
         (most as u64)
             .saturating_mul(1 + rounds)
             .div_ceil(u64::from(self.deal.parts.max(1)))

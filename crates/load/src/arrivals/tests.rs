@@ -17,12 +17,24 @@ fn all(arrivals: &mut Arrivals) -> Vec<u64> {
 }
 
 fn constant(rate: f64, warmup_ns: u64, stop: Stop, worker: u32, workers: u32) -> Arrivals {
-    planned(&Times::even(rate), warmup_ns, stop, worker, workers)
+    planned(
+        &ArrivalSchedule::even(rate),
+        warmup_ns,
+        stop,
+        worker,
+        workers,
+    )
 }
 
-fn planned(times: &Times, warmup_ns: u64, stop: Stop, worker: u32, workers: u32) -> Arrivals {
-    let planned = Planned::new(times.clone(), warmup_ns, stop, worker, workers);
-    let mut arrivals = Arrivals::Planned(planned);
+fn planned(
+    schedule: &ArrivalSchedule,
+    warmup_ns: u64,
+    stop: Stop,
+    worker: u32,
+    workers: u32,
+) -> Arrivals {
+    let planned = OpenLoop::new(schedule.clone(), warmup_ns, stop, worker, workers);
+    let mut arrivals = Arrivals::OpenLoop(planned);
     arrivals.begin(S);
     arrivals
 }
@@ -32,7 +44,7 @@ fn a_constant_rate_does_not_drift_in_a_day() {
     let stop = Stop::Duration {
         window_ns: 86_400 * S,
     };
-    let Arrivals::Planned(mut arrivals) = constant(3.0, 0, stop, 0, 1) else {
+    let Arrivals::OpenLoop(mut arrivals) = constant(3.0, 0, stop, 0, 1) else {
         unreachable!()
     };
     let mut count = 0;
@@ -77,14 +89,14 @@ fn a_count_is_counted_from_the_end_of_the_warm_up() {
 fn an_order_to_end_leaves_only_what_was_intended_before_it() {
     let mut arrivals = constant(1000.0, 0, Stop::Interrupted, 0, 1);
     assert_eq!(arrivals.take(), Some(S));
-    arrivals.cut(S + 5_500_000);
+    arrivals.end_window_at(S + 5_500_000);
     assert_eq!(all(&mut arrivals).len(), 5);
     assert_eq!(arrivals.window_end_ns(), S + 5_500_000);
     assert!(arrivals.is_over(0));
 }
 
 /// Schedules of every kind, up to some thousand starts a second.
-fn schedules() -> impl Strategy<Value = Times> {
+fn schedules() -> impl Strategy<Value = ArrivalSchedule> {
     let profile = || {
         (
             0.0..5000.0_f64,
@@ -104,16 +116,15 @@ fn schedules() -> impl Strategy<Value = Times> {
         0..3_u32,
     );
     prop_oneof![
-        (0.5..100_000.0_f64).prop_map(Times::even),
-        profile().prop_map(Times::Profile),
-        (profile(), any::<u64>()).prop_map(|(profile, seed)| Times::Random(RandomTimes::new(
-            profile,
-            Random::from_seed(seed)
-        ))),
+        (0.5..100_000.0_f64).prop_map(ArrivalSchedule::even),
+        profile().prop_map(ArrivalSchedule::Profile),
+        (profile(), any::<u64>()).prop_map(|(profile, seed)| ArrivalSchedule::Random(
+            PoissonSchedule::new(profile, Random::from_seed(seed))
+        )),
         recording.prop_map(|(starts, speed, repeats, part)| {
             let at_end = if repeats { AtEnd::Repeat } else { AtEnd::Stop };
             let deal = Deal { parts: 3, part };
-            Times::Recorded(Arc::new(
+            ArrivalSchedule::Recorded(Arc::new(
                 Recording::of("test", starts, speed, at_end, deal).unwrap(),
             ))
         }),
@@ -123,7 +134,7 @@ fn schedules() -> impl Strategy<Value = Times> {
 proptest! {
     #[test]
     fn workers_share_every_schedule_without_loss_or_overlap(
-        times in schedules(), workers in 1..8_u32, window_ms in 1..2000_u64, warmup_ms in 0..500_u64,
+        schedule in schedules(), workers in 1..8_u32, window_ms in 1..2000_u64, warmup_ms in 0..500_u64,
         exchanges in proptest::option::of(1..3000_u64),
     ) {
         let stop = match exchanges {
@@ -131,18 +142,18 @@ proptest! {
             None => Stop::Duration { window_ns: window_ms * MS },
         };
         let warmup_ns = warmup_ms * MS;
-        let mut whole = planned(&times, warmup_ns, stop, 0, 1);
+        let mut whole = planned(&schedule, warmup_ns, stop, 0, 1);
         let alone = all(&mut whole);
         let mut shared = Vec::new();
         for worker in 0..workers {
-            let mut share = planned(&times, warmup_ns, stop, worker, workers);
+            let mut share = planned(&schedule, warmup_ns, stop, worker, workers);
             shared.extend(all(&mut share));
             prop_assert_eq!(share.window_end_ns(), whole.window_end_ns(), "all end the window together");
         }
         shared.sort_unstable();
         prop_assert_eq!(&shared, &alone);
         prop_assert!(alone.is_sorted());
-        if let (Some(exchanges), false) = (exchanges, matches!(times, Times::Recorded(_))) {
+        if let (Some(exchanges), false) = (exchanges, matches!(schedule, ArrivalSchedule::Recorded(_))) {
             let counted = alone.iter().filter(|&&at| at >= whole.window_start_ns()).count();
             prop_assert_eq!(counted as u64, exchanges);
         }
@@ -154,7 +165,7 @@ proptest! {
     ) {
         let profile = RateProfile::steady(from).ramp(to, over_ms * MS);
         let stop = Stop::Duration { window_ns: window_ms * MS };
-        let starts = all(&mut planned(&Times::Profile(profile.clone()), 0, stop, 0, 1));
+        let starts = all(&mut planned(&ArrivalSchedule::Profile(profile.clone()), 0, stop, 0, 1));
         let integral = profile.count_until(window_ms * MS);
         // The first start is at the beginning, so a whole integral has as many; a fraction has begun one more.
         prop_assert!((starts.len() as f64 - integral).abs() < 1.0 + 1e-6, "{} {}", starts.len(), integral);
@@ -171,7 +182,7 @@ proptest! {
         let mut looped: Vec<Arrivals> = (0..workers)
             .map(|_| {
                 let stop = Stop::Count { exchanges };
-                let mut arrivals = Arrivals::Looped(Looped::new(3, 0, 0, stop, &shared));
+                let mut arrivals = Arrivals::ClosedLoop(ClosedLoop::new(3, 0, 0, stop, &shared));
                 arrivals.begin(S);
                 arrivals
             })
@@ -196,7 +207,7 @@ proptest! {
 fn a_client_pauses_between_an_answer_and_its_next_exchange() {
     let shared = SharedCount::new(0, 1);
     let stop = Stop::Duration { window_ns: 100 * S };
-    let mut arrivals = Arrivals::Looped(Looped::new(2, S, 0, stop, &shared));
+    let mut arrivals = Arrivals::ClosedLoop(ClosedLoop::new(2, S, 0, stop, &shared));
     arrivals.begin(S);
     assert_eq!(
         all(&mut arrivals),
@@ -206,7 +217,7 @@ fn a_client_pauses_between_an_answer_and_its_next_exchange() {
     assert_eq!(arrivals.next_ns(), NEVER);
     arrivals.ended(5 * S, 1);
     assert_eq!(arrivals.next_ns(), 6 * S);
-    arrivals.cut(6 * S);
+    arrivals.end_window_at(6 * S);
     assert_eq!(arrivals.take(), None);
     assert!(arrivals.is_over(6 * S));
 }
@@ -219,8 +230,8 @@ fn drawn_pauses_have_the_mean_asked_for_and_clients_go_on_in_the_order_of_their_
     ] {
         let shared = SharedCount::new(0, 1);
         let stop = Stop::Interrupted;
-        let looped = Looped::new(1, MS, 0, stop, &shared).drawing(spread, Random::from_seed(5));
-        let mut arrivals = Arrivals::Looped(looped);
+        let looped = ClosedLoop::new(1, MS, 0, stop, &shared).drawing(spread, Random::from_seed(5));
+        let mut arrivals = Arrivals::ClosedLoop(looped);
         arrivals.begin(0);
         let mut now = arrivals.take().unwrap();
         let mut sum = 0;
@@ -239,9 +250,10 @@ fn drawn_pauses_have_the_mean_asked_for_and_clients_go_on_in_the_order_of_their_
 #[test]
 fn random_gaps_are_exponential_whatever_the_rate_does() {
     let profile = RateProfile::steady(100.0).ramp(5000.0, 20 * S);
-    let times = Times::Random(RandomTimes::new(profile.clone(), Random::from_seed(9)));
+    let schedule =
+        ArrivalSchedule::Random(PoissonSchedule::new(profile.clone(), Random::from_seed(9)));
     let stop = Stop::Duration { window_ns: 20 * S };
-    let starts = all(&mut planned(&times, 0, stop, 0, 1));
+    let starts = all(&mut planned(&schedule, 0, stop, 0, 1));
     let expected = profile.count_until(20 * S);
     // Five standard deviations of a Poisson count.
     assert!((starts.len() as f64 - expected).abs() < 5.0 * expected.sqrt());
@@ -264,30 +276,36 @@ fn random_gaps_are_exponential_whatever_the_rate_does() {
 #[test]
 fn another_seed_draws_other_starts_and_the_same_one_the_same() {
     let draw = |seed| {
-        let random = RandomTimes::new(RateProfile::steady(1000.0), Random::from_seed(seed));
+        let random = PoissonSchedule::new(RateProfile::steady(1000.0), Random::from_seed(seed));
         let stop = Stop::Count { exchanges: 100 };
-        all(&mut planned(&Times::Random(random), 0, stop, 0, 1))
+        all(&mut planned(
+            &ArrivalSchedule::Random(random),
+            0,
+            stop,
+            0,
+            1,
+        ))
     };
     assert_eq!(draw(1), draw(1));
     assert_ne!(draw(1), draw(2));
 }
 
-fn recorded(text: &str) -> Result<Vec<u64>, String> {
-    super::recorded::starts("file", text).map_err(|error| error.to_string())
+fn parse(text: &str) -> Result<Vec<u64>, String> {
+    super::parse::starts("file", text).map_err(|error| error.to_string())
 }
 
 #[test]
 fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
     assert_eq!(
-        recorded("# mine\n0\n0.25\n1.5e0\n").unwrap(),
+        parse("# mine\n0\n0.25\n1.5e0\n").unwrap(),
         [0, S / 4, S + S / 2]
     );
     assert_eq!(
-        recorded("1700000000000000000\n1700000000000000007\n").unwrap()[1] % 10,
+        parse("1700000000000000000\n1700000000000000007\n").unwrap()[1] % 10,
         7
     );
     let csv = "offset_s,length_s,intended,released\n1.000,1.000,2,2\n1.500,0.500,1,1\n";
-    assert_eq!(recorded(csv).unwrap(), [0, S / 2, S]);
+    assert_eq!(parse(csv).unwrap(), [0, S / 2, S]);
     let second = std::time::Duration::from_secs(1);
     let mut two = Latencies::new(Range::default()).unwrap();
     two.record_many(5, 2);
@@ -297,24 +315,24 @@ fn a_recording_is_read_in_seconds_or_nanoseconds_or_from_what_a_load_wrote() {
         writer.interval(tag, second, second, &two).unwrap();
     }
     let hlog = String::from_utf8(writer.finish().unwrap()).unwrap();
-    assert_eq!(recorded(&hlog).unwrap(), [S, S + S / 2]);
+    assert_eq!(parse(&hlog).unwrap(), [S, S + S / 2]);
 }
 
 #[test]
 fn what_is_no_recording_says_which_line_is_wrong() {
     assert!(
-        recorded("0\n1\nsoon\n")
+        parse("0\n1\nsoon\n")
             .unwrap_err()
             .contains("file:3: \"soon\"")
     );
-    assert!(recorded("-1.0\n").unwrap_err().contains("file:1"));
+    assert!(parse("-1.0\n").unwrap_err().contains("file:1"));
     assert!(
-        recorded("offset_s,length_s\n1,1\n")
+        parse("offset_s,length_s\n1,1\n")
             .unwrap_err()
             .contains("file:1")
     );
     let huge = format!("offset_s,length_s,intended\n1,1,{}\n", u64::MAX);
-    assert!(recorded(&huge).unwrap_err().contains("more than"));
+    assert!(parse(&huge).unwrap_err().contains("more than"));
     let none = Recording::of("file", Vec::new(), 1.0, AtEnd::Stop, Deal::ALL);
     assert!(none.unwrap_err().to_string().contains("no starts"));
 }
@@ -325,9 +343,9 @@ fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
     let of =
         |at_end, speed| Recording::of("file", starts.clone(), speed, at_end, Deal::ALL).unwrap();
     let run = |recording| {
-        let times = Times::Recorded(Arc::new(recording));
+        let schedule = ArrivalSchedule::Recorded(Arc::new(recording));
         let stop = Stop::Duration { window_ns: 5 * S };
-        let mut arrivals = planned(&times, 0, stop, 0, 1);
+        let mut arrivals = planned(&schedule, 0, stop, 0, 1);
         let starts: Vec<u64> = all(&mut arrivals).iter().map(|at| at - S).collect();
         (starts, arrivals.window_end_ns() - S)
     };
@@ -338,7 +356,7 @@ fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
     );
     assert_eq!(run(of(AtEnd::Stop, 2.0)), (vec![0, S / 2, S], S * 3 / 2));
     assert_eq!(
-        of(AtEnd::Stop, 1.0).crowd_max(S),
+        of(AtEnd::Stop, 1.0).peak_arrivals(S),
         4,
         "two of a round, and room for its neighbours"
     );
@@ -348,27 +366,27 @@ fn a_recording_begins_at_once_and_repeats_one_mean_gap_behind_its_end() {
 fn what_ended_together_is_ready_together_and_taken_in_runs() {
     let shared = SharedCount::new(1000, 1);
     let stop = Stop::Duration { window_ns: S };
-    let mut arrivals = Arrivals::Looped(Looped::new(0, 0, 0, stop, &shared));
+    let mut arrivals = Arrivals::ClosedLoop(ClosedLoop::new(0, 0, 0, stop, &shared));
     arrivals.begin(S);
     arrivals.ended(S + 5, 70);
     arrivals.ended(S + 4, 30);
     arrivals.ended(S + 9, 1);
-    assert_eq!(arrivals.take_run(64), Some((S + 5, 64)));
+    assert_eq!(arrivals.take_batch(64), Some((S + 5, 64)));
     assert_eq!(arrivals.take(), Some(S + 5));
-    assert_eq!(arrivals.take_run(64), Some((S + 5, 35)));
-    assert_eq!(arrivals.take_run(64), Some((S + 9, 1)));
-    assert_eq!(arrivals.take_run(64), None);
+    assert_eq!(arrivals.take_batch(64), Some((S + 5, 35)));
+    assert_eq!(arrivals.take_batch(64), Some((S + 9, 1)));
+    assert_eq!(arrivals.take_batch(64), None);
 }
 
 #[test]
 fn runs_are_cut_to_the_number_of_exchanges_that_is_left() {
     let shared = SharedCount::new(100, 1);
     let stop = Stop::Count { exchanges: 100 };
-    let mut arrivals = Arrivals::Looped(Looped::new(0, 0, 0, stop, &shared));
+    let mut arrivals = Arrivals::ClosedLoop(ClosedLoop::new(0, 0, 0, stop, &shared));
     arrivals.begin(S);
     arrivals.ended(S, 500);
     let mut taken = 0;
-    while let Some((_, count)) = arrivals.take_run(64) {
+    while let Some((_, count)) = arrivals.take_batch(64) {
         taken += count;
     }
     assert_eq!(taken, 100);

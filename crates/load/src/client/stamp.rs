@@ -1,29 +1,29 @@
-//! When bytes arrived, and who says so.
+//! Receive timestamps and their source.
 
-/// When bytes arrived, and how that is known.
+/// Receive timestamp of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// When the last byte arrived.
     pub arrived_ns: u64,
-    /// When our code saw it.
+    /// When the generator read it.
     pub seen_ns: u64,
-    /// Who says so.
+    /// Where `arrived_ns` is from.
     pub source: StampSource,
 }
 
-/// Who stamped an arrival.
+/// Source of a receive timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StampSource {
-    /// The kernel, when the segment came in.
+    /// Kernel timestamp of the segment.
     Kernel,
-    /// Our clock, because the kernel gave no stamp.
+    /// Our clock, because the kernel gave no timestamp.
     Own,
-    /// Nothing arrived: the exchange ended by an event of ours (a timeout, a reset).
+    /// Nothing arrived: the exchange was ended by the generator (a timeout, a reset).
     Event,
 }
 
 impl Stamp {
-    /// The end of an exchange that no arrival ended.
+    /// End of an exchange without an arrival.
     #[must_use]
     pub fn event(now_ns: u64) -> Self {
         Self {

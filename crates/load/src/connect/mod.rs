@@ -1,4 +1,4 @@
-//! Connections as exchanges: each opens one, over TLS with its handshake, and closes it.
+//! Client for connections as exchanges: each opens one, with its TLS handshake, and closes it.
 
 #[cfg(test)]
 mod tests;
@@ -11,35 +11,35 @@ use crate::client::{
     Bound, Client, Closed, ConnId, Connected, Done, Due, Outcome, Outlet, Stamp, Status, TimerId,
     WaitCause,
 };
-use crate::roster::{Deadlines, Waiters};
+use crate::roster::{Deadlines, WaitQueue};
 
-/// A server that says nothing behind the handshake within this time says nothing.
-const WORD_WITHIN_NS: u64 = 1_000_000_000;
+/// Longest wait for a ticket or the close of the server after the handshake.
+const PEER_TIMEOUT_NS: u64 = 1_000_000_000;
 
-/// What the client is made of.
+/// Configuration of the client.
 #[derive(Debug)]
 pub struct ConnectPlan {
     /// Addresses, used in turn.
     pub addresses: Arc<[SocketAddr]>,
-    /// Number of the first connection among those of the whole load.
+    /// Index of the first connection in the whole load.
     pub first: usize,
-    /// Attempts at once.
-    pub at_once: usize,
-    /// Limit of one.
+    /// Concurrent attempts.
+    pub concurrent_attempts: usize,
+    /// Timeout of an attempt.
     pub timeout_ns: u64,
-    /// Exchanges that may wait.
+    /// Most exchanges in the wait queue.
     pub waiting_max: usize,
     /// What happens to a connection once it is open.
-    pub then: Then,
+    pub after_open: AfterOpen,
 }
 
 /// What happens to a connection once it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
-    /// It is closed. Over TLS first when the server has shown, by a ticket or by closing, that it has read the end of the
-    /// handshake: a reset that overtakes it would make a failed handshake of it there.
+pub enum AfterOpen {
+    /// It is closed. Over TLS only after the server has shown, by a ticket or by closing, that it has read the end of the
+    /// handshake: an earlier reset could make the handshake fail on the server.
     Close,
-    /// It is closed when the server has given the session that the next one resumes. The exchange has ended before.
+    /// It is closed when the server has sent the session ticket for the next one. The exchange has ended before.
     AwaitTicket,
 }
 
@@ -51,31 +51,31 @@ enum State {
         begun_ns: u64,
         waited: Option<WaitCause>,
     },
-    AwaitingWord {
+    AwaitingPeer {
         until_ns: u64,
     },
 }
 
-/// The client. Connections end with a reset: an orderly end would keep a port of ours for a minute each (`TIME_WAIT`).
+/// The client. It closes with a reset: an orderly close would hold a local port for a minute (`TIME_WAIT`).
 #[derive(Debug)]
 pub struct Connect {
     plan: ConnectPlan,
     slots: Vec<State>,
     free: Vec<u32>,
-    waiters: Waiters,
+    wait_queue: WaitQueue,
     next_address: usize,
-    /// Of attempts, and of waiting for the server's last word.
+    /// Deadlines of attempts, and of waiting for the server after a handshake.
     deadlines: Deadlines,
 }
 
 impl Connect {
-    /// One that has not started.
+    /// A client that has not started.
     #[must_use]
     pub fn new(plan: ConnectPlan) -> Self {
         Self {
-            slots: vec![State::Free; plan.at_once],
-            free: (0..plan.at_once as u32).rev().collect(),
-            waiters: Waiters::new(plan.waiting_max),
+            slots: vec![State::Free; plan.concurrent_attempts],
+            free: (0..plan.concurrent_attempts as u32).rev().collect(),
+            wait_queue: WaitQueue::new(plan.waiting_max),
             next_address: plan.first,
             deadlines: Deadlines::new(),
             plan,
@@ -116,7 +116,7 @@ impl Connect {
         };
         let done = Done {
             outcome,
-            // The SYN, which goes as the attempt begins.
+            // The SYN is sent when the attempt starts.
             sent_ns: Some(begun_ns),
             ended,
             bound: Bound::Exact,
@@ -129,7 +129,7 @@ impl Connect {
     /// Gives a free slot its next exchange.
     fn offer(&mut self, at: u32, out: &mut impl Outlet) {
         self.slots[at as usize] = State::Free;
-        match self.waiters.pop() {
+        match self.wait_queue.pop() {
             Some(due) => self.begin(at, due, Some(WaitCause::Connection), out),
             None => self.free.push(at),
         }
@@ -142,7 +142,7 @@ impl Connect {
             let deadline_ns = match self.slots[at as usize] {
                 State::Free => continue,
                 State::Connecting { begun_ns, .. } => begun_ns.saturating_add(self.plan.timeout_ns),
-                State::AwaitingWord { until_ns } => until_ns,
+                State::AwaitingPeer { until_ns } => until_ns,
             };
             if deadline_ns > now_ns {
                 self.deadlines.watch(deadline_ns, out);
@@ -171,7 +171,7 @@ impl Client for Connect {
     fn due(&mut self, due: Due, out: &mut impl Outlet) {
         match self.free.pop() {
             Some(at) => self.begin(at, due, None, out),
-            None => self.waiters.push(due),
+            None => self.wait_queue.push(due),
         }
     }
 
@@ -186,11 +186,11 @@ impl Client for Connect {
             out,
         );
         if opening.handshake_ns.is_some() {
-            if self.plan.then == Then::Close {
-                out.farewell(conn);
+            if self.plan.after_open == AfterOpen::Close {
+                out.close_notify(conn);
             }
-            let until_ns = out.now_ns().saturating_add(WORD_WITHIN_NS);
-            self.slots[conn.0 as usize] = State::AwaitingWord { until_ns };
+            let until_ns = out.now_ns().saturating_add(PEER_TIMEOUT_NS);
+            self.slots[conn.0 as usize] = State::AwaitingPeer { until_ns };
             self.deadlines.watch(until_ns, out);
             return;
         }
@@ -199,7 +199,7 @@ impl Client for Connect {
     }
 
     fn resumable(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        if let State::AwaitingWord { .. } = self.slots[conn.0 as usize] {
+        if let State::AwaitingPeer { .. } = self.slots[conn.0 as usize] {
             out.abort(conn);
             self.offer(conn.0, out);
         }
@@ -225,6 +225,6 @@ impl Client for Connect {
         for at in 0..self.slots.len() as u32 {
             self.end(at, Outcome::Unfinished, ended, &example, out);
         }
-        self.waiters.end_all(Outcome::Unfinished, &example, out);
+        self.wait_queue.end_all(Outcome::Unfinished, &example, out);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Connect, ConnectPlan, Then};
+use super::{AfterOpen, Connect, ConnectPlan};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, S, Sim, rate};
 use crate::tally::Quantity;
@@ -21,14 +21,14 @@ impl<F: FnMut(u64) -> (u64, Act)> Far for Listener<F> {
     }
 }
 
-fn client(at_once: usize) -> Connect {
+fn client(concurrent_attempts: usize) -> Connect {
     Connect::new(ConnectPlan {
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
         first: 0,
-        at_once,
+        concurrent_attempts,
         timeout_ns: S,
         waiting_max: 100,
-        then: Then::Close,
+        after_open: AfterOpen::Close,
     })
 }
 

@@ -5,28 +5,28 @@ use tare_schema::agent::{Answered, ConnectionCounts, RequestCount, StatusCount};
 use super::records::Records;
 use crate::client::{Status, WaitCause};
 
-/// Exchanges by stage. Each is counted once it has come so far.
+/// Exchanges by stage; each counts in every stage that it reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stages {
+pub struct ExchangeCounts {
     /// Arrivals.
     pub intended: u64,
-    /// Taken by our loop.
+    /// Taken up by the generator.
     pub released: u64,
-    /// First byte with the kernel.
+    /// First byte sent.
     pub sent: u64,
-    /// Answered rightly.
+    /// Correct response.
     pub right: u64,
-    /// Answered wrongly or not.
+    /// Wrong response, or none.
     pub errors: u64,
-    /// Not done when the drain ended.
+    /// Not complete when the drain ended.
     pub unfinished: u64,
-    /// Arrivals that found no place.
+    /// Arrivals dropped because too many were in flight.
     pub overflow: u64,
 }
 
-impl Stages {
-    /// Adds another worker's.
-    pub fn add(&mut self, other: &Stages) {
+impl ExchangeCounts {
+    /// Adds the counts of another worker.
+    pub fn add(&mut self, other: &ExchangeCounts) {
         self.intended += other.intended;
         self.released += other.released;
         self.sent += other.sent;
@@ -36,10 +36,10 @@ impl Stages {
         self.overflow += other.overflow;
     }
 
-    /// What came since an earlier state.
+    /// Difference to an earlier state.
     #[must_use]
-    pub fn since(&self, earlier: &Stages) -> Stages {
-        Stages {
+    pub fn since(&self, earlier: &ExchangeCounts) -> ExchangeCounts {
+        ExchangeCounts {
             intended: self.intended - earlier.intended,
             released: self.released - earlier.released,
             sent: self.sent - earlier.sent,
@@ -56,32 +56,32 @@ impl Stages {
 pub struct Waits {
     /// How many.
     pub count: u64,
-    /// How long together.
+    /// Total waiting time.
     pub total_ns: u64,
 }
 
-/// What the exchanges are that the schedule releases.
+/// What the schedule releases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Released {
-    /// Exchanges with the other side.
+pub enum ArrivalKind {
+    /// Single exchanges.
     #[default]
     Exchanges,
-    /// Sessions of several such exchanges.
+    /// Sessions of several exchanges.
     Sessions,
 }
 
-/// Exchanges within sessions, and sessions that ended.
+/// Exchanges of sessions, and sessions that ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WithinSessions {
+pub struct SessionTotals {
     /// Exchanges of the window.
-    pub window: Stages,
+    pub window: ExchangeCounts,
     /// All of them.
-    pub all: Stages,
+    pub all: ExchangeCounts,
     /// Sessions that ended in the window, whenever they began.
     pub ended_in_window: u64,
 }
 
-/// Right answers by status.
+/// Correct responses by status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statuses(Box<[u64; Status::MAX + 1]>);
 
@@ -92,13 +92,13 @@ impl Default for Statuses {
 }
 
 impl Statuses {
-    /// Counts so many.
+    /// Counts `times` responses.
     #[inline]
     pub fn add(&mut self, status: Status, times: u64) {
         self.0[status.index()] += times;
     }
 
-    /// Those that occurred, with their counts; answers without a status are not among them.
+    /// Statuses that occurred, with their counts; responses without a status are left out.
     pub fn seen(&self) -> impl Iterator<Item = StatusCount> + '_ {
         let all = (0_u16..).zip(self.0.iter().copied());
         let all = all.map(|(status, count)| StatusCount { status, count });
@@ -114,30 +114,30 @@ impl Statuses {
 
 /// Everything one worker counts.
 #[derive(Debug, Clone, Default)]
-pub struct Counts {
+pub struct WorkerCounts {
     /// Of the window.
-    pub window: Stages,
+    pub window: ExchangeCounts,
     /// Of the whole load, warm-up and drain included.
-    pub all: Stages,
+    pub all: ExchangeCounts,
     /// What `window` and `all` count.
-    pub released: Released,
+    pub released: ArrivalKind,
     /// The exchanges, where those are sessions.
-    pub within: WithinSessions,
-    /// Records within exchanges, if the protocol tells of any.
+    pub within: SessionTotals,
+    /// Records within exchanges, if the protocol reports any.
     pub records: Records,
-    /// Answers that arrived in the window, whenever their exchange was intended.
+    /// Responses that arrived in the window, whenever their exchange was intended.
     pub answered_in_window: Answered,
-    /// Right answers of the window by status.
+    /// Correct responses of the window by status.
     pub right_by_status: Statuses,
     /// Of the window, by [`WaitCause`].
     pub waits: [Waits; WaitCause::ALL.len()],
     /// Exchanges of the window released so late that they left in a burst.
     pub bunched: u64,
-    /// Answers of the window stamped by the kernel.
+    /// Responses of the window with a kernel timestamp.
     pub stamped_by_kernel: u64,
-    /// Answers of the window stamped by us.
+    /// Responses of the window with a timestamp of our own clock.
     pub stamped_by_us: u64,
-    /// Of the kernel's, upper bounds.
+    /// Kernel timestamps that are upper bounds.
     pub stamp_upper_bounds: u64,
     /// Observations of the window beyond the histograms' range.
     pub out_of_range: u64,
@@ -147,33 +147,33 @@ pub struct Counts {
     pub open: u32,
     /// When the last exchange of the window ended.
     pub last_done_ns: u64,
-    /// Faults of connections that no exchange is blamed with, by class number.
+    /// Connection errors that belong to no exchange, by class number.
     pub faults: Vec<(u8, u64)>,
-    /// Exchanges of the whole load by number of their request.
+    /// Exchanges of the whole load by request number.
     pub by_request: Vec<RequestCount>,
 }
 
-impl Counts {
+impl WorkerCounts {
     /// The exchanges of the window.
     #[must_use]
-    pub fn exchanges_of_window(&self) -> &Stages {
+    pub fn exchanges_of_window(&self) -> &ExchangeCounts {
         match self.released {
-            Released::Exchanges => &self.window,
-            Released::Sessions => &self.within.window,
+            ArrivalKind::Exchanges => &self.window,
+            ArrivalKind::Sessions => &self.within.window,
         }
     }
 
     /// All exchanges.
     #[must_use]
-    pub fn exchanges(&self) -> &Stages {
+    pub fn exchanges(&self) -> &ExchangeCounts {
         match self.released {
-            Released::Exchanges => &self.all,
-            Released::Sessions => &self.within.all,
+            ArrivalKind::Exchanges => &self.all,
+            ArrivalKind::Sessions => &self.within.all,
         }
     }
 
-    /// Adds another worker's.
-    pub fn add(&mut self, other: &Counts) {
+    /// Adds the counts of another worker.
+    pub fn add(&mut self, other: &WorkerCounts) {
         self.window.add(&other.window);
         self.all.add(&other.all);
         self.released = other.released;
@@ -207,7 +207,7 @@ impl Counts {
         }
     }
 
-    /// Counts exchanges with a request. Room for every number is reserved, so nothing is allocated when one is seen first.
+    /// Counts exchanges of a request. Memory for every number is reserved, so a new number does not allocate.
     #[inline]
     pub fn add_exchanges(&mut self, request: usize, count: RequestCount) {
         if request >= self.by_request.len() {
@@ -218,7 +218,7 @@ impl Counts {
         sum.right += count.right;
     }
 
-    /// Counts faults of a class.
+    /// Counts connection errors of a class.
     pub fn add_faults(&mut self, class: u8, count: u64) {
         match self.faults.iter_mut().find(|(known, _)| *known == class) {
             Some((_, sum)) => *sum += count,

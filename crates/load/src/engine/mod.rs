@@ -1,71 +1,71 @@
-//! The driver without I/O: releases exchanges on time, passes events to the client, keeps the book.
+//! The driver without I/O: releases exchanges on time, passes events to the client, records every exchange.
 //!
-//! It runs on whatever [`Wire`] it is given: sockets in a worker, a simulated network on a virtual clock in tests.
+//! It runs on any [`ConnectionIo`]: sockets in a worker, a simulated network on a virtual clock in tests.
 
-mod book;
-mod choice;
 mod counts;
+mod exchanges;
 #[cfg(test)]
 mod pair_tests;
+mod recorder;
 mod records;
+mod request_selector;
 mod sessions;
 #[cfg(test)]
 pub(crate) mod sim;
 #[cfg(test)]
 mod tests;
-mod tickets;
 
 use std::fmt;
 use std::net::SocketAddr;
 
-pub use book::Book;
-pub use choice::Choice;
-pub use counts::{Counts, Released, Stages, Waits};
+pub use counts::{ArrivalKind, ExchangeCounts, Waits, WorkerCounts};
+pub use recorder::ExchangeRecorder;
 pub use records::Records;
+pub use request_selector::RequestSelector;
 pub use sessions::SessionWindow;
 
 use crate::arrivals::NEVER;
 use crate::client::{
-    Aged, Client, Closed, ConnId, Connected, Done, ErrorClass, Outlet, RecordsIn, Stamp,
-    TIMERS_MAX, Ticket, TimerId, Within, Written,
+    Client, Closed, ConnId, Connected, Done, ErrorClass, NestedExchange, Outlet, RecordAge,
+    RecordArrivals, Stamp, TIMERS_MAX, Ticket, TimerId, Written,
 };
 
-/// Releases in one go before events are looked at again: a loop far behind must still read answers.
+/// Most releases before events are looked at again: a late loop must still read responses.
 const RELEASES_MAX: u32 = 256;
 
-/// Releases that share a stamp where exchanges go into batches: less than a microsecond's worth.
+/// Releases that share a clock reading where exchanges are batched: less than a microsecond's worth.
 const RELEASES_A_STAMP: u32 = 8;
 
-/// Connections as the driver sees them.
-pub trait Wire {
-    /// The time.
+/// I/O of connections, as the driver needs it.
+pub trait ConnectionIo {
+    /// Current time.
     fn now_ns(&self) -> u64;
-    /// Begins to connect. A failure is told later, never from within.
+    /// Starts to connect. A failure is reported later, never from within this call.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
-    /// Whom TLS has to meet; see [`Outlet::name`].
+    /// Sets the TLS server name; see [`Outlet::name`].
     fn name(&mut self, _conn: ConnId, _host: &str) {}
-    /// Sends bytes behind those before. A failure is told later, never from within.
+    /// Sends bytes in order. A failure is reported later, never from within this call.
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written;
     /// Gives the kernel as many bytes as it takes now; see [`Outlet::pour`].
     fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize;
-    /// Ends our direction behind everything that was written.
+    /// Closes our direction after everything written.
     fn half_close(&mut self, conn: ConnId);
-    /// Closes; nothing more is told of this connection.
+    /// Closes; no more events of this connection follow.
     fn close(&mut self, conn: ConnId);
-    /// Tells the other side that the end is near, if the transport has a word for it.
-    fn farewell(&mut self, _conn: ConnId) {}
-    /// Closes with a reset in place of an orderly end.
+    /// Sends close_notify, with TLS; see [`Outlet::close_notify`].
+    fn close_notify(&mut self, _conn: ConnId) {}
+    /// Closes with a reset.
     fn abort(&mut self, conn: ConnId) {
         self.close(conn);
     }
 }
 
-/// What [`Book::hand_over`] gives.
+/// Which tables [`ExchangeRecorder::hand_over`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandOver {
-    /// Tables that are full.
+    /// Full tables.
     Full,
-    /// The current one too.
+    /// The current one, too.
     Everything,
 }
 
@@ -73,64 +73,64 @@ pub enum HandOver {
 #[derive(Debug)]
 pub struct Engine<C> {
     client: C,
-    desk: Desk,
+    driver: DriverState,
 }
 
-/// Everything but the client, so that the client can be called with the rest as its outlet.
+/// Everything but the client, so that the client can be called with the rest as its [`Outlet`].
 #[derive(Debug)]
-struct Desk {
-    book: Book,
+struct DriverState {
+    recorder: ExchangeRecorder,
     timers: [u64; TIMERS_MAX],
     next_timer_ns: u64,
-    /// Before this time no start is woken up for.
+    /// No wake-up for a start before this time.
     held_until_ns: u64,
-    links: Vec<Link>,
+    slots: Vec<ConnectionSlot>,
 }
 
-/// What the driver keeps of a connection slot.
+/// State of a connection slot.
 #[derive(Debug, Clone, Copy, Default)]
-struct Link {
-    state: LinkState,
+struct ConnectionSlot {
+    state: SlotState,
     opened_before: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum LinkState {
+enum SlotState {
     #[default]
     Closed,
     Connecting,
     Open,
 }
 
-/// The outlet of a client: a wire and the desk.
-struct Desked<'a, W> {
-    wire: &'a mut W,
-    desk: &'a mut Desk,
+/// The outlet of a client: I/O and the driver's state.
+struct DriverOutlet<'a, W> {
+    io: &'a mut W,
+    driver: &'a mut DriverState,
 }
 
 impl<C: Client> Engine<C> {
     /// A driver that has not started.
     #[must_use]
-    pub fn new(client: C, book: Book) -> Self {
+    pub fn new(client: C, recorder: ExchangeRecorder) -> Self {
         Self {
             client,
-            desk: Desk {
-                book,
+            driver: DriverState {
+                recorder,
                 timers: [NEVER; TIMERS_MAX],
                 next_timer_ns: NEVER,
                 held_until_ns: 0,
-                links: Vec::new(),
+                slots: Vec::new(),
             },
         }
     }
 
     /// Opens the connections.
-    pub fn open(&mut self, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        client.start(&mut Desked { wire, desk });
+    pub fn open(&mut self, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        client.start(&mut DriverOutlet { io, driver });
     }
 
-    /// Whether the client has all its connections.
+    /// Whether the client has opened all its connections.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.client.is_open()
@@ -138,27 +138,27 @@ impl<C: Client> Engine<C> {
 
     /// Fixes when the load starts.
     pub fn begin(&mut self, start_ns: u64) {
-        self.desk.book.begin(start_ns);
+        self.driver.recorder.begin(start_ns);
     }
 
-    /// The book.
+    /// The recorder of exchanges.
     #[must_use]
-    pub fn book(&self) -> &Book {
-        &self.desk.book
+    pub fn recorder(&self) -> &ExchangeRecorder {
+        &self.driver.recorder
     }
 
-    /// The book, to cut the window or hand tables over.
-    pub fn book_mut(&mut self) -> &mut Book {
-        &mut self.desk.book
+    /// The recorder, to end the window or to hand over tables.
+    pub fn recorder_mut(&mut self) -> &mut ExchangeRecorder {
+        &mut self.driver.recorder
     }
 
-    /// The protocol.
+    /// The protocol client.
     #[must_use]
     pub fn client(&self) -> &C {
         &self.client
     }
 
-    /// When something has to be done even if no event comes.
+    /// Next time at which something is due even without an event.
     #[inline]
     #[must_use]
     pub fn next_ns(&self) -> u64 {
@@ -169,141 +169,141 @@ impl<C: Client> Engine<C> {
     #[inline]
     #[must_use]
     pub fn next_start_ns(&self) -> u64 {
-        let next_ns = self.desk.book.arrivals().next_ns();
+        let next_ns = self.driver.recorder.arrivals().next_ns();
         match C::START_EVERY_NS {
             0 => next_ns,
-            _ => next_ns.max(self.desk.held_until_ns),
+            _ => next_ns.max(self.driver.held_until_ns),
         }
     }
 
-    /// The client's next timer.
+    /// The next timer of the client.
     #[inline]
     #[must_use]
     pub fn next_timer_ns(&self) -> u64 {
-        self.desk.next_timer_ns
+        self.driver.next_timer_ns
     }
 
-    /// Does what is due: timers, then arrivals. Called between any two events, so that no start waits for a crowd of answers.
+    /// Runs what is due: timers, then arrivals. Called between any two events, so that no start waits for a burst of responses.
     #[inline]
-    pub fn advance(&mut self, now_ns: u64, wire: &mut impl Wire) {
+    pub fn advance(&mut self, now_ns: u64, io: &mut impl ConnectionIo) {
         if self.next_ns() <= now_ns {
-            self.do_due(now_ns, wire);
-            self.flush(wire);
+            self.do_due(now_ns, io);
+            self.flush(io);
         }
     }
 
-    /// The same behind an event, whose consequences go out in one write with what is due.
+    /// The same after an event; what the event causes is written together with what is due.
     #[inline]
-    fn follow(&mut self, now_ns: u64, wire: &mut impl Wire) {
+    fn advance_after_event(&mut self, now_ns: u64, io: &mut impl ConnectionIo) {
         if self.next_ns() <= now_ns {
-            self.do_due(now_ns, wire);
+            self.do_due(now_ns, io);
         }
-        self.flush(wire);
+        self.flush(io);
     }
 
     #[inline]
-    fn flush(&mut self, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        client.flush(&mut Desked { wire, desk });
+    fn flush(&mut self, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        client.flush(&mut DriverOutlet { io, driver });
     }
 
-    fn do_due(&mut self, mut now_ns: u64, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        while let Some(timer) = desk.due_timer(now_ns) {
-            client.timer(timer, &mut Desked { wire, desk });
+    fn do_due(&mut self, mut now_ns: u64, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        while let Some(timer) = driver.due_timer(now_ns) {
+            client.timer(timer, &mut DriverOutlet { io, driver });
         }
-        if C::START_EVERY_NS > 0 && desk.book.arrivals().is_planned() {
-            desk.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
+        if C::START_EVERY_NS > 0 && driver.recorder.arrivals().is_open_loop() {
+            driver.held_until_ns = now_ns.saturating_add(C::START_EVERY_NS);
         }
         for turn in 1..=RELEASES_MAX {
-            match desk.book.release(now_ns, C::RUN_MAX) {
+            match driver.recorder.release(now_ns, C::RUN_MAX) {
                 None => return,
                 Some(None) => {}
                 Some(Some(run)) if C::RUN_MAX == 1 => {
-                    client.due(run.due, &mut Desked { wire, desk });
+                    client.due(run.due, &mut DriverOutlet { io, driver });
                 }
-                Some(Some(run)) => client.run(run, &mut Desked { wire, desk }),
+                Some(Some(run)) => client.run(run, &mut DriverOutlet { io, driver }),
             }
-            if desk.book.arrivals().next_ns() > now_ns {
+            if driver.recorder.arrivals().next_ns() > now_ns {
                 return;
             }
-            // Sending took time: the next release has its own stamp. What is only put into a batch takes next to none.
+            // Sending took time: the next release gets a clock reading of its own. Putting into a batch takes next to none.
             if C::RUN_MAX == 1 || turn % RELEASES_A_STAMP == 0 {
-                now_ns = wire.now_ns();
+                now_ns = io.now_ns();
             }
         }
     }
 
     /// A connection is open.
-    pub fn connected(&mut self, conn: ConnId, opening: &Connected, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        desk.link_opened(conn);
-        desk.book.opened(opening);
-        client.opened(conn, opening, &mut Desked { wire, desk });
-        self.follow(wire.now_ns(), wire);
+    pub fn connected(&mut self, conn: ConnId, opening: &Connected, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        driver.slot_opened(conn);
+        driver.recorder.opened(opening);
+        client.opened(conn, opening, &mut DriverOutlet { io, driver });
+        self.advance_after_event(io.now_ns(), io);
     }
 
-    /// The server gave a session that can be resumed.
-    pub fn resumable(&mut self, conn: ConnId, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        client.resumable(conn, &mut Desked { wire, desk });
-        self.follow(wire.now_ns(), wire);
+    /// The server sent a TLS session ticket.
+    pub fn resumable(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        client.resumable(conn, &mut DriverOutlet { io, driver });
+        self.advance_after_event(io.now_ns(), io);
     }
 
     /// Bytes arrived.
     #[inline]
-    pub fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, wire: &mut impl Wire) {
-        // What became due while the event before was handled goes first.
+    pub fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, io: &mut impl ConnectionIo) {
+        // What became due during the previous event goes first.
         if self.next_ns() <= stamp.seen_ns {
-            self.do_due(stamp.seen_ns, wire);
+            self.do_due(stamp.seen_ns, io);
         }
-        let Self { client, desk } = self;
-        client.bytes(conn, bytes, stamp, &mut Desked { wire, desk });
-        self.follow(stamp.seen_ns, wire);
+        let Self { client, driver } = self;
+        client.bytes(conn, bytes, stamp, &mut DriverOutlet { io, driver });
+        self.advance_after_event(stamp.seen_ns, io);
     }
 
-    /// The first byte of the oldest queued write went to the kernel.
-    pub fn wrote(&mut self, conn: ConnId, at_ns: u64, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        client.wrote(conn, at_ns, &mut Desked { wire, desk });
-        self.flush(wire);
+    /// The first byte of the oldest queued write was sent.
+    pub fn wrote(&mut self, conn: ConnId, at_ns: u64, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        client.wrote(conn, at_ns, &mut DriverOutlet { io, driver });
+        self.flush(io);
     }
 
     /// A connection takes more bytes.
-    pub fn room(&mut self, conn: ConnId, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        client.room(conn, &mut Desked { wire, desk });
-        self.follow(wire.now_ns(), wire);
+    pub fn room(&mut self, conn: ConnId, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        client.room(conn, &mut DriverOutlet { io, driver });
+        self.advance_after_event(io.now_ns(), io);
     }
 
     /// A connection ended, or could not be opened.
-    pub fn closed(&mut self, conn: ConnId, why: Closed, wire: &mut impl Wire) {
-        let Self { client, desk } = self;
-        desk.link_closed(conn);
-        client.closed(conn, why, &mut Desked { wire, desk });
-        self.follow(wire.now_ns(), wire);
+    pub fn closed(&mut self, conn: ConnId, why: Closed, io: &mut impl ConnectionIo) {
+        let Self { client, driver } = self;
+        driver.slot_closed(conn);
+        client.closed(conn, why, &mut DriverOutlet { io, driver });
+        self.advance_after_event(io.now_ns(), io);
     }
 
-    /// Whether every exchange is done and no more can come.
+    /// Whether every exchange has ended and no more can start.
     #[must_use]
     pub fn is_drained(&self, now_ns: u64) -> bool {
-        self.desk.book.under_way() == 0 && self.desk.book.arrivals().is_over(now_ns)
+        self.driver.recorder.under_way() == 0 && self.driver.recorder.arrivals().is_over(now_ns)
     }
 
-    /// The drain is over: what is left is unfinished.
-    pub fn abandon(&mut self, wire: &mut impl Wire) {
-        let now_ns = wire.now_ns();
-        let Self { client, desk } = self;
-        desk.book.forsake(now_ns);
-        client.abandon(&mut Desked { wire, desk });
+    /// The drain is over: the remaining exchanges are unfinished.
+    pub fn abandon(&mut self, io: &mut impl ConnectionIo) {
+        let now_ns = io.now_ns();
+        let Self { client, driver } = self;
+        driver.recorder.count_unreleased(now_ns);
+        client.abandon(&mut DriverOutlet { io, driver });
         assert!(
-            desk.book.under_way() == 0,
+            driver.recorder.under_way() == 0,
             "a client ends every exchange it was given, at the latest when it is abandoned"
         );
     }
 }
 
-impl Desk {
+impl DriverState {
     fn due_timer(&mut self, now_ns: u64) -> Option<TimerId> {
         if self.next_timer_ns > now_ns {
             return None;
@@ -318,123 +318,123 @@ impl Desk {
         self.next_timer_ns = self.timers.iter().copied().min().unwrap_or(NEVER);
     }
 
-    fn link(&mut self, conn: ConnId) -> &mut Link {
+    fn slot(&mut self, conn: ConnId) -> &mut ConnectionSlot {
         let at = conn.0 as usize;
-        if at >= self.links.len() {
-            self.links.resize(at + 1, Link::default());
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, ConnectionSlot::default());
         }
-        &mut self.links[at]
+        &mut self.slots[at]
     }
 
-    fn link_opened(&mut self, conn: ConnId) {
-        let link = self.link(conn);
-        link.state = LinkState::Open;
-        let again = std::mem::replace(&mut link.opened_before, true);
-        let counts = self.book.counts_mut();
+    fn slot_opened(&mut self, conn: ConnId) {
+        let slot = self.slot(conn);
+        slot.state = SlotState::Open;
+        let again = std::mem::replace(&mut slot.opened_before, true);
+        let counts = self.recorder.counts_mut();
         counts.open += 1;
         counts.connections.opened += 1;
         counts.connections.reconnects += u64::from(again);
         counts.connections.peak = counts.connections.peak.max(counts.open);
     }
 
-    fn link_closed(&mut self, conn: ConnId) {
-        let before = std::mem::take(&mut self.link(conn).state);
-        let counts = self.book.counts_mut();
+    fn slot_closed(&mut self, conn: ConnId) {
+        let before = std::mem::take(&mut self.slot(conn).state);
+        let counts = self.recorder.counts_mut();
         match before {
-            LinkState::Open => counts.open -= 1,
-            LinkState::Connecting => counts.connections.failed += 1,
-            LinkState::Closed => {}
+            SlotState::Open => counts.open -= 1,
+            SlotState::Connecting => counts.connections.failed += 1,
+            SlotState::Closed => {}
         }
     }
 }
 
-impl<W: Wire> Outlet for Desked<'_, W> {
+impl<W: ConnectionIo> Outlet for DriverOutlet<'_, W> {
     #[inline]
     fn now_ns(&self) -> u64 {
-        self.wire.now_ns()
+        self.io.now_ns()
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
-        self.desk.link(conn).state = LinkState::Connecting;
-        self.wire.connect(conn, address);
+        self.driver.slot(conn).state = SlotState::Connecting;
+        self.io.connect(conn, address);
     }
 
     fn name(&mut self, conn: ConnId, host: &str) {
-        self.wire.name(conn, host);
+        self.io.name(conn, host);
     }
 
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
-        self.wire.write(conn, bytes)
+        self.io.write(conn, bytes)
     }
 
     #[inline]
     fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
-        self.wire.pour(conn, bytes)
+        self.io.pour(conn, bytes)
     }
 
     fn half_close(&mut self, conn: ConnId) {
-        self.wire.half_close(conn);
+        self.io.half_close(conn);
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.desk.link_closed(conn);
-        self.wire.close(conn);
+        self.driver.slot_closed(conn);
+        self.io.close(conn);
     }
 
-    fn farewell(&mut self, conn: ConnId) {
-        self.wire.farewell(conn);
+    fn close_notify(&mut self, conn: ConnId) {
+        self.io.close_notify(conn);
     }
 
     fn abort(&mut self, conn: ConnId) {
-        self.desk.link_closed(conn);
-        self.wire.abort(conn);
+        self.driver.slot_closed(conn);
+        self.io.abort(conn);
     }
 
     fn timer(&mut self, timer: TimerId, at_ns: u64) {
         let slot = usize::from(timer.0) % TIMERS_MAX;
-        self.desk.timers[slot] = at_ns;
-        self.desk.find_next_timer();
+        self.driver.timers[slot] = at_ns;
+        self.driver.find_next_timer();
     }
 
     #[inline]
     fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
-        self.desk.book.first_byte(ticket, arrived_ns);
+        self.driver.recorder.first_byte(ticket, arrived_ns);
     }
 
     #[inline]
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
-        self.desk.book.done(ticket, done);
+        self.driver.recorder.done(ticket, done);
     }
 
     #[inline]
     fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
-        self.desk.book.done_some(ticket, count, done);
+        self.driver.recorder.done_some(ticket, count, done);
     }
 
-    fn within(&mut self, within: &Within, done: &Done<'_>) {
-        self.desk.book.within(within, done);
+    fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
+        self.driver.recorder.within(within, done);
     }
 
     fn session(&mut self, ticket: Ticket, series: u16, done: &Done<'_>) {
-        self.desk.book.session(ticket, series, done);
+        self.driver.recorder.session(ticket, series, done);
     }
 
     #[inline]
-    fn records(&mut self, records: &RecordsIn) {
-        self.desk.book.records(records);
+    fn records(&mut self, records: &RecordArrivals) {
+        self.driver.recorder.records(records);
     }
 
     #[inline]
-    fn aged(&mut self, aged: &Aged) {
-        self.desk.book.aged(aged);
+    fn aged(&mut self, aged: &RecordAge) {
+        self.driver.recorder.aged(aged);
     }
 
     fn withdraw(&mut self, ticket: Ticket) {
-        self.desk.book.withdraw(ticket);
+        self.driver.recorder.withdraw(ticket);
     }
 
     fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {
-        self.desk.book.fault(class, example);
+        self.driver.recorder.fault(class, example);
     }
 }

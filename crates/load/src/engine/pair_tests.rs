@@ -102,7 +102,7 @@ fn one_answer_ends_a_batch_and_the_linger_is_counted_as_wait() {
     sim.net.reply_on(ASK, LISTEN);
     sim.run_until(10 * S);
     assert!(sim.engine.client().is_open());
-    let counts = sim.engine.book().counts().clone();
+    let counts = sim.engine.recorder().counts().clone();
     assert_eq!((counts.window.intended, counts.window.right), (1000, 1000));
     assert_eq!(
         (counts.stamped_by_kernel, counts.stamp_upper_bounds),

@@ -1,22 +1,22 @@
-//! The book's entries for records: many of them in one exchange, counted when they arrive, aged by the time they carry.
+//! Counts and ages of records: many in one exchange, counted on arrival, with the age that their timestamps give.
 
 use tare_schema::agent::RecordCounts;
 
-use super::book::Book;
-use crate::client::{Age, Aged, RecordsIn, Ticket};
-use crate::tally::{Part, Quantity};
+use super::recorder::ExchangeRecorder;
+use crate::client::{AgeKind, RecordAge, RecordArrivals, Ticket};
+use crate::tally::{Phase, Quantity};
 
 /// Records of one worker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Records {
-    /// What goes into results.
+    /// The counts for results.
     pub counts: RecordCounts,
-    /// Whether the protocol tells of records at all.
-    pub are_told: bool,
+    /// Whether the protocol reports records at all.
+    pub are_reported: bool,
 }
 
 impl Records {
-    /// Adds another worker's.
+    /// Adds the counts of another worker.
     pub fn add(&mut self, other: &Records) {
         self.counts.in_window += other.counts.in_window;
         self.counts.total += other.counts.total;
@@ -27,51 +27,51 @@ impl Records {
             .last_arrival_ns
             .max(other.counts.last_arrival_ns);
         self.counts.negative_ages += other.counts.negative_ages;
-        self.are_told |= other.are_told;
+        self.are_reported |= other.are_reported;
     }
 }
 
-impl Book {
-    /// Enters records that arrived.
+impl ExchangeRecorder {
+    /// Records an arrival of records.
     #[inline]
-    pub fn records(&mut self, records: &RecordsIn) {
+    pub fn records(&mut self, records: &RecordArrivals) {
         let window = self.window_start_ns()..self.arrivals().window_end_ns();
         let is_in = window.contains(&records.arrived_ns);
-        let book = &mut self.counts_mut().records;
-        book.are_told = true;
-        book.counts.total += records.count;
-        book.counts.bytes_total += records.bytes;
+        let recorder = &mut self.counts_mut().records;
+        recorder.are_reported = true;
+        recorder.counts.total += records.count;
+        recorder.counts.bytes_total += records.bytes;
         if is_in && records.count > 0 {
-            book.counts.in_window += records.count;
-            book.counts.bytes_in_window += records.bytes;
-            book.counts.last_arrival_ns = records.arrived_ns - window.start;
+            recorder.counts.in_window += records.count;
+            recorder.counts.bytes_in_window += records.bytes;
+            recorder.counts.last_arrival_ns = records.arrived_ns - window.start;
         }
     }
 
-    /// Enters how old a record was when it arrived, by the second in which it should have been sent. One that is from the future is
-    /// counted only: a histogram has no place for it, and 0 would be made up.
+    /// Records the age of a record on arrival, by the second of its intended send time. A negative age is only counted: a
+    /// histogram cannot hold it, and 0 would be made up.
     #[inline]
-    pub fn aged(&mut self, aged: &Aged) {
+    pub fn aged(&mut self, aged: &RecordAge) {
         let Ok(age_ns) = u64::try_from(aged.age_ns) else {
             self.counts_mut().records.counts.negative_ages += 1;
             return;
         };
         let window = self.window_start_ns()..self.arrivals().window_end_ns();
-        let part = match window.contains(&aged.since_ns) {
-            true => Part::Window,
-            false => Part::WarmUp,
+        let phase = match window.contains(&aged.since_ns) {
+            true => Phase::Window,
+            false => Phase::WarmUp,
         };
         let quantity = match aged.age {
-            Age::EndToEnd => Quantity::EndToEnd,
-            Age::OfTimestamp => Quantity::Age,
+            AgeKind::EndToEnd => Quantity::EndToEnd,
+            AgeKind::OfTimestamp => Quantity::Age,
         };
-        self.record_at(aged.since_ns, part, (aged.request, quantity), age_ns);
+        self.record_at(aged.since_ns, phase, (aged.request, quantity), age_ns);
     }
 
-    /// Takes an exchange back that was given to the client and never begun: the load ended before.
+    /// Takes back an exchange that the client never started because the load ended.
     ///
     /// # Panics
-    /// When it is not under way.
+    /// When it is not in flight.
     pub fn withdraw(&mut self, ticket: Ticket) {
         let exchange = self.close(ticket);
         let in_window = exchange.intended_ns >= self.window_start_ns();

@@ -1,36 +1,36 @@
-//! The book's entries for sessions: the exchanges within them, and their own ends.
+//! Recording of sessions: the exchanges within them, and their own ends.
 
-use super::book::Book;
-use super::counts::{Released, Stages};
-use super::tickets::Exchange;
+use super::counts::{ArrivalKind, ExchangeCounts};
+use super::exchanges::Exchange;
+use super::recorder::ExchangeRecorder;
 use crate::arrivals::NEVER;
 use crate::classes::of_right;
-use crate::client::{Done, ErrorClass, Outcome, Ticket, Within, WithinStart};
+use crate::client::{Done, ErrorClass, NestedExchange, NestedStart, Outcome, Ticket};
 use crate::tally::Quantity;
 
-/// Until when the exchanges of sessions belong to the window.
+/// Which exchanges of sessions belong to the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionWindow {
-    /// To the end of the window, as it is planned in time.
+    /// Those intended before the planned end of the window.
     Timed,
-    /// As long as sessions of the window last: it is planned as a number of sessions.
+    /// All that are intended after its start, however long its sessions last: the window is a number of sessions.
     Counted,
 }
 
-impl Book {
-    /// Lets what the schedule releases be sessions.
+impl ExchangeRecorder {
+    /// Treats what the schedule releases as sessions.
     #[must_use]
     pub fn for_sessions(mut self, window: SessionWindow) -> Self {
-        self.counts_mut().released = Released::Sessions;
+        self.counts_mut().released = ArrivalKind::Sessions;
         self.set_session_window(window);
         self
     }
 
-    /// Enters the end of an exchange within a session.
-    pub fn within(&mut self, within: &Within, done: &Done<'_>) {
+    /// Records the end of an exchange within a session.
+    pub fn within(&mut self, within: &NestedExchange, done: &Done<'_>) {
         let start = match within.start {
-            WithinStart::Released(ticket) => self.released(ticket),
-            WithinStart::Own {
+            NestedStart::Released(ticket) => self.released(ticket),
+            NestedStart::Own {
                 intended_ns,
                 released_ns,
             } => Some((intended_ns, released_ns)),
@@ -41,7 +41,7 @@ impl Book {
         let exchange = Exchange {
             intended_ns,
             released_ns,
-            // Not told apart within sessions.
+            // Not recorded within sessions.
             first_ns: 0,
             request: within.request,
             count: 1,
@@ -52,7 +52,7 @@ impl Book {
             SessionWindow::Counted => NEVER,
         };
         let in_window = (self.window_start_ns()..end_ns).contains(&intended_ns);
-        let enter = |stages: &mut Stages| {
+        let enter = |stages: &mut ExchangeCounts| {
             stages.intended += 1;
             stages.released += 1;
             stages.sent += u64::from(done.sent_ns.is_some());
@@ -72,7 +72,7 @@ impl Book {
         self.observe(&exchange, done, class, in_window);
     }
 
-    /// Enters the end of a session: how long it took, under the number of a request of its own.
+    /// Records the end of a session: its duration, under a request number of its own.
     ///
     /// # Panics
     /// When the client ends it twice.
@@ -91,7 +91,7 @@ impl Book {
             self.counts_mut().within.ended_in_window += 1;
         }
         for (quantity, since_ns) in [
-            (Quantity::LatencyApart, exchange.released_ns),
+            (Quantity::LatencyOnly, exchange.released_ns),
             (Quantity::Response, exchange.intended_ns),
         ] {
             let took_ns = ended_ns.saturating_sub(since_ns);

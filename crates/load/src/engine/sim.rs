@@ -1,4 +1,4 @@
-//! A simulated network on a virtual clock: the engine's wire in tests.
+//! A simulated network on a virtual clock: the engine's I/O in tests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, RequestSpec, Stop};
 use tare_stats::random::Random;
 
-use super::{Book, Choice, Engine, HandOver, Wire};
-use crate::arrivals::{Arrivals, Planned};
+use super::{ConnectionIo, Engine, ExchangeRecorder, HandOver, RequestSelector};
+use crate::arrivals::{Arrivals, OpenLoop};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::{Client, Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
 use crate::roster::{Connections, Opening};
-use crate::tally::{Part, Quantity, value_of};
+use crate::tally::{Phase, Quantity, value_of};
 
 pub const MS: u64 = 1_000_000;
 pub const S: u64 = 1_000 * MS;
 
-/// Something the far side does.
+/// Something the server does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     Accept,
@@ -27,21 +27,21 @@ pub enum Act {
     Close(Closed),
 }
 
-/// The far side: what it does, and how long after, when something reaches it.
+/// The server: its actions in response to events, and their delays.
 pub trait Far {
     fn connect(&mut self, now_ns: u64, conn: ConnId) -> Vec<(u64, Act)>;
-    /// The same for a far side of several addresses.
+    /// The same for a server with several addresses.
     fn connect_to(&mut self, now_ns: u64, conn: ConnId, _to: SocketAddr) -> Vec<(u64, Act)> {
         self.connect(now_ns, conn)
     }
     fn bytes(&mut self, now_ns: u64, conn: ConnId, bytes: &[u8]) -> Vec<(u64, Act)>;
-    /// Our direction has ended.
+    /// The client has closed its direction.
     fn end(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
         Vec::new()
     }
 }
 
-/// A far side that accepts at once and answers each write by a rule.
+/// A server that accepts immediately and answers each write by a rule.
 pub struct Rule<F>(pub F);
 
 impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
@@ -54,20 +54,20 @@ impl<F: FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>> Far for Rule<F> {
     }
 }
 
-/// The network between an engine and a far side.
+/// The network between an engine and a server.
 pub struct Net<F> {
     pub now_ns: u64,
     pub far: F,
     events: BTreeMap<(u64, u64), (ConnId, u64, Act)>,
     order: u64,
     lives: HashMap<ConnId, u64>,
-    /// Where answers to bytes on a connection come back, if not on the same.
+    /// The connection that carries the responses to another one, if they differ.
     replies: HashMap<ConnId, ConnId>,
-    /// Every attempt to connect, by time.
+    /// Every connection attempt with its time.
     pub attempts: Vec<(u64, ConnId)>,
-    /// Bytes that a connection takes yet, where that is limited.
+    /// Bytes that a connection still takes, where that is limited.
     pub room: HashMap<ConnId, usize>,
-    /// How long the loop is busy with bytes that arrived.
+    /// Time that the loop spends on bytes that arrived.
     pub handling_ns: u64,
 }
 
@@ -118,7 +118,7 @@ impl<F: Far> Net<F> {
     }
 }
 
-impl<F: Far> Wire for Net<F> {
+impl<F: Far> ConnectionIo for Net<F> {
     fn now_ns(&self) -> u64 {
         self.now_ns
     }
@@ -169,26 +169,31 @@ pub struct Sim<C, F> {
 
 impl<C: Client, F: Far> Sim<C, F> {
     pub fn new(client: C, arrivals: Arrivals, exchanges_max: usize, far: F) -> Self {
-        Self::with_book(client, arrivals, exchanges_max, far, |book| book)
+        Self::with_recorder(client, arrivals, exchanges_max, far, |recorder| recorder)
     }
 
-    pub fn with_book(
+    pub fn with_recorder(
         client: C,
         arrivals: Arrivals,
         exchanges_max: usize,
         far: F,
-        adapt: impl FnOnce(Book) -> Book,
+        adapt: impl FnOnce(ExchangeRecorder) -> ExchangeRecorder,
     ) -> Self {
         let classes = Classes::default();
-        let choice = Choice::new(&[1.0], Random::from_seed(1));
-        let book = Book::new(arrivals, choice, ClassNumbers::of(&classes), exchanges_max);
+        let request_selector = RequestSelector::new(&[1.0], Random::from_seed(1));
+        let recorder = ExchangeRecorder::new(
+            arrivals,
+            request_selector,
+            ClassNumbers::of(&classes),
+            exchanges_max,
+        );
         let mut sim = Self {
-            engine: Engine::new(client, adapt(book)),
+            engine: Engine::new(client, adapt(recorder)),
             net: Net::new(far),
             classes,
         };
         sim.engine.open(&mut sim.net);
-        // What opens at once is open before the start, as in a worker.
+        // What opens immediately is open before the start, as in a worker.
         while let Some((at_ns, conn, act)) = sim.net.take() {
             sim.deliver(at_ns, conn, act);
         }
@@ -196,7 +201,7 @@ impl<C: Client, F: Far> Sim<C, F> {
         sim
     }
 
-    /// Runs up to a time of the virtual clock, or until everything is done.
+    /// Runs up to a time of the virtual clock, or until everything has ended.
     pub fn run_until(&mut self, until_ns: u64) {
         loop {
             self.engine.advance(self.net.now_ns, &mut self.net);
@@ -214,7 +219,7 @@ impl<C: Client, F: Far> Sim<C, F> {
         }
     }
 
-    /// The loop does nothing for a while: events stay in the kernel, with their stamps.
+    /// The loop is held up: events stay in the kernel, with their timestamps.
     pub fn hold_up(&mut self, for_ns: u64) {
         self.net.now_ns += for_ns;
     }
@@ -249,26 +254,26 @@ impl<C: Client, F: Far> Sim<C, F> {
         }
     }
 
-    /// All observations of the window of one quantity and class (by its word), sorted.
+    /// All observations of the window by quantity and class name, sorted.
     pub fn observed(&mut self) -> Observed {
         let seen = self.classes.seen();
         let mut all = Vec::new();
         let mut drained = Vec::new();
-        for mut tally in self
+        for mut table in self
             .engine
-            .book_mut()
+            .recorder_mut()
             .hand_over(HandOver::Everything)
             .collect::<Vec<_>>()
         {
-            tally.drain_sorted(&mut drained);
+            table.drain_sorted(&mut drained);
             all.append(&mut drained);
         }
         let mut of: HashMap<(Quantity, String), Vec<u64>> = HashMap::new();
-        for (series, bucket, count) in all.into_iter().filter(|(s, ..)| s.part == Part::Window) {
-            // As the ledger does.
+        for (series, bucket, count) in all.into_iter().filter(|(s, ..)| s.phase == Phase::Window) {
+            // As in the aggregator.
             let quantities: &[Quantity] = match series.quantity {
                 Quantity::Latency => &[Quantity::Latency, Quantity::Response],
-                Quantity::LatencyApart => &[Quantity::Latency],
+                Quantity::LatencyOnly => &[Quantity::Latency],
                 _ => &[series.quantity],
             };
             let class = match (quantities[0], series.class) {
@@ -314,7 +319,7 @@ pub fn patient_pool(connections: usize) -> Pool {
     pool_expecting(connections, 10 * S, ExpectBody::Any)
 }
 
-/// A pool whose connections bring so many answers and are opened on a schedule.
+/// A pool whose connections carry this many exchanges and are opened on a schedule.
 pub fn pool_ruled(count: usize, exchanges_max: u64, opening: Opening) -> Pool {
     let plan = Connections {
         exchanges_max,
@@ -346,7 +351,7 @@ fn root(body: ExpectBody) -> Arc<[Prepared]> {
     Arc::from([Prepared::new(&spec, "test").unwrap()])
 }
 
-/// Connections that are opened at once and used for ever.
+/// Connections that are opened immediately and never renewed.
 pub fn connections(count: usize, timeout_ns: u64) -> Connections {
     Connections {
         addresses: Arc::new(["127.0.0.1:80".parse().unwrap()]),
@@ -359,9 +364,9 @@ pub fn connections(count: usize, timeout_ns: u64) -> Connections {
     }
 }
 
-/// A constant rate of one worker over a window of so many seconds.
+/// A constant rate of one worker over a window in seconds.
 pub fn rate(per_s: f64, seconds: u64) -> Arrivals {
-    Arrivals::Planned(Planned::constant(
+    Arrivals::OpenLoop(OpenLoop::constant(
         per_s,
         0,
         Stop::Duration {

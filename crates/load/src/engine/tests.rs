@@ -3,7 +3,7 @@
 use tare_schema::load::Stop;
 
 use super::sim::{Act, Far, MS, Rule, S, Sim, answer, patient_pool, pool, rate};
-use crate::arrivals::{Arrivals, Looped, Planned, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, OpenLoop, SharedCount};
 use crate::client::ConnId;
 use crate::tally::Quantity;
 
@@ -49,7 +49,7 @@ fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service
         Some(&0),
         "we were on time all along"
     );
-    let waits = sim.engine.book().counts().waits[0];
+    let waits = sim.engine.recorder().counts().waits[0];
     assert!(
         (980..=1120).contains(&waits.count),
         "they waited for a connection: {}",
@@ -59,9 +59,9 @@ fn a_server_that_stalls_a_second_is_waited_for_by_a_thousand_and_slow_in_service
 
 /// A second in which our loop does nothing, at 1000/s; from this lateness on a start counts as bunched.
 fn held_up(bunched_after_ns: u64) -> Sim<impl crate::client::Client, impl Far> {
-    let counting = |book: super::Book| book.counting_bunched(bunched_after_ns);
+    let counting = |recorder: super::ExchangeRecorder| recorder.counting_bunched(bunched_after_ns);
     let far = stalling(0, 0);
-    let mut sim = Sim::with_book(patient_pool(1000), rate(1000.0, 5), 10_000, far, counting);
+    let mut sim = Sim::with_recorder(patient_pool(1000), rate(1000.0, 5), 10_000, far, counting);
     sim.run_until(3 * S);
     sim.hold_up(S);
     sim.run_until(20 * S);
@@ -99,7 +99,7 @@ fn a_second_in_which_our_worker_stalls_is_lateness_and_in_no_latency() {
 
 #[test]
 fn starts_that_leave_in_a_burst_behind_a_stall_of_our_worker_are_counted() {
-    let bunched = |sim: &Sim<_, _>| sim.engine.book().counts().bunched;
+    let bunched = |sim: &Sim<_, _>| sim.engine.recorder().counts().bunched;
     let all = bunched(&held_up(0));
     assert!((999..=1001).contains(&all), "{all}");
     let late = bunched(&held_up(100 * MS));
@@ -129,17 +129,17 @@ fn what_became_due_meanwhile_goes_out_before_the_next_answer_is_handled() {
     let mut sim = Sim::new(pool(1), rate(10.0, 1), 1000, far);
     sim.net.handling_ns = MS / 5;
     sim.run_until(20 * S);
-    assert_eq!(sim.engine.book().counts().window.right, 10);
-    let waits = sim.engine.book().counts().waits[0].count;
+    assert_eq!(sim.engine.recorder().counts().window.right, 10);
+    let waits = sim.engine.recorder().counts().waits[0].count;
     assert_eq!(waits, 1, "released while the connection was still busy");
 }
 
 #[test]
 fn warm_up_exchanges_are_sent_and_not_counted() {
-    let arrivals = Planned::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
-    let mut sim = Sim::new(pool(2), Arrivals::Planned(arrivals), 1000, stalling(0, 0));
+    let arrivals = OpenLoop::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    let mut sim = Sim::new(pool(2), Arrivals::OpenLoop(arrivals), 1000, stalling(0, 0));
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.intended, counts.window.right), (200, 200));
     assert_eq!((counts.all.intended, counts.all.sent), (300, 300));
     assert_eq!(sim.observed().of(Quantity::Latency, "").len(), 200);
@@ -147,7 +147,7 @@ fn warm_up_exchanges_are_sent_and_not_counted() {
 
 #[test]
 fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
-    let arrivals = Planned::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
+    let arrivals = OpenLoop::constant(100.0, S, Stop::Duration { window_ns: 2 * S }, 0, 1);
     // The load starts at 1 s, its window at 2 s. The answers of the last 105 ms of the warm-up arrive in it; what would be ready
     // after 3.5 s arrives behind its end.
     let far = Rule(|now_ns: u64, _: ConnId, _: &[u8]| {
@@ -159,9 +159,9 @@ fn an_answer_counts_in_the_window_it_arrives_in_whenever_it_was_intended() {
         };
         vec![(held_ns, Act::Send(answer()))]
     });
-    let mut sim = Sim::new(patient_pool(200), Arrivals::Planned(arrivals), 1000, far);
+    let mut sim = Sim::new(patient_pool(200), Arrivals::OpenLoop(arrivals), 1000, far);
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.right, counts.window.errors), (200, 0));
     let answered = counts.answered_in_window;
     // Intended from 1.90 s to 3.39 s.
@@ -175,7 +175,7 @@ fn what_has_no_answer_when_the_drain_ends_is_unfinished_at_its_age() {
     let mut sim = Sim::new(pool(4), rate(100.0, 1), 1000, far);
     sim.run_until(2 * S + 400 * MS);
     sim.engine.abandon(&mut sim.net);
-    let stages = sim.engine.book().counts().window;
+    let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 100);
     assert_eq!(stages.unfinished + stages.right, 100);
     assert_eq!((stages.unfinished, stages.errors), (10, 0));
@@ -195,7 +195,7 @@ fn arrivals_that_find_the_queue_full_are_counted_and_not_released() {
     let mut sim = Sim::new(pool(2), rate(100.0, 1), 2 + 20, far);
     sim.run_until(S + 999 * MS);
     sim.engine.abandon(&mut sim.net);
-    let stages = sim.engine.book().counts().window;
+    let stages = sim.engine.recorder().counts().window;
     assert_eq!(
         (stages.intended, stages.released, stages.overflow),
         (100, 22, 78)
@@ -214,7 +214,7 @@ fn an_exchange_without_an_answer_times_out_and_its_connection_is_opened_again() 
     );
     let mut sim = Sim::new(pool(1), rate(1.0, 3), 100, far);
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.right, counts.window.errors), (2, 1));
     assert_eq!(
         (counts.connections.opened, counts.connections.reconnects),
@@ -231,10 +231,10 @@ fn an_exchange_without_an_answer_times_out_and_its_connection_is_opened_again() 
 #[test]
 fn a_closed_loop_by_count_ends_with_its_last_answer() {
     let shared = SharedCount::new(10, 1);
-    let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
-    let mut sim = Sim::new(pool(1), Arrivals::Looped(arrivals), 1, stalling(0, 0));
+    let arrivals = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+    let mut sim = Sim::new(pool(1), Arrivals::ClosedLoop(arrivals), 1, stalling(0, 0));
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.intended, counts.window.right), (10, 10));
     assert_eq!(counts.last_done_ns, S + 10 * MS);
 }
@@ -244,9 +244,9 @@ fn an_abandoned_loop_counts_the_arrivals_it_never_came_to() {
     let mut sim = Sim::new(pool(2), rate(1000.0, 1), 5000, stalling(0, 0));
     sim.run_until(S + 100 * MS);
     sim.hold_up(500 * MS);
-    sim.engine.book_mut().cut(S + 600 * MS);
+    sim.engine.recorder_mut().end_window_at(S + 600 * MS);
     sim.engine.abandon(&mut sim.net);
-    let stages = sim.engine.book().counts().window;
+    let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 600);
     assert!(stages.released <= 102, "{}", stages.released);
 }

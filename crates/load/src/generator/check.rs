@@ -1,4 +1,4 @@
-//! What a plan must hold before anything is started.
+//! Validation of a plan before anything is started.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use thiserror::Error;
 
 use super::{fetching, producing};
 use crate::http1::request::RequestError;
-use crate::tally::REQUESTS_MAX;
+use crate::tally::TAGGED_REQUESTS_MAX;
 
-/// Fastest rate that start times in nanoseconds can tell apart with room to spare.
+/// Highest rate: its start times still differ clearly in nanoseconds.
 const RATE_MAX_PER_S: f64 = 10_000_000.0;
 const RATE_MUST: &str = "more than 0 and at most 10000000 a second";
-/// Speeds of a replay.
+/// Bounds of the speed of a replay.
 const SPEED_MIN: f64 = 0.001;
 const SPEED_MAX: f64 = 1000.0;
 const WORKERS_MAX: u32 = 256;
@@ -26,55 +26,55 @@ const STREAMS_MAX: u16 = 10_000;
 /// Largest exchange over TCP.
 const TCP_BYTES_MAX: u64 = 1 << 40;
 
-/// Longest text in a document of MongoDB; several must fit one message.
+/// Longest text in a MongoDB document; several must fit into one message.
 const DOCUMENT_BYTES_MAX: u32 = 1 << 20;
 
-/// Why a plan cannot be run.
+/// Why a plan is invalid.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// Written by another version.
+    /// Written for another version of the format.
     #[error(
         "the load plan has version {found}, this agent reads version {FORMAT_VERSION}: use the same tare on both sides"
     )]
     Version {
-        /// As written.
+        /// As in the plan.
         found: u32,
     },
-    /// An address that the plan names and does not allow.
+    /// An address of the plan that the plan does not allow.
     #[error(transparent)]
     Reach(#[from] OutOfReach),
-    /// A number out of its range.
+    /// A number out of range.
     #[error("{what} is {value}, but must be {must}")]
     Number {
-        /// Which one.
+        /// Name of the setting.
         what: &'static str,
-        /// As written.
+        /// As in the plan.
         value: String,
-        /// What is allowed.
+        /// Allowed values.
         must: &'static str,
     },
-    /// A name that cannot stand in a tag.
+    /// A name that is not valid in a tag.
     #[error("{what} {name:?} cannot stand in a histogram tag: use letters, digits, - and _")]
     Name {
-        /// What it names.
+        /// What has this name.
         what: &'static str,
-        /// As written.
+        /// As in the plan.
         name: String,
     },
-    /// Two requests of one name.
+    /// Two requests of the same name.
     #[error("two requests are named {0:?}: name them apart")]
     Twice(String),
-    /// A protocol of a later version.
+    /// A protocol that this version does not know.
     #[error("this agent does not speak {0:?}: use http1, http2, grpc, tcp or mongodb")]
     Protocol(String),
-    /// A request over MongoDB's protocol that is no operation.
+    /// A request over MongoDB's protocol that is not an operation.
     #[error(
         "request {name:?}: {method:?} is no operation on documents; use find, insert, update or delete"
     )]
     Operation {
         /// Its name.
         name: String,
-        /// As written.
+        /// As in the plan.
         method: String,
     },
     /// A recording that cannot be replayed.
@@ -88,23 +88,23 @@ pub enum PlanError {
         /// Why.
         source: RequestError,
     },
-    /// A session over a protocol that carries none.
+    /// A session over a protocol without sessions.
     #[error(
         "sessions are possible over http/1.1 only in this version: leave out the other protocol"
     )]
     SessionProtocol,
-    /// A table that nothing can be taken from.
+    /// A table without complete rows.
     #[error("table {0:?} has no rows, or a row with too few values")]
     Table(String),
-    /// A login that cannot be made.
+    /// A login that is not possible.
     #[error("{0}")]
     Login(String),
-    /// Unique rows without a session to have them.
+    /// Unique rows without a session.
     #[error(
         "table {0:?} has unique rows, and only sessions can have some: use sequential or random"
     )]
     UniqueTable(String),
-    /// A request that cannot be sent in HTTP/2.
+    /// A request that cannot be sent over HTTP/2.
     #[error("request {name:?}: {source}")]
     Http2Request {
         /// Its name.
@@ -122,10 +122,10 @@ pub(super) fn number(what: &'static str, value: impl ToString, must: &'static st
     }
 }
 
-/// Checks the plan but for its requests' bytes.
+/// Checks the plan, except for the bytes of its requests.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error found.
 pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
     if plan.version != FORMAT_VERSION {
         return Err(PlanError::Version {
@@ -180,10 +180,10 @@ pub fn check(plan: &LoadPlan) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Connections of a client that this agent has.
+/// Number of connections of a client.
 ///
 /// # Errors
-/// For a protocol it does not speak.
+/// For an unknown protocol, and for invalid settings.
 pub fn connections(client: &ClientSpec) -> Result<u32, PlanError> {
     match client {
         ClientSpec::Http1 { connections } => Ok(*connections),
@@ -256,7 +256,7 @@ fn check_tcp(exchange: TcpExchange) -> Result<(), PlanError> {
     }
     match (exchange, sent, expected) {
         (TcpExchange::HalfClose { .. }, ..) => Ok(()),
-        // Nothing would end an exchange that waits for nothing, or begin one that sends nothing.
+        // An exchange must send something to begin, and expect something to end.
         (TcpExchange::Echo { .. }, 0, _) => {
             Err(number("the number of bytes to send", 0, "at least 1"))
         }
@@ -321,8 +321,8 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
         Some(session) => session.steps().iter().map(|step| &step.request).collect(),
         None => plan.load.requests.iter().collect(),
     };
-    // A session has one name more: its own.
-    let room = REQUESTS_MAX - usize::from(mix.session.is_some());
+    // A session has one more name: its own.
+    let room = TAGGED_REQUESTS_MAX - usize::from(mix.session.is_some());
     if requests.is_empty() || requests.len() > room {
         return Err(number(
             "the number of requests",
@@ -348,7 +348,7 @@ fn check_requests(plan: &LoadPlan) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// A word of a tag: dots part the words, commas and blanks end it.
+/// Part of a tag. Dots separate parts; commas and spaces end a tag.
 fn tag_word(what: &'static str, name: &str) -> Result<(), PlanError> {
     let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.len() <= 64 && name.chars().all(fits) {

@@ -1,4 +1,4 @@
-//! From a plan to consumers of Kafka.
+//! Kafka consumers of a plan.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,23 +10,23 @@ use tare_schema::load::{FetchShare, FetchSpec, LoadPlan, Pacing, Transport};
 use super::PlanError;
 use super::check::number;
 use super::producing::{REQUESTS_A_TIMEOUT, login};
-use super::setup::{Part, Setup};
+use super::setup::{Setup, WorkerShare};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::kafka::ClusterPlan;
 use crate::kafka::cluster::Security;
 use crate::kafka::fetch::{self, Fetch, FetchPlan, Surplus};
 use crate::kafka::names::SystemNames;
 
-/// Fetches of one worker at once.
+/// Most concurrent fetches of one worker.
 const FETCHES_MAX: u16 = 1000;
 
-/// What an answer may have, below the longest frame that is read.
+/// Largest response, below the longest frame that is read.
 const FETCH_BYTES_MAX: u32 = 100 << 20;
 
-/// Checks what a plan says of fetching.
+/// Checks the settings of fetching.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error found.
 pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
     if fetch.topics.is_empty() {
         return Err(number("the number of topics", 0, "at least 1"));
@@ -57,7 +57,7 @@ pub(super) fn check(fetch: &FetchSpec) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What all consumers of a plan have in common.
+/// What all consumers of a plan share.
 pub(super) struct Fetching<'a> {
     plan: &'a LoadPlan,
     spec: &'a FetchSpec,
@@ -67,10 +67,10 @@ pub(super) struct Fetching<'a> {
 }
 
 impl<'a> Fetching<'a> {
-    /// Reads what has to be read.
+    /// Reads the password, if there is one.
     ///
     /// # Errors
-    /// When a password cannot be read.
+    /// When the password cannot be read.
     pub fn of(plan: &'a LoadPlan, spec: &'a FetchSpec) -> Result<Self, PlanError> {
         Ok(Self {
             plan,
@@ -82,7 +82,7 @@ impl<'a> Fetching<'a> {
     }
 
     /// The consumer of one worker.
-    pub fn consumer(&self, setup: &Setup, part: &Part) -> Fetch {
+    pub fn consumer(&self, setup: &Setup, part: &WorkerShare) -> Fetch {
         let load = &self.plan.load;
         Fetch::new(FetchPlan {
             cluster: ClusterPlan {
@@ -92,7 +92,7 @@ impl<'a> Fetching<'a> {
                 client_id: self.spec.client_id.clone(),
                 apis: &fetch::APIS,
                 connect_timeout_ns: load.timeout_ns,
-                // Of what the cluster is asked; a fetch has a limit of its own.
+                // Of metadata requests and the like; a fetch has a timeout of its own.
                 request_timeout_ns: (load.timeout_ns / REQUESTS_A_TIMEOUT).max(1),
                 names: self.names.clone(),
                 address_overrides: self.plan.address_overrides.clone().into(),

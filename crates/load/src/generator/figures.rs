@@ -1,4 +1,4 @@
-//! The histograms of an outcome by what they are of: all requests, one of them, one class of errors.
+//! Histograms of a result by what they contain: all requests, one request, one error class.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use tare_stats::{Latencies, Quantile};
 use super::Outcome;
 use crate::client::WaitCause;
 
-/// A histogram's tag, taken apart.
+/// A histogram's tag, parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag<'a> {
     /// Role of the agent.
     pub role: &'a str,
-    /// Name of the request; `None` for what is of the whole load, such as lateness.
+    /// Name of the request; `None` for quantities of the whole load, such as lateness.
     pub request: Option<&'a str>,
     /// `latency`, `response`, `service`, `lateness`, `lag`, `wait` …
     pub quantity: &'a str,
-    /// Class of the error, cause of the wait, or `setup` of connections begun before the window; `None`: of right answers.
+    /// Error class, cause of a queue wait, or `setup` of connections begun before the window; `None`: correct responses.
     pub class: Option<&'a str>,
-    /// Class of the right answers' status, `3xx`; `None`: 2xx, a protocol without a status, or no right answers.
+    /// Status class of correct responses, `3xx`; `None`: 2xx, a protocol without a status, or errors.
     pub status: Option<&'a str>,
 }
 
 impl<'a> Tag<'a> {
-    /// Takes `<role>.<request>.<quantity>[.<class or status>]` or `<role>.<quantity>` apart; `None` for anything else.
+    /// Parses `<role>.<request>.<quantity>[.<class or status>]` or `<role>.<quantity>`; `None` for anything else.
     #[must_use]
     pub fn parse(text: &'a str) -> Option<Self> {
         let words: Vec<&str> = text.split('.').collect();
@@ -57,13 +57,13 @@ impl<'a> Tag<'a> {
 }
 
 impl Outcome {
-    /// `latency` of the right answers to all requests; `None` when there is none.
+    /// `latency` of the correct responses to all requests; `None` without any.
     #[must_use]
     pub fn latency(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "latency" && tag.class.is_none() && self.is_exchange(tag))
     }
 
-    /// Whether a tag is of exchanges: whole sessions are none.
+    /// Whether a tag is one of exchanges, not of whole sessions.
     fn is_exchange(&self, tag: &Tag<'_>) -> bool {
         self.result.sessions.is_none() || tag.request != Some(SESSION_NAME)
     }
@@ -74,7 +74,7 @@ impl Outcome {
         self.sum(|tag| tag.quantity == "latency" && self.is_exchange(tag))
     }
 
-    /// `response` of the right answers to all requests, from the intended start; `None` when there is none.
+    /// `response` of the correct responses to all requests, from the intended start; `None` without any.
     #[must_use]
     pub fn response(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "response" && tag.class.is_none() && self.is_exchange(tag))
@@ -86,7 +86,7 @@ impl Outcome {
         self.sum(|tag| tag.quantity == "response" && self.is_exchange(tag))
     }
 
-    /// `service` of the right answers to all requests; `None` when there is none.
+    /// `service` of the correct responses to all requests; `None` without any.
     #[must_use]
     pub fn service(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "service" && tag.class.is_none())
@@ -98,7 +98,7 @@ impl Outcome {
         self.sum(|tag| tag.quantity == "service")
     }
 
-    /// `latency` or `service` of the right answers by the class of their status, `2xx`; empty for a protocol without one.
+    /// `latency` or `service` of the correct responses by status class, `2xx`; empty for a protocol without a status.
     #[must_use]
     pub fn by_status(&self, quantity: &str) -> BTreeMap<&str, Latencies> {
         if self.result.right_by_status.is_empty() {
@@ -110,19 +110,19 @@ impl Outcome {
         })
     }
 
-    /// Lateness: how much later than intended our loop took each exchange up.
+    /// Lateness: how much later than intended the generator released each exchange.
     #[must_use]
     pub fn lateness(&self) -> Option<Latencies> {
         self.sum(|tag| tag.quantity == "lateness")
     }
 
-    /// The histograms whose tags are wanted, as one; `None` when none is.
+    /// The sum of the histograms with wanted tags; `None` without any.
     #[must_use]
     pub fn sum(&self, wanted: impl Fn(&Tag<'_>) -> bool) -> Option<Latencies> {
         self.sums(|tag| wanted(tag).then_some(())).remove(&())
     }
 
-    /// The histograms that are given a key, summed by it.
+    /// The sums of the histograms by key; those without a key are left out.
     #[must_use]
     pub fn sums<'a, K: Ord>(
         &'a self,
@@ -137,7 +137,7 @@ impl Outcome {
                 None => {
                     sums.insert(key, latencies.clone());
                 }
-                // All histograms of a load have one shape, and a load has fewer than 2^53 exchanges.
+                // All histograms of a load have the same range and precision, and fewer than 2^53 exchanges.
                 Some(sum) => {
                     let merged = sum.merge(latencies);
                     debug_assert!(merged.is_ok(), "histograms of one load have one shape");
@@ -148,7 +148,7 @@ impl Outcome {
     }
 }
 
-/// A histogram in three figures; a bound stands for the value it bounds.
+/// Count, quantiles and maximum of a histogram; a bound stands for the value it bounds.
 #[must_use]
 pub fn spread(latencies: Option<&Latencies>) -> Spread {
     let Some(latencies) = latencies else {

@@ -1,4 +1,4 @@
-//! What the process asks of the system before a load: file descriptors, and a low priority for the bookkeeping.
+//! System limits before a load: file descriptors, and low priority for the aggregator.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -7,14 +7,14 @@ use super::LoadError;
 /// Descriptors for everything but connections: epolls, wakers, standard streams, files.
 const OTHERS: u64 = 64;
 
-/// Raises the soft limit of file descriptors as far as these connections need.
+/// Raises the soft limit of file descriptors to what these connections need.
 ///
 /// # Errors
-/// When the hard limit is lower.
+/// When the hard limit is too low.
 pub fn raise_descriptors(connections: u64) -> Result<(), LoadError> {
     let needed = connections + OTHERS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // None is no limit.
+    // `None` is unlimited.
     if current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
@@ -38,8 +38,8 @@ pub fn raise_descriptors(connections: u64) -> Result<(), LoadError> {
     })
 }
 
-/// Makes the calling thread give way to the workers.
+/// Lowers the priority of the calling thread below the workers.
 pub fn lower_priority() {
-    // On Linux priorities are per thread, in spite of the name. A refusal costs exactness only on a full core.
+    // On Linux niceness is per thread, in spite of the name. A refusal costs accuracy only on a fully loaded core.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), 19);
 }

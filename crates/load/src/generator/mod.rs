@@ -1,18 +1,18 @@
-//! Runs a [`LoadPlan`] in this process: starts the workers, gathers, and gives the result.
+//! Runs a [`LoadPlan`] in this process: starts the workers, aggregates their reports, and returns the result.
 //!
-//! This is the one place where pacing, stop, client and transport of a plan meet.
+//! Only here pacing, stop, client and transport of a plan are combined.
 
 mod check;
+mod compiled_templates;
 mod fetching;
 mod figures;
-mod filled;
 mod limits;
+mod pacing;
 mod producing;
-mod punctuality;
 mod result;
-mod schedule;
 mod scripted;
 mod setup;
+mod start_timing;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -28,12 +28,13 @@ use thiserror::Error;
 
 use check::check;
 pub use check::{PlanError, connections};
+use compiled_templates::CompiledTemplates;
 pub use figures::{Tag, spread};
-use filled::Filled;
 use scripted::Session;
 pub use scripted::rehearse_plan;
-use setup::{Part, Setup};
+use setup::{Setup, WorkerShare};
 
+use crate::aggregator::{AggregatedLoad, Aggregator, AggregatorPlan};
 use crate::classes::Classes;
 use crate::client::{Client, Closed};
 use crate::clock::{monotonic_ns, realtime_ns};
@@ -43,19 +44,18 @@ use crate::http1::pool::Pool;
 use crate::http1::request::Prepared;
 use crate::http2::dialect::Http;
 use crate::http2::request::{Prepared as Http2Request, Scheme};
-use crate::ledger::{Gathered, Ledger, LedgerPlan};
 use crate::mongodb::Operation;
 use crate::session::Sessions;
 use crate::tls::TlsError;
-use crate::worker::{FromWorker, Opened, Worker};
+use crate::worker::{ConnectionsOpened, Worker, WorkerMessage};
 
-/// Arrivals that may be under way or wait in one worker, whatever rate × timeout says: 24 MB.
+/// Most arrivals in flight or waiting in one worker, whatever rate × timeout is: 24 MB.
 const WAITING_MAX: usize = 1 << 20;
 
-/// Seconds stay open for late answers this long beyond the timeout.
+/// Time beyond the timeout for which seconds accept late responses.
 const HORIZON_EXTRA: Duration = Duration::from_secs(2);
 
-/// What is told while a load runs.
+/// Progress of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// The connections are open and the start is fixed.
@@ -69,36 +69,36 @@ pub enum Progress {
     Sample(Sample),
 }
 
-/// Told what happens; what it returns decides whether the load goes on.
+/// Receives the progress; its result decides whether the load continues.
 pub type Observer<'a> = dyn FnMut(Progress) -> ControlFlow<()> + Send + 'a;
 
-/// What a load leaves.
+/// Result of a load, with its histograms.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// As it goes into a record.
+    /// As in a record.
     pub result: LoadResult,
     /// Histograms over the whole window, by tag.
     pub totals: BTreeMap<String, Latencies>,
 }
 
-/// Why a load was not run.
+/// Why a load could not be run.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The plan is wrong.
+    /// The plan is invalid.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Nobody answered.
+    /// No connection could be opened.
     #[error("no connection to {address}: {why}")]
     NoConnection {
         /// The first address.
         address: std::net::SocketAddr,
-        /// Of the last attempt.
+        /// Error of the last attempt.
         why: String,
     },
-    /// Somebody answered, and the load cannot be carried there.
+    /// The server was reached, but the load is not possible with it.
     #[error("{0}")]
     Refused(String),
-    /// TLS cannot be spoken as the plan says.
+    /// The TLS settings of the plan cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// Too few file descriptors.
@@ -108,23 +108,23 @@ pub enum LoadError {
     Descriptors {
         /// Connections.
         needed: u64,
-        /// Descriptors for them and for the rest.
+        /// Descriptors for them and for everything else.
         needed_descriptors: u64,
         /// The hard limit.
         allowed: u64,
     },
-    /// The system refused something basic.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was wanted.
+        /// What should have been done.
         what: &'static str,
-        /// Why not.
+        /// The error.
         source: std::io::Error,
     },
-    /// A worker broke off.
+    /// A worker failed.
     #[error("a worker broke off: {0}; this is an error of tare, please report it")]
     Worker(String),
-    /// The histograms could not be put together.
+    /// The histograms could not be encoded.
     #[error("the histograms cannot be written: {0}")]
     Histograms(String),
 }
@@ -132,7 +132,7 @@ pub enum LoadError {
 /// Runs a load to its end.
 ///
 /// # Errors
-/// When the plan is wrong, or the load could not be run at all. A load that ran badly is a result.
+/// When the plan is invalid, or the load could not be run at all. A load with errors is a result.
 pub fn run(
     plan: &LoadPlan,
     stop: &StopHandle,
@@ -154,10 +154,10 @@ pub fn run(
         });
     }
     match plan.load.client {
-        ClientSpec::Http1 { .. } if filled::is_needed(&plan.load.requests) => {
-            let filled = Filled::of(plan)?;
+        ClientSpec::Http1 { .. } if compiled_templates::is_needed(&plan.load.requests) => {
+            let compiled_templates = CompiledTemplates::of(plan)?;
             launch(plan, &setup, stop, observer, |part| {
-                setup.pool(&part, filled.varied(part.worker, setup.workers))
+                setup.pool(&part, compiled_templates.varied(part.worker, setup.workers))
             })
         }
         ClientSpec::Http1 { .. } | ClientSpec::Planned { .. } => {
@@ -229,7 +229,7 @@ pub fn run(
     }
 }
 
-/// Runs an HTTP/1.1 load with a client of the caller's over each worker's pool: to watch what passes between driver and pool.
+/// Runs an HTTP/1.1 load with a client around each worker's pool, to watch what passes between driver and pool.
 ///
 /// # Errors
 /// As [`run`].
@@ -269,18 +269,18 @@ fn launch<C: Client + Send>(
     setup: &Setup,
     stop: &StopHandle,
     observer: &mut Observer<'_>,
-    client: impl Fn(Part) -> C,
+    client: impl Fn(WorkerShare) -> C,
 ) -> Result<Outcome, LoadError> {
     launch_fallible(plan, setup, stop, observer, |part| Ok(client(part)))
 }
 
-/// The same with clients that cannot be made of every plan.
+/// The same with clients whose construction can fail.
 fn launch_fallible<C: Client + Send>(
     plan: &LoadPlan,
     setup: &Setup,
     stop: &StopHandle,
     observer: &mut Observer<'_>,
-    client: impl Fn(Part) -> Result<C, LoadError>,
+    client: impl Fn(WorkerShare) -> Result<C, LoadError>,
 ) -> Result<Outcome, LoadError> {
     let control = stop.control();
     let (reports, inbox) = channel();
@@ -294,23 +294,23 @@ fn launch_fallible<C: Client + Send>(
         workers.push(setup.worker(number, client, &control, &classes, reports.clone(), take)?);
     }
     drop(reports);
-    let ledger_plan = LedgerPlan {
+    let aggregator_plan = AggregatorPlan {
         role: plan.role.clone(),
         requests: scripted::names(plan),
         horizon: Duration::from_nanos(plan.load.timeout_ns) + HORIZON_EXTRA,
     };
-    let ledger = Ledger::new(ledger_plan, classes, emptied)
+    let aggregator = Aggregator::new(aggregator_plan, classes, emptied)
         .map_err(|error| LoadError::Histograms(error.to_string()))?;
-    conduct(plan, setup, stop, workers, (ledger, inbox), observer)
+    run_threads(plan, setup, stop, workers, (aggregator, inbox), observer)
 }
 
 /// Starts the threads and waits for them.
-fn conduct<C: Client + Send>(
+fn run_threads<C: Client + Send>(
     plan: &LoadPlan,
     setup: &Setup,
     stop: &StopHandle,
     workers: Vec<Worker<C>>,
-    (ledger, inbox): (Ledger, Receiver<FromWorker>),
+    (aggregator, inbox): (Aggregator, Receiver<WorkerMessage>),
     observer: &mut Observer<'_>,
 ) -> Result<Outcome, LoadError> {
     let count = workers.len();
@@ -334,7 +334,7 @@ fn conduct<C: Client + Send>(
                 .name("ledger".into())
                 .spawn_scoped(scope, move || {
                     limits::lower_priority();
-                    gather(plan, stop, ledger, &inbox, count, observer)
+                    aggregate(plan, stop, aggregator, &inbox, count, observer)
                 });
         let gathered = match gathering {
             Ok(thread) => thread
@@ -357,9 +357,12 @@ fn conduct<C: Client + Send>(
         if let Some(why) = gathered.ends.iter().find_map(|end| end.failure.clone()) {
             return Err(LoadError::Worker(why));
         }
-        let hopeless = gathered.ends.iter().find_map(|end| end.hopeless.clone());
+        let permanent_failure = gathered
+            .ends
+            .iter()
+            .find_map(|end| end.permanent_failure.clone());
         if let (Some(why), true) = (
-            hopeless,
+            permanent_failure,
             gathered.ends.iter().all(|end| end.counts.all.right == 0),
         ) {
             return Err(LoadError::NoConnection {
@@ -378,16 +381,16 @@ pub(crate) struct Start {
     pub unix_ns: u64,
 }
 
-/// The ledger's thread: waits until all are ready, fixes the start, gathers.
-fn gather(
+/// The aggregator's thread: waits until all workers are ready, fixes the start, aggregates.
+fn aggregate(
     plan: &LoadPlan,
     stop: &StopHandle,
-    mut ledger: Ledger,
-    inbox: &Receiver<FromWorker>,
+    mut aggregator: Aggregator,
+    inbox: &Receiver<WorkerMessage>,
     workers: usize,
     observer: &mut Observer<'_>,
-) -> Result<(Gathered, Start), LoadError> {
-    let opened = wait_open(inbox, workers, &mut ledger)?;
+) -> Result<(AggregatedLoad, Start), LoadError> {
+    let opened = wait_open(inbox, workers, &mut aggregator)?;
     if let Some(refusal) = opened.iter().find_map(|opened| opened.refusal.clone()) {
         stop.abort();
         return Err(LoadError::Refused(refusal));
@@ -414,8 +417,8 @@ fn gather(
         connections: open,
         start_unix_us: start.unix_ns / 1000,
     });
-    let gathered = ledger
-        .gather(inbox, &mut |sample| tell(Progress::Sample(sample)))
+    let gathered = aggregator
+        .aggregate(inbox, &mut |sample| tell(Progress::Sample(sample)))
         .map_err(|error| LoadError::Histograms(error.to_string()))?;
     if gathered.ends.len() < workers {
         return Err(LoadError::Worker("it left without a report".into()));
@@ -424,33 +427,33 @@ fn gather(
 }
 
 fn wait_open(
-    inbox: &Receiver<FromWorker>,
+    inbox: &Receiver<WorkerMessage>,
     workers: usize,
-    ledger: &mut Ledger,
-) -> Result<Vec<Opened>, LoadError> {
+    aggregator: &mut Aggregator,
+) -> Result<Vec<ConnectionsOpened>, LoadError> {
     let mut opened = Vec::new();
     while opened.len() < workers {
         match inbox.recv() {
-            Ok(FromWorker::Opened(one)) => opened.push(one),
-            Ok(FromWorker::Ended(end)) => {
-                // Ended by order, or by a failure, before it had its connections.
-                opened.push(Opened {
+            Ok(WorkerMessage::ConnectionsOpened(one)) => opened.push(one),
+            Ok(WorkerMessage::Ended(end)) => {
+                // It ended before its connections were open: by `StopHandle`, or with an error.
+                opened.push(ConnectionsOpened {
                     open: 0,
                     problem: end.failure.clone(),
                     refusal: None,
                 });
-                ledger.ended(*end);
+                aggregator.ended(*end);
             }
-            Ok(FromWorker::Table { .. } | FromWorker::Tick(_)) => {}
+            Ok(WorkerMessage::Table { .. } | WorkerMessage::Tick(_)) => {}
             Err(_) => return Err(LoadError::Worker("it panicked".into())),
         }
     }
     Ok(opened)
 }
 
-/// The planned start on the monotonic clock, even if it has passed: what is late is shown as lateness.
+/// The planned start on the monotonic clock, even if it has passed: the delay then shows as lateness.
 fn fix_start(start_at_unix_us: Option<u64>) -> Start {
-    /// Time for the workers to hear of it.
+    /// Time for the workers to be woken.
     const NOTICE_NS: u64 = 2_000_000;
     let (now_ns, now_unix_ns) = (monotonic_ns(), realtime_ns());
     let unix_ns = match start_at_unix_us {

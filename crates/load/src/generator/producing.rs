@@ -1,4 +1,4 @@
-//! From a plan to producers of Kafka.
+//! Kafka producers of a plan.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tare_stats::random::Random;
 
 use super::PlanError;
 use super::check::number;
-use super::setup::{Part, Setup};
+use super::setup::{Setup, WorkerShare};
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::http1::request::body_bytes;
 use crate::kafka::ClusterPlan;
@@ -26,24 +26,24 @@ use crate::kafka::produce::{
     self, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan,
 };
 
-/// Largest batch, and largest request: what a broker takes is less.
+/// Largest batch, and largest request; brokers accept less.
 const BATCH_BYTES_MAX: u32 = 64 << 20;
-/// Requests on one connection.
+/// Requests in flight on one connection.
 const IN_FLIGHT_MAX: u16 = 1000;
-/// With numbered batches a broker remembers so many.
+/// A broker remembers this many batches of an idempotent producer.
 const IN_FLIGHT_NUMBERED: u16 = 5;
 /// Memory of the batches of one worker.
 const BUFFER_BYTES_MAX: u64 = 4 << 30;
 /// Memory of drawn payloads.
 const DRAWN_BYTES_MAX: u64 = 256 << 20;
 
-/// The limit of a request, as a share of that of a record: one that gets no answer is to be sent again in time.
+/// Timeout of a request, as a fraction of that of a record: there must be time to retry.
 pub(super) const REQUESTS_A_TIMEOUT: u64 = 3;
 
-/// Checks what a plan says of producing.
+/// Checks the settings of producing.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error found.
 pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
     if !(1..=BATCH_BYTES_MAX).contains(&produce.batch_bytes) {
         let must = "1 byte to 64 MiB";
@@ -105,7 +105,7 @@ pub(super) fn check(produce: &ProduceSpec) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What all producers of a plan have in common.
+/// What all producers of a plan share.
 pub(super) struct Producing<'a> {
     plan: &'a LoadPlan,
     spec: &'a ProduceSpec,
@@ -134,13 +134,13 @@ impl<'a> Producing<'a> {
     /// The producer of one worker.
     ///
     /// # Errors
-    /// When its codec refuses.
-    pub fn producer(&self, setup: &Setup, part: &Part) -> Result<Produce, PlanError> {
+    /// When the codec refuses the compression level.
+    pub fn producer(&self, setup: &Setup, part: &WorkerShare) -> Result<Produce, PlanError> {
         Produce::new(self.produce_plan(setup, part))
             .map_err(|error| number("the compression level", error, "one that the codec has"))
     }
 
-    fn produce_plan(&self, setup: &Setup, part: &Part) -> ProducePlan {
+    fn produce_plan(&self, setup: &Setup, part: &WorkerShare) -> ProducePlan {
         let load = &self.plan.load;
         let spec = self.spec;
         let timeout_ns = load.timeout_ns;
@@ -241,7 +241,7 @@ fn contents_of(
     Ok(Contents::new(&values, &headers, keys(spec.keys), stamps))
 }
 
-/// Payloads of a size, the front of each random.
+/// Payloads of a size, of which the first part is random.
 fn drawn(seed: u64, (count, bytes): (u32, u32), randomness: f64) -> Vec<Vec<u8>> {
     let mut random = Random::for_purpose(seed, "payloads");
     let random_bytes = (f64::from(bytes) * randomness).round() as usize;

@@ -1,4 +1,4 @@
-//! Puts a load's result together from what the workers left.
+//! Assembles the result of a load from those of the workers.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use tare_schema::load::{ClientSpec, LoadPlan};
 use tare_stats::Latencies;
 
 use super::{LoadError, Outcome, Start, figures};
+use crate::aggregator::{AggregatedLoad, Log, Naming, SeriesNames};
 use crate::arrivals::{Arrivals, NEVER};
 use crate::client::WaitCause;
-use crate::engine::{Counts, Released};
-use crate::ledger::{Gathered, Log, Names, Naming};
+use crate::engine::{ArrivalKind, WorkerCounts};
 use crate::tally::{Quantity, Series};
 
 /// Builds the result; `window` is the schedule as planned.
@@ -27,11 +27,11 @@ pub(crate) fn assemble(
     plan: &LoadPlan,
     mut window: Arrivals,
     start: &Start,
-    gathered: &Gathered,
+    gathered: &AggregatedLoad,
 ) -> Result<Outcome, LoadError> {
     window.begin(start.monotonic_ns);
     let window_start_ns = window.window_start_ns();
-    let mut counts = Counts::default();
+    let mut counts = WorkerCounts::default();
     gathered.ends.iter().for_each(|end| counts.add(&end.counts));
     let window_end_ns = gathered
         .ends
@@ -70,8 +70,8 @@ pub(crate) fn assemble(
         answered_in_window: counts.answered_in_window,
         right_by_status: counts.right_by_status.seen().collect(),
         overflow: match counts.released {
-            Released::Exchanges => counts.window.overflow,
-            Released::Sessions => 0,
+            ArrivalKind::Exchanges => counts.window.overflow,
+            ArrivalKind::Sessions => 0,
         },
         outcomes: outcomes(gathered),
         connection_faults: connection_faults(&counts, &gathered.names),
@@ -79,7 +79,7 @@ pub(crate) fn assemble(
         by_request: by_request(&counts, &gathered.names),
         sessions: sessions(&counts),
         records: Some(counts.records)
-            .filter(|records| records.are_told)
+            .filter(|records| records.are_reported)
             .map(|records| records.counts),
         flow: None,
         connections: counts.connections,
@@ -96,7 +96,7 @@ pub(crate) fn assemble(
         bytes_sent: gathered.ends.iter().map(|end| end.bytes_sent).sum(),
         bytes_received: gathered.ends.iter().map(|end| end.bytes_received).sum(),
         waits: waits(&counts),
-        instrument: instrument(&counts, gathered, window.is_planned()),
+        instrument: instrument(&counts, gathered, window.is_open_loop()),
         latency_hlog: log(Log::Latency)?,
         lateness_hlog: log(Log::Lateness)?,
     };
@@ -118,7 +118,7 @@ pub(crate) fn assemble(
     Ok(Outcome { result, totals })
 }
 
-/// The records of the window; `None` for a client whose exchanges are not about records.
+/// Records of the window; `None` for a client without records.
 fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
     if let Some(records) = result.records {
         return Some(RecordFlow {
@@ -136,7 +136,7 @@ fn flow(client: &ClientSpec, result: &LoadResult) -> Option<RecordFlow> {
     })
 }
 
-/// Bytes of what was written in the window: its share of all, which is exact where payloads are alike.
+/// Bytes written in the window: its share of all bytes, which is exact for payloads of one size.
 fn written_bytes(result: &LoadResult) -> Option<u64> {
     let all: u64 = result.by_request.values().map(|one| one.right).sum();
     let bytes = *result.protocol_counts.get("payload-bytes")?;
@@ -144,14 +144,14 @@ fn written_bytes(result: &LoadResult) -> Option<u64> {
     (all > 0).then(|| (bytes as f64 * share).round() as u64)
 }
 
-fn has_sessions(gathered: &Gathered) -> bool {
+fn has_sessions(gathered: &AggregatedLoad) -> bool {
     let mut ends = gathered.ends.iter();
-    ends.any(|end| end.counts.released == Released::Sessions)
+    ends.any(|end| end.counts.released == ArrivalKind::Sessions)
 }
 
-fn sessions(counts: &Counts) -> Option<SessionCounts> {
+fn sessions(counts: &WorkerCounts) -> Option<SessionCounts> {
     let window = &counts.window;
-    (counts.released == Released::Sessions).then_some(SessionCounts {
+    (counts.released == ArrivalKind::Sessions).then_some(SessionCounts {
         intended: window.intended,
         started: window.released,
         completed: window.right,
@@ -162,8 +162,8 @@ fn sessions(counts: &Counts) -> Option<SessionCounts> {
     })
 }
 
-/// Every exchange has one `latency`, so its histograms count the outcomes. A session is no exchange.
-fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
+/// Every exchange has one `latency`, so its histograms give the outcomes. Sessions are left out.
+fn outcomes(gathered: &AggregatedLoad) -> Vec<OutcomeCount> {
     let latency = gathered
         .logs
         .totals()
@@ -182,7 +182,7 @@ fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
             count: latencies.count(),
             example: seen.and_then(|seen| seen.example.clone()),
         };
-        // Right answers of several statuses are several series, and one way of ending.
+        // Correct responses of several statuses are several series, but one outcome.
         let of_request = outcomes.iter_mut().rev();
         let mut of_request = of_request.take_while(|known| known.request == outcome.request);
         match of_request.find(|known| known.class == outcome.class) {
@@ -193,10 +193,10 @@ fn outcomes(gathered: &Gathered) -> Vec<OutcomeCount> {
     outcomes
 }
 
-fn by_request(counts: &Counts, names: &Names) -> BTreeMap<String, RequestCount> {
+fn by_request(counts: &WorkerCounts, names: &SeriesNames) -> BTreeMap<String, RequestCount> {
     let mut all: BTreeMap<String, RequestCount> = BTreeMap::new();
     for (request, count) in counts.by_request.iter().enumerate() {
-        // Two requests of one name are one to whoever reads the result.
+        // Requests of the same name are one in the result.
         let sum = all
             .entry(names.request(request as u16).to_owned())
             .or_default();
@@ -207,7 +207,7 @@ fn by_request(counts: &Counts, names: &Names) -> BTreeMap<String, RequestCount> 
     all
 }
 
-fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {
+fn connection_faults(counts: &WorkerCounts, names: &SeriesNames) -> Vec<OutcomeCount> {
     let faults = counts.faults.iter();
     faults
         .filter_map(|&(class, count)| {
@@ -223,7 +223,7 @@ fn connection_faults(counts: &Counts, names: &Names) -> Vec<OutcomeCount> {
         .collect()
 }
 
-fn protocol_counts(gathered: &Gathered) -> BTreeMap<String, u64> {
+fn protocol_counts(gathered: &AggregatedLoad) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for &(name, count) in gathered.ends.iter().flat_map(|end| &end.protocol_counts) {
         *sums.entry(name.to_owned()).or_insert(0) += count;
@@ -232,7 +232,7 @@ fn protocol_counts(gathered: &Gathered) -> BTreeMap<String, u64> {
 }
 
 /// The handshakes of all workers, the most frequent result first.
-fn tls(gathered: &Gathered) -> Vec<TlsCount> {
+fn tls(gathered: &AggregatedLoad) -> Vec<TlsCount> {
     let mut all: Vec<TlsCount> = Vec::new();
     for count in gathered.ends.iter().flat_map(|end| &end.tls) {
         match all.iter_mut().find(|one| one.seen == count.seen) {
@@ -247,7 +247,7 @@ fn tls(gathered: &Gathered) -> Vec<TlsCount> {
     all
 }
 
-fn waits(counts: &Counts) -> Vec<WaitCount> {
+fn waits(counts: &WorkerCounts) -> Vec<WaitCount> {
     WaitCause::ALL
         .into_iter()
         .zip(&counts.waits)
@@ -260,7 +260,7 @@ fn waits(counts: &Counts) -> Vec<WaitCount> {
         .collect()
 }
 
-fn instrument(counts: &Counts, gathered: &Gathered, is_planned: bool) -> Instrument {
+fn instrument(counts: &WorkerCounts, gathered: &AggregatedLoad, is_open_loop: bool) -> Instrument {
     let ends = &gathered.ends;
     let mut by_worker: Vec<_> = ends
         .iter()
@@ -274,19 +274,19 @@ fn instrument(counts: &Counts, gathered: &Gathered, is_planned: bool) -> Instrum
         worker_cpu_ns: by_worker.iter().map(|(_, cpu_ns, _)| *cpu_ns).collect(),
         worker_spun_ns: by_worker.iter().map(|(_, _, spun_ns)| *spun_ns).collect(),
         scheduled: ends.iter().map(|end| end.scheduled).max(),
-        bunched: is_planned.then_some(counts.bunched),
+        bunched: is_open_loop.then_some(counts.bunched),
         peak_rss_bytes: peak_rss_bytes().unwrap_or(0),
         stamped_by_kernel: counts.stamped_by_kernel,
         stamped_by_us: counts.stamped_by_us,
         stamp_upper_bounds: counts.stamp_upper_bounds,
         clock_steps: ends.iter().map(|end| end.clock_steps).max().unwrap_or(0),
         out_of_range: counts.out_of_range,
-        // Whoever runs the load may have calibrated; the load itself never does.
+        // Calibration is the caller's.
         calibration: None,
     }
 }
 
-fn spread(gathered: &Gathered, quantity: Quantity) -> Spread {
+fn spread(gathered: &AggregatedLoad, quantity: Quantity) -> Spread {
     let of = |(series, _): &(&Series, &Latencies)| series.quantity == quantity;
     let found = gathered.logs.totals().iter().find(of);
     figures::spread(found.map(|(_, latencies)| latencies))

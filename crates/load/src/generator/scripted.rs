@@ -1,4 +1,4 @@
-//! Compiles the session of a plan, and deals it out to workers.
+//! Compiles the session of a plan.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use tare_schema::load::session::SESSION_NAME;
 use tare_schema::load::{ClientSpec, LoadPlan, SessionSpec, Transport};
 
 use super::PlanError;
-use super::filled::FillerStart;
+use super::compiled_templates::FillerStart;
 use crate::clock::{monotonic_ns, realtime_ns};
 use crate::session::{Channel, Program, Rehearsed, Scripted, ScriptedPlan, rehearse};
 
-/// Sessions that may be under way in one worker, whatever the rate and their length.
+/// Most sessions in flight in one worker, whatever the rate and their length.
 pub(super) const SESSIONS_MAX: usize = 1 << 16;
 
-/// A compiled session, and what each worker's starts from.
+/// A compiled session, and the initial state of each worker's filler.
 pub(super) struct Session {
     program: Arc<Program>,
     start: FillerStart,
@@ -21,7 +21,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Compiles it.
+    /// Compiles the session.
     ///
     /// # Errors
     /// When one of its requests cannot be sent.
@@ -43,7 +43,7 @@ impl Session {
         })
     }
 
-    /// For one worker.
+    /// The session for one worker.
     pub(super) fn scripted(&self, worker: u32, workers: u32) -> Scripted {
         Scripted::new(ScriptedPlan {
             program: Arc::clone(&self.program),
@@ -55,10 +55,11 @@ impl Session {
     }
 }
 
-/// Goes through one session of a plan as its first worker would, without sending anything; see [`crate::session::rehearse`].
+/// Runs one session of a plan as its first worker would, without sending; see [`crate::session::rehearse`]. Empty without a
+/// session.
 ///
 /// # Errors
-/// When the plan has no session, or one that cannot be run.
+/// When the plan is invalid, or its session cannot be compiled.
 pub fn rehearse_plan(plan: &LoadPlan) -> Result<Vec<Rehearsed>, PlanError> {
     super::check::check(plan)?;
     match &plan.load.mix.session {

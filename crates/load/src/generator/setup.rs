@@ -1,4 +1,4 @@
-//! A plan dealt out to workers: each one's connections, schedule and client.
+//! Distributes a plan over workers: connections, schedule and client of each.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -11,16 +11,16 @@ use tare_schema::load::{
 use tare_stats::random::Random;
 
 use super::check::connections;
-use super::punctuality::Punctuality;
 use super::scripted::SESSIONS_MAX;
-use super::{LoadError, WAITING_MAX, schedule};
-use crate::arrivals::{Arrivals, Looped, Planned, SharedCount, Times};
+use super::start_timing::StartTiming;
+use super::{LoadError, WAITING_MAX, pacing};
+use crate::arrivals::{ArrivalSchedule, Arrivals, ClosedLoop, OpenLoop, SharedCount};
 use crate::classes::{ClassNumbers, Classes};
 use crate::client::Client;
 use crate::clock::realtime_ns;
-use crate::connect::{Connect, ConnectPlan, Then};
+use crate::connect::{AfterOpen, Connect, ConnectPlan};
 use crate::control::Control;
-use crate::engine::{Book, Choice, Engine, SessionWindow};
+use crate::engine::{Engine, ExchangeRecorder, RequestSelector, SessionWindow};
 use crate::http1::pool::Pool;
 use crate::http1::requests::Requests;
 use crate::http2::codec::Limits;
@@ -28,12 +28,12 @@ use crate::http2::dialect::Dialect;
 use crate::http2::{Http2, Http2Plan, Windows};
 use crate::mongodb::{Documents, Mongodb, MongodbPlan, Operation};
 use crate::roster::{Connections, Opening};
-use crate::tally::Tally;
+use crate::tally::HistogramTable;
 use crate::tcp::Tcp;
 use crate::tls::TlsClient;
-use crate::worker::{FromWorker, Worker, WorkerPlan};
+use crate::worker::{Worker, WorkerMessage, WorkerPlan};
 
-/// A plan as the workers need it.
+/// A plan, prepared for the workers.
 pub(super) struct Setup {
     pub(super) load: LoadSpec,
     pub(super) seed: u64,
@@ -41,20 +41,20 @@ pub(super) struct Setup {
     pub(super) connections: u32,
     pub(super) addresses: Arc<[std::net::SocketAddr]>,
     reach: Reach,
-    pub(super) punctuality: Punctuality,
+    pub(super) start_timing: StartTiming,
     shared: Arc<SharedCount>,
     tls: Option<TlsClient>,
-    /// Starts fixed in advance; `None` where they follow answers.
-    times: Option<Times>,
-    /// Their most within the timeout, over all workers: what may wait at once.
-    crowd_max: Option<u64>,
+    /// Schedule of an open loop; `None` for a closed one.
+    schedule: Option<ArrivalSchedule>,
+    /// Its most starts within the timeout, over all workers: what may be in flight or wait.
+    peak_arrivals: Option<u64>,
 }
 
 /// The connections of one worker.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct WorkerShare {
     pub(super) worker: u32,
-    /// Number of its first connection among all.
+    /// Index of its first connection in the whole load.
     pub(super) first: usize,
     pub(super) connections: usize,
 }
@@ -62,15 +62,15 @@ pub(super) struct Part {
 impl Setup {
     pub(super) fn of(plan: &LoadPlan) -> Result<Self, LoadError> {
         let connections = connections(&plan.load.client)?;
-        // A worker without a connection or a client would have nothing to do.
+        // A worker without a connection or a client would be idle.
         let mut workers = plan.load.workers.min(connections);
         if let Pacing::Closed { clients, .. } = plan.load.pacing {
             workers = workers.min(clients);
         }
-        let times = schedule::times(&plan.load, plan.seed)?;
-        let crowd_max = times
+        let schedule = pacing::schedule(&plan.load, plan.seed)?;
+        let peak_arrivals = schedule
             .as_ref()
-            .map(|times| schedule::crowd_max(times, plan.load.timeout_ns));
+            .map(|schedule| pacing::peak_arrivals(schedule, plan.load.timeout_ns));
         let exchanges = match plan.load.stop {
             Stop::Count { exchanges } => exchanges,
             Stop::Duration { .. } | Stop::Interrupted => 0,
@@ -82,7 +82,7 @@ impl Setup {
             connections,
             addresses: plan.endpoint.addresses.clone().into(),
             reach: plan.reach,
-            punctuality: Punctuality::of(plan, times.as_ref(), workers),
+            start_timing: StartTiming::of(plan, schedule.as_ref(), workers),
             shared: SharedCount::new(exchanges, workers),
             tls: match &plan.load.transport {
                 Transport::Tcp => None,
@@ -92,8 +92,8 @@ impl Setup {
                     alpn(&plan.load.client),
                 )?),
             },
-            times,
-            crowd_max,
+            schedule,
+            peak_arrivals,
         })
     }
 
@@ -106,10 +106,11 @@ impl Setup {
         let LoadSpec {
             warmup_ns, stop, ..
         } = self.load;
-        let (clients, think_ns, spread) = match (&self.times, &self.load.pacing) {
-            (Some(times), _) => {
-                let planned = Planned::new(times.clone(), warmup_ns, stop, worker, self.workers);
-                return Arrivals::Planned(planned);
+        let (clients, think_ns, spread) = match (&self.schedule, &self.load.pacing) {
+            (Some(schedule), _) => {
+                let open_loop =
+                    OpenLoop::new(schedule.clone(), warmup_ns, stop, worker, self.workers);
+                return Arrivals::OpenLoop(open_loop);
             }
             (
                 None,
@@ -124,17 +125,17 @@ impl Setup {
             }
             (None, _) => (capacity, 0, ThinkSpread::None),
         };
-        let looped = Looped::new(clients, think_ns, warmup_ns, stop, &self.shared);
-        Arrivals::Looped(match spread {
-            ThinkSpread::None => looped,
+        let closed_loop = ClosedLoop::new(clients, think_ns, warmup_ns, stop, &self.shared);
+        Arrivals::ClosedLoop(match spread {
+            ThinkSpread::None => closed_loop,
             ThinkSpread::Uniform | ThinkSpread::Exponential => {
                 let purpose = format!("pauses of worker {worker}");
-                looped.drawing(spread, Random::for_purpose(self.seed, &purpose))
+                closed_loop.drawing(spread, Random::for_purpose(self.seed, &purpose))
             }
         })
     }
 
-    /// Sessions of one worker that may be under way at once. How long one lasts is not known: a fixed rate gets all there are.
+    /// Most sessions in flight in one worker. At a fixed rate it is the maximum: their length is not known.
     pub(super) fn sessions_max(&self, worker: u32, capacity: usize) -> usize {
         match self.load.pacing {
             Pacing::Closed { .. } | Pacing::Max => self.exchanges_max(worker, capacity),
@@ -142,7 +143,7 @@ impl Setup {
         }
     }
 
-    /// What the schedule of one worker may have under way.
+    /// Most releases of one worker's schedule that may be in flight.
     fn released_max(&self, worker: u32, capacity: usize) -> usize {
         match self.load.mix.session {
             Some(_) => self.sessions_max(worker, capacity),
@@ -150,10 +151,10 @@ impl Setup {
         }
     }
 
-    /// Exchanges of one worker that may be released at once: what can be in flight, and what may wait.
+    /// Most released exchanges of one worker: what can be in flight, and what may wait.
     pub(super) fn exchanges_max(&self, worker: u32, capacity: usize) -> usize {
-        if let Some(crowd) = self.crowd_max {
-            let waiting = crowd.div_ceil(u64::from(self.workers));
+        if let Some(peak) = self.peak_arrivals {
+            let waiting = peak.div_ceil(u64::from(self.workers));
             return capacity
                 + usize::try_from(waiting).map_or(WAITING_MAX, |n| n.clamp(1, WAITING_MAX));
         }
@@ -163,11 +164,11 @@ impl Setup {
         }
     }
 
-    pub(super) fn part(&self, worker: u32) -> Part {
+    pub(super) fn part(&self, worker: u32) -> WorkerShare {
         let before: u32 = (0..worker)
             .map(|worker| share(self.connections, self.workers, worker))
             .sum();
-        Part {
+        WorkerShare {
             worker,
             first: before as usize,
             connections: share(self.connections, self.workers, worker) as usize,
@@ -180,8 +181,8 @@ impl Setup {
         client: C,
         control: &Arc<Control>,
         classes: &Classes,
-        reports: Sender<FromWorker>,
-        emptied: Receiver<Tally>,
+        reports: Sender<WorkerMessage>,
+        emptied: Receiver<HistogramTable>,
     ) -> Result<Worker<C>, LoadError> {
         let exchanges_max = self.released_max(number, client.capacity());
         let arrivals = self.arrivals(number, client.capacity());
@@ -192,16 +193,21 @@ impl Setup {
             .map(|request| request.weight)
             .collect();
         let random = Random::for_purpose(self.seed, &format!("requests of worker {number}"));
-        let choice = match self.load.mix.order {
-            Order::Weighted => Choice::new(&weights, random),
-            Order::InTurn => Choice::in_turn(weights.len(), (number, self.workers)),
+        let request_selector = match self.load.mix.order {
+            Order::Weighted => RequestSelector::new(&weights, random),
+            Order::InTurn => RequestSelector::in_turn(weights.len(), (number, self.workers)),
         };
-        let mut book = Book::new(arrivals, choice, ClassNumbers::of(classes), exchanges_max);
-        if let Some(after_ns) = self.punctuality.bunched_after_ns {
-            book = book.counting_bunched(after_ns);
+        let mut recorder = ExchangeRecorder::new(
+            arrivals,
+            request_selector,
+            ClassNumbers::of(classes),
+            exchanges_max,
+        );
+        if let Some(after_ns) = self.start_timing.bunched_after_ns {
+            recorder = recorder.counting_bunched(after_ns);
         }
         if self.load.mix.session.is_some() {
-            book = book.for_sessions(match self.load.stop {
+            recorder = recorder.for_sessions(match self.load.stop {
                 Stop::Count { .. } => SessionWindow::Counted,
                 Stop::Duration { .. } | Stop::Interrupted => SessionWindow::Timed,
             });
@@ -211,8 +217,8 @@ impl Setup {
             sample_every_ns: self.load.sample_every_ns,
             timeout_ns: self.load.timeout_ns,
             open_over_ns: self.load.connections.open_over_ns,
-            spin: self.punctuality.spin,
-            precedence: self.punctuality.precedence,
+            spin: self.start_timing.spin,
+            scheduling: self.start_timing.scheduling,
             connections: self.part(number).connections,
             tls: self.tls.as_ref().map(TlsClient::for_worker),
             reach: self.reach,
@@ -220,25 +226,25 @@ impl Setup {
             reports,
             emptied,
         };
-        Worker::new(Engine::new(client, book), plan).map_err(|source| LoadError::System {
+        Worker::new(Engine::new(client, recorder), plan).map_err(|source| LoadError::System {
             what: "make an epoll",
             source,
         })
     }
 
-    pub(super) fn pool<R: Requests>(&self, part: &Part, requests: R) -> Pool<R> {
+    pub(super) fn pool<R: Requests>(&self, part: &WorkerShare, requests: R) -> Pool<R> {
         let waiting_max = self.released_max(part.worker, part.connections);
         Pool::new(requests, &self.connections_of(part, waiting_max))
     }
 
-    pub(super) fn tcp(&self, part: &Part, exchange: TcpExchange) -> Tcp {
+    pub(super) fn tcp(&self, part: &WorkerShare, exchange: TcpExchange) -> Tcp {
         let waiting_max = self.exchanges_max(part.worker, part.connections);
         Tcp::new(exchange, &self.connections_of(part, waiting_max))
     }
 
     pub(super) fn mongodb(
         &self,
-        part: &Part,
+        part: &WorkerShare,
         operations: &Arc<[Operation]>,
         data: &MongoData,
     ) -> Mongodb {
@@ -249,12 +255,12 @@ impl Setup {
         Mongodb::new(MongodbPlan {
             operations: Arc::clone(operations),
             connections: self.connections_of(part, waiting_max),
-            // The time tells runs apart that insert into one collection.
+            // The time distinguishes runs that insert into the same collection.
             documents: Documents::new(data, shares, (realtime_ns() >> 20) as u32, random),
         })
     }
 
-    fn connections_of(&self, part: &Part, waiting_max: usize) -> Connections {
+    fn connections_of(&self, part: &WorkerShare, waiting_max: usize) -> Connections {
         let rules = &self.load.connections;
         Connections {
             addresses: Arc::clone(&self.addresses),
@@ -272,10 +278,10 @@ impl Setup {
         }
     }
 
-    pub(super) fn connect(&self, part: &Part) -> Connect {
+    pub(super) fn connect(&self, part: &WorkerShare) -> Connect {
         let resumes = match &self.load.transport {
             Transport::Tcp => false,
-            // Tickets of TLS 1.2 come within the handshake.
+            // TLS 1.2 sends tickets within the handshake.
             Transport::Tls(spec) => {
                 spec.resumption == Resumption::On && spec.newest == TlsVersion::V1_3
             }
@@ -283,20 +289,20 @@ impl Setup {
         Connect::new(ConnectPlan {
             addresses: Arc::clone(&self.addresses),
             first: part.first,
-            at_once: part.connections,
+            concurrent_attempts: part.connections,
             timeout_ns: self.load.timeout_ns,
             waiting_max: self.exchanges_max(part.worker, part.connections),
-            then: if resumes {
-                Then::AwaitTicket
+            after_open: if resumes {
+                AfterOpen::AwaitTicket
             } else {
-                Then::Close
+                AfterOpen::Close
             },
         })
     }
 
     pub(super) fn http2<D: Dialect>(
         &self,
-        part: &Part,
+        part: &WorkerShare,
         streams: u16,
         requests: &Arc<[D::Request]>,
     ) -> Http2<D> {
@@ -311,7 +317,7 @@ impl Setup {
     }
 }
 
-/// What a protocol is called in ALPN.
+/// ALPN name of a protocol.
 fn alpn(client: &ClientSpec) -> Option<&'static str> {
     match client {
         ClientSpec::Http1 { .. } => Some("http/1.1"),
@@ -325,7 +331,7 @@ fn alpn(client: &ClientSpec) -> Option<&'static str> {
     }
 }
 
-/// The part of one of `parts` when `all` are dealt out evenly.
+/// Share `part` of `parts` when `all` are distributed evenly.
 fn share(all: u32, parts: u32, part: u32) -> u32 {
     all / parts + u32::from(part < all % parts)
 }

@@ -1,6 +1,6 @@
-//! One call outside of a load, made and awaited: what is asked of a server before its load (its description, its health).
+//! A single blocking call outside of a load: reflection and health checks before it.
 //!
-//! It is the client of the load over one blocking stream, so that what works here works there.
+//! It uses the client of the load over one blocking stream, so that a call that works here works in the load.
 
 use std::fmt::{self, Display};
 use std::io::{ErrorKind, Read, Write};
@@ -20,97 +20,102 @@ use crate::client::{
 };
 use crate::clock::monotonic_ns;
 use crate::http2::codec::Limits;
-use crate::http2::dialect::{Answer, Dialect, Outgoing};
+use crate::http2::dialect::{Dialect, HttpResponse, Outgoing};
 use crate::http2::request::{RequestError, Scheme};
 use crate::http2::{Http2, Http2Plan, Windows};
 use crate::roster::{Connections, Opening};
 
-/// Bytes of an answer that are kept.
+/// Largest response.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes read at once.
+/// Bytes of one read.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What is asked.
+/// A call.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// `/package.Service/Method`.
     pub path: String,
-    /// For `:authority`.
+    /// Value of `:authority`.
     pub host: String,
-    /// Whether the stream is one of TLS.
+    /// Value of `:scheme`: whether the stream is TLS.
     pub scheme: Scheme,
     /// Metadata.
     pub headers: Vec<(String, String)>,
     /// The messages of the call, in base64.
     pub messages: Vec<String>,
-    /// Limit of the whole call.
+    /// Timeout of the whole call.
     pub limit: Duration,
 }
 
-/// Why there is no answer.
+/// Why a call failed.
 #[derive(Debug, Error)]
 pub enum AskError {
-    /// The question cannot be sent.
+    /// The request cannot be sent.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The call failed; the class is that of the same failure in a load.
     #[error("{example} ({class})")]
     Failed {
-        /// Its error class, `grpc-unimplemented` for one.
+        /// Its error class, such as `grpc-unimplemented`.
         class: String,
-        /// What happened, in words.
+        /// The error message.
         example: String,
     },
-    /// It took too long.
+    /// The call timed out.
     #[error("no whole answer within {} ms", limit.as_millis())]
     Limit {
-        /// The limit.
+        /// The timeout.
         limit: Duration,
     },
-    /// The answer is too large to be kept.
+    /// The response is too large.
     #[error("the answer is larger than {ANSWER_BYTES_MAX} bytes")]
     Size,
 }
 
-/// Makes a call over a stream whose reads and writes have a limit of their own, and gives the messages of the answer.
+/// Makes a call over a stream whose reads and writes have timeouts of their own, and returns the messages of the response.
 ///
 /// # Errors
-/// When the call fails in any way, its status included.
+/// When the call fails, also by its status.
 pub fn ask(stream: impl Read + Write, question: &Question) -> Result<Vec<Vec<u8>>, AskError> {
-    let heard = Arc::new(Mutex::new(Heard::default()));
-    let mut client = client(question, &heard)?;
-    let mut line = Line {
+    let received = Arc::new(Mutex::new(ReceivedBody::default()));
+    let mut client = client(question, &received)?;
+    let mut outlet = StreamOutlet {
         stream,
         end: None,
         connects: 0,
         failed: None,
     };
     let until_ns = monotonic_ns().saturating_add(question.limit.as_nanos() as u64);
-    client.start(&mut line);
+    client.start(&mut outlet);
     let due = Due {
         ticket: Ticket(0),
         request: 0,
     };
-    client.due(due, &mut line);
-    client.connected(ConnId(0), &mut line);
-    client.flush(&mut line);
+    client.due(due, &mut outlet);
+    client.connected(ConnId(0), &mut outlet);
+    client.flush(&mut outlet);
     let mut buffer = [0; BUFFER_BYTES];
-    while line.end.is_none() {
+    while outlet.end.is_none() {
         if monotonic_ns() >= until_ns {
             let limit = question.limit;
             return Err(AskError::Limit { limit });
         }
-        let why = match (line.failed.take(), line.connects) {
+        let why = match (outlet.failed.take(), outlet.connects) {
             (Some(why), _) => Some(why),
-            // The client has given this connection up and wants another.
+            // The client gave up this connection and wants to open another.
             (None, 2..) => Some(Closed::Eof),
-            (None, _) => match line.stream.read(&mut buffer) {
+            (None, _) => match outlet.stream.read(&mut buffer) {
                 Ok(0) => Some(Closed::Eof),
                 Ok(count) => {
                     let now_ns = monotonic_ns();
-                    client.bytes(ConnId(0), &buffer[..count], Stamp::event(now_ns), &mut line);
-                    client.flush(&mut line);
+                    client.bytes(
+                        ConnId(0),
+                        &buffer[..count],
+                        Stamp::event(now_ns),
+                        &mut outlet,
+                    );
+                    client.flush(&mut outlet);
                     None
                 }
                 Err(error) => match error.kind() {
@@ -120,8 +125,8 @@ pub fn ask(stream: impl Read + Write, question: &Question) -> Result<Vec<Vec<u8>
             },
         };
         if let Some(why) = why {
-            client.closed(ConnId(0), why, &mut line);
-            line.end.get_or_insert_with(|| {
+            client.closed(ConnId(0), why, &mut outlet);
+            outlet.end.get_or_insert_with(|| {
                 Err(AskError::Failed {
                     class: why.class().to_string(),
                     example: why.to_string(),
@@ -129,12 +134,15 @@ pub fn ask(stream: impl Read + Write, question: &Question) -> Result<Vec<Vec<u8>
             });
         }
     }
-    line.end.unwrap_or(Ok(()))?;
-    let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-    heard.messages()
+    outlet.end.unwrap_or(Ok(()))?;
+    let received = received.lock().unwrap_or_else(PoisonError::into_inner);
+    received.messages()
 }
 
-fn client(question: &Question, heard: &Arc<Mutex<Heard>>) -> Result<Http2<Asking>, RequestError> {
+fn client(
+    question: &Question,
+    received: &Arc<Mutex<ReceivedBody>>,
+) -> Result<Http2<RecordedCalls>, RequestError> {
     let spec = RequestSpec {
         name: "question".into(),
         weight: 1.0,
@@ -163,14 +171,14 @@ fn client(question: &Question, heard: &Arc<Mutex<Heard>>) -> Result<Http2<Asking
         question.scheme,
         question.limit,
     )?;
-    let asked = Asked {
+    let recorded = RecordedCall {
         call,
-        heard: Arc::clone(heard),
+        received: Arc::clone(received),
     };
     Ok(Http2::new(Http2Plan {
-        requests: Arc::new([asked]),
+        requests: Arc::new([recorded]),
         connections: Connections {
-            // Nobody is connected to: the stream is there.
+            // Not used: the stream is already connected.
             addresses: Arc::new([SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]),
             first: 0,
             count: 1,
@@ -185,21 +193,21 @@ fn client(question: &Question, heard: &Arc<Mutex<Heard>>) -> Result<Http2<Asking
     }))
 }
 
-/// A call, and what is heard of its answer.
+/// A call, and the body of its response.
 #[derive(Debug)]
-struct Asked {
+struct RecordedCall {
     call: Call,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<ReceivedBody>>,
 }
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug, Default)]
-struct Heard {
+struct ReceivedBody {
     bytes: Vec<u8>,
     is_too_large: bool,
 }
 
-impl Heard {
+impl ReceivedBody {
     fn push(&mut self, slice: &[u8]) {
         self.is_too_large |= self.bytes.len() + slice.len() > ANSWER_BYTES_MAX;
         if !self.is_too_large {
@@ -207,7 +215,7 @@ impl Heard {
         }
     }
 
-    /// The messages, whose framing was checked when the call was judged.
+    /// The messages; their framing was checked at the end of the call.
     fn messages(&self) -> Result<Vec<Vec<u8>>, AskError> {
         if self.is_too_large {
             return Err(AskError::Size);
@@ -224,43 +232,46 @@ impl Heard {
     }
 }
 
-/// Calls as in a load, whose answers are kept.
+/// Calls as in a load, but response bodies are kept.
 #[derive(Debug)]
-struct Asking;
+struct RecordedCalls;
 
-impl Dialect for Asking {
-    type Request = Asked;
+impl Dialect for RecordedCalls {
+    type Request = RecordedCall;
     type Progress = Messages;
 
-    fn outgoing(asked: &Asked) -> Outgoing<'_> {
-        Grpc::outgoing(&asked.call)
+    fn outgoing(recorded: &RecordedCall) -> Outgoing<'_> {
+        Grpc::outgoing(&recorded.call)
     }
 
-    fn data(asked: &Asked, messages: &mut Messages, slice: &[u8]) {
-        Grpc::data(&asked.call, messages, slice);
-        let mut heard = asked.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.push(slice);
+    fn data(recorded: &RecordedCall, messages: &mut Messages, slice: &[u8]) {
+        Grpc::data(&recorded.call, messages, slice);
+        let mut received = recorded
+            .received
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        received.push(slice);
     }
 
     fn judge(
-        asked: &Asked,
+        recorded: &RecordedCall,
         messages: &Messages,
-        answer: &Answer<'_>,
+        answer: &HttpResponse<'_>,
         tell: impl FnOnce(Outcome, &dyn Display),
     ) {
-        Grpc::judge(&asked.call, messages, answer, tell);
+        Grpc::judge(&recorded.call, messages, answer, tell);
     }
 }
 
-/// The outlet of the client: one stream that is already open.
-struct Line<S> {
+/// The client's outlet: one stream that is already connected.
+struct StreamOutlet<S> {
     stream: S,
     end: Option<Result<(), AskError>>,
     connects: u32,
     failed: Option<Closed>,
 }
 
-impl<S: Read + Write> Outlet for Line<S> {
+impl<S: Read + Write> Outlet for StreamOutlet<S> {
     fn now_ns(&self) -> u64 {
         monotonic_ns()
     }
@@ -290,7 +301,7 @@ impl<S: Read + Write> Outlet for Line<S> {
     fn close(&mut self, _conn: ConnId) {}
 
     fn timer(&mut self, _timer: TimerId, _at_ns: u64) {
-        // The limit of the whole call is looked at between reads, which have one of their own.
+        // The timeout of the call is checked between reads, which have timeouts of their own.
     }
 
     fn done(&mut self, _ticket: Ticket, done: &Done<'_>) {
@@ -320,8 +331,8 @@ mod tests {
     use super::*;
     use crate::http2::codec::tests::{block, raw, settings};
 
-    /// A server that knows beforehand what it will say, its settings in a packet of their own, for nothing is asked before
-    /// them; what it is told is kept.
+    /// A server with a fixed script. Its SETTINGS come in a read of their own, because the client sends no request before them.
+    /// Received bytes are kept.
     struct Script {
         says: Vec<u8>,
         settings_bytes: usize,
@@ -357,8 +368,8 @@ mod tests {
 
     const HEAD: &[(&str, &str)] = &[(":status", "200"), ("content-type", "application/grpc")];
 
-    /// Asks a server that says these frames behind its settings, in pieces of so many bytes.
-    fn asked(frames: &[Vec<u8>], piece: usize) -> (Result<Vec<Vec<u8>>, AskError>, Vec<u8>) {
+    /// Calls a server that sends these frames after its SETTINGS, in pieces of `piece` bytes.
+    fn recorded(frames: &[Vec<u8>], piece: usize) -> (Result<Vec<Vec<u8>>, AskError>, Vec<u8>) {
         let told = Arc::default();
         let script = Script {
             says: [&[settings(&[])], frames].concat().concat(),
@@ -389,7 +400,7 @@ mod tests {
             raw(1, 5, 1, &block(&[("grpc-status", "0")])),
         ];
         for piece in 1..40 {
-            let (answer, told) = asked(&frames, piece);
+            let (answer, told) = recorded(&frames, piece);
             assert_eq!(answer.unwrap(), [b"hi".to_vec(), Vec::new(), b"x".to_vec()]);
             let body = b"\0\0\0\0\x01a\0\0\0\0\x02bb";
             assert!(told.windows(body.len()).any(|part| part == body));
@@ -398,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_status_an_end_and_a_replaced_connection_are_told_by_their_class() {
-        let class = |frames: &[Vec<u8>]| match asked(frames, 1000).0 {
+        let class = |frames: &[Vec<u8>]| match recorded(frames, 1000).0 {
             Err(AskError::Failed { class, .. }) => class,
             other => panic!("{other:?}"),
         };

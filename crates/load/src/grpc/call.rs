@@ -1,4 +1,4 @@
-//! Turns a planned call into a header block and framed messages, once, before the load starts.
+//! Encodes a planned call as header block and length-prefixed messages, once, before the load starts.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tare_schema::load::{
 use super::message::PREFIX_BYTES;
 use crate::http1::codec::{BodyCheck, RequestKind};
 use crate::http1::request::{
-    BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decoded,
+    BODY_BYTES_MAX, Prepared as Http1Request, RequestError as Http1Error, body_bytes, decode_base64,
 };
 use crate::http2::dialect::{Outgoing, Pace};
 use crate::http2::hpack::Encoder;
 use crate::http2::request::{RequestError, Scheme, put_head};
 
-/// Header fields that follow from its being a call.
-const OURS: [&str; 5] = [
+/// Header fields that gRPC sets.
+const RESERVED_HEADERS: [&str; 5] = [
     "te",
     "content-type",
     "grpc-timeout",
@@ -24,33 +24,32 @@ const OURS: [&str; 5] = [
     "grpc-accept-encoding",
 ];
 
-/// A call ready to send, and what a right answer to it is.
+/// An encoded call with the expected response.
 #[derive(Debug, Clone)]
 pub struct Call {
     block: Box<[u8]>,
-    /// The messages behind their prefixes.
+    /// The messages with their prefixes.
     body: Box<[u8]>,
-    /// Where each of them ends in the body.
+    /// End offset of each message in the body.
     ends: Box<[u32]>,
-    /// Messages of one call: those of the body, and then from the first again.
+    /// Messages per call: those of the body, repeated from the first as often as needed.
     messages: u32,
-    /// When they go.
+    /// When they are sent.
     pub(super) pace: Pace,
-    /// Accepted status of the call.
+    /// Accepted gRPC statuses.
     pub(super) status: ExpectStatus,
-    /// Accepted messages.
+    /// Expected body of each response message.
     pub(super) answer: BodyCheck,
-    /// Messages of a right answer, if it is known.
+    /// Expected number of response messages, if known.
     pub(super) answers: Option<u32>,
 }
 
 impl Call {
-    /// Prepares a call: the path is `/package.Service/Method`, the body its messages as they are encoded, and the expected
-    /// status that of the call, 0 for success. `timeout` is the limit of an exchange, which the server is told unless the plan
-    /// says something else.
+    /// Prepares a call: the path is `/package.Service/Method`, the body the encoded messages, and the expected status the gRPC
+    /// status, 0 for success. `timeout` is the exchange timeout; it is sent as `grpc-timeout` unless the plan says otherwise.
     ///
     /// # Errors
-    /// When a part of it cannot be sent in HTTP/2, or the plan asks for what the kind of call cannot be.
+    /// When a part of it cannot be sent in HTTP/2, or the plan contradicts the kind of call.
     pub fn new(
         spec: &RequestSpec,
         calls: &CallSpec,
@@ -77,7 +76,7 @@ impl Call {
         if let Some(deadline) = deadline {
             encoder.field(b"grpc-timeout", timeout_value(deadline).as_bytes());
         }
-        let Framed { bytes, ends } = framed(&messages)?;
+        let FramedMessages { bytes, ends } = frame_messages(&messages)?;
         let messages = match calls.kind.client_streams() {
             true => calls.messages,
             false => 1,
@@ -109,14 +108,14 @@ impl Call {
         Outgoing {
             block: &self.block,
             body: &self.body,
-            body_bytes: self.end_of(self.messages),
+            body_bytes: self.message_end(self.messages),
             kind: RequestKind::Ordinary,
         }
     }
 
-    /// Bytes of the body up to the end of a message, counted from 1.
+    /// End offset of a message in the body; messages count from 1.
     #[inline]
-    pub(super) fn end_of(&self, message: u32) -> u64 {
+    pub(super) fn message_end(&self, message: u32) -> u64 {
         let message = message.min(self.messages);
         if message == 1 {
             return u64::from(self.ends[0]);
@@ -132,7 +131,7 @@ impl Call {
         rounds as u64 * self.body.len() as u64 + part
     }
 
-    /// Messages that end in these bytes of the body.
+    /// Number of messages that end within a range of bytes of the body.
     #[inline]
     pub(super) fn messages_within(&self, from_byte: u64, to_byte: u64) -> u64 {
         if self.messages == 1 {
@@ -142,7 +141,7 @@ impl Call {
         self.messages_before(to_byte) - self.messages_before(from_byte)
     }
 
-    /// Messages that end within the first bytes of the body.
+    /// Number of messages that end within the first `bytes` of the body.
     fn messages_before(&self, bytes: u64) -> u64 {
         let whole = self.body.len() as u64;
         let rest = (bytes % whole) as u32;
@@ -151,10 +150,13 @@ impl Call {
     }
 }
 
-/// Whether the parts of a plan fit together.
+/// Checks that the parts of a plan do not contradict each other.
 fn check(spec: &RequestSpec, calls: &CallSpec, messages: usize) -> Result<(), RequestError> {
     for (name, value) in &spec.headers {
-        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+        if RESERVED_HEADERS
+            .iter()
+            .any(|ours| name.eq_ignore_ascii_case(ours))
+        {
             return Err(RequestError::GrpcHeader(name.clone()));
         }
         if name.to_ascii_lowercase().ends_with("-bin") && !is_base64(value) {
@@ -187,7 +189,7 @@ fn check(spec: &RequestSpec, calls: &CallSpec, messages: usize) -> Result<(), Re
     }
 }
 
-/// Values of `-bin` fields are base64, with or without padding, and a list of them has commas.
+/// Whether a value of a `-bin` field is valid: base64 with or without padding, or a comma-separated list of such.
 fn is_base64(value: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
     value.split(',').all(|value| {
@@ -201,21 +203,21 @@ fn messages_of(body: &Body) -> Result<Vec<Vec<u8>>, RequestError> {
     match body {
         Body::Messages { base64 } if base64.is_empty() => Ok(vec![Vec::new()]),
         Body::Messages { base64 } => {
-            let messages = base64.iter().map(|text| decoded(text));
+            let messages = base64.iter().map(|text| decode_base64(text));
             Ok(messages.collect::<Result<_, _>>()?)
         }
         one => Ok(vec![body_bytes(one)?]),
     }
 }
 
-/// Messages behind their prefixes.
-struct Framed {
+/// Messages with their prefixes.
+struct FramedMessages {
     bytes: Vec<u8>,
-    /// Where each of them ends.
+    /// End offset of each message.
     ends: Vec<u32>,
 }
 
-fn framed(messages: &[Vec<u8>]) -> Result<Framed, RequestError> {
+fn frame_messages(messages: &[Vec<u8>]) -> Result<FramedMessages, RequestError> {
     let size_bytes: u64 = messages.iter().map(|message| message.len() as u64).sum();
     if size_bytes > BODY_BYTES_MAX {
         return Err(Http1Error::BodySize { bytes: size_bytes }.into());
@@ -228,10 +230,10 @@ fn framed(messages: &[Vec<u8>]) -> Result<Framed, RequestError> {
         bytes.extend_from_slice(message);
         ends.push(bytes.len() as u32);
     }
-    Ok(Framed { bytes, ends })
+    Ok(FramedMessages { bytes, ends })
 }
 
-/// A deadline as `grpc-timeout` says it: at most eight digits and a unit, the finest that carries it, rounded up.
+/// The value of `grpc-timeout`: at most eight digits and a unit, the finest that fits, rounded up.
 #[must_use]
 pub fn timeout_value(deadline: Duration) -> String {
     const DIGITS_MAX: u128 = 99_999_999;

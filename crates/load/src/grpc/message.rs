@@ -1,4 +1,4 @@
-//! Messages within a body: a flag, a length, and so many bytes, however the body was cut into frames.
+//! Parser of length-prefixed messages in a body, independent of how the body was split into frames.
 
 use thiserror::Error;
 
@@ -7,10 +7,10 @@ use crate::http1::codec::{BodyCheck, BodyMismatch, BodyProgress};
 /// Flag and length before each message.
 pub const PREFIX_BYTES: usize = 5;
 
-/// Largest message that is read: what a server could make us wait for.
+/// Largest message that is read.
 pub const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// What is wrong with the messages of an answer.
+/// Why the messages of a response are not the expected ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageError {
     /// A compressed message, though no compression was offered.
@@ -27,48 +27,48 @@ pub enum MessageError {
     },
     /// The body ended within a message.
     #[error("the answer ends within a message, {missing_bytes} bytes before its end")]
-    Cut {
+    Truncated {
         /// Bytes that are missing.
         missing_bytes: u32,
     },
-    /// Another number of messages than the call must have.
+    /// An unexpected number of messages.
     #[error("the call succeeded with {count} messages instead of {expected}")]
     Count {
         /// As received.
         count: u32,
-        /// As expected.
+        /// Expected.
         expected: u32,
     },
-    /// Not the expected message.
+    /// A message with an unexpected body.
     #[error("message {number} is wrong: {wrong}")]
     Body {
         /// Which one, from 1.
         number: u32,
-        /// What is wrong with it.
+        /// The difference.
         wrong: BodyMismatch,
     },
 }
 
-/// How far the messages of one answer have been read.
+/// State of reading the messages of one response.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Messages {
     prefix: [u8; PREFIX_BYTES],
     prefix_bytes: usize,
     left_bytes: u32,
     count: u32,
-    /// Of the current message.
+    /// Check state of the current message.
     body: BodyProgress,
-    /// The first message that is not the expected one, or what ends the reading.
-    fault: Option<MessageError>,
+    /// The first error: an unexpected message, or one that ends the reading.
+    first_error: Option<MessageError>,
 }
 
 impl Messages {
-    /// Takes the next slice of the body.
+    /// Reads the next slice of the body.
     #[inline]
     pub fn push(&mut self, check: &BodyCheck, mut slice: &[u8]) {
         while !slice.is_empty() && !self.is_over() {
             if let (0, Some(&prefix)) = (self.prefix_bytes, slice.first_chunk::<PREFIX_BYTES>()) {
-                // As nearly always, the prefix is there whole.
+                // The common case: the whole prefix is in the slice.
                 self.prefix_bytes = PREFIX_BYTES;
                 slice = &slice[PREFIX_BYTES..];
                 self.begin(check, prefix);
@@ -93,11 +93,11 @@ impl Messages {
         }
     }
 
-    /// Whether the rest of the body is not looked at.
+    /// Whether the rest of the body is ignored.
     #[inline]
     fn is_over(&self) -> bool {
         matches!(
-            self.fault,
+            self.first_error,
             Some(MessageError::Compressed { .. } | MessageError::TooLarge { .. })
         )
     }
@@ -108,9 +108,9 @@ impl Messages {
         let size_bytes = u32::from_be_bytes([a, b, c, d]);
         self.left_bytes = size_bytes;
         if flag != 0 {
-            self.fault = Some(MessageError::Compressed { flag });
+            self.first_error = Some(MessageError::Compressed { flag });
         } else if size_bytes > MESSAGE_BYTES_MAX {
-            self.fault = Some(MessageError::TooLarge { size_bytes });
+            self.first_error = Some(MessageError::TooLarge { size_bytes });
         } else {
             self.end_if_whole(check);
         }
@@ -124,25 +124,25 @@ impl Messages {
         self.count = self.count.saturating_add(1);
         self.prefix_bytes = 0;
         let body = std::mem::take(&mut self.body);
-        if let (Err(wrong), None) = (body.finish(check), self.fault) {
+        if let (Err(wrong), None) = (body.finish(check), self.first_error) {
             let number = self.count;
-            self.fault = Some(MessageError::Body { number, wrong });
+            self.first_error = Some(MessageError::Body { number, wrong });
         }
     }
 
-    /// Whole messages so far.
+    /// Complete messages so far.
     #[inline]
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Judges the messages of a call that succeeded, of which so many are expected, if it is known.
+    /// Checks the messages of a call that succeeded; `expected` is their number, if known.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn finish(&self, expected: Option<u32>) -> Result<(), MessageError> {
-        if let (Some(error), true) = (self.fault, self.is_over()) {
+        if let (Some(error), true) = (self.first_error, self.is_over()) {
             return Err(error);
         }
         if self.prefix_bytes > 0 {
@@ -150,12 +150,12 @@ impl Messages {
                 PREFIX_BYTES => self.left_bytes,
                 some => (PREFIX_BYTES - some) as u32,
             };
-            return Err(MessageError::Cut { missing_bytes });
+            return Err(MessageError::Truncated { missing_bytes });
         }
         if let Some(expected) = expected.filter(|&expected| expected != self.count) {
             let count = self.count;
             return Err(MessageError::Count { count, expected });
         }
-        self.fault.map_or(Ok(()), Err)
+        self.first_error.map_or(Ok(()), Err)
     }
 }

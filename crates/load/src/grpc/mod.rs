@@ -1,4 +1,4 @@
-//! gRPC calls as a way of using the streams of HTTP/2: messages there, messages and a status back.
+//! gRPC over HTTP/2 streams: requests of one or more messages, responses of messages and a status.
 
 mod ask;
 mod call;
@@ -19,18 +19,18 @@ use tare_schema::load::ExpectStatus;
 
 use crate::client::{ErrorClass, Outcome, Status};
 use crate::http2::codec::{ContentType, GrpcStatus};
-use crate::http2::dialect::{Answer, Dialect, Outgoing, Pace, status_class};
+use crate::http2::dialect::{Dialect, HttpResponse, Outgoing, Pace, status_class};
 
-/// The answer's content type is not that of gRPC.
+/// The response's content type is not gRPC.
 const CONTENT_TYPE: ErrorClass = ErrorClass::of("grpc-content-type", Fault::Target);
-/// There is no `grpc-status`, or none that is a number.
+/// The `grpc-status` is missing or not a number.
 const NO_STATUS: ErrorClass = ErrorClass::of("grpc-no-status", Fault::Target);
-/// The call succeeded with another number of messages than it must have.
+/// The call succeeded with an unexpected number of messages.
 const MESSAGE_COUNT: ErrorClass = ErrorClass::of("grpc-message-count", Fault::Target);
-/// A message is compressed.
+/// A message is compressed, although no compression was offered.
 const COMPRESSED: ErrorClass = ErrorClass::of("grpc-compressed", Fault::Target);
 
-/// Calls of any kind: what kind is in each call.
+/// Calls of all four kinds.
 #[derive(Debug)]
 pub struct Grpc;
 
@@ -55,7 +55,7 @@ impl Dialect for Grpc {
 
     #[inline]
     fn end_of_part(call: &Call, part: u32) -> u64 {
-        call.end_of(part)
+        call.message_end(part)
     }
 
     #[inline]
@@ -72,10 +72,10 @@ impl Dialect for Grpc {
     fn judge(
         call: &Call,
         messages: &Messages,
-        answer: &Answer<'_>,
+        answer: &HttpResponse<'_>,
         tell: impl FnOnce(Outcome, &dyn Display),
     ) {
-        // A proxy may answer in plain HTTP; what it says then counts before what it leaves out.
+        // A proxy may answer in plain HTTP: report its status rather than the missing gRPC fields.
         if answer.status != 200 {
             let example = format_args!("the server answered with http status {}", answer.status);
             return tell(Outcome::Wrong(status_class(answer.status)), &example);
@@ -86,7 +86,7 @@ impl Dialect for Grpc {
                 &"the answer's content-type is not application/grpc",
             );
         }
-        // Without a message the head may be the trailers, too.
+        // A response without messages may have its status in the head (Trailers-Only).
         let code = match answer.trailers.unwrap_or(answer.head).grpc_status {
             GrpcStatus::Code(code) => code,
             GrpcStatus::Absent => {

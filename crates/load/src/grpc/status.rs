@@ -1,4 +1,4 @@
-//! The status codes of gRPC, their names and their error classes.
+//! gRPC status codes, their names and error classes.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ static CODES: [Code; 17] = codes![
     "unauthenticated"
 ];
 
-/// The name of a code in the form of a class: `deadline-exceeded`.
+/// The name of a code in kebab case, such as `deadline-exceeded`.
 #[must_use]
 pub fn code_name(code: u16) -> Option<&'static str> {
     CODES.get(usize::from(code)).map(|code| code.name)
@@ -57,7 +57,7 @@ pub fn code_class(code: u16) -> ErrorClass {
     }
 }
 
-/// A status in words: code, name, and the server's message with its percent encoding resolved.
+/// A status as text: code, name, and the server's message, percent-decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusText<'m> {
     /// The code.
@@ -77,12 +77,16 @@ impl fmt::Display for StatusText<'_> {
         if self.message.is_empty() {
             return Ok(());
         }
-        write!(f, ": {}", String::from_utf8_lossy(&resolved(self.message)))
+        write!(
+            f,
+            ": {}",
+            String::from_utf8_lossy(&percent_decode(self.message))
+        )
     }
 }
 
-/// Resolves `%XX`; what is no such sequence stays as it is.
-fn resolved(message: &[u8]) -> Vec<u8> {
+/// Decodes `%XX`; everything else is unchanged.
+fn percent_decode(message: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(message.len());
     let mut rest = message;
     while let Some((&first, behind)) = rest.split_first() {

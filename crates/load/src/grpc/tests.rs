@@ -1,4 +1,4 @@
-//! Calls against a server that is the test.
+//! Calls against a server scripted by the test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn body_of(sent: &[Sent]) -> (Vec<u8>, bool) {
     )
 }
 
-/// Head of an answer, and a message.
+/// Head of a response, and a message.
 fn begin(stream: u32, body: &[u8]) -> Vec<u8> {
     [raw(1, 4, stream, &block(HEAD)), raw(0, 0, stream, body)].concat()
 }
@@ -91,14 +91,14 @@ fn message(bytes: &[u8]) -> Vec<u8> {
     [&[0][..], &(bytes.len() as u32).to_be_bytes(), bytes].concat()
 }
 
-/// A whole answer: head, this body, trailers.
+/// A complete response: head, this body, trailers.
 fn answer(stream: u32, body: &[u8], trailers: &[(&str, &str)]) -> Vec<u8> {
     let head = raw(1, 4, stream, &block(HEAD));
     let data = raw(0, 0, stream, body);
     [head, data, raw(1, 5, stream, &block(trailers))].concat()
 }
 
-/// The class of one call that is answered so, and what it says.
+/// The class and the message of one call with this response.
 fn class_of(bytes: &[u8]) -> (String, String) {
     let mut rig = rig(&[call_spec()]);
     rig.due(0);
@@ -362,7 +362,7 @@ fn messages_with_a_distance_go_at_their_times_and_their_wait_is_nobodys() {
     assert_eq!(rig.sent(0), []);
     rig.pass(MS);
     assert_eq!(body_of(&rig.sent(0)), (message(b"bb"), false));
-    // Held up: what is due meanwhile goes at once, and the next at its own time all the same.
+    // Late: overdue messages are sent immediately, and the next at its own time all the same.
     rig.due(0);
     rig.pass(10 * MS);
     let sent = rig.sent(0);

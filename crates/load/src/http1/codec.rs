@@ -1,10 +1,10 @@
-//! The client's side of one HTTP/1.1 connection, without I/O: bytes of answers in, frames out.
+//! Parser of HTTP/1.1 responses on one client connection, without I/O: bytes in, events out.
 //!
-//! Every request is announced with [`Codec::begin`], because its kind decides whether its answer has a body. Bytes go in
-//! through [`Codec::feed`], which borrows the codec: nothing can be begun while bytes of before are unread, so bytes that no
-//! request asked for are never taken for the answer to the next one. Body slices are borrowed from the input. An answer that
-//! arrives whole costs one parse and no copy; only a head or a trailer section that arrives in pieces is gathered. Apart from
-//! where body slices are cut, neither the events nor the error depend on how the bytes were split.
+//! Every request is registered with [`Codec::begin`], because its kind decides whether the response has a body. Bytes go in
+//! through [`Codec::feed`], which borrows the codec: no request can begin while received bytes are unread, so unsolicited
+//! bytes are never taken for the response to the next request. Body slices are borrowed from the input. A response that
+//! arrives whole costs one parse and no copy; only a head or a trailer section that arrives in pieces is buffered. Apart from
+//! the boundaries of body slices, neither the events nor the error depend on how the bytes were split.
 
 mod body_check;
 mod chunked;
@@ -14,7 +14,7 @@ mod fault_tests;
 mod frames;
 mod fuzz;
 mod head;
-mod memory;
+mod head_cache;
 #[cfg(test)]
 pub(crate) mod properties;
 mod section;
@@ -28,26 +28,26 @@ pub use error::{CodecError, PipelineFull};
 pub use frames::{End, Event, Head, Limits, RequestKind};
 pub use fuzz::fuzz_entry;
 pub use head::{Keep, Version};
-pub use memory::HeadMemory;
+pub use head_cache::HeadCache;
 
 use chunked::{Chunks, Piece};
 use head::{Framing, HeadFacts, Persistence, Watch};
-use section::{Begins, Carry, Gathered};
+use section::{Gathered, PartialInput, SectionStart};
 
-/// One connection's answers. See the module for the rules.
+/// The parser of one connection. See the module for the rules.
 #[derive(Debug)]
 pub struct Codec {
     limits: Limits,
     waiting: VecDeque<RequestKind>,
     state: State,
-    carry: Carry,
+    partial: PartialInput,
     watch: Watch,
     answer: End,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Between answers or within a head.
+    /// Between responses or within a head.
     Head,
     Length {
         left: u64,
@@ -55,10 +55,10 @@ enum State {
     Chunks(Chunks),
     Trailers,
     UntilClose,
-    /// All bytes of the answer are read, `End` is not yet told.
+    /// All bytes of the response are read, `End` is not reported yet.
     Complete(After),
     Tunnel,
-    /// An answer said that the connection ends.
+    /// A response announced the end of the connection.
     Closed,
     Failed(CodecError),
 }
@@ -77,7 +77,7 @@ impl Codec {
             limits,
             waiting: VecDeque::new(),
             state: State::Head,
-            carry: Carry::default(),
+            partial: PartialInput::default(),
             watch: Watch::default(),
             answer: End {
                 status: 0,
@@ -93,15 +93,15 @@ impl Codec {
         self.watch.keep = Keep::Value(name);
     }
 
-    /// Makes something of each head available from [`Feed::watched`].
+    /// Makes the selected part of each head available from [`Feed::watched`].
     pub fn keep(&mut self, keep: Keep) {
         self.watch.keep = keep;
     }
 
-    /// Announces a request: its answer is expected behind those of the requests begun before it.
+    /// Registers a request. Its response comes after those of the requests begun before it.
     ///
     /// # Errors
-    /// When `pipeline_max` requests already wait.
+    /// When `pipeline_max` requests are outstanding.
     pub fn begin(&mut self, kind: RequestKind) -> Result<(), PipelineFull> {
         let max = self.limits.pipeline_max;
         if self.waiting.len() >= max {
@@ -111,13 +111,13 @@ impl Codec {
         Ok(())
     }
 
-    /// Requests begun and not completely answered.
+    /// Outstanding requests: begun and not completely answered.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether a request may be written: no fault, and no answer has said that the connection ends.
+    /// Whether another request may be sent: no error, and no response announced the end of the connection.
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         match self.state {
@@ -129,10 +129,10 @@ impl Codec {
         }
     }
 
-    /// Back to a fresh connection, keeping buffers and the watched name.
+    /// Back to the state of a new connection, keeping buffers and what to keep of heads.
     pub fn reset(&mut self) {
         self.waiting.clear();
-        self.carry.clear();
+        self.partial.clear();
         self.state = State::Head;
         self.answer = End {
             status: 0,
@@ -142,37 +142,38 @@ impl Codec {
         };
     }
 
-    /// Takes received bytes. Read the returned iterator to its end: what is left unread is lost.
+    /// Parses received bytes. Read the returned iterator to its end: the rest of the input is lost otherwise.
     pub fn feed<'c, 'b>(&'c mut self, bytes: &'b [u8]) -> Feed<'c, 'b> {
         Feed {
             codec: self,
             input: bytes,
-            memory: None,
+            head_cache: None,
             failed: false,
         }
     }
 
-    /// The same, sparing the parse of a head that is the one remembered.
+    /// Like [`Codec::feed`], but a head that is equal to the cached one is not parsed again.
     #[inline]
-    pub fn feed_remembering<'c, 'b>(
+    pub fn feed_cached<'c, 'b>(
         &'c mut self,
         bytes: &'b [u8],
-        memory: &'c mut HeadMemory,
+        head_cache: &'c mut HeadCache,
     ) -> Feed<'c, 'b> {
-        // A watched value has to be copied out of each head; of cookies it is known that there are none.
-        let memory = matches!(self.watch.keep, Keep::Nothing | Keep::Cookies).then_some(memory);
+        // A kept value has to be copied from each head. The cache knows whether its head sets cookies.
+        let head_cache =
+            matches!(self.watch.keep, Keep::Nothing | Keep::Cookies).then_some(head_cache);
         Feed {
             codec: self,
             input: bytes,
-            memory,
+            head_cache,
             failed: false,
         }
     }
 
-    /// The server closed its side. A body until close is complete by that.
+    /// The server closed the connection. A body without a stated length is complete by that.
     ///
     /// # Errors
-    /// When requests wait for an answer or one is incomplete.
+    /// When requests are unanswered or a response is incomplete.
     pub fn eof(&mut self) -> Result<Option<End>, CodecError> {
         let error = match self.state {
             State::Failed(error) => error,
@@ -182,13 +183,13 @@ impl Codec {
                 return Ok(Some(self.answer));
             }
             State::Tunnel => return Ok(None),
-            State::Head if !self.carry.is_empty() => {
-                // Parsed only now if it never had an empty line: rubbish is named as such.
-                head::parse(self.carry.bytes(), &mut self.watch)
+            State::Head if !self.partial.is_empty() => {
+                // A head without an empty line was never parsed: report malformed bytes as such.
+                head::parse(self.partial.bytes(), &mut self.watch)
                     .err()
                     .unwrap_or(CodecError::ClosedInHead)
             }
-            State::Trailers if !self.carry.is_empty() => parse_trailers(self.carry.bytes())
+            State::Trailers if !self.partial.is_empty() => parse_trailers(self.partial.bytes())
                 .err()
                 .unwrap_or(CodecError::ClosedInBody {
                     body_bytes: self.answer.body_bytes,
@@ -210,7 +211,7 @@ impl Codec {
     fn step<'b>(
         &mut self,
         input: &mut &'b [u8],
-        mut memory: Option<&mut HeadMemory>,
+        mut head_cache: Option<&mut HeadCache>,
     ) -> Result<Option<Event<'b>>, CodecError> {
         loop {
             match self.state {
@@ -218,7 +219,7 @@ impl Codec {
                 State::Failed(error) => return Err(error),
                 _ if input.is_empty() => return Ok(None),
                 State::Head if self.waiting.is_empty() => return Err(CodecError::UnexpectedBytes),
-                State::Head => match self.head(input, memory.as_deref_mut())? {
+                State::Head => match self.head(input, head_cache.as_deref_mut())? {
                     Some(facts) => {
                         if let Some(head) = self.begin_answer(&facts)? {
                             return Ok(Some(Event::Head(head)));
@@ -257,16 +258,18 @@ impl Codec {
         }
     }
 
-    /// Reads one head from the input or, when it arrives in pieces, from the carry buffer.
+    /// Reads one head from the input or, when it arrives in pieces, from the buffer of partial input.
     fn head(
         &mut self,
         input: &mut &[u8],
-        memory: Option<&mut HeadMemory>,
+        head_cache: Option<&mut HeadCache>,
     ) -> Result<Option<HeadFacts>, CodecError> {
         let max_bytes = self.limits.head_bytes_max;
-        if self.carry.is_empty() {
+        if self.partial.is_empty() {
             let window = &input[..input.len().min(max_bytes)];
-            if let Some(facts) = memory.as_deref().and_then(|memory| memory.recall(window))
+            if let Some(facts) = head_cache
+                .as_deref()
+                .and_then(|head_cache| head_cache.lookup(window))
                 && (self.watch.keep == Keep::Nothing || !facts.sets_cookies)
             {
                 self.watch.value.clear();
@@ -274,8 +277,8 @@ impl Codec {
                 return Ok(Some(facts));
             }
             if let Some(facts) = head::parse(window, &mut self.watch)? {
-                if let Some(memory) = memory {
-                    memory.keep(window, facts);
+                if let Some(head_cache) = head_cache {
+                    head_cache.keep(window, facts);
                 }
                 take_front(input, facts.head_bytes);
                 return Ok(Some(facts));
@@ -285,21 +288,23 @@ impl Codec {
             }
         }
         loop {
-            let gathered = self.carry.gather(input, Begins::InStatusLine, max_bytes);
+            let gathered = self
+                .partial
+                .gather(input, SectionStart::InStatusLine, max_bytes);
             if gathered == Gathered::NeedMore {
                 return Ok(None);
             }
-            if let Some(facts) = head::parse(self.carry.bytes(), &mut self.watch)? {
-                self.carry.clear();
+            if let Some(facts) = head::parse(self.partial.bytes(), &mut self.watch)? {
+                self.partial.clear();
                 return Ok(Some(facts));
             }
-            if gathered == Gathered::Full || self.carry.bytes().len() >= max_bytes {
+            if gathered == Gathered::Full || self.partial.bytes().len() >= max_bytes {
                 return Err(CodecError::HeadTooLarge { max_bytes });
             }
         }
     }
 
-    /// Decides where the body ends (RFC 9112 §6.3); `None` for an interim answer.
+    /// Decides where the body ends (RFC 9112 §6.3); `None` for an interim response.
     fn begin_answer(&mut self, facts: &HeadFacts) -> Result<Option<Head>, CodecError> {
         let status = facts.status;
         if status == 101 {
@@ -363,20 +368,23 @@ impl Codec {
     /// Skips the trailer section; true when its empty line was read.
     fn trailers(&mut self, input: &mut &[u8]) -> Result<bool, CodecError> {
         let max_bytes = self.limits.head_bytes_max;
-        if self.carry.is_empty()
+        if self.partial.is_empty()
             && let Some(rest) = input.strip_prefix(b"\r\n")
         {
             *input = rest;
             return Ok(true);
         }
-        match self.carry.gather(input, Begins::AtLineStart, max_bytes) {
+        match self
+            .partial
+            .gather(input, SectionStart::AtLineStart, max_bytes)
+        {
             Gathered::NeedMore => Ok(false),
             gathered => {
-                let complete = parse_trailers(self.carry.bytes())?;
+                let complete = parse_trailers(self.partial.bytes())?;
                 if !complete && gathered == Gathered::Full {
                     return Err(CodecError::TrailersTooLarge { max_bytes });
                 }
-                self.carry.clear();
+                self.partial.clear();
                 Ok(true)
             }
         }
@@ -395,7 +403,7 @@ impl Codec {
     }
 }
 
-/// Whether the section is complete; its fields are checked and dropped (RFC 9112 §7.1.2 lets a client do so).
+/// Whether the trailer section is complete. Its fields are validated and discarded, as RFC 9112 §7.1.2 allows.
 fn parse_trailers(bytes: &[u8]) -> Result<bool, CodecError> {
     let mut storage = [httparse::EMPTY_HEADER; head::HEADERS_MAX];
     match httparse::parse_headers(bytes, &mut storage) {
@@ -415,12 +423,12 @@ fn take_front<'b>(input: &mut &'b [u8], count: usize) -> &'b [u8] {
 pub struct Feed<'c, 'b> {
     codec: &'c mut Codec,
     input: &'b [u8],
-    memory: Option<&'c mut HeadMemory>,
+    head_cache: Option<&'c mut HeadCache>,
     failed: bool,
 }
 
 impl Feed<'_, '_> {
-    /// What was to be kept of the last head read.
+    /// The part of the last head that [`Codec::keep`] selected.
     #[must_use]
     pub fn watched(&self) -> &[u8] {
         &self.codec.watch.value
@@ -434,8 +442,8 @@ impl<'b> Iterator for Feed<'_, 'b> {
         if self.failed {
             return None;
         }
-        let memory = self.memory.as_deref_mut();
-        match self.codec.step(&mut self.input, memory) {
+        let head_cache = self.head_cache.as_deref_mut();
+        match self.codec.step(&mut self.input, head_cache) {
             Ok(event) => event.map(Ok),
             Err(error) => {
                 self.failed = true;

@@ -1,19 +1,19 @@
-//! What the pool keeps of one connection.
+//! Per-connection state of the HTTP/1.1 client.
 
 use super::codec::{Codec, Limits};
-use crate::roster::Kept;
+use crate::roster::ConnectionState;
 
 /// One connection.
 #[derive(Debug)]
 pub struct Conn<P> {
-    /// Its answers.
+    /// Parses the responses.
     pub codec: Codec,
-    /// How far the answer under way was looked at.
+    /// Check state of the current response.
     pub progress: P,
 }
 
 impl<P: Default> Conn<P> {
-    /// A connection that was never opened.
+    /// A connection that is not open yet.
     #[must_use]
     pub fn new() -> Self {
         let limits = Limits {
@@ -27,7 +27,7 @@ impl<P: Default> Conn<P> {
     }
 }
 
-impl<P> Kept for Conn<P> {
+impl<P> ConnectionState for Conn<P> {
     fn reset(&mut self) {
         self.codec.reset();
     }

@@ -1,37 +1,37 @@
-//! A request that is put together anew for every exchange, and the check of its answer.
+//! A templated request: rendered for every exchange. And the check of its response.
 
 use regex::bytes::Regex;
 use tare_schema::load::template::Braces;
 use tare_schema::load::{Body, Expect, ExpectBody, ExpectStatus, Parts, RequestSpec};
 
 use super::codec::{BodyCheck, BodyProgress, RequestKind};
+use super::mismatch::ResponseMismatch;
 use super::request::{
-    RequestError, body_bytes, body_check, check, kind, own_fields, states_length,
+    RequestError, body_bytes, body_check, check, default_headers, kind, method_expects_body,
 };
-use super::wrong::Wrong;
-use crate::template::{Names, Place, Scene, Template, Unfilled};
+use crate::template::{Names, Place, RenderContext, RenderError, Template};
 
 /// Largest compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-/// A request with places to fill.
+/// A request with placeholders.
 #[derive(Debug, Clone)]
 pub struct Made {
-    /// Everything up to the fields that depend on the exchange.
+    /// Request line and configured headers.
     head: Template,
-    /// Where a path stands that begins with a place: what is filled in must begin with a slash.
-    open_path_at: Option<usize>,
-    /// What follows: the end of the head and a fixed body.
+    /// Offset of a path that begins with a placeholder: the rendered value must begin with a slash.
+    templated_path_at: Option<usize>,
+    /// End of the head and the body, if the body has no placeholders.
     tail: Box<[u8]>,
-    /// A body with places.
+    /// A body with placeholders.
     body: Option<Template>,
-    /// What the framing of its answer depends on.
+    /// Determines the framing of the response.
     pub kind: RequestKind,
-    /// What a right answer is.
+    /// The expected response.
     pub check: Check,
 }
 
-/// What a right answer is.
+/// The expected response.
 #[derive(Debug, Clone)]
 pub struct Check {
     status: ExpectStatus,
@@ -39,23 +39,23 @@ pub struct Check {
     pattern: Option<(Regex, u32)>,
 }
 
-/// How far an answer was looked at, with as much of its body as somebody wants to read.
+/// Check state of a response body, with the prefix that captures and patterns need.
 #[derive(Debug, Default)]
-pub struct Looked {
+pub struct BodyScan {
     progress: BodyProgress,
-    /// The beginning of the body.
+    /// Prefix of the body.
     pub kept: Vec<u8>,
 }
 
-impl Looked {
-    /// Of an answer that nothing has come of.
+impl BodyScan {
+    /// Resets it for the next response.
     #[inline]
     pub fn restart(&mut self) {
         self.progress = BodyProgress::default();
         self.kept.clear();
     }
 
-    /// Takes the next slice of the body, and keeps it up to a limit.
+    /// Checks the next slice of the body; keeps the first `keep_bytes` of the body.
     #[inline]
     pub fn push(&mut self, check: &Check, keep_bytes: usize, slice: &[u8]) {
         self.progress.push(&check.body, slice);
@@ -65,7 +65,7 @@ impl Looked {
         }
     }
 
-    /// Bytes of the body so far.
+    /// Body bytes received.
     #[must_use]
     pub fn seen_bytes(&self) -> u64 {
         self.progress.seen_bytes()
@@ -92,7 +92,7 @@ impl Check {
         })
     }
 
-    /// How much of the body it needs to see at once.
+    /// Bytes of the body that the pattern is matched against.
     #[must_use]
     pub fn keep_bytes(&self) -> usize {
         self.pattern
@@ -100,20 +100,20 @@ impl Check {
             .map_or(0, |&(_, bytes)| bytes as usize)
     }
 
-    /// Whether a whole answer is right.
+    /// Checks a complete response.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The first difference from what is expected.
     #[inline]
-    pub fn judge(&self, looked: &Looked, status: u16) -> Result<(), Wrong> {
+    pub fn judge(&self, scan: &BodyScan, status: u16) -> Result<(), ResponseMismatch> {
         if !self.status.accepts(status) {
-            return Err(Wrong::Status(status));
+            return Err(ResponseMismatch::Status(status));
         }
-        looked.progress.finish(&self.body)?;
+        scan.progress.finish(&self.body)?;
         if let Some((pattern, within_bytes)) = &self.pattern {
-            let seen = &looked.kept[..looked.kept.len().min(*within_bytes as usize)];
+            let seen = &scan.kept[..scan.kept.len().min(*within_bytes as usize)];
             if !pattern.is_match(seen) {
-                return Err(Wrong::NoMatch {
+                return Err(ResponseMismatch::NoMatch {
                     within_bytes: *within_bytes,
                 });
             }
@@ -122,10 +122,10 @@ impl Check {
     }
 }
 
-/// A regular expression within limits.
+/// Compiles a regular expression, with a size limit.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not valid, or too large.
 pub fn regex(pattern: &str) -> Result<Regex, RequestError> {
     regex::bytes::RegexBuilder::new(pattern)
         .size_limit(PATTERN_BYTES_MAX)
@@ -140,7 +140,7 @@ impl Made {
     /// Prepares a request to a host.
     ///
     /// # Errors
-    /// When a part of it could not be told from another on the wire, or a place cannot be filled.
+    /// When a part contains characters that it cannot have on the wire, or a placeholder is not valid.
     pub fn new(
         spec: &RequestSpec,
         host: &str,
@@ -152,7 +152,7 @@ impl Made {
         add(&mut head, &spec.path, spec.parts, Place::Path, names)?;
         head.text(b" HTTP/1.1\r\n");
         let mut own = String::new();
-        own_fields(spec, host, &mut own);
+        default_headers(spec, host, &mut own);
         head.text(own.as_bytes());
         for (name, value) in &spec.headers {
             head.text(format!("{name}: ").as_bytes());
@@ -162,7 +162,7 @@ impl Made {
         let body = body(spec, names)?;
         let mut tail = Vec::new();
         if let Some(fixed) = body.fixed() {
-            if states_length(spec) || !fixed.is_empty() {
+            if method_expects_body(spec) || !fixed.is_empty() {
                 tail.extend_from_slice(format!("Content-Length: {}\r\n", fixed.len()).as_bytes());
             }
             tail.extend_from_slice(b"\r\n");
@@ -170,7 +170,8 @@ impl Made {
         }
         Ok(Self {
             head,
-            open_path_at: (!spec.path.starts_with(['/', '*'])).then_some(spec.method.len() + 1),
+            templated_path_at: (!spec.path.starts_with(['/', '*']))
+                .then_some(spec.method.len() + 1),
             tail: tail.into_boxed_slice(),
             body: body.fixed().is_none().then_some(body),
             kind: kind(spec),
@@ -178,24 +179,24 @@ impl Made {
         })
     }
 
-    /// Writes the whole request over what stands in `out`; `fields` sees what stands there of the head, and may add header
-    /// lines, each with its line break.
+    /// Renders the whole request into `out`, which is cleared first. `fields` is given the head written so far and may add
+    /// header lines, each with its line break.
     ///
     /// # Errors
-    /// When a variable has no value, or one that cannot stand where it should.
+    /// When a variable has no value, or one that is not valid in its position.
     pub fn write(
         &self,
-        scene: &mut Scene<'_>,
+        scene: &mut RenderContext<'_>,
         fields: impl FnOnce(&[u8], &mut Vec<u8>),
         scratch: &mut Vec<u8>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Unfilled> {
+    ) -> Result<(), RenderError> {
         out.clear();
         self.head.render(scene, out)?;
-        if let Some(at) = self.open_path_at
+        if let Some(at) = self.templated_path_at
             && out.get(at) != Some(&b'/')
         {
-            return Err(Unfilled::Unsendable("path".into()));
+            return Err(RenderError::Unsendable("path".into()));
         }
         scratch.clear();
         fields(out.as_slice(), scratch);

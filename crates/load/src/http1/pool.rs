@@ -1,10 +1,10 @@
-//! HTTP/1.1 as a [`Client`]: a pool of connections, each with at most one exchange.
+//! The HTTP/1.1 [`Client`]: a pool of connections, each with at most one exchange at a time.
 
 use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::codec::{CodecError, End, Event, HeadMemory};
+use super::codec::{CodecError, End, Event, HeadCache};
 use super::conn::Conn;
 use super::request::Prepared;
 use super::requests::Requests;
@@ -12,35 +12,35 @@ use crate::client::{
     Client, Closed, ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, TimerId, WaitCause,
     Written,
 };
-use crate::roster::{Connections, Exchange, Roster, State};
+use crate::roster::{ConnectionPool, Connections, Exchange, State};
 
-/// The pool.
+/// The client.
 #[derive(Debug)]
 pub struct Pool<R: Requests = Arc<[Prepared]>> {
     requests: R,
-    roster: Roster<Conn<R::Progress>, ()>,
-    heads: HeadMemory,
+    roster: ConnectionPool<Conn<R::Progress>, ()>,
+    heads: HeadCache,
 }
 
-/// Why an exchange is given up.
+/// The response was not complete within the time limit.
 #[derive(Debug, Error)]
 #[error("no whole answer within {limit_ms} ms")]
-struct Late {
+struct ExchangeTimeout {
     limit_ms: u64,
 }
 
 impl<R: Requests> Pool<R> {
-    /// A pool that has not started.
+    /// A client that has not started.
     #[must_use]
     pub fn new(requests: R, connections: &Connections) -> Self {
         Self {
             requests,
-            roster: Roster::new(connections, Conn::new),
-            heads: HeadMemory::new(),
+            roster: ConnectionPool::new(connections, Conn::new),
+            heads: HeadCache::new(),
         }
     }
 
-    /// What is sent.
+    /// The source of requests.
     pub fn requests_mut(&mut self) -> &mut R {
         &mut self.requests
     }
@@ -53,7 +53,7 @@ impl<R: Requests> Pool<R> {
         }
         R::restart(&mut conn.progress);
         let outgoing = self.requests.outgoing(due);
-        // Cannot fail: an idle connection has nothing begun.
+        // Cannot fail: an idle connection has no outstanding request.
         let begun = conn.codec.begin(outgoing.kind);
         debug_assert!(begun.is_ok(), "an idle connection has no request begun");
         let (sent_ns, waited) = match out.write(ConnId(at), outgoing.bytes) {
@@ -72,7 +72,7 @@ impl<R: Requests> Pool<R> {
         self.roster.watch(begun_ns, out);
     }
 
-    /// Gives a connection its next exchange, or keeps it free.
+    /// Starts the next waiting exchange on a connection, if there is one.
     #[inline]
     fn offer(&mut self, at: u32, out: &mut impl Outlet) {
         if let Some(due) = self.roster.next_for(at) {
@@ -80,9 +80,9 @@ impl<R: Requests> Pool<R> {
         }
     }
 
-    /// A whole answer: is it right?
+    /// Checks a complete response and ends its exchange.
     #[inline]
-    fn answered(&mut self, at: u32, end: End, stamp: Stamp, out: &mut impl Outlet) {
+    fn on_response(&mut self, at: u32, end: End, stamp: Stamp, out: &mut impl Outlet) {
         let slot = self.roster.slot(at);
         slot.answers += 1;
         let State::Busy(exchange) = &slot.state else {
@@ -97,15 +97,21 @@ impl<R: Requests> Pool<R> {
                 let right = Outcome::Right(Status::http(end.status));
                 self.roster.end(at, right, stamp, &"", out);
             }
-            Err(wrong) => {
-                let outcome = Outcome::Wrong(wrong.class());
-                self.roster.end(at, outcome, stamp, &wrong, out);
+            Err(mismatch) => {
+                let outcome = Outcome::Wrong(mismatch.class());
+                self.roster.end(at, outcome, stamp, &mismatch, out);
             }
         }
     }
 
-    /// What cannot be read as an answer.
-    fn broken(&mut self, at: u32, error: CodecError, stamp: Stamp, out: &mut impl Outlet) {
+    /// Ends the exchange, if there is one, and replaces the connection after a malformed response.
+    fn on_protocol_error(
+        &mut self,
+        at: u32,
+        error: CodecError,
+        stamp: Stamp,
+        out: &mut impl Outlet,
+    ) {
         if self.roster.slot(at).exchange().is_none() {
             return self.roster.unasked(at, &error, out);
         }
@@ -114,13 +120,13 @@ impl<R: Requests> Pool<R> {
         self.roster.renew(at, out);
     }
 
-    /// Reads an answer's events; what ended it, if anything did.
+    /// Parses received bytes; the end of the response or the error, if either was reached.
     #[inline]
     fn read(&mut self, at: u32, bytes: &[u8]) -> Option<Result<End, CodecError>> {
         let slot = self.roster.slot(at);
         let conn = &mut slot.conn;
         let mut ended = None;
-        let mut feed = conn.codec.feed_remembering(bytes, &mut self.heads);
+        let mut feed = conn.codec.feed_cached(bytes, &mut self.heads);
         while let Some(event) = feed.next() {
             match event {
                 Ok(Event::Body(slice)) => {
@@ -135,14 +141,14 @@ impl<R: Requests> Pool<R> {
                 }
                 Ok(Event::End(end)) => ended = Some(Ok(end)),
                 Ok(Event::Head(_) | Event::Tunnel(_)) => {}
-                // Also behind a whole answer: bytes nobody asked for spoil it.
+                // Also after a complete response: unsolicited bytes after it make it an error.
                 Err(error) => return Some(Err(error)),
             }
         }
         ended
     }
 
-    /// The connection ended under an exchange: an answer without stated length is whole by that.
+    /// The connection was closed during an exchange. A response without a stated length is complete by that.
     fn end_by_close(&mut self, at: u32, why: Closed, last: Option<Stamp>, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
         let closed = Outcome::Wrong(why.class());
@@ -150,7 +156,7 @@ impl<R: Requests> Pool<R> {
             return self.roster.end(at, closed, ended, &why, out);
         }
         match self.roster.slot(at).conn.codec.eof() {
-            Ok(Some(end)) => self.answered(at, end, last.unwrap_or(ended), out),
+            Ok(Some(end)) => self.on_response(at, end, last.unwrap_or(ended), out),
             Ok(None) => self.roster.end(at, closed, ended, &why, out),
             Err(
                 error @ (CodecError::ClosedBeforeAnswer { .. }
@@ -204,14 +210,14 @@ impl<R: Requests> Client for Pool<R> {
             }
             Some(Ok(end)) => {
                 self.roster.worked();
-                self.answered(at, end, stamp, out);
+                self.on_response(at, end, stamp, out);
                 if end.keep_alive && !self.roster.is_used_up(at) {
                     self.offer(at, out);
                 } else {
                     self.roster.renew(at, out);
                 }
             }
-            Some(Err(error)) => self.broken(at, error, stamp, out),
+            Some(Err(error)) => self.on_protocol_error(at, error, stamp, out),
         }
     }
 
@@ -230,7 +236,7 @@ impl<R: Requests> Client for Pool<R> {
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.roster
-            .timer(timer, |limit_ms, _| Late { limit_ms }, out);
+            .timer(timer, |limit_ms, _| ExchangeTimeout { limit_ms }, out);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -1,9 +1,9 @@
-//! The pool against far sides that refuse, close, answer wrongly or too much.
+//! The client against servers that refuse, close, answer wrongly or too much.
 
 use tare_schema::load::{ExpectBody, Stop};
 
 use super::pool::Pool;
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{
     Act, Far, MS, Rule, S, Sim, answer, pool, pool_expecting, pool_ruled, rate,
@@ -21,11 +21,11 @@ fn errors<F: Far>(sim: &mut Sim<Pool, F>) -> Vec<(String, usize)> {
         .collect()
 }
 
-/// Ten exchanges, one after the other, over one connection, against a rule.
+/// Ten exchanges, one after the other, over one connection, against a scripted server.
 fn ten(rule: impl FnMut(u64, ConnId, &[u8]) -> Vec<(u64, Act)>) -> Sim<Pool, impl Far> {
     let shared = SharedCount::new(10, 1);
-    let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
-    let mut sim = Sim::new(pool(1), Arrivals::Looped(arrivals), 1, Rule(rule));
+    let arrivals = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+    let mut sim = Sim::new(pool(1), Arrivals::ClosedLoop(arrivals), 1, Rule(rule));
     sim.run_until(100 * S);
     assert!(sim.engine.is_drained(sim.net.now_ns));
     sim
@@ -42,8 +42,8 @@ fn an_answer_that_ends_the_connection_is_right_and_a_new_one_is_opened_at_once()
             b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
         )]
     });
-    assert_eq!(sim.engine.book().counts().window.right, 10);
-    assert_eq!(sim.engine.book().counts().connections.reconnects, 10);
+    assert_eq!(sim.engine.recorder().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().connections.reconnects, 10);
     assert_eq!(
         sim.observed().of(Quantity::Wait, "").len(),
         9,
@@ -59,7 +59,7 @@ fn a_body_until_close_is_whole_at_the_close_and_stamped_by_its_last_byte() {
             (50 * MS, Act::Close(Closed::Eof)),
         ]
     });
-    assert_eq!(sim.engine.book().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().window.right, 10);
     assert!(*sim.observed().of(Quantity::Service, "").last().unwrap() < 2 * MS);
 }
 
@@ -106,7 +106,7 @@ fn a_wrong_body_is_an_error_of_its_own() {
     sim.run_until(10 * S);
     assert_eq!(errors(&mut sim), [("wrong-body".to_owned(), 10)]);
     assert_eq!(
-        sim.engine.book().counts().connections.reconnects,
+        sim.engine.recorder().counts().connections.reconnects,
         0,
         "the connection is as good as before"
     );
@@ -115,23 +115,23 @@ fn a_wrong_body_is_an_error_of_its_own() {
 #[test]
 fn bytes_nobody_asked_for_are_a_fault_of_the_connection_and_spoil_no_exchange() {
     let mut sim = ten(|_, _, _| vec![reply(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")]);
-    assert_eq!(sim.engine.book().counts().window.right, 10);
+    assert_eq!(sim.engine.recorder().counts().window.right, 10);
     let far = Rule(|_: u64, _: ConnId, _: &[u8]| {
         vec![
             (MS, Act::Send(answer())),
             (3 * MS, Act::Send(b"boo".to_vec())),
         ]
     });
-    sim.engine.book_mut().cut(0);
+    sim.engine.recorder_mut().end_window_at(0);
     let mut sim = Sim::new(pool(1), rate(10.0, 1), 100, far);
     sim.run_until(10 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!((counts.window.right, counts.window.errors), (10, 0));
     assert_eq!(counts.faults, [(1, 10)]);
     assert_eq!(sim.classes.seen()[0].class.to_string(), "rubbish");
 }
 
-/// Refuses until a time, then serves.
+/// A server that refuses connections until a time.
 struct Refusing {
     until_ns: u64,
 }
@@ -153,7 +153,7 @@ impl Far for Refusing {
 fn while_nobody_listens_exchanges_fail_as_refused_and_attempts_thin_out() {
     let mut sim = Sim::new(pool(4), rate(100.0, 6), 1000, Refusing { until_ns: 4 * S });
     sim.run_until(20 * S);
-    let stages = sim.engine.book().counts().window;
+    let stages = sim.engine.recorder().counts().window;
     assert_eq!(stages.intended, 600);
     assert_eq!(stages.right + stages.errors, 600);
     let refused = errors(&mut sim);
@@ -165,7 +165,7 @@ fn while_nobody_listens_exchanges_fail_as_refused_and_attempts_thin_out() {
         "{} attempts",
         sim.net.attempts.len()
     );
-    assert!(sim.engine.book().counts().connections.failed >= 8);
+    assert!(sim.engine.recorder().counts().connections.failed >= 8);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn an_attempt_without_an_answer_is_given_up_after_the_timeout() {
     let mut sim = Sim::new(pool(1), rate(10.0, 2), 100, Silent);
     sim.run_until(S + 1500 * MS);
     assert_eq!(errors(&mut sim)[0].0, "connect-timeout");
-    assert_eq!(sim.engine.book().counts().connections.failed, 1);
+    assert_eq!(sim.engine.recorder().counts().connections.failed, 1);
 }
 
 #[test]
@@ -215,19 +215,19 @@ fn free_connections_take_turns() {
     });
     let mut sim = Sim::new(pool(5), rate(100.0, 1), 100, far);
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.book().counts().window.right, 100);
+    assert_eq!(sim.engine.recorder().counts().window.right, 100);
 }
 
 #[test]
 fn a_connection_is_opened_anew_after_as_many_answers_as_it_may_bring() {
     for (exchanges_max, reconnects) in [(1, 10), (3, 3), (10, 1), (11, 0)] {
         let shared = SharedCount::new(10, 1);
-        let arrivals = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+        let arrivals = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
         let far = Rule(|_: u64, _: ConnId, _: &[u8]| vec![(MS, Act::Send(answer()))]);
         let client = pool_ruled(1, exchanges_max, Opening::default());
-        let mut sim = Sim::new(client, Arrivals::Looped(arrivals), 1, far);
+        let mut sim = Sim::new(client, Arrivals::ClosedLoop(arrivals), 1, far);
         sim.run_until(100 * S);
-        let counts = sim.engine.book().counts();
+        let counts = sim.engine.recorder().counts();
         assert_eq!(counts.window.right, 10);
         assert_eq!(counts.connections.reconnects, reconnects, "{exchanges_max}");
     }

@@ -1,4 +1,4 @@
-//! Turns a planned request into the bytes that are sent, once, before the load starts.
+//! Encodes a planned request, once, before the load starts.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use thiserror::Error;
 use super::codec::{BodyCheck, RequestKind};
 use crate::template::{CompileError, Place};
 
-/// Largest body: it is held in memory once per worker's send and once in the plan.
+/// Largest request body: it is in memory once in the plan, and once per worker for sending.
 pub const BODY_BYTES_MAX: u64 = 64 << 20;
 
-/// A request ready to send, and what a right answer to it is.
+/// An encoded request with the expected response.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// Everything that goes on the wire.
+    /// The whole request.
     pub bytes: Box<[u8]>,
-    /// What the framing of its answer depends on.
+    /// Determines the framing of the response.
     pub kind: RequestKind,
-    /// Accepted status.
+    /// Accepted statuses.
     pub status: ExpectStatus,
-    /// Accepted body.
+    /// Expected body.
     pub body: BodyCheck,
 }
 
@@ -34,7 +34,7 @@ pub enum RequestError {
     /// Not a method.
     #[error("{0:?} is not an http method: use letters only, such as GET")]
     Method(String),
-    /// CONNECT makes a tunnel, which is no exchange.
+    /// CONNECT: it opens a tunnel, which is not an exchange.
     #[error(
         "CONNECT opens a tunnel and has no answer to measure: use GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS"
     )]
@@ -56,27 +56,27 @@ pub enum RequestError {
     /// Not a host name.
     #[error("{0:?} cannot stand in a host header")]
     Host(String),
-    /// Too large a body.
+    /// The body is too large.
     #[error("the body has {bytes} bytes, at most {BODY_BYTES_MAX} are possible")]
     BodySize {
         /// As planned.
         bytes: u64,
     },
-    /// Bytes that are not written as base64.
+    /// A value that is not valid base64.
     #[error("{what} is not base64 (standard alphabet, with padding): {why}")]
     Base64 {
-        /// What should be.
+        /// The value's role.
         what: &'static str,
-        /// What is wrong with it.
+        /// The decoding error.
         why: base64::DecodeError,
     },
-    /// The messages of a call.
+    /// A body of gRPC messages in an HTTP request.
     #[error("messages are what a gRPC call sends: use protocol grpc, or one body")]
     Messages,
-    /// A template that cannot be filled.
+    /// A template that does not compile.
     #[error(transparent)]
     Template(#[from] CompileError),
-    /// Not a regular expression.
+    /// An invalid regular expression.
     #[error("{pattern:?} is no regular expression: {why}")]
     Pattern {
         /// As planned.
@@ -84,7 +84,7 @@ pub enum RequestError {
         /// Why not.
         why: String,
     },
-    /// What only requests of HTTP/1.1 can have.
+    /// A feature that is supported for HTTP/1.1 only.
     #[error("{0} is possible over http/1.1 only in this version")]
     Http1Only(&'static str),
 }
@@ -93,7 +93,7 @@ impl Prepared {
     /// Prepares a request to a host.
     ///
     /// # Errors
-    /// When a part of it could not be told from another on the wire.
+    /// When a part contains characters that it cannot have on the wire.
     pub fn new(spec: &RequestSpec, host: &str) -> Result<Self, RequestError> {
         check(spec, host)?;
         if spec.parts != Parts::Literal {
@@ -101,11 +101,11 @@ impl Prepared {
         }
         let body = body_bytes(&spec.body)?;
         let mut head = format!("{} {} HTTP/1.1\r\n", spec.method, spec.path);
-        own_fields(spec, host, &mut head);
+        default_headers(spec, host, &mut head);
         for (name, value) in &spec.headers {
             let _ = write!(head, "{name}: {value}\r\n");
         }
-        if states_length(spec) || !body.is_empty() {
+        if method_expects_body(spec) || !body.is_empty() {
             let _ = write!(head, "Content-Length: {}\r\n", body.len());
         }
         head.push_str("\r\n");
@@ -119,7 +119,7 @@ impl Prepared {
         })
     }
 
-    /// Whether a status is right.
+    /// Whether a status is accepted.
     #[inline]
     #[must_use]
     pub fn accepts(&self, status: u16) -> bool {
@@ -127,8 +127,8 @@ impl Prepared {
     }
 }
 
-/// The fields that every request has, unless the user says otherwise.
-pub(super) fn own_fields(spec: &RequestSpec, host: &str, head: &mut String) {
+/// Appends the headers that every request has unless the user sets them: `Host`, `User-Agent`, `Content-Type`.
+pub(super) fn default_headers(spec: &RequestSpec, host: &str, head: &mut String) {
     if !has_header(spec, "host") {
         let _ = write!(head, "Host: {host}\r\n");
     }
@@ -153,12 +153,12 @@ pub(super) fn own_fields(spec: &RequestSpec, host: &str, head: &mut String) {
     }
 }
 
-/// RFC 9110 §8.6: a method that usually has a body says so even when it is empty.
-pub(super) fn states_length(spec: &RequestSpec) -> bool {
+/// Whether the method anticipates content: then `Content-Length` is sent even for an empty body (RFC 9110 §8.6).
+pub(super) fn method_expects_body(spec: &RequestSpec) -> bool {
     matches!(spec.method.as_str(), "POST" | "PUT" | "PATCH")
 }
 
-/// What the framing of its answer depends on.
+/// Determines the framing of the response.
 pub(super) fn kind(spec: &RequestSpec) -> RequestKind {
     match spec.method.as_str() {
         "HEAD" => RequestKind::Head,
@@ -166,10 +166,11 @@ pub(super) fn kind(spec: &RequestSpec) -> RequestKind {
     }
 }
 
-/// Whether every part could not be taken for another on the wire. Places of templates are looked at when they are compiled.
+/// Checks that no part contains characters that it cannot have on the wire, such as a line break in a header value.
+/// Placeholders of templates are checked when they are compiled.
 ///
 /// # Errors
-/// The first part that could.
+/// The first invalid part.
 pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> {
     if spec.method.is_empty()
         || !spec
@@ -185,7 +186,7 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
     let starts = spec.path.starts_with('/')
         || (spec.path == "*" && spec.method == "OPTIONS")
         || (spec.parts == Parts::Session && spec.path.starts_with("{{"));
-    let path = outside_places(&spec.path, spec.parts);
+    let path = literal_text(&spec.path, spec.parts);
     if !starts || !path.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(RequestError::Path(spec.path.clone()));
     }
@@ -196,7 +197,7 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
         if name.is_empty() || !name.bytes().all(is_token) {
             return Err(RequestError::HeaderName(name.clone()));
         }
-        if !outside_places(value, spec.parts)
+        if !literal_text(value, spec.parts)
             .bytes()
             .all(|b| b == b'\t' || b == b' ' || b.is_ascii_graphic() || b >= 0x80)
         {
@@ -212,8 +213,8 @@ pub(super) fn check(spec: &RequestSpec, host: &str) -> Result<(), RequestError> 
     Ok(())
 }
 
-/// A text without its places: what stands there is checked as it is filled in.
-fn outside_places(text: &str, parts: Parts) -> String {
+/// The literal text of a template. Values of placeholders are checked when they are rendered.
+fn literal_text(text: &str, parts: Parts) -> String {
     let braces = match parts {
         Parts::Literal => return text.to_owned(),
         Parts::Random => Braces::Single,
@@ -227,7 +228,7 @@ fn outside_places(text: &str, parts: Parts) -> String {
     pieces.into_iter().filter_map(text).collect()
 }
 
-/// RFC 9110 §5.6.2.
+/// A character of a token (RFC 9110 §5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -241,7 +242,7 @@ fn has_header(spec: &RequestSpec, name: &str) -> bool {
 /// The bytes of a body.
 ///
 /// # Errors
-/// When there are too many, when they cannot be read, or when they are messages.
+/// When there are too many, when they are not valid base64, or when they are gRPC messages.
 pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
     let too_large = |bytes| Err(RequestError::BodySize { bytes });
     match body {
@@ -267,7 +268,7 @@ pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
             .cycle()
             .take(usize::try_from(*bytes).unwrap_or(0))
             .collect()),
-        Body::Base64 { base64 } => match decoded(base64)? {
+        Body::Base64 { base64 } => match decode_base64(base64)? {
             body if body.len() as u64 > BODY_BYTES_MAX => too_large(body.len() as u64),
             body => Ok(body),
         },
@@ -278,8 +279,8 @@ pub fn body_bytes(body: &Body) -> Result<Vec<u8>, RequestError> {
 /// Bytes from base64.
 ///
 /// # Errors
-/// When it is none.
-pub fn decoded(text: &str) -> Result<Vec<u8>, RequestError> {
+/// When it is not valid base64.
+pub fn decode_base64(text: &str) -> Result<Vec<u8>, RequestError> {
     STANDARD.decode(text).map_err(|why| RequestError::Base64 {
         what: "the body",
         why,

@@ -1,53 +1,54 @@
-//! What a pool sends and what it makes of answers, compiled into it: requests that stand ready cost nothing but their send.
+//! Source of requests and check of responses, as a type parameter of the client: prepared requests are sent without any work
+//! per exchange.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::codec::{BodyProgress, Keep, RequestKind};
+use super::mismatch::ResponseMismatch;
 use super::request::Prepared;
-use super::wrong::Wrong;
 use crate::client::Due;
 
-/// What goes on the wire.
+/// An encoded request.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'a> {
     /// The whole request.
     pub bytes: &'a [u8],
-    /// What the framing of its answer depends on.
+    /// Determines the framing of the response.
     pub kind: RequestKind,
 }
 
-/// A way of making requests and judging answers.
+/// Produces requests and checks responses.
 pub trait Requests: Debug {
-    /// How far an answer has been looked at; one for each connection.
+    /// Check state of one response; one per connection.
     type Progress: Debug + Default;
 
-    /// Whether it looks at the heads of answers.
+    /// Whether it reads response heads.
     const READS_HEADS: bool;
 
-    /// What goes on the wire for an exchange.
+    /// The request of an exchange.
     fn outgoing(&mut self, due: Due) -> Outgoing<'_>;
-    /// Of an answer that nothing has come of.
+    /// Resets the check state for the next response.
     fn restart(progress: &mut Self::Progress);
-    /// What to keep of the answer's head.
+    /// Which part of the response head to keep.
     fn keep(&self, _due: Due) -> Keep {
         Keep::Nothing
     }
-    /// What was kept of the head.
+    /// Receives the part of the head that was kept.
     fn head(&mut self, _due: Due, _kept: &[u8]) {}
-    /// The next slice of the body.
+    /// Receives the next slice of the body.
     fn body(&mut self, due: Due, progress: &mut Self::Progress, slice: &[u8]);
-    /// A whole answer, seen at that time: is it right?
+    /// Checks a complete response, which was read at `seen_ns`.
     ///
     /// # Errors
-    /// Why it is not.
+    /// The first difference from what is expected.
     fn judge(
         &mut self,
         due: Due,
         progress: &mut Self::Progress,
         status: u16,
         seen_ns: u64,
-    ) -> Result<(), Wrong>;
+    ) -> Result<(), ResponseMismatch>;
 }
 
 impl Requests for Arc<[Prepared]> {
@@ -81,10 +82,10 @@ impl Requests for Arc<[Prepared]> {
         progress: &mut BodyProgress,
         status: u16,
         _seen_ns: u64,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ResponseMismatch> {
         let request = at(self, due);
         if !request.accepts(status) {
-            return Err(Wrong::Status(status));
+            return Err(ResponseMismatch::Status(status));
         }
         Ok(progress.finish(&request.body)?)
     }

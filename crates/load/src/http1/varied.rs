@@ -1,14 +1,14 @@
-//! Plain requests with random parts, or with a regular expression over their answers.
+//! Requests outside of sessions that have random parts, or a regular expression that the response must match.
 
 use std::sync::Arc;
 
-use super::made::{Looked, Made};
+use super::made::{BodyScan, Made};
+use super::mismatch::ResponseMismatch;
 use super::requests::{Outgoing, Requests};
-use super::wrong::Wrong;
 use crate::client::Due;
-use crate::template::{Filler, Scene};
+use crate::template::{Filler, RenderContext};
 
-/// Requests of one worker, put together one after the other in the same buffer.
+/// Templated requests of one worker, rendered one after the other into the same buffer.
 #[derive(Debug)]
 pub struct Varied {
     requests: Arc<[Made]>,
@@ -19,7 +19,7 @@ pub struct Varied {
 }
 
 impl Varied {
-    /// Of one worker.
+    /// The requests of one worker.
     #[must_use]
     pub fn new(requests: Arc<[Made]>, filler: Filler) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Varied {
 }
 
 impl Requests for Varied {
-    type Progress = Looked;
+    type Progress = BodyScan;
 
     const READS_HEADS: bool = false;
 
@@ -48,13 +48,13 @@ impl Requests for Varied {
             self.rows[table] = self.filler.take_row(table);
         }
         let request = &self.requests[usize::from(due.request) % self.requests.len()];
-        let mut scene = Scene {
+        let mut scene = RenderContext {
             filler: &mut self.filler,
             rows: &self.rows,
             variables: &[],
         };
         let written = request.write(&mut scene, |_, _| {}, &mut self.body, &mut self.bytes);
-        // Everything it is filled with was checked when it was compiled, and there are no variables.
+        // All values were checked when the template was compiled, and there are no variables.
         assert!(written.is_ok(), "a plain request can always be filled");
         Outgoing {
             bytes: &self.bytes,
@@ -63,24 +63,24 @@ impl Requests for Varied {
     }
 
     #[inline]
-    fn restart(looked: &mut Looked) {
-        looked.restart();
+    fn restart(scan: &mut BodyScan) {
+        scan.restart();
     }
 
     #[inline]
-    fn body(&mut self, due: Due, looked: &mut Looked, slice: &[u8]) {
+    fn body(&mut self, due: Due, scan: &mut BodyScan, slice: &[u8]) {
         let check = &self.at(due).check;
-        looked.push(check, check.keep_bytes(), slice);
+        scan.push(check, check.keep_bytes(), slice);
     }
 
     #[inline]
     fn judge(
         &mut self,
         due: Due,
-        looked: &mut Looked,
+        scan: &mut BodyScan,
         status: u16,
         _seen_ns: u64,
-    ) -> Result<(), Wrong> {
-        self.at(due).check.judge(looked, status)
+    ) -> Result<(), ResponseMismatch> {
+        self.at(due).check.judge(scan, status)
     }
 }

@@ -1,16 +1,16 @@
-//! HTTP/2 as a [`Client`]: connections with many streams each, every stream one exchange.
+//! The HTTP/2 [`Client`]: connections with many streams each; every stream is one exchange.
 //!
-//! What becomes due between two looks at the sockets goes out in one write per connection: each exchange counts as sent when
-//! that write went to the kernel.
+//! Exchanges that become due between two polls of the sockets go out in one write per connection. Each counts as sent when
+//! that write was given to the kernel.
 
 mod conn;
+mod control_frames;
 mod counts;
-mod ends;
 mod output;
 mod pacing;
 mod receive;
-mod steering;
 mod streams;
+mod teardown;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -31,12 +31,12 @@ use crate::roster::{Connections, DEADLINE, Deadlines, Opener, TIMER_OWN};
 use conn::{Conn, State};
 pub use counts::Counts;
 use pacing::Pacer;
-use receive::Scene;
+use receive::EventContext;
 
-/// The next part of a body that goes by time.
+/// The next part of a body that is sent at intervals.
 const PACE: TimerId = TIMER_OWN;
 
-/// What we let the server send ahead, as a stream and as a connection.
+/// Receive windows that the client grants to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
     /// Of each stream.
@@ -46,7 +46,7 @@ pub struct Windows {
 }
 
 impl Default for Windows {
-    /// As large as they need to be never to hold a server up; what arrives is consumed at once.
+    /// Large enough never to block a server; received data is consumed immediately.
     fn default() -> Self {
         Self {
             stream_bytes: (1 << 30) - 1,
@@ -55,40 +55,40 @@ impl Default for Windows {
     }
 }
 
-/// An exchange that is not on a stream.
+/// An exchange that waits for a stream.
 #[derive(Debug, Clone, Copy)]
-pub struct Waiting {
+pub struct QueuedExchange {
     due: Due,
     cause: Option<WaitCause>,
     tries: u8,
 }
 
-/// What a client is made of.
+/// Configuration of a client.
 #[derive(Debug)]
 pub struct Http2Plan<D: Dialect> {
-    /// What is sent.
+    /// The requests.
     pub requests: Arc<[D::Request]>,
-    /// Where to. The limit of an attempt to connect is that up to the server's SETTINGS.
+    /// The connections. The connect timeout includes the wait for the server's SETTINGS.
     pub connections: Connections,
-    /// Streams on each at most; the server may allow fewer.
+    /// Concurrent streams per connection at most; the server may allow fewer.
     pub streams: u16,
-    /// What the server may send ahead.
+    /// Receive windows.
     pub windows: Windows,
-    /// What the server may make us keep or read.
+    /// Limits on what a server can make the client buffer or read.
     pub limits: Limits,
 }
 
-/// The client. Connections with room are used in turn, so that all carry the same share.
+/// The client. Connections with a free stream are used in turn, so that all get the same share.
 #[derive(Debug)]
 pub struct Http2<D: Dialect> {
     requests: Arc<[D::Request]>,
     timeout_ns: u64,
     conns: Vec<Conn<D>>,
-    /// Connections with room.
+    /// Connections with a free stream.
     ready: VecDeque<u32>,
-    /// Connections with something to write.
+    /// Connections to be flushed.
     dirty: Vec<u32>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedExchange>,
     opener: Opener,
     deadlines: Deadlines,
     pacer: Pacer,
@@ -125,7 +125,7 @@ impl<D: Dialect> Http2<D> {
     }
 
     #[inline]
-    fn begin(&mut self, at: u32, waiting: Waiting) {
+    fn begin(&mut self, at: u32, waiting: QueuedExchange) {
         let conn = &mut self.conns[at as usize];
         let request = &self.requests[usize::from(waiting.due.request) % self.requests.len()];
         conn.begin(waiting, request);
@@ -141,7 +141,7 @@ impl<D: Dialect> Http2<D> {
         }
     }
 
-    /// Puts a connection with room at the end of the queue.
+    /// Puts a connection with a free stream at the end of the queue.
     #[inline]
     fn offer(&mut self, at: u32) {
         let conn = &mut self.conns[at as usize];
@@ -162,7 +162,7 @@ impl<D: Dialect> Http2<D> {
         None
     }
 
-    /// Gives streams to exchanges that wait.
+    /// Starts waiting exchanges on free streams.
     #[inline]
     fn dispatch(&mut self) {
         while let Some(&waiting) = self.waiting.front() {
@@ -173,7 +173,7 @@ impl<D: Dialect> Http2<D> {
         }
     }
 
-    /// Reads everything that arrived, frame by frame.
+    /// Handles received bytes, frame by frame.
     #[inline]
     fn read(
         &mut self,
@@ -184,7 +184,7 @@ impl<D: Dialect> Http2<D> {
     ) -> Result<(), CodecError> {
         let conn = &mut self.conns[at as usize];
         let alone = conn.streams.live() == 1;
-        let mut scene = Scene {
+        let mut context = EventContext {
             requests: &self.requests,
             waiting: &mut self.waiting,
             stamp,
@@ -192,13 +192,13 @@ impl<D: Dialect> Http2<D> {
         };
         let mut input = bytes;
         while let Some(event) = conn.codec.next(&mut input)? {
-            // The stamp is that of the last byte: exact for the one exchange whose answer ends with it.
-            scene.bound = if alone && input.is_empty() {
+            // The timestamp is that of the last byte: exact only if a single exchange is under way and ends with it.
+            context.bound = if alone && input.is_empty() {
                 Bound::Exact
             } else {
                 Bound::Upper
             };
-            conn.take(event, &mut scene, out)?;
+            conn.take(event, &mut context, out)?;
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl<D: Dialect> Client for Http2<D> {
             Some(at) => {
                 self.begin(
                     at,
-                    Waiting {
+                    QueuedExchange {
                         due,
                         cause: None,
                         tries: 0,
@@ -242,7 +242,7 @@ impl<D: Dialect> Client for Http2<D> {
                 } else {
                     WaitCause::Stream
                 };
-                self.waiting.push_back(Waiting {
+                self.waiting.push_back(QueuedExchange {
                     due,
                     cause: Some(cause),
                     tries: 0,
@@ -273,8 +273,8 @@ impl<D: Dialect> Client for Http2<D> {
         let at = conn.0;
         let conn = &mut self.conns[at as usize];
         if let State::Connecting { deadline_ns } = conn.state {
-            conn.state = State::Greeting { deadline_ns };
-            conn.greet();
+            conn.state = State::AwaitingSettings { deadline_ns };
+            conn.send_preface();
             self.touch(at);
         }
     }
@@ -299,8 +299,8 @@ impl<D: Dialect> Client for Http2<D> {
             self.opener.worked();
         }
         match read {
-            Err(error) => self.broken(at, error, stamp, out),
-            Ok(()) if self.replace_if_left(at, out) => {}
+            Err(error) => self.on_protocol_error(at, error, stamp, out),
+            Ok(()) if self.replace_if_drained(at, out) => {}
             Ok(()) => {
                 self.touch(at);
                 self.offer(at);
@@ -323,8 +323,8 @@ impl<D: Dialect> Client for Http2<D> {
         let conn = &self.conns[at as usize];
         match conn.state {
             State::Closed => {}
-            State::Connecting { .. } | State::Greeting { .. } => {
-                self.not_connected(at, why.class(), &why, out)
+            State::Connecting { .. } | State::AwaitingSettings { .. } => {
+                self.on_connect_failed(at, why.class(), &why, out)
             }
             State::Open => {
                 let ended = Stamp::event(out.now_ns());
@@ -342,7 +342,7 @@ impl<D: Dialect> Client for Http2<D> {
                     }
                 }
                 if fruitless {
-                    // Accepted and dropped: without a pause this would go round as fast as the machine can.
+                    // The server accepted and closed without any response: back off, or this is a busy loop.
                     self.opener.pause(out);
                 }
                 self.lost(at, out);
@@ -354,7 +354,7 @@ impl<D: Dialect> Client for Http2<D> {
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         match timer {
             DEADLINE => self.expire(out),
-            PACE => self.release_parts(out),
+            PACE => self.send_due_parts(out),
             _ => {
                 self.opener.timer(timer);
                 self.open_more(out);

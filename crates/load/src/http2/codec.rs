@@ -1,8 +1,8 @@
-//! The client's side of one HTTP/2 connection as frames, without I/O: bytes in, events out.
+//! Frame parser of one HTTP/2 client connection, without I/O: bytes in, events out.
 //!
-//! It checks what can be known without the state of streams: sizes, which frame may stand where, header blocks, floods.
-//! Body slices are borrowed from the input; a frame that arrives whole is read in place, and only one in pieces is gathered.
-//! Apart from where body slices are cut, neither the events nor the error depend on how the bytes were split.
+//! It checks what does not need the state of streams: sizes, allowed frame types, header blocks, floods. Body slices are
+//! borrowed from the input; a frame that arrives whole is read in place, and only one that arrives in pieces is buffered.
+//! Apart from the boundaries of body slices, neither the events nor the error depend on how the bytes were split.
 
 mod check;
 pub mod event;
@@ -18,33 +18,33 @@ pub(crate) mod tests;
 
 pub use event::{Event, Limits, SettingsChange, StreamEnd};
 pub use fuzz::fuzz_entry;
-pub use section::{ContentType, GrpcStatus, Section};
+pub use section::{ContentType, FieldSection, GrpcStatus};
 pub use tare_wire::frame;
 
 use super::error::CodecError;
 use frame::{ACK, END_STREAM, FrameHead, HEAD_BYTES, Kind, PADDED};
-use section::Sections;
+use section::FieldSectionDecoder;
 
-/// The header table that a server may use: the size without a setting.
+/// Header table size that the server may use: the default.
 const TABLE_BYTES: usize = 4096;
 
-/// A carry buffer larger than this is given back when the connection is reset.
+/// Buffer capacity kept when the connection is reset; more is freed.
 const KEEP_BYTES: usize = 4096;
 
-/// One connection's frames. See the module for the rules.
+/// The parser of one connection. See the module for the rules.
 #[derive(Debug)]
 pub struct Codec {
     limits: Limits,
     state: State,
-    /// The head or payload that arrives in pieces.
-    carry: Vec<u8>,
-    sections: Sections,
-    /// A header block over several frames.
+    /// A frame header or payload that arrives in pieces.
+    partial: Vec<u8>,
+    field_decoder: FieldSectionDecoder,
+    /// A header block that spans several frames.
     block: Vec<u8>,
-    block_of: Option<BlockOf>,
-    greeted: bool,
-    /// Frames since the last progress, by [`Idle`].
-    idle: [u32; 3],
+    partial_block: Option<PartialBlock>,
+    has_settings: bool,
+    /// Frames since the last progress, by [`UnproductiveFrame`].
+    unproductive: [u32; 3],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -56,14 +56,14 @@ enum State {
     Failed(CodecError),
 }
 
-/// Where in a DATA frame the next byte stands.
+/// Position within a DATA frame.
 #[derive(Debug, Clone, Copy)]
 struct Data {
     stream: u32,
     end: StreamEnd,
-    /// Not yet told.
+    /// Window bytes not reported yet.
     window_bytes: u32,
-    /// Bytes of body left; until the padding's length is read, of everything behind it.
+    /// Bytes of body left; until the padding length is read, of everything after it.
     left: u32,
     padding: Padding,
 }
@@ -76,20 +76,20 @@ enum Padding {
 
 /// A header block that is not complete.
 #[derive(Debug, Clone, Copy)]
-struct BlockOf {
+struct PartialBlock {
     stream: u32,
     end: StreamEnd,
     frames: u32,
 }
 
-/// Frames that a server can send without end and without progress.
+/// Kinds of frames that make no progress; a server could send them without end.
 #[derive(Debug, Clone, Copy)]
-enum Idle {
-    /// PING and SETTINGS: each costs an answer.
-    Answered,
-    /// Others that cost no more than reading them.
+enum UnproductiveFrame {
+    /// PING and SETTINGS: each needs a reply.
+    NeedsReply,
+    /// Others, which only need to be read.
     Ignored,
-    /// WINDOW_UPDATE: many are right while a large body is sent.
+    /// WINDOW_UPDATE: many are normal while a large body is sent.
     Window,
 }
 
@@ -100,43 +100,43 @@ impl Codec {
         Self {
             limits,
             state: State::Head,
-            carry: Vec::new(),
-            sections: Sections::new(TABLE_BYTES, limits.list),
+            partial: Vec::new(),
+            field_decoder: FieldSectionDecoder::new(TABLE_BYTES, limits.list),
             block: Vec::new(),
-            block_of: None,
-            greeted: false,
-            idle: [0; 3],
+            partial_block: None,
+            has_settings: false,
+            unproductive: [0; 3],
         }
     }
 
-    /// Back to a fresh connection, keeping buffers.
+    /// Back to the state of a new connection, keeping buffers.
     pub fn reset(&mut self) {
         self.state = State::Head;
-        self.carry.clear();
-        self.carry.shrink_to(KEEP_BYTES);
-        self.sections.reset();
+        self.partial.clear();
+        self.partial.shrink_to(KEEP_BYTES);
+        self.field_decoder.reset();
         self.block.clear();
         self.block.shrink_to(KEEP_BYTES);
-        self.block_of = None;
-        self.greeted = false;
-        self.idle = [0; 3];
+        self.partial_block = None;
+        self.has_settings = false;
+        self.unproductive = [0; 3];
     }
 
     /// The `grpc-message` of the last header block, as sent.
     #[must_use]
     pub fn message(&self) -> &[u8] {
-        self.sections.message()
+        self.field_decoder.message()
     }
 
-    /// An exchange came nearer to its end by what we sent: frames that only repeat are counted anew.
+    /// Resets the flood counters, because an exchange made progress.
     pub fn progressed(&mut self) {
-        self.idle = [0; 3];
+        self.unproductive = [0; 3];
     }
 
-    /// Reads the next event from the input, which it shortens; `None` when more input is needed.
+    /// Reads the next event and removes its bytes from the input; `None` when more input is needed.
     ///
     /// # Errors
-    /// When the connection has to end. After that every call gives the same error.
+    /// When the connection must be closed. After that every call returns the same error.
     #[inline]
     pub fn next<'b>(&mut self, input: &mut &'b [u8]) -> Result<Option<Event<'b>>, CodecError> {
         let next = self.step(input);
@@ -158,7 +158,7 @@ impl Codec {
                     self.begin(head, input)?
                 }
                 State::Payload(head) => {
-                    if !self.carry.is_empty() || input.len() < head.length as usize {
+                    if !self.partial.is_empty() || input.len() < head.length as usize {
                         return self.gather(head, input);
                     }
                     let payload = take_front(input, head.length as usize);
@@ -192,30 +192,30 @@ impl Codec {
     #[inline]
     fn head(&mut self, input: &mut &[u8]) -> Result<Option<FrameHead>, CodecError> {
         let bytes = match input.first_chunk::<HEAD_BYTES>() {
-            Some(&bytes) if self.carry.is_empty() => {
+            Some(&bytes) if self.partial.is_empty() => {
                 *input = &input[HEAD_BYTES..];
                 bytes
             }
             _ => {
-                let missing = HEAD_BYTES - self.carry.len();
-                self.carry
+                let missing = HEAD_BYTES - self.partial.len();
+                self.partial
                     .extend_from_slice(take_front(input, missing.min(input.len())));
-                let Some(&bytes) = self.carry.first_chunk::<HEAD_BYTES>() else {
+                let Some(&bytes) = self.partial.first_chunk::<HEAD_BYTES>() else {
                     return Ok(None);
                 };
-                self.carry.clear();
+                self.partial.clear();
                 bytes
             }
         };
-        if !self.greeted {
-            return self.greet(bytes).map(Some);
+        if !self.has_settings {
+            return self.check_first_frame(bytes).map(Some);
         }
         Ok(Some(FrameHead::parse(bytes)))
     }
 
     /// The first frame must be SETTINGS (RFC 9113 §3.4).
     #[cold]
-    fn greet(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, CodecError> {
+    fn check_first_frame(&mut self, bytes: [u8; HEAD_BYTES]) -> Result<FrameHead, CodecError> {
         let head = FrameHead::parse(bytes);
         if bytes.starts_with(b"HTTP/1") {
             return Err(CodecError::SpeaksHttp1);
@@ -223,11 +223,12 @@ impl Codec {
         if head.kind != Kind::Settings || head.has(ACK) {
             return Err(CodecError::NoSettingsFirst);
         }
-        self.greeted = true;
+        self.has_settings = true;
         Ok(head)
     }
 
-    /// Decides what the payload of a frame is to be read as; one that is there whole, as nearly all are, is read at once.
+    /// Checks a frame header and decides how to read the payload. A payload that has arrived whole, the common case, is read
+    /// immediately.
     #[inline]
     fn begin<'b>(
         &mut self,
@@ -242,7 +243,7 @@ impl Codec {
             });
         }
         check::check(&head)?;
-        match (self.block_of, head.kind) {
+        match (self.partial_block, head.kind) {
             (Some(block), Kind::Continuation) if block.stream == head.stream => {}
             (Some(_), kind) => return Err(CodecError::BrokenHeaderBlock { frame: kind.name() }),
             (None, Kind::Continuation) => return Err(CodecError::StrayContinuation),
@@ -274,7 +275,7 @@ impl Codec {
                 if head.length > 0 || head.has(END_STREAM) {
                     self.progressed();
                 } else {
-                    self.count(Idle::Ignored, Kind::Data)?;
+                    self.count(UnproductiveFrame::Ignored, Kind::Data)?;
                 }
                 if head.length == 0 && head.has(PADDED) {
                     return Err(CodecError::PaddingTooLong {
@@ -283,13 +284,13 @@ impl Codec {
                 }
             }
             Kind::Priority | Kind::Unknown => {
-                self.count(Idle::Ignored, head.kind)?;
+                self.count(UnproductiveFrame::Ignored, head.kind)?;
                 self.state = State::Skip { left: head.length };
                 if head.kind == Kind::Priority && head.length != 5 {
                     let error = CodecError::PrioritySize {
                         size_bytes: head.length,
                     };
-                    return Ok(Some(Event::StreamFault {
+                    return Ok(Some(Event::StreamError {
                         stream: head.stream,
                         error,
                     }));
@@ -301,24 +302,24 @@ impl Codec {
         Ok(None)
     }
 
-    /// Takes a payload that arrives in pieces.
+    /// Buffers a payload that arrives in pieces.
     #[cold]
     fn gather<'b>(
         &mut self,
         head: FrameHead,
         input: &mut &'b [u8],
     ) -> Result<Option<Event<'b>>, CodecError> {
-        let missing = head.length as usize - self.carry.len();
+        let missing = head.length as usize - self.partial.len();
         let piece = take_front(input, missing.min(input.len()));
-        self.carry.extend_from_slice(piece);
+        self.partial.extend_from_slice(piece);
         if piece.len() < missing {
             return Ok(None);
         }
         self.state = State::Head;
-        let mut carry = std::mem::take(&mut self.carry);
-        let event = self.payload(head, &carry);
-        carry.clear();
-        self.carry = carry;
+        let mut partial = std::mem::take(&mut self.partial);
+        let event = self.payload(head, &partial);
+        partial.clear();
+        self.partial = partial;
         match event? {
             Some(event) => Ok(Some(event)),
             None => self.step(input),
@@ -380,13 +381,13 @@ impl Codec {
     }
 
     #[inline]
-    fn count(&mut self, idle: Idle, kind: Kind) -> Result<(), CodecError> {
-        let max = match idle {
-            Idle::Answered => self.limits.answered_max,
-            Idle::Ignored => self.limits.idle_max,
-            Idle::Window => self.limits.idle_max.saturating_mul(10),
+    fn count(&mut self, unproductive: UnproductiveFrame, kind: Kind) -> Result<(), CodecError> {
+        let max = match unproductive {
+            UnproductiveFrame::NeedsReply => self.limits.reply_frames_max,
+            UnproductiveFrame::Ignored => self.limits.unproductive_max,
+            UnproductiveFrame::Window => self.limits.unproductive_max.saturating_mul(10),
         };
-        let count = &mut self.idle[idle as usize];
+        let count = &mut self.unproductive[unproductive as usize];
         *count += 1;
         if *count > max {
             return Err(CodecError::Flood {

@@ -1,92 +1,92 @@
-//! What the streams of a connection carry: plain HTTP exchanges here, calls in `grpc`.
+//! Protocol on top of HTTP/2 streams: plain HTTP here, gRPC calls in `grpc`.
 
 use std::fmt::{Debug, Display};
 
 use tare_schema::agent::Fault;
 
-use super::codec::Section;
+use super::codec::FieldSection;
 use super::request::Prepared;
 use crate::client::{ErrorClass, Outcome, Status};
 use crate::http1::codec::{BodyProgress, RequestKind};
 
-/// What of a request goes on the wire.
+/// An encoded request.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing<'r> {
-    /// The header block.
+    /// The encoded header block.
     pub block: &'r [u8],
-    /// The body, or what it repeats; without one the header block ends the stream.
+    /// The body, or the bytes that it repeats; if empty, the header block ends the stream.
     pub body: &'r [u8],
-    /// Bytes of the whole body: those of `body`, and then from its first again.
+    /// Length of the whole body: `body`, repeated from its first byte as often as needed.
     pub body_bytes: u64,
-    /// Whether its answer can have a body.
+    /// Whether the response can have a body.
     pub kind: RequestKind,
 }
 
-/// What the parts of a body wait for, besides flow control.
+/// When the parts of a body are sent, besides flow control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// Nothing.
+    /// As soon as possible.
     Free,
-    /// Each part for this time since the one before.
+    /// At this interval, in nanoseconds.
     Every(u64),
-    /// Each part for a message that answers the one before.
+    /// Each part after the response message to the one before.
     Answers,
 }
 
-/// A whole answer, with its length checked.
+/// A complete response whose length was checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
+pub struct HttpResponse<'a> {
     /// Its status.
     pub status: u16,
-    /// Its head.
-    pub head: Section,
-    /// Its trailers, if it has any.
-    pub trailers: Option<Section>,
+    /// The header section.
+    pub head: FieldSection,
+    /// The trailer section, if there is one.
+    pub trailers: Option<FieldSection>,
     /// The `grpc-message` of the last header block, as sent.
     pub message: &'a [u8],
 }
 
-/// A way of using streams, one exchange each. What it does per slice and per answer is compiled into the client.
+/// A protocol with one exchange per stream. A type parameter of the client, so that calls per body slice are static.
 pub trait Dialect: Debug {
-    /// A request, ready to send.
+    /// An encoded request.
     type Request: Debug;
-    /// How far an answer's body has been looked at.
+    /// Check state of a response body.
     type Progress: Default + Debug;
 
-    /// What of a request goes on the wire.
+    /// The encoded request.
     fn outgoing(request: &Self::Request) -> Outgoing<'_>;
-    /// Looks at the next slice of an answer's body.
+    /// Checks the next slice of a response body.
     fn data(request: &Self::Request, progress: &mut Self::Progress, slice: &[u8]);
-    /// What the parts of a body wait for.
+    /// When the parts of a request body are sent.
     #[inline]
     fn pace(_request: &Self::Request) -> Pace {
         Pace::Free
     }
-    /// The bytes of a body up to the end of a part, counted from 1; the whole body where it has no parts, or not so many.
+    /// End offset of a part of a request body, counted from 1; that of the whole body if it has fewer parts.
     #[inline]
     fn end_of_part(request: &Self::Request, _part: u32) -> u64 {
         Self::outgoing(request).body_bytes
     }
-    /// Parts of a body that end in these bytes of it.
+    /// Number of parts of a request body that end within a range of bytes.
     #[inline]
     fn parts_within(_request: &Self::Request, _from_byte: u64, _to_byte: u64) -> u64 {
         0
     }
-    /// Whole parts of an answer that have arrived.
+    /// Number of complete parts of a response that have arrived.
     #[inline]
     fn parts_arrived(_progress: &Self::Progress) -> u32 {
         0
     }
-    /// Tells, exactly once, what a whole answer is worth, and why in words if it is wrong.
+    /// Calls `tell` exactly once, with the outcome of a complete response and, if it is an error, its message.
     fn judge(
         request: &Self::Request,
         progress: &Self::Progress,
-        answer: &Answer<'_>,
+        answer: &HttpResponse<'_>,
         tell: impl FnOnce(Outcome, &dyn Display),
     );
 }
 
-/// Plain HTTP: a right answer has the right status and the right body.
+/// Plain HTTP: checks status and body.
 #[derive(Debug)]
 pub struct Http;
 
@@ -113,7 +113,7 @@ impl Dialect for Http {
     fn judge(
         request: &Prepared,
         progress: &BodyProgress,
-        answer: &Answer<'_>,
+        answer: &HttpResponse<'_>,
         tell: impl FnOnce(Outcome, &dyn Display),
     ) {
         if !request.accepts(answer.status) {
@@ -127,7 +127,7 @@ impl Dialect for Http {
     }
 }
 
-/// The class of an answer with a wrong status.
+/// The error class of a status that is not accepted.
 #[must_use]
 pub fn status_class(status: u16) -> ErrorClass {
     ErrorClass {

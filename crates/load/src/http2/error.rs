@@ -1,4 +1,4 @@
-//! What a server can get wrong in HTTP/2: every variant is the target's fault.
+//! Protocol errors of a server in HTTP/2.
 
 pub use tare_wire::ErrorCode;
 use thiserror::Error;
@@ -14,18 +14,18 @@ pub enum Scope {
     Connection,
 }
 
-/// A fault in what a server sent.
+/// A protocol error of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
-    /// It speaks HTTP/1.
+    /// The server speaks HTTP/1.
     #[error(
         "the server answers in http/1: it does not speak http/2 on this port; use http/1.1, or enable http/2 there"
     )]
     SpeaksHttp1,
-    /// Its first frame is another one.
+    /// The first frame is not SETTINGS.
     #[error("the server's first frame is not SETTINGS; check the port's protocol")]
     NoSettingsFirst,
-    /// A frame larger than we allow.
+    /// A frame larger than our SETTINGS allow.
     #[error("a frame of {size_bytes} bytes, at most {max_bytes} are allowed")]
     FrameTooLarge {
         /// As announced.
@@ -61,7 +61,7 @@ pub enum CodecError {
         /// Name of the type.
         frame: &'static str,
     },
-    /// CONTINUATION of nothing.
+    /// CONTINUATION without a header block before it.
     #[error("a CONTINUATION frame without a header block to continue")]
     StrayContinuation,
     /// The padding does not fit in its frame.
@@ -70,10 +70,10 @@ pub enum CodecError {
         /// Name of the type.
         frame: &'static str,
     },
-    /// A push, which our SETTINGS forbid.
+    /// PUSH_PROMISE, which our SETTINGS forbid.
     #[error("the server pushes although SETTINGS_ENABLE_PUSH is 0")]
     Push,
-    /// A header block that cannot be read.
+    /// A header block that cannot be decoded.
     #[error(transparent)]
     Hpack(#[from] HpackError),
     /// A compressed header block over the limit.
@@ -118,7 +118,7 @@ pub enum CodecError {
         /// As sent.
         stream: u32,
     },
-    /// A frame behind the end of its stream.
+    /// A frame after the end of its stream.
     #[error("a {frame} frame on stream {stream}, which the server had ended")]
     ClosedStream {
         /// Name of the type.
@@ -126,30 +126,30 @@ pub enum CodecError {
         /// As sent.
         stream: u32,
     },
-    /// Data before the head of the answer.
+    /// DATA before the head of the response.
     #[error("a DATA frame before the head of the answer")]
     DataBeforeHead,
     /// A second header block that does not end the stream.
     #[error("a second header block that does not end the stream")]
     TrailersWithoutEnd,
-    /// An interim answer that ends the stream.
+    /// An interim response that ends the stream.
     #[error("an interim (1xx) answer ends the stream")]
     InterimEnds,
-    /// Interim answers without end.
+    /// More interim responses than the limit.
     #[error("more than {max} interim (1xx) answers before the final one")]
     TooManyInterim {
         /// The limit.
         max: u8,
     },
-    /// The body is not as long as the head said.
+    /// The length of the body is not its content-length.
     #[error("the body has {got_bytes} bytes, its content-length says {stated_bytes}")]
     ContentLength {
         /// As stated.
         stated_bytes: u64,
-        /// As received when it was certain.
+        /// Bytes received when the mismatch was certain.
         got_bytes: u64,
     },
-    /// A body where there can be none.
+    /// A body in a response that cannot have one.
     #[error("a body in the answer to a HEAD request, or in one of status 204 or 304")]
     UnexpectedBody,
     /// The body is over the limit.
@@ -161,28 +161,28 @@ pub enum CodecError {
     /// A head without `:status`, or with two.
     #[error("the head of the answer has no single :status of three digits")]
     BadStatus,
-    /// A pseudo-header field that an answer cannot have, or behind an ordinary one, or in trailers.
+    /// A pseudo-header field that a response cannot have, or that follows a regular field, or that is in trailers.
     #[error("a pseudo-header field where the answer cannot have it")]
     BadPseudoHeader,
-    /// A field name with an upper-case letter or another byte that it cannot have.
+    /// A field name with an upper-case letter or another invalid byte.
     #[error("byte {byte:#04x} in a header name of the answer")]
     BadHeaderName {
         /// The offending byte, 0 if the name is empty.
         byte: u8,
     },
-    /// A field value with a line break or zero byte, or with blanks around it.
+    /// A field value with a line break or zero byte, or with a space or tab at an end.
     #[error("byte {byte:#04x} in a header value of the answer, where it is not allowed")]
     BadHeaderValue {
         /// The offending byte.
         byte: u8,
     },
-    /// A field that only HTTP/1 connections have.
+    /// A connection-specific header field (RFC 9113 §8.2.2).
     #[error("a connection-specific header field, which http/2 forbids")]
     ConnectionHeader,
-    /// Several content-lengths that differ, or one that is not a number.
+    /// Content-lengths that differ, or one that is not a number.
     #[error("the content-length of the answer is not one number of bytes")]
     BadContentLength,
-    /// Frames that bring an exchange nowhere, without end.
+    /// More frames without progress of an exchange than the limit: a flood.
     #[error("more than {max} {frame} frames without any progress of an exchange")]
     Flood {
         /// Name of the type.
@@ -190,11 +190,11 @@ pub enum CodecError {
         /// The limit.
         max: u32,
     },
-    /// What the server makes us say waits for it to be read.
+    /// Too many bytes of replies to control frames wait, because the server does not read.
     #[error(
         "more than {max_bytes} bytes of answers to PING, SETTINGS and DATA frames wait, for the server does not read"
     )]
-    AnswersUnread {
+    RepliesUnread {
         /// The limit.
         max_bytes: usize,
     },
@@ -209,7 +209,7 @@ pub enum CodecError {
 }
 
 impl CodecError {
-    /// What it ends.
+    /// Whether it ends the stream or the connection.
     #[must_use]
     pub fn scope(self) -> Scope {
         match self {
@@ -234,14 +234,14 @@ impl CodecError {
         }
     }
 
-    /// The code to tell the server.
+    /// The error code for RST_STREAM or GOAWAY.
     #[must_use]
     pub fn code(self) -> ErrorCode {
         match self {
             CodecError::FrameTooLarge { .. }
             | CodecError::FrameSize { .. }
             | CodecError::PrioritySize { .. } => ErrorCode::FRAME_SIZE_ERROR,
-            // RFC 9113 §6.5.2: of the settings only the initial window has a code of its own.
+            // RFC 9113 §6.5.2: among the settings, only the initial window size has an error code of its own.
             CodecError::BadSetting { setting: 0x4, .. }
             | CodecError::WindowOverflow
             | CodecError::StreamWindowOverflow
@@ -252,7 +252,7 @@ impl CodecError {
             )
             | CodecError::BlockTooLarge { .. }
             | CodecError::TooManyInterim { .. }
-            | CodecError::AnswersUnread { .. }
+            | CodecError::RepliesUnread { .. }
             | CodecError::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
             CodecError::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
             CodecError::ClosedStream { .. } => ErrorCode::STREAM_CLOSED,

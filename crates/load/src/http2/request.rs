@@ -1,4 +1,4 @@
-//! Turns a planned request into a header block and a body, once, before the load starts.
+//! Encodes a planned request as header block and body, once, before the load starts.
 
 use tare_schema::load::{ExpectStatus, RequestSpec};
 use thiserror::Error;
@@ -7,7 +7,7 @@ use super::hpack::Encoder;
 use crate::http1::codec::{BodyCheck, RequestKind};
 use crate::http1::request::{Prepared as Http1Request, RequestError as Http1RequestError};
 
-/// What `:scheme` says.
+/// The value of `:scheme`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// Without TLS.
@@ -25,25 +25,25 @@ impl Scheme {
     }
 }
 
-/// A request ready to send, and what a right answer to it is.
+/// An encoded request with the expected response.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// The header block, which means the same on every connection at any time.
+    /// The header block. It does not depend on the state of a connection's dynamic table.
     pub block: Box<[u8]>,
     /// The body.
     pub body: Box<[u8]>,
-    /// Whether its answer can have a body.
+    /// Whether the response can have a body.
     pub kind: RequestKind,
-    /// Accepted status.
+    /// Accepted statuses.
     pub status: ExpectStatus,
-    /// Accepted body.
+    /// Expected body.
     pub answer: BodyCheck,
 }
 
 /// Why a request cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RequestError {
-    /// As in any version of HTTP.
+    /// An error that any version of HTTP has.
     #[error(transparent)]
     Http(#[from] Http1RequestError),
     /// A header that only HTTP/1 has.
@@ -51,16 +51,16 @@ pub enum RequestError {
         "header {0:?} belongs to http/1 connections and cannot be sent in http/2: leave it out"
     )]
     ConnectionHeader(String),
-    /// A header that follows from its being a call.
+    /// A header that gRPC sets.
     #[error("header {0:?} follows from the call and cannot be set: leave it out")]
     GrpcHeader(String),
-    /// Not the path of a method.
+    /// Not the path of a gRPC method.
     #[error("{0:?} is not the path of a gRPC method: write /package.Service/Method")]
     GrpcPath(String),
-    /// A binary metadata field that is not.
+    /// A binary metadata field (`-bin`) whose value is not base64.
     #[error("header {0:?} is binary metadata by its name, and its value must be base64")]
     BinaryMetadata(String),
-    /// Parts of a plan that do not fit the kind of call.
+    /// Parts of a plan that contradict the kind of call.
     #[error("{0}")]
     CallKind(&'static str),
 }
@@ -71,7 +71,7 @@ impl Prepared {
     /// # Errors
     /// When a part of it cannot be sent in HTTP/2.
     pub fn new(spec: &RequestSpec, host: &str, scheme: Scheme) -> Result<Self, RequestError> {
-        // The rules for methods, paths and fields are those of HTTP/1.1, and so are the body and what it is checked for.
+        // Methods, paths, fields and the body are validated as for HTTP/1.1, and the expectations are the same.
         let checked = Http1Request::new(spec, host)?;
         let body = body_of(&checked.bytes);
         let mut encoder = Encoder::default();
@@ -89,7 +89,7 @@ impl Prepared {
         })
     }
 
-    /// Whether a status is right.
+    /// Whether a status is accepted.
     #[inline]
     #[must_use]
     pub fn accepts(&self, status: u16) -> bool {
@@ -97,13 +97,13 @@ impl Prepared {
     }
 }
 
-/// What stands behind the head of an HTTP/1.1 request.
+/// The body of an encoded HTTP/1.1 request.
 pub fn body_of(bytes: &[u8]) -> &[u8] {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     end.and_then(|end| bytes.get(end + 4..)).unwrap_or_default()
 }
 
-/// The pseudo-header fields, then the planned ones.
+/// Encodes the pseudo-header fields, then the planned ones.
 ///
 /// # Errors
 /// When a planned field is one that only HTTP/1 has (RFC 9113 §8.2.2).

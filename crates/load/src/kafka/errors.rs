@@ -1,4 +1,4 @@
-//! What the error codes of brokers mean for a load: their class, whose fault they are, whether to try again, and the next step.
+//! Error codes of brokers: error class, who is to blame, whether to retry, and advice for the user.
 
 use std::fmt;
 
@@ -7,38 +7,38 @@ use tare_schema::agent::Fault;
 
 use crate::client::ErrorClass;
 
-/// What to do about an error.
+/// What a client does after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remedy {
-    /// Ask who leads, then try again.
+pub enum RetryAction {
+    /// Refresh metadata, then retry.
     Refresh,
-    /// Try again.
+    /// Retry.
     Retry,
-    /// Nothing: it would fail again.
+    /// Not retriable.
     GiveUp,
 }
 
-/// An error code as a broker sent it.
+/// A Kafka error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Code(pub i16);
+pub struct ErrorCode(pub i16);
 
-impl Code {
-    /// None.
-    pub const NONE: Code = Code(0);
+impl ErrorCode {
+    /// No error.
+    pub const NONE: ErrorCode = ErrorCode(0);
 
-    /// Whether it is one at all.
+    /// Whether it is an error.
     #[must_use]
     pub fn is_error(self) -> bool {
         self.0 != 0
     }
 
-    /// As the codecs know it.
+    /// The error of this code; `None` without an error and for unknown codes.
     #[must_use]
     pub fn error(self) -> Option<ResponseError> {
         ResponseError::try_from_code(self.0)
     }
 
-    /// Its class.
+    /// The error class that it is counted under.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         use ResponseError as E;
@@ -89,9 +89,9 @@ impl Code {
         ErrorClass::of(name, fault)
     }
 
-    /// What to do about it.
+    /// Whether it can be retried, and after what.
     #[must_use]
-    pub fn remedy(self) -> Remedy {
+    pub fn retry_action(self) -> RetryAction {
         use ResponseError as E;
         match self.error() {
             Some(
@@ -106,13 +106,13 @@ impl Code {
                 | E::ListenerNotFound
                 | E::KafkaStorageError
                 | E::NetworkException,
-            ) => Remedy::Refresh,
-            Some(error) if error.is_retriable() => Remedy::Retry,
-            _ => Remedy::GiveUp,
+            ) => RetryAction::Refresh,
+            Some(error) if error.is_retriable() => RetryAction::Retry,
+            _ => RetryAction::GiveUp,
         }
     }
 
-    /// The next step of who reads of it.
+    /// Advice for the user.
     fn advice(self) -> &'static str {
         use ResponseError as E;
         match self.error() {
@@ -142,7 +142,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.error() {
             None => f.write_str("no error"),
@@ -157,17 +157,17 @@ mod tests {
 
     #[test]
     fn a_code_says_its_class_its_remedy_and_the_next_step() {
-        let code = Code(6);
+        let code = ErrorCode(6);
         assert_eq!(code.class().to_string(), "not-leader");
-        assert_eq!(code.remedy(), Remedy::Refresh);
+        assert_eq!(code.retry_action(), RetryAction::Refresh);
         assert!(
             code.to_string().starts_with("NotLeaderOrFollower: wait"),
             "{code}"
         );
-        assert_eq!(Code(10).remedy(), Remedy::GiveUp);
-        assert_eq!(Code(19).remedy(), Remedy::Retry);
-        assert_eq!(Code(99).class().to_string(), "kafka-error-99");
-        assert_eq!(Code(-1).class().to_string(), "kafka-error");
-        assert!(!Code::NONE.is_error());
+        assert_eq!(ErrorCode(10).retry_action(), RetryAction::GiveUp);
+        assert_eq!(ErrorCode(19).retry_action(), RetryAction::Retry);
+        assert_eq!(ErrorCode(99).class().to_string(), "kafka-error-99");
+        assert_eq!(ErrorCode(-1).class().to_string(), "kafka-error");
+        assert!(!ErrorCode::NONE.is_error());
     }
 }

@@ -1,16 +1,16 @@
-//! Kafka as a protocol of the generator: connections to the brokers of a cluster, and what produces over them.
+//! Kafka clients of the load generator: the cluster layer, a producer and a consumer.
 
 pub mod cluster;
 pub mod errors;
 pub mod fetch;
-mod inbox;
+mod frame_reader;
 pub mod names;
-mod outbox;
 pub mod produce;
+mod send_queue;
 #[cfg(test)]
 pub(crate) mod sim;
 mod versions;
 
-pub use cluster::{Answer, Cluster, ClusterPlan, Event};
-pub use outbox::{NoSegments, Segments};
+pub use cluster::{BrokerResponse, Cluster, ClusterPlan, Event};
+pub use send_queue::{NoSegments, Segments};
 pub use versions::Api;

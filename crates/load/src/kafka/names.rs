@@ -1,34 +1,34 @@
-//! The addresses of brokers that a cluster names: found before the load where they are known, asked for aside where not.
+//! Addresses of the brokers that metadata names: literal addresses are parsed, host names are resolved in the background.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of a name.
+/// The state of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// Its address.
     Address(IpAddr),
-    /// Nothing yet: ask again.
+    /// The lookup runs: ask again.
     Asked,
-    /// It has none.
+    /// The lookup failed, with this reason.
     Nothing(String),
 }
 
-/// Finds addresses without making anybody wait.
+/// Resolves host names without blocking.
 pub trait Resolve: fmt::Debug + Send + Sync {
-    /// Asks for a name; the first time this begins to look.
+    /// Looks up a host name. The first call starts the lookup.
     fn ask(&self, host: &str) -> Found;
 }
 
-/// Asks the system, in a thread for each name that is not known.
+/// The system's resolver, in one thread per lookup.
 #[derive(Debug, Default)]
 pub struct SystemNames {
     known: Arc<Mutex<HashMap<String, Found>>>,
 }
 
-/// Names that are kept: a cluster has a few, and one that invents more is not believed.
+/// Host names that are kept: bounds memory against a cluster that keeps advertising new ones.
 const NAMES_MAX: usize = 1024;
 
 impl Resolve for SystemNames {
@@ -37,7 +37,7 @@ impl Resolve for SystemNames {
         if let Some(found) = known.get(host) {
             let found = found.clone();
             if let Found::Nothing(_) = found {
-                // Told once: the next question begins anew.
+                // Reported once: the next call starts a new lookup.
                 known.remove(host);
             }
             return found;
@@ -64,7 +64,7 @@ impl Resolve for SystemNames {
     }
 }
 
-/// The first address; of version 4 if there is one, as listeners on a name often have only that.
+/// The first IPv4 address, else the first one: listeners are often bound to IPv4 only.
 fn look_up(host: &str) -> Found {
     use std::net::ToSocketAddrs;
     match (host, 0).to_socket_addrs() {
@@ -80,7 +80,7 @@ fn look_up(host: &str) -> Found {
     }
 }
 
-/// The address of a host that may be written as one.
+/// The address of a host: parsed if it is a literal, else looked up.
 pub(super) fn resolve(names: &dyn Resolve, host: &str) -> Found {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse() {

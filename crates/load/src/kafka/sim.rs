@@ -32,23 +32,23 @@ use crate::engine::sim::{Act, Far, MS};
 /// What becomes of one produce request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Written and told so.
+    /// Written and acknowledged.
     Take,
     /// Not written, with this code.
     Refuse(i16),
-    /// Written, but told otherwise.
+    /// Written, but answered with this code.
     TakeAndRefuse(i16),
     /// The connection ends before anything is written.
     Close,
-    /// It is written, and the connection ends without a word.
+    /// Written, but the connection ends without a response.
     TakeAndClose,
-    /// Nothing ever comes back.
+    /// No response.
     Silence,
-    /// An answer that cannot be read.
+    /// A malformed response.
     Rubbish,
 }
 
-/// What is asked of a broker, for rules.
+/// A produce request, for rules.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     /// How many produce requests came before.
@@ -199,7 +199,7 @@ impl Brokers {
             if known.contains(&(sequence, count)) {
                 return 0;
             }
-            // Whose name it does not know may begin with any number.
+            // An unknown producer may begin with any sequence.
             let next = known.back().map(|&(first, count)| first + count);
             if next.is_some_and(|next| sequence != next) {
                 return 45;

@@ -1,11 +1,11 @@
-//! Which version of each request is spoken with a broker.
+//! API versions: the version used for each request with a broker.
 
 use tare_kafka::kafka_protocol::messages::{ApiKey, ApiVersionsResponse};
 
-/// A request and the versions of it that we can speak.
+/// A request and the range of versions that is supported here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Api {
-    /// Which request.
+    /// The request's API key.
     pub key: ApiKey,
     /// Oldest version.
     pub min: i16,
@@ -21,10 +21,10 @@ impl Api {
     }
 }
 
-/// What the cluster layer itself asks for.
+/// Sent by the cluster layer itself.
 pub(super) const METADATA: Api = Api::new(ApiKey::Metadata, 4, 12);
 
-/// Why a broker cannot be spoken with.
+/// A request has no common version with a broker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has {name:?} in {theirs}, and tare speaks {ours_min} to {ours_max}: use a broker of 2.1 or newer"
@@ -36,17 +36,17 @@ pub(super) struct Unsupported {
     ours_max: i16,
 }
 
-/// The newest version of each request that both sides have, in the order of what is needed.
+/// The newest version of each request that both sides support: pairs of API key and version.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Versions {
     chosen: Vec<(i16, i16)>,
 }
 
 impl Versions {
-    /// Chooses, from what the broker says it has.
+    /// Chooses from the broker's ApiVersions response.
     ///
     /// # Errors
-    /// When there is no common version of something that is needed.
+    /// When a needed request has no common version.
     pub fn choose(theirs: &ApiVersionsResponse, needed: &[Api]) -> Result<Self, Unsupported> {
         let one = |api: &Api| {
             let key = api.key as i16;
@@ -69,12 +69,12 @@ impl Versions {
         Ok(Self { chosen })
     }
 
-    /// The one for a request; 0 for one that was not said to be needed.
+    /// The version of a request; 0 for one that was not in `needed`.
     pub fn of(&self, key: ApiKey) -> i16 {
         self.of_number(key as i16)
     }
 
-    /// The same by the request's number.
+    /// The same by the numeric API key.
     pub fn of_number(&self, key: i16) -> i16 {
         let known = self.chosen.iter().find(|(of, _)| *of == key);
         known.map_or(0, |&(_, version)| version)

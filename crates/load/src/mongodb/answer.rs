@@ -1,44 +1,44 @@
-//! Whether an answer is the one that should come.
+//! Checks responses.
 
 use tare_mongo::bson::{Doc, Value};
 use tare_mongo::message::{Header, MessageError, Msg, opcode};
 use tare_schema::agent::Fault;
 use thiserror::Error;
 
-use super::documents::{Asked, Operation};
+use super::documents::{Operation, SentOperation};
 use crate::client::ErrorClass;
 
-/// MongoDB's code of a key that is there already.
+/// MongoDB's error code DuplicateKey.
 const DUPLICATE_KEY: i64 = 11000;
 
-/// What is wrong with an answer.
+/// An error of a response, or in one.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
-pub(super) enum Wrong<'a> {
-    /// The server says that it failed.
+pub(super) enum ResponseError<'a> {
+    /// The server reports an error.
     #[error("the server answers error {code}: {message}")]
     Failed { code: i64, message: &'a str },
-    /// Another number of documents.
+    /// An unexpected number of documents.
     #[error("{found} documents matched, not {expected}")]
     Count { found: i64, expected: i64 },
-    /// Another document than the one asked for.
+    /// Another document than the requested one.
     #[error("the find brought another document than the one asked for")]
     Document,
-    /// It does not say what every answer says.
+    /// A field that every response has is missing.
     #[error("the answer has no {field}")]
     Field { field: &'static str },
-    /// It answers another request.
-    #[error("the answer is to request {to}, not to {asked}")]
-    Other { to: i32, asked: i32 },
-    /// No OP_MSG, or one that announces more.
+    /// Its `responseTo` is not the id of the request.
+    #[error("the answer is to request {to}, not to {sent}")]
+    WrongRequestId { to: i32, sent: i32 },
+    /// Not an OP_MSG, or one with `moreToCome`.
     #[error("the answer is no OP_MSG, or announces a further one")]
-    Kind,
-    /// It cannot be read.
+    UnexpectedMessage,
+    /// Malformed.
     #[error(transparent)]
     Message(#[from] MessageError),
 }
 
-impl Wrong<'_> {
-    /// The class that it is counted under.
+impl ResponseError<'_> {
+    /// The error class that it is counted under.
     pub(super) fn class(&self) -> ErrorClass {
         match self {
             Self::Failed { code, .. } => ErrorClass {
@@ -47,40 +47,46 @@ impl Wrong<'_> {
                 fault: Fault::Target,
             },
             Self::Count { .. } | Self::Document | Self::Field { .. } => ErrorClass::WRONG_BODY,
-            Self::Other { .. } | Self::Kind | Self::Message(_) => ErrorClass::RUBBISH,
+            Self::WrongRequestId { .. } | Self::UnexpectedMessage | Self::Message(_) => {
+                ErrorClass::RUBBISH
+            }
         }
     }
 
-    /// Whether the connection can carry on: what was read was a whole answer to what was asked.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether the connection can be used further: it was a well-formed response to the request.
+    pub(super) fn keeps_connection(&self) -> bool {
         self.class() != ErrorClass::RUBBISH
     }
 }
 
-/// Reads an answer to this request; its document.
-fn read<'a>(header: &Header, message: &'a [u8], request_id: i32) -> Result<Doc<'a>, Wrong<'a>> {
+/// Reads the document of a response to this request.
+fn read<'a>(
+    header: &Header,
+    message: &'a [u8],
+    request_id: i32,
+) -> Result<Doc<'a>, ResponseError<'a>> {
     if header.opcode != opcode::MSG {
-        return Err(Wrong::Kind);
+        return Err(ResponseError::UnexpectedMessage);
     }
     let msg = Msg::read(message)?;
     if msg.flags.more_to_come() {
-        return Err(Wrong::Kind);
+        return Err(ResponseError::UnexpectedMessage);
     }
     if header.response_to != request_id {
-        return Err(Wrong::Other {
+        return Err(ResponseError::WrongRequestId {
             to: header.response_to,
-            asked: request_id,
+            sent: request_id,
         });
     }
     match msg.body.get("ok") {
         Some(ok) if ok.is_true() => Ok(msg.body),
         Some(_) => Err(failed(msg.body)),
-        None => Err(Wrong::Field { field: "ok" }),
+        None => Err(ResponseError::Field { field: "ok" }),
     }
 }
 
-fn failed(doc: Doc<'_>) -> Wrong<'_> {
-    Wrong::Failed {
+fn failed(doc: Doc<'_>) -> ResponseError<'_> {
+    ResponseError::Failed {
         code: doc.get("code").and_then(|code| code.as_i64()).unwrap_or(0),
         message: doc
             .get("errmsg")
@@ -89,15 +95,15 @@ fn failed(doc: Doc<'_>) -> Wrong<'_> {
     }
 }
 
-/// Judges the answer to an operation.
-pub(super) fn judge<'a>(
+/// Checks the response to an operation.
+pub(super) fn check_response<'a>(
     header: &Header,
     message: &'a [u8],
-    asked: &Asked,
-) -> Result<(), Wrong<'a>> {
-    let doc = read(header, message, asked.request_id)?;
-    if asked.operation == Operation::Find {
-        return found(doc, asked);
+    sent: &SentOperation,
+) -> Result<(), ResponseError<'a>> {
+    let doc = read(header, message, sent.request_id)?;
+    if sent.operation == Operation::Find {
+        return found(doc, sent);
     }
     if let Some(Value::Array(errors)) = doc.get("writeErrors")
         && let Some(Value::Document(first)) = errors.values().next()
@@ -105,17 +111,17 @@ pub(super) fn judge<'a>(
         return Err(failed(first));
     }
     let n = doc.get("n").and_then(|n| n.as_i64());
-    match n.ok_or(Wrong::Field { field: "n" })? {
-        found if found == asked.matches => Ok(()),
-        found => Err(Wrong::Count {
+    match n.ok_or(ResponseError::Field { field: "n" })? {
+        found if found == sent.matches => Ok(()),
+        found => Err(ResponseError::Count {
             found,
-            expected: asked.matches,
+            expected: sent.matches,
         }),
     }
 }
 
-fn found<'a>(doc: Doc<'a>, asked: &Asked) -> Result<(), Wrong<'a>> {
-    let missing = Wrong::Field {
+fn found<'a>(doc: Doc<'a>, sent: &SentOperation) -> Result<(), ResponseError<'a>> {
+    let missing = ResponseError::Field {
         field: "cursor.firstBatch",
     };
     let cursor = doc.get("cursor").and_then(|cursor| cursor.as_doc());
@@ -125,22 +131,26 @@ fn found<'a>(doc: Doc<'a>, asked: &Asked) -> Result<(), Wrong<'a>> {
     match (documents.next(), documents.next()) {
         (Some(Value::Document(document)), None) => {
             let id = document.get("_id").and_then(|id| id.as_i64());
-            let is_it = id.and_then(|id| u64::try_from(id).ok()) == Some(asked.document);
-            if is_it { Ok(()) } else { Err(Wrong::Document) }
+            let is_it = id.and_then(|id| u64::try_from(id).ok()) == Some(sent.document);
+            if is_it {
+                Ok(())
+            } else {
+                Err(ResponseError::Document)
+            }
         }
-        _ => Err(Wrong::Count {
+        _ => Err(ResponseError::Count {
             found: i64::try_from(batch.iter().count()).unwrap_or(i64::MAX),
             expected: 1,
         }),
     }
 }
 
-/// Judges the answer to a message that fills: documents that were there are right too.
-pub(super) fn judge_filling<'a>(
+/// Checks the response to an insert of the preload: documents that exist already are no error.
+pub(super) fn check_preload<'a>(
     header: &Header,
     message: &'a [u8],
     request_id: i32,
-) -> Result<(), Wrong<'a>> {
+) -> Result<(), ResponseError<'a>> {
     let doc = read(header, message, request_id)?;
     let Some(Value::Array(errors)) = doc.get("writeErrors") else {
         return Ok(());

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use tare_mongo::message::Header;
 use thiserror::Error;
 
-use super::answer::{Wrong, judge, judge_filling};
-use super::documents::{Asked, Documents, Operation};
+use super::answer::{ResponseError, check_preload, check_response};
+use super::documents::{Documents, Operation, SentOperation};
 use crate::client::{
     Client, Closed, ConnId, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause, Written,
 };
-use crate::roster::{Connections, Exchange, Kept, Roster, State};
+use crate::roster::{ConnectionPool, ConnectionState, Connections, Exchange, State};
 
-/// What a client is made of.
+/// Configuration of a client.
 #[derive(Debug)]
 pub struct MongodbPlan {
-    /// What the requests of the plan do.
+    /// The operations of the plan's requests.
     pub operations: Arc<[Operation]>,
     /// Its connections.
     pub connections: Connections,
@@ -28,39 +28,39 @@ pub struct MongodbPlan {
 pub struct Mongodb {
     operations: Arc<[Operation]>,
     documents: Documents,
-    roster: Roster<Conn, Asked>,
+    roster: ConnectionPool<Conn, SentOperation>,
     /// The message being written.
     message: Vec<u8>,
-    filling: Filling,
+    preload: Preload,
 }
 
-/// How far the documents are there.
+/// State of inserting the documents before the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Filling {
-    /// No connection is at it.
-    Waits,
-    /// This connection has sent this message of it.
-    Runs { at: u32, request_id: i32 },
-    /// They are there, or will not be: then answers say so.
-    Over,
+enum Preload {
+    /// No connection is inserting.
+    Waiting,
+    /// This connection has sent this insert and waits for its response.
+    Running { at: u32, request_id: i32 },
+    /// Complete, or failed: then the operations fail.
+    Done,
 }
 
-/// What is kept of one connection: an answer that has not come whole.
+/// State of one connection: an incomplete response.
 #[derive(Debug, Default)]
 struct Conn {
-    inbox: Vec<u8>,
+    partial: Vec<u8>,
 }
 
-impl Kept for Conn {
+impl ConnectionState for Conn {
     fn reset(&mut self) {
-        self.inbox.clear();
+        self.partial.clear();
     }
 }
 
-/// Why an exchange is given up.
+/// A response timeout.
 #[derive(Debug, Error)]
 #[error("no whole answer within {limit_ms} ms")]
-struct Late {
+struct ResponseTimeout {
     limit_ms: u64,
 }
 
@@ -71,16 +71,16 @@ impl Mongodb {
         Self {
             operations: plan.operations,
             documents: plan.documents,
-            roster: Roster::new(&plan.connections, Conn::default),
+            roster: ConnectionPool::new(&plan.connections, Conn::default),
             message: Vec::new(),
-            filling: Filling::Waits,
+            preload: Preload::Waiting,
         }
     }
 
     fn send(&mut self, at: u32, due: Due, waited: Option<WaitCause>, out: &mut impl Outlet) {
         let operation = self.operations[usize::from(due.request) % self.operations.len()];
         self.message.clear();
-        let own = self.documents.ask(operation, &mut self.message);
+        let own = self.documents.write_request(operation, &mut self.message);
         let (sent_ns, waited) = match out.write(ConnId(at), &self.message) {
             Written::Sent(at_ns) => (Some(at_ns), waited),
             Written::Queued => (None, waited.or(Some(WaitCause::SocketBuffer))),
@@ -97,30 +97,30 @@ impl Mongodb {
         self.roster.watch(begun_ns, out);
     }
 
-    /// Gives a connection its next exchange, or keeps it free.
+    /// Sends a waiting exchange on a connection, if there is one.
     fn offer(&mut self, at: u32, out: &mut impl Outlet) {
         if let Some(due) = self.roster.next_for(at) {
             self.send(at, due, Some(WaitCause::Connection), out);
         }
     }
 
-    /// Sends the next message that fills; behind the last one the connection is as the others.
-    fn fill(&mut self, at: u32, out: &mut impl Outlet) {
+    /// Sends the next insert of the preload; after the last one the connection is used for exchanges.
+    fn next_preload(&mut self, at: u32, out: &mut impl Outlet) {
         self.message.clear();
-        match self.documents.fill(&mut self.message) {
+        match self.documents.next_preload(&mut self.message) {
             Some(request_id) => {
-                self.filling = Filling::Runs { at, request_id };
+                self.preload = Preload::Running { at, request_id };
                 let _ = out.write(ConnId(at), &self.message);
             }
             None => {
-                self.filling = Filling::Over;
+                self.preload = Preload::Done;
                 self.offer(at, out);
             }
         }
     }
 
-    /// A whole message came.
-    fn whole(
+    /// Handles a complete message.
+    fn on_message(
         &mut self,
         at: u32,
         header: &Header,
@@ -128,15 +128,15 @@ impl Mongodb {
         stamp: Stamp,
         out: &mut impl Outlet,
     ) {
-        if let Filling::Runs { at: by, request_id } = self.filling
+        if let Preload::Running { at: by, request_id } = self.preload
             && by == at
         {
             self.roster.worked();
-            return match judge_filling(header, message, request_id) {
-                Ok(()) => self.fill(at, out),
-                Err(wrong) => {
-                    out.fault(wrong.class(), &wrong);
-                    self.filling = Filling::Over;
+            return match check_preload(header, message, request_id) {
+                Ok(()) => self.next_preload(at, out),
+                Err(error) => {
+                    out.fault(error.class(), &error);
+                    self.preload = Preload::Done;
                     self.offer(at, out);
                 }
             };
@@ -149,16 +149,16 @@ impl Mongodb {
         };
         slot.answers += 1;
         self.roster.worked();
-        match judge(header, message, &exchange.own) {
+        match check_response(header, message, &exchange.own) {
             Ok(()) => {
-                self.documents.is_there(&exchange.own);
+                self.documents.record_insert(&exchange.own);
                 let right = Outcome::Right(Status::NONE);
                 self.roster.end(at, right, stamp, &"", out);
             }
-            Err(wrong) => {
-                let outcome = Outcome::Wrong(wrong.class());
-                self.roster.end(at, outcome, stamp, &wrong, out);
-                if !wrong.is_whole() {
+            Err(error) => {
+                let outcome = Outcome::Wrong(error.class());
+                self.roster.end(at, outcome, stamp, &error, out);
+                if !error.keeps_connection() {
                     return self.roster.renew(at, out);
                 }
             }
@@ -169,47 +169,53 @@ impl Mongodb {
         self.offer(at, out);
     }
 
-    /// What cannot be an answer.
+    /// Handles a malformed or unexpected message: ends the exchange and the connection.
     #[cold]
-    fn broken(&mut self, at: u32, wrong: &Wrong<'_>, stamp: Stamp, out: &mut impl Outlet) {
+    fn on_protocol_error(
+        &mut self,
+        at: u32,
+        error: &ResponseError<'_>,
+        stamp: Stamp,
+        out: &mut impl Outlet,
+    ) {
         if self.roster.slot(at).exchange().is_none() {
-            self.filling_lost(at);
-            return self.roster.unasked(at, wrong, out);
+            self.preload_lost(at);
+            return self.roster.unasked(at, error, out);
         }
-        let outcome = Outcome::Wrong(wrong.class());
-        self.roster.end(at, outcome, stamp, wrong, out);
+        let outcome = Outcome::Wrong(error.class());
+        self.roster.end(at, outcome, stamp, error, out);
         self.roster.renew(at, out);
     }
 
-    /// The next connection that opens fills again.
-    fn filling_lost(&mut self, at: u32) {
-        if matches!(self.filling, Filling::Runs { at: by, .. } if by == at) {
-            self.documents.fill_again();
-            self.filling = Filling::Waits;
+    /// If a preload ran on this connection, the next connection that opens restarts it.
+    fn preload_lost(&mut self, at: u32) {
+        if matches!(self.preload, Preload::Running { at: by, .. } if by == at) {
+            self.documents.restart_preload();
+            self.preload = Preload::Waiting;
         }
     }
 
-    /// Takes what arrived: a whole message, or a part that is kept.
-    fn take(&mut self, at: u32, message: &[u8], stamp: Stamp, out: &mut impl Outlet) -> Taken {
+    /// Handles received bytes: a complete message, or a part of one, which the caller keeps.
+    fn take(&mut self, at: u32, message: &[u8], stamp: Stamp, out: &mut impl Outlet) -> Parsed {
         match Header::read(message, self.documents.answer_bytes_max()) {
-            Err(error) => self.broken(at, &error.into(), stamp, out),
+            Err(error) => self.on_protocol_error(at, &error.into(), stamp, out),
             Ok(Some(header)) if header.length == message.len() => {
-                self.whole(at, &header, message, stamp, out);
+                self.on_message(at, &header, message, stamp, out);
             }
             Ok(Some(header)) if header.length < message.len() => {
-                self.broken(at, &Wrong::Kind, stamp, out);
+                self.on_protocol_error(at, &ResponseError::UnexpectedMessage, stamp, out);
             }
-            Ok(_) => return Taken::Part,
+            Ok(_) => return Parsed::Partial,
         }
-        Taken::Whole
+        Parsed::Complete
     }
 }
 
-/// What became of bytes.
+/// Whether received bytes were a complete message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Whole,
-    Part,
+enum Parsed {
+    Complete,
+    Partial,
 }
 
 impl Client for Mongodb {
@@ -222,7 +228,7 @@ impl Client for Mongodb {
     }
 
     fn is_open(&self) -> bool {
-        self.filling == Filling::Over && self.roster.are_all_open()
+        self.preload == Preload::Done && self.roster.are_all_open()
     }
 
     fn due(&mut self, due: Due, out: &mut impl Outlet) {
@@ -233,28 +239,28 @@ impl Client for Mongodb {
 
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.roster.connected(conn.0, out);
-        match self.filling {
-            Filling::Waits => self.fill(conn.0, out),
-            Filling::Runs { .. } | Filling::Over => self.offer(conn.0, out),
+        match self.preload {
+            Preload::Waiting => self.next_preload(conn.0, out),
+            Preload::Running { .. } | Preload::Done => self.offer(conn.0, out),
         }
     }
 
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let at = conn.0;
-        let mut inbox = std::mem::take(&mut self.roster.slot(at).conn.inbox);
-        let taken = if inbox.is_empty() {
+        let mut partial = std::mem::take(&mut self.roster.slot(at).conn.partial);
+        let taken = if partial.is_empty() {
             let taken = self.take(at, bytes, stamp, out);
-            if taken == Taken::Part {
-                inbox.extend_from_slice(bytes);
+            if taken == Parsed::Partial {
+                partial.extend_from_slice(bytes);
             }
             taken
         } else {
-            inbox.extend_from_slice(bytes);
-            self.take(at, &inbox, stamp, out)
+            partial.extend_from_slice(bytes);
+            self.take(at, &partial, stamp, out)
         };
         match taken {
-            Taken::Whole => inbox.clear(),
-            Taken::Part => {
+            Parsed::Complete => partial.clear(),
+            Parsed::Partial => {
                 if let Some(exchange) = self.roster.slot(at).exchange() {
                     if exchange.last.is_none() {
                         out.first_byte(exchange.due.ticket, stamp.arrived_ns);
@@ -263,7 +269,7 @@ impl Client for Mongodb {
                 }
             }
         }
-        self.roster.slot(at).conn.inbox = inbox;
+        self.roster.slot(at).conn.partial = partial;
     }
 
     fn wrote(&mut self, conn: ConnId, at_ns: u64, _out: &mut impl Outlet) {
@@ -273,7 +279,7 @@ impl Client for Mongodb {
     }
 
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        self.filling_lost(conn.0);
+        self.preload_lost(conn.0);
         if self.roster.closed(conn.0, why, out).is_some() {
             let ended = Stamp::event(out.now_ns());
             let outcome = Outcome::Wrong(why.class());
@@ -284,7 +290,7 @@ impl Client for Mongodb {
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         self.roster
-            .timer(timer, |limit_ms, _| Late { limit_ms }, out);
+            .timer(timer, |limit_ms, _| ResponseTimeout { limit_ms }, out);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

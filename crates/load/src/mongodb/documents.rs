@@ -1,4 +1,4 @@
-//! The documents of a load: which one an operation is about, and the messages that say so.
+//! The documents of a load: selects one for each operation, and encodes the request.
 
 use std::collections::VecDeque;
 
@@ -7,17 +7,17 @@ use tare_mongo::message::{write_msg, write_msg_with};
 use tare_schema::load::MongoData;
 use tare_stats::random::Random;
 
-/// Inserted documents that are remembered for deletes; further ones stay.
+/// Inserted documents that are remembered for deletes; further ones are not deleted.
 const DELETABLE_MAX: usize = 1 << 16;
 
-/// Documents of one message while the collection is filled, and their bytes.
-const FILL_DOCUMENTS: u64 = 500;
-const FILL_BYTES: usize = 1 << 20;
+/// Limits of one insert of the preload.
+const PRELOAD_DOCUMENTS: u64 = 500;
+const PRELOAD_BYTES: usize = 1 << 20;
 
-/// Bytes of an answer beside a document that it brings: it may say of each document of one message what was wrong with it.
-const ANSWER_BYTES: usize = FILL_DOCUMENTS as usize * 1024;
+/// Bytes of a response apart from a document in it: it may have an error for each document of an insert.
+const ANSWER_BYTES: usize = PRELOAD_DOCUMENTS as usize * 1024;
 
-/// What a request of the plan does.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// One document by its `_id`.
@@ -31,7 +31,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As plans name it, by the method of a request.
+    /// By its name in plans: the method of a request.
     #[must_use]
     pub fn of(method: &str) -> Option<Self> {
         Some(match method {
@@ -44,15 +44,15 @@ impl Operation {
     }
 }
 
-/// What an operation was about.
+/// An operation that was sent, for checking its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct SentOperation {
     pub(super) operation: Operation,
-    /// The number of the document: of the filled ones, or of the inserted ones.
+    /// Number of the document, among the preloaded or the inserted ones.
     pub(super) document: u64,
-    /// Documents that a right answer counts.
+    /// Documents that a correct response counts.
     pub(super) matches: i64,
-    /// Of the message.
+    /// Request id of the message.
     pub(super) request_id: i32,
 }
 
@@ -61,29 +61,29 @@ pub struct Asked {
 pub struct Documents {
     data: MongoData,
     padding: String,
-    /// Numbers of the filled ones.
+    /// Numbers of the preloaded ones: from `first`, before `end`.
     first: u64,
     end: u64,
     random: Random,
-    /// What makes the ids of this load and worker its own.
-    mark: [u8; 6],
+    /// Prefix of the ids of inserted documents: run and worker.
+    id_prefix: [u8; 6],
     inserted: u64,
     deletable: VecDeque<u64>,
     last_request: i32,
-    /// The next to be filled in.
-    fill: u64,
+    /// The next document of the preload.
+    next_preload: u64,
 }
 
 impl Documents {
-    /// Those of one worker. The run's number keeps the ids of its inserts apart from those of others.
+    /// Those of one worker. The run's number keeps the ids of its inserts distinct from those of other runs.
     #[must_use]
     pub fn new(data: &MongoData, (worker, workers): (u32, u32), run: u32, random: Random) -> Self {
         let bound =
             |worker: u32| u64::from(data.documents) * u64::from(worker) / u64::from(workers.max(1));
         let first = bound(worker);
-        let mut mark = [0; 6];
-        mark[..4].copy_from_slice(&run.to_be_bytes());
-        mark[4..].copy_from_slice(&(worker as u16).to_be_bytes());
+        let mut id_prefix = [0; 6];
+        id_prefix[..4].copy_from_slice(&run.to_be_bytes());
+        id_prefix[4..].copy_from_slice(&(worker as u16).to_be_bytes());
         Self {
             data: data.clone(),
             padding: "x".repeat(data.document_bytes as usize),
@@ -91,11 +91,11 @@ impl Documents {
             // A worker without documents of its own shares its neighbour's.
             end: bound(worker + 1).max(first + 1),
             random,
-            mark,
+            id_prefix,
             inserted: 0,
             deletable: VecDeque::with_capacity(DELETABLE_MAX),
             last_request: 0,
-            fill: first,
+            next_preload: first,
         }
     }
 
@@ -107,13 +107,17 @@ impl Documents {
     /// The id of an inserted document.
     fn inserted_id(&self, document: u64) -> [u8; 12] {
         let mut id = [0; 12];
-        id[..6].copy_from_slice(&self.mark);
+        id[..6].copy_from_slice(&self.id_prefix);
         id[6..].copy_from_slice(&document.to_be_bytes()[2..]);
         id
     }
 
     /// Writes the message of an operation.
-    pub(super) fn ask(&mut self, operation: Operation, message: &mut Vec<u8>) -> Asked {
+    pub(super) fn write_request(
+        &mut self,
+        operation: Operation,
+        message: &mut Vec<u8>,
+    ) -> SentOperation {
         let request_id = self.next_request();
         let filled = self.first + self.random.below(self.end - self.first);
         let (document, matches) = match operation {
@@ -122,7 +126,7 @@ impl Documents {
                 self.inserted += 1;
                 (self.inserted, 1)
             }
-            // Without anything to delete, a document that never was: 0 is no number of an insert.
+            // With nothing to delete, a document that never existed: inserts are numbered from 1.
             Operation::Delete => self
                 .deletable
                 .pop_front()
@@ -178,7 +182,7 @@ impl Documents {
             }
             w.str("$db", database);
         });
-        Asked {
+        SentOperation {
             operation,
             document,
             matches,
@@ -186,21 +190,21 @@ impl Documents {
         }
     }
 
-    /// Bytes of a right answer at most, and of one that says what is wrong.
+    /// Most bytes of a response, with or without errors.
     pub(super) fn answer_bytes_max(&self) -> usize {
         self.padding.len() + ANSWER_BYTES
     }
 
-    /// An insert was answered as it should.
-    pub(super) fn is_there(&mut self, asked: &Asked) {
-        if asked.operation == Operation::Insert && self.deletable.len() < DELETABLE_MAX {
-            self.deletable.push_back(asked.document);
+    /// After a correct response: remembers an inserted document for a delete.
+    pub(super) fn record_insert(&mut self, sent: &SentOperation) {
+        if sent.operation == Operation::Insert && self.deletable.len() < DELETABLE_MAX {
+            self.deletable.push_back(sent.document);
         }
     }
 
-    /// Writes the next message that fills the collection; `None` if everything is there.
-    pub(super) fn fill(&mut self, message: &mut Vec<u8>) -> Option<i32> {
-        if self.fill >= self.end {
+    /// Encodes the next insert of the preload and returns its request id; `None` when it is complete.
+    pub(super) fn next_preload(&mut self, message: &mut Vec<u8>) -> Option<i32> {
+        if self.next_preload >= self.end {
             return None;
         }
         let request_id = self.next_request();
@@ -210,16 +214,19 @@ impl Documents {
             ..
         } = &self.data;
         let head = |w: &mut Writer<'_>| {
-            // What is there already stays, and does not end the message.
+            // Unordered: documents that exist already do not stop the insert.
             w.str("insert", collection)
                 .no("ordered")
                 .str("$db", database);
         };
-        let (mut next, end) = (self.fill, self.end.min(self.fill + FILL_DOCUMENTS));
+        let (mut next, end) = (
+            self.next_preload,
+            self.end.min(self.next_preload + PRELOAD_DOCUMENTS),
+        );
         let padding = &self.padding;
         write_msg_with(message, request_id, head, "documents", |out| {
             let start = out.len();
-            while next < end && out.len() - start < FILL_BYTES {
+            while next < end && out.len() - start < PRELOAD_BYTES {
                 document(out, |w| {
                     w.i64("_id", i64::try_from(next).unwrap_or(i64::MAX))
                         .i32("n", 0)
@@ -228,12 +235,12 @@ impl Documents {
                 next += 1;
             }
         });
-        self.fill = next;
+        self.next_preload = next;
         Some(request_id)
     }
 
-    /// The filling begins anew: its connection was lost.
-    pub(super) fn fill_again(&mut self) {
-        self.fill = self.first;
+    /// Restarts the preload: its connection was lost.
+    pub(super) fn restart_preload(&mut self) {
+        self.next_preload = self.first;
     }
 }

@@ -1,8 +1,8 @@
-//! MongoDB's wire protocol: a pool of connections, one operation at a time on each, on documents that the load has put there itself.
+//! MongoDB's wire protocol: a pool of connections, one operation at a time on each, on documents that the load inserted itself.
 //!
-//! Before it is open, every worker's client inserts its share of the documents (those that are there stay). Finds and updates then
-//! take one of them by chance; inserts add new ones, and deletes take away what was inserted, the eldest first. An answer is right if it says
-//! `ok: 1` and counts as many documents as it should; a find must bring the very document that was asked for.
+//! Before the load, every worker inserts its share of the documents; existing ones stay. Finds and updates then use one of them
+//! at random; inserts add new documents, deletes remove inserted ones, the oldest first. A response is correct if it has `ok: 1`
+//! and the expected number of documents; a find must return the requested document.
 
 mod answer;
 mod client;

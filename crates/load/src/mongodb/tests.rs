@@ -8,7 +8,7 @@ use tare_schema::load::{MongoData, Stop};
 use tare_stats::random::Random;
 
 use super::{Documents, Mongodb, MongodbPlan, Operation};
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, S, Sim, connections};
 
@@ -85,12 +85,12 @@ fn run(
     server: Server,
 ) -> ((u64, u64, Vec<String>), Sim<Mongodb, Server>) {
     let shared = SharedCount::new(exchanges, 1);
-    let looped = Looped::new(1, 0, 0, Stop::Count { exchanges }, &shared);
+    let looped = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges }, &shared);
     let client = client(operation, 1200, 1);
-    let mut sim = Sim::new(client, Arrivals::Looped(looped), 1, server);
+    let mut sim = Sim::new(client, Arrivals::ClosedLoop(looped), 1, server);
     sim.run_until(100 * S);
     assert!(sim.engine.is_drained(sim.net.now_ns));
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     let (right, again) = (counts.window.right, counts.connections.reconnects);
     let classes = sim.classes.seen();
     let classes = classes.iter().map(|seen| seen.class.to_string()).collect();
@@ -144,14 +144,19 @@ fn answers_in_pieces_are_put_together() {
 fn what_was_inserted_is_deleted_in_turn() {
     let mut documents = Documents::new(&data(1), (0, 1), 7, Random::from_seed(1));
     let mut message = Vec::new();
-    assert_eq!(documents.ask(Operation::Delete, &mut message).matches, 0);
+    assert_eq!(
+        documents
+            .write_request(Operation::Delete, &mut message)
+            .matches,
+        0
+    );
     for _ in 0..2 {
-        let asked = documents.ask(Operation::Insert, &mut message);
-        documents.is_there(&asked);
+        let sent = documents.write_request(Operation::Insert, &mut message);
+        documents.record_insert(&sent);
     }
     let deleted: Vec<_> = (0..3)
-        .map(|_| documents.ask(Operation::Delete, &mut message))
-        .map(|asked| (asked.document, asked.matches))
+        .map(|_| documents.write_request(Operation::Delete, &mut message))
+        .map(|sent| (sent.document, sent.matches))
         .collect();
     assert_eq!(deleted, [(1, 1), (2, 1), (0, 0)]);
 }
@@ -159,7 +164,7 @@ fn what_was_inserted_is_deleted_in_turn() {
 #[test]
 fn errors_of_the_server_are_told_by_their_code_and_keep_the_connection() {
     fn failing(number: usize, answer: Vec<u8>) -> Vec<Act> {
-        // The first three answers fill.
+        // The first three answers are to the preload.
         if number <= 3 {
             return unchanged(number, answer);
         }
@@ -217,14 +222,14 @@ fn a_connection_lost_while_it_fills_is_followed_by_one_that_fills_again() {
     }
     let server = Server::new(dropping);
     let shared = SharedCount::new(5, 1);
-    let looped = Looped::new(1, 0, 0, Stop::Count { exchanges: 5 }, &shared);
+    let looped = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 5 }, &shared);
     let mut sim = Sim::new(
         client(Operation::Find, 1200, 1),
-        Arrivals::Looped(looped),
+        Arrivals::ClosedLoop(looped),
         1,
         server,
     );
     sim.run_until(100 * S + MS);
-    assert_eq!(sim.engine.book().counts().window.right, 5);
+    assert_eq!(sim.engine.recorder().counts().window.right, 5);
     assert_eq!(counted(&mut sim), 1200);
 }

@@ -1,11 +1,11 @@
-//! How long to wait before connecting again after connections failed.
+//! Exponential backoff after failed connections.
 
 /// First pause.
 const FIRST_NS: u64 = 10_000_000;
 /// Longest pause.
 const LONGEST_NS: u64 = 1_000_000_000;
 
-/// Doubles the pause with each round of failures, up to a second; a success ends it.
+/// Doubles the pause with each round of failures, up to a second; a success resets it.
 #[derive(Debug, Default)]
 pub struct Backoff {
     pause_ns: u64,
@@ -13,7 +13,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// An attempt failed: the time until which to wait. Failures of one round count once.
+    /// An attempt failed; returns the end of the pause. Failures during a pause count once.
     pub fn failed(&mut self, now_ns: u64) -> u64 {
         if let Some(until_ns) = self.until_ns {
             return until_ns;
@@ -24,18 +24,18 @@ impl Backoff {
         until_ns
     }
 
-    /// A connection works.
+    /// A connection works: resets the pause.
     pub fn succeeded(&mut self) {
         self.pause_ns = 0;
         self.until_ns = None;
     }
 
-    /// The pause is over: the next round may begin.
+    /// The pause is over.
     pub fn elapsed(&mut self) {
         self.until_ns = None;
     }
 
-    /// Whether to wait.
+    /// Whether a pause is on.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.until_ns.is_some()

@@ -6,20 +6,20 @@ use crate::client::{Outlet, TimerId};
 /// Deadlines of exchanges and of attempts.
 pub(crate) const DEADLINE: TimerId = TimerId(0);
 
-/// The timer stands at the earliest deadline that was known when it was set: later ones are found when it goes off, so a load
-/// with a timeout of 10 s touches the timer once in 10 s and not once an exchange.
+/// The timer is set to the earliest deadline known at that time. Later deadlines are found when it fires, so a load with a
+/// timeout of 10 s sets the timer once in 10 s, not once per exchange.
 #[derive(Debug)]
 pub(crate) struct Deadlines {
     at_ns: u64,
 }
 
 impl Deadlines {
-    /// None is known.
+    /// No deadline is known.
     pub fn new() -> Self {
         Self { at_ns: NEVER }
     }
 
-    /// Has the timer go off at this deadline at the latest.
+    /// Fires the timer at this deadline or earlier.
     #[inline]
     pub fn watch(&mut self, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < self.at_ns {
@@ -28,7 +28,7 @@ impl Deadlines {
         }
     }
 
-    /// The timer went off: every deadline that is still to come is to be told anew.
+    /// The timer fired: all deadlines still ahead must be registered again.
     pub fn elapsed(&mut self) {
         self.at_ns = NEVER;
     }

@@ -1,8 +1,7 @@
-//! The connections of a client that carry one exchange each at a time: opened, used in turn, and opened anew when they end.
+//! Connection pool: connections that carry one exchange at a time, used in turn, and reopened when they end.
 //!
-//! A protocol over such connections says what it sends and what it makes of what comes; everything else is here. One with
-//! many exchanges on a connection, and one that connects for each exchange, take the parts they need: how connections are
-//! opened, the deadlines, the queue of what waits.
+//! The protocol encodes requests and decodes responses; connecting, deadlines and the wait queue are here. Protocols with many
+//! exchanges per connection, or one connection per exchange, use single parts: connect scheduling, deadlines, the queue.
 
 mod backoff;
 mod deadlines;
@@ -12,7 +11,7 @@ mod plan;
 mod slot;
 #[cfg(test)]
 mod tests;
-mod waiters;
+mod wait_queue;
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -27,31 +26,31 @@ pub(crate) use opener::Opener;
 pub(crate) use opener::RETRY;
 pub use opening::Opening;
 pub use plan::Connections;
-pub(crate) use slot::{Exchange, Kept, Slot, State};
-pub(crate) use waiters::Waiters;
+pub(crate) use slot::{ConnectionState, Exchange, Slot, State};
+pub(crate) use wait_queue::WaitQueue;
 
-/// The first timer that is not one of ours but the client's.
+/// First timer that is free for the client's own use.
 pub(crate) const TIMER_OWN: TimerId = TimerId(3);
 
-/// The connections. Free ones are used in turn, so that all carry the same share.
+/// The pool. Free connections are used in turn, so that all carry the same share.
 #[derive(Debug)]
-pub(crate) struct Roster<C, X> {
+pub(crate) struct ConnectionPool<C, X> {
     slots: Vec<Slot<C, X>>,
     free: VecDeque<u32>,
-    waiters: Waiters,
+    wait_queue: WaitQueue,
     opener: Opener,
     deadlines: Deadlines,
     timeout_ns: u64,
     exchanges_max: u64,
 }
 
-impl<C: Kept, X: Copy> Roster<C, X> {
-    /// Connections as planned, none of them open.
+impl<C: ConnectionState, X: Copy> ConnectionPool<C, X> {
+    /// The connections of a plan, none open.
     pub fn new(plan: &Connections, conn: impl Fn() -> C) -> Self {
         Self {
             slots: (0..plan.count).map(|_| Slot::new(conn())).collect(),
             free: VecDeque::with_capacity(plan.count),
-            waiters: Waiters::new(plan.waiting_max),
+            wait_queue: WaitQueue::new(plan.waiting_max),
             opener: Opener::new(plan),
             deadlines: Deadlines::new(),
             timeout_ns: plan.timeout_ns,
@@ -75,7 +74,7 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         &mut self.slots[at as usize]
     }
 
-    /// Opens what is to be opened now.
+    /// Starts the connection attempts that may start now.
     pub fn open_more(&mut self, out: &mut impl Outlet) {
         while let Some(attempt) = self.opener.attempt(out) {
             let deadline_ns = attempt.deadline_ns;
@@ -87,7 +86,7 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         }
     }
 
-    /// The connection that an exchange begins on now; without one it waits.
+    /// Takes a free connection for an exchange; without one the exchange waits.
     #[inline]
     pub fn place(&mut self, due: Due) -> Option<u32> {
         while let Some(at) = self.free.pop_front() {
@@ -97,14 +96,14 @@ impl<C: Kept, X: Copy> Roster<C, X> {
                 return Some(at);
             }
         }
-        self.waiters.push(due);
+        self.wait_queue.push(due);
         None
     }
 
-    /// The exchange that a connection begins next, one that waits; without one it is free.
+    /// Takes the next waiting exchange for a connection; without one the connection is free.
     #[inline]
     pub fn next_for(&mut self, at: u32) -> Option<Due> {
-        let next = self.waiters.pop();
+        let next = self.wait_queue.pop();
         if next.is_none() {
             let slot = &mut self.slots[at as usize];
             if !slot.queued {
@@ -115,33 +114,33 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         next
     }
 
-    /// Ends an exchange in time that began at this time.
+    /// Registers the timeout of an exchange started at `begun_ns`.
     #[inline]
     pub fn watch(&mut self, begun_ns: u64, out: &mut impl Outlet) {
         let deadline_ns = begun_ns.saturating_add(self.timeout_ns);
         self.deadlines.watch(deadline_ns, out);
     }
 
-    /// A connection is open; what it begins with is to be asked for.
+    /// A connection is open; the caller asks for its first exchange with `next_for`.
     pub fn connected(&mut self, at: u32, out: &mut impl Outlet) {
         self.slot(at).state = State::Idle;
         self.opener.opened();
         self.open_more(out);
     }
 
-    /// The other side gave an answer, right or wrong: after the next failure the pause is a short one again.
+    /// The server responded, correctly or not: resets the backoff.
     #[inline]
     pub fn worked(&mut self) {
         self.opener.worked();
     }
 
-    /// Whether a connection has brought as many answers as it may.
+    /// Whether a connection has carried as many exchanges as it may.
     #[inline]
     pub fn is_used_up(&self, at: u32) -> bool {
         self.slots[at as usize].answers >= self.exchanges_max
     }
 
-    /// Ends the exchange of a busy connection; the caller decides what becomes of the connection.
+    /// Ends the exchange of a busy connection; the caller decides whether the connection stays.
     #[inline]
     pub fn end(
         &mut self,
@@ -167,27 +166,27 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         out.done(exchange.due.ticket, &done);
     }
 
-    /// Closes an open connection of ours and opens it anew.
+    /// Closes an open connection and opens it again.
     pub fn renew(&mut self, at: u32, out: &mut impl Outlet) {
         out.close(ConnId(at));
         self.lost(at, out);
     }
 
-    /// An open connection is gone, its exchange has ended.
+    /// An open connection is gone; its exchange has ended.
     pub fn lost(&mut self, at: u32, out: &mut impl Outlet) {
         self.slot(at).state = State::Closed;
         self.opener.lost(at);
         self.open_more(out);
     }
 
-    /// A connection ended by itself or did not come to be. An exchange that was on it is given back: it is to be ended, and
-    /// then the connection is [`lost`](Self::lost).
+    /// The peer ended a connection, or an attempt failed. Returns the exchange that was on it: the caller ends it, then calls
+    /// [`lost`](Self::lost).
     pub fn closed(&mut self, at: u32, why: Closed, out: &mut impl Outlet) -> Option<Exchange<X>> {
         match self.slot(at).state {
             State::Closed => {}
             State::Connecting { .. } => self.not_connected(at, why, out),
             State::Idle => {
-                self.pause_if_fruitless(at, out);
+                self.back_off_if_no_response(at, out);
                 self.lost(at, out);
             }
             State::Busy(exchange) => return Some(exchange),
@@ -195,15 +194,15 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         None
     }
 
-    /// Something came that no exchange had asked for: a fault of the connection, which is opened anew.
+    /// Unsolicited bytes: a connection error; the connection is reopened.
     #[cold]
     pub fn unasked(&mut self, at: u32, example: &dyn Display, out: &mut impl Outlet) {
         out.fault(ErrorClass::RUBBISH, example);
-        self.pause_if_fruitless(at, out);
+        self.back_off_if_no_response(at, out);
         self.renew(at, out);
     }
 
-    /// A timer went off; `late` tells of an exchange that is ended because its limit, in milliseconds, has passed.
+    /// A timer fired; `late` is the error of an exchange whose timeout, in milliseconds, has passed.
     pub fn timer<L: Display>(
         &mut self,
         timer: TimerId,
@@ -220,14 +219,14 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         }
     }
 
-    /// Ends every exchange as unfinished; the example is for those under way.
+    /// Ends every exchange as unfinished; `example` is for those in flight.
     pub fn abandon(&mut self, example: &dyn Display, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
         for at in 0..self.slots.len() as u32 {
             self.end(at, Outcome::Unfinished, ended, example, out);
         }
         let example = "still waiting for a free connection when the drain ended";
-        self.waiters.end_all(Outcome::Unfinished, &example, out);
+        self.wait_queue.end_all(Outcome::Unfinished, &example, out);
     }
 
     /// An attempt to connect failed.
@@ -235,14 +234,15 @@ impl<C: Kept, X: Copy> Roster<C, X> {
         self.slot(at).state = State::Closed;
         self.opener.failed(at, out);
         if self.opener.is_none_open() {
-            // Nobody is there to carry what waits: it has failed, as a user's exchange would have.
-            self.waiters.end_all(Outcome::Wrong(why.class()), &why, out);
+            // No connection is left for the waiting exchanges: they fail, as a user's would.
+            self.wait_queue
+                .end_all(Outcome::Wrong(why.class()), &why, out);
         }
         self.open_more(out);
     }
 
-    /// Accepted and dropped: without a pause this would go round as fast as the machine can.
-    fn pause_if_fruitless(&mut self, at: u32, out: &mut impl Outlet) {
+    /// The server accepts and closes immediately: without a pause this would be a busy loop.
+    fn back_off_if_no_response(&mut self, at: u32, out: &mut impl Outlet) {
         if self.slot(at).answers == 0 {
             self.opener.pause(out);
         }

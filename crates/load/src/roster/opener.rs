@@ -1,4 +1,4 @@
-//! The way to open connections: whose turn it is, when, where to, and how long nobody tries after failures.
+//! Schedules connection attempts: order, start time, address, backoff.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -8,16 +8,16 @@ use super::backoff::Backoff;
 use super::{Connections, Opening};
 use crate::client::{ConnId, Outlet, TimerId};
 
-/// Attempts under way at once: more would overflow the accept queue of an ordinary server, and a SYN that is dropped
-/// comes again only after a second.
+/// Concurrent attempts. More would overflow the accept queue of an ordinary server, and a dropped SYN is retransmitted only after
+/// a second.
 pub(super) const ATTEMPTS_MAX: usize = 64;
 
-/// The end of a pause after failures.
+/// Timer: end of a backoff pause.
 pub(crate) const RETRY: TimerId = TimerId(1);
-/// The turn of the next connection to be opened.
+/// Timer: the next scheduled connection.
 pub(crate) const OPEN: TimerId = TimerId(2);
 
-/// Opens connections and counts them; what they carry is not its matter.
+/// Opens connections and counts them.
 #[derive(Debug)]
 pub(crate) struct Opener {
     addresses: Arc<[SocketAddr]>,
@@ -25,7 +25,7 @@ pub(crate) struct Opener {
     timeout_ns: u64,
     schedule: Opening,
     backoff: Backoff,
-    /// Connections that are neither open nor being opened.
+    /// Connections neither open nor being opened.
     turns: VecDeque<u32>,
     under_way: usize,
     open: usize,
@@ -37,12 +37,12 @@ pub(crate) struct Opener {
 pub(crate) struct Attempt {
     /// The connection.
     pub at: u32,
-    /// When it is given up.
+    /// When it times out.
     pub deadline_ns: u64,
 }
 
 impl Opener {
-    /// Nothing is open.
+    /// With no connection open.
     pub fn new(plan: &Connections) -> Self {
         Self {
             addresses: Arc::clone(&plan.addresses),
@@ -57,8 +57,8 @@ impl Opener {
         }
     }
 
-    /// Begins the next attempt, if one may begin now. Otherwise it is to be asked again when a timer of ours goes off, or when
-    /// a connection came or went.
+    /// Starts the next attempt, if one may start now. Otherwise call again when `RETRY` or `OPEN` fires, or when a connection was
+    /// opened or lost.
     pub fn attempt(&mut self, out: &mut impl Outlet) -> Option<Attempt> {
         if self.under_way >= ATTEMPTS_MAX || self.backoff.is_waiting() {
             return None;
@@ -82,7 +82,7 @@ impl Opener {
         self.open += 1;
     }
 
-    /// An attempt failed: nobody tries for a while.
+    /// An attempt failed: starts a pause.
     pub fn failed(&mut self, at: u32, out: &mut impl Outlet) {
         self.under_way -= 1;
         self.turns.push_back(at);
@@ -95,19 +95,19 @@ impl Opener {
         self.turns.push_back(at);
     }
 
-    /// Has nobody try for a while.
+    /// Starts a pause.
     pub fn pause(&mut self, out: &mut impl Outlet) {
         let until_ns = self.backoff.failed(out.now_ns());
         out.timer(RETRY, until_ns);
     }
 
-    /// The other side works: the next pause is a short one again.
+    /// The server works: resets the backoff.
     #[inline]
     pub fn worked(&mut self) {
         self.backoff.succeeded();
     }
 
-    /// A timer went off.
+    /// A timer fired.
     pub fn timer(&mut self, timer: TimerId) {
         if timer == RETRY {
             self.backoff.elapsed();

@@ -1,22 +1,22 @@
-//! When connections are opened for the first time: at once, or one after the other.
+//! Schedule of the first opening of connections: all immediately, or one after the other.
 
 use std::time::Duration;
 
-/// The schedule of one worker's connections.
+/// The opening schedule of one worker's connections.
 #[derive(Debug, Clone, Default)]
 pub struct Opening {
-    /// Distance of two connections of the whole load.
+    /// Interval between two connections of the whole load.
     gap_ns: f64,
-    /// Number of this worker's next connection among those of the whole load.
+    /// Index of this worker's next connection in the whole load.
     next: usize,
-    /// The number behind its last.
+    /// One past its last index.
     end: usize,
     start_ns: Option<u64>,
 }
 
 impl Opening {
-    /// Connections `first` to `first + count` of `all`, spread over a time. All workers begin at the same time, so together they
-    /// open one connection after the other.
+    /// Connections `first` to `first + count` of `all`, spread over a time. All workers start at the same time, so connections
+    /// are opened one by one.
     #[must_use]
     pub fn spread(over: Duration, first: usize, count: usize, all: usize) -> Self {
         Self {
@@ -30,11 +30,11 @@ impl Opening {
     /// Whether the next connection may be opened.
     ///
     /// # Errors
-    /// When it may not: the time at which it may.
+    /// When it may not yet: the time at which it may.
     #[inline]
     pub fn pass(&mut self, now_ns: u64) -> Result<(), u64> {
         if self.next >= self.end {
-            // Each has had its turn: what is opened again is opened at once.
+            // All were opened once: connections are reopened immediately.
             return Ok(());
         }
         let start_ns = *self.start_ns.get_or_insert(now_ns);

@@ -1,25 +1,25 @@
-//! The connections of a client as they are planned.
+//! Configuration of a client's connections.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::Opening;
 
-/// The connections of a client as they are planned.
+/// Configuration of a client's connections.
 #[derive(Debug, Clone)]
 pub struct Connections {
-    /// Where to, in turn.
+    /// Addresses, used in turn.
     pub addresses: Arc<[SocketAddr]>,
-    /// Number of the first among those of the whole load: addresses are used in turn over all.
+    /// Index of the first one in the whole load: addresses are used in turn over all workers.
     pub first: usize,
-    /// How many.
+    /// Number of connections.
     pub count: usize,
-    /// Each is opened anew after so many answers.
+    /// A connection is reopened after this many exchanges.
     pub exchanges_max: u64,
     /// When they are opened.
     pub opening: Opening,
-    /// Limit of an exchange and of an attempt to connect.
+    /// Timeout of an exchange and of a connection attempt.
     pub timeout_ns: u64,
-    /// Exchanges that may wait for one.
+    /// Most exchanges in the wait queue.
     pub waiting_max: usize,
 }

@@ -1,34 +1,34 @@
-//! What is kept of one connection and of the exchange on it.
+//! State of one connection and of the exchange on it.
 
 use crate::client::{Due, Stamp, WaitCause};
 
-/// What a client keeps of each connection beside what every client does.
-pub(crate) trait Kept {
-    /// Back to a connection that has just been opened.
+/// A client's own state of a connection.
+pub(crate) trait ConnectionState {
+    /// Resets to a connection that was just opened.
     fn reset(&mut self);
 }
 
-/// One connection: `C` is what its client keeps of it, `X` what it keeps of the exchange.
+/// One connection: `C` is the client's state of it, `X` that of an exchange.
 #[derive(Debug)]
 pub(crate) struct Slot<C, X> {
     /// What it is doing.
     pub state: State<X>,
-    /// The client's own.
+    /// State of the client.
     pub conn: C,
-    /// Answers it has brought since it was opened.
+    /// Responses since it was opened.
     pub answers: u64,
-    /// Whether it stands in the queue of free connections (perhaps from an earlier life).
+    /// Whether it is in the queue of free connections (perhaps from before it was reopened).
     pub(super) queued: bool,
 }
 
-/// What a connection is doing.
+/// State of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum State<X> {
     /// Not open.
     Closed,
-    /// Being opened, until this time at most.
+    /// Being opened.
     Connecting {
-        /// When the attempt is given up.
+        /// When the attempt times out.
         deadline_ns: u64,
     },
     /// Open without an exchange.
@@ -40,22 +40,22 @@ pub(crate) enum State<X> {
 /// The exchange on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange<X> {
-    /// Which one.
+    /// The exchange.
     pub due: Due,
-    /// When it was given to the connection: its limit counts from here.
+    /// When the connection took it: the timeout counts from here.
     pub begun_ns: u64,
-    /// When its first byte went to the kernel.
+    /// When its first byte was sent.
     pub sent_ns: Option<u64>,
-    /// Why it was not sent at once.
+    /// Why it was not sent immediately.
     pub waited: Option<WaitCause>,
-    /// Of the last bytes that came.
+    /// Receive timestamp of the last bytes.
     pub last: Option<Stamp>,
-    /// The client's own.
+    /// State of the client.
     pub own: X,
 }
 
 impl<C, X> Slot<C, X> {
-    /// One that was never opened.
+    /// Not opened yet.
     pub(super) fn new(conn: C) -> Self {
         Self {
             state: State::Closed,
@@ -65,7 +65,7 @@ impl<C, X> Slot<C, X> {
         }
     }
 
-    /// The exchange under way.
+    /// The exchange in flight.
     #[inline]
     pub fn exchange(&mut self) -> Option<&mut Exchange<X>> {
         match &mut self.state {

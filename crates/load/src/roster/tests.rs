@@ -1,4 +1,4 @@
-//! A roster whose connections carry numbers, against an outlet that writes down what it is asked for.
+//! A connection pool whose connections carry numbers, against an outlet that records what it is called with.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use super::*;
 use crate::client::{Status, TIMERS_MAX, Ticket, Written};
 use crate::engine::sim::{MS, S, connections};
 
-/// What a connection keeps: how often it was opened.
+/// State of a connection: how often it was opened.
 #[derive(Debug, Default)]
 struct Lives(u32);
 
-impl Kept for Lives {
+impl ConnectionState for Lives {
     fn reset(&mut self) {
         self.0 += 1;
     }
 }
 
-/// What was asked for, in order.
+/// Calls, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Asked {
     Connect(u32, u16),
@@ -72,16 +72,16 @@ impl Outlet for Log {
     }
 }
 
-/// A roster with its outlet.
+/// A pool with its outlet.
 struct Rig {
-    roster: Roster<Lives, u8>,
+    roster: ConnectionPool<Lives, u8>,
     log: Log,
 }
 
 impl Rig {
     fn new(plan: &Connections) -> Self {
         let mut rig = Rig {
-            roster: Roster::new(plan, Lives::default),
+            roster: ConnectionPool::new(plan, Lives::default),
             log: Log {
                 now_ns: S,
                 asked: Vec::new(),
@@ -93,7 +93,7 @@ impl Rig {
         rig
     }
 
-    /// With so many connections, all of them open and free; the limit is a second.
+    /// This many connections, all of them open and free; the timeout is a second.
     fn open(count: usize) -> Self {
         let mut rig = Rig::new(&connections(count, S));
         (0..count as u32).for_each(|at| rig.connected(at));
@@ -102,7 +102,7 @@ impl Rig {
         rig
     }
 
-    /// What was asked for since the last look.
+    /// Calls since the last look.
     fn asked(&mut self) -> Vec<Asked> {
         std::mem::take(&mut self.log.asked)
     }
@@ -120,14 +120,14 @@ impl Rig {
         self.roster.watch(begun_ns, &mut self.log);
     }
 
-    /// The connection that an exchange got, if one was free.
+    /// The connection of an exchange, if one was free.
     fn due(&mut self, ticket: u32) -> Option<u32> {
         let at = self.roster.place(due(ticket))?;
         self.begin(at, ticket);
         Some(at)
     }
 
-    /// The exchange that a connection got, if one waited.
+    /// The next exchange of a connection, if one was waiting.
     fn offer(&mut self, at: u32) -> Option<u32> {
         let ticket = self.roster.next_for(at)?.ticket.0;
         self.begin(at, ticket);
@@ -139,7 +139,7 @@ impl Rig {
         self.offer(at);
     }
 
-    /// A right answer.
+    /// A correct response.
     fn answered(&mut self, at: u32) {
         self.roster.worked();
         self.roster.slot(at).answers += 1;
@@ -154,7 +154,7 @@ impl Rig {
         Some(exchange.due.ticket.0)
     }
 
-    /// Time goes on, and each timer that this brings goes off once.
+    /// Time passes, and each timer due by then fires once.
     fn pass(&mut self, ns: u64) {
         self.log.now_ns += ns;
         for at in 0..TIMERS_MAX {
@@ -261,7 +261,7 @@ fn a_connection_opened_again_before_its_turn_stands_in_the_queue_once() {
     rig.due(1);
     rig.answered(0);
     rig.offer(0);
-    // Free since its earlier life, it is still in the queue when it is offered again.
+    // It was freed before it was reopened, so it is still in the queue when it is offered again.
     rig.closed(0, Closed::Eof);
     rig.connected(0);
     assert_eq!(rig.due(2), Some(0));

@@ -1,4 +1,4 @@
-//! Takes out of an answer what a session needs later.
+//! Captures values of a response into variables of a session.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use tare_schema::load::session::Missing;
 
 use super::jar::name_and_value;
 use super::json::{Pointer, write_value};
-use super::program::{Captured, Compiled, From};
-use crate::http1::{Wrong, WrongCapture};
+use super::program::{CaptureSource, CaptureSpec, CompiledRequest};
+use crate::http1::{CaptureError, ResponseMismatch};
 use crate::template::Value;
 
-/// An answer as far as it was kept.
+/// The kept parts of a response.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer<'a> {
-    /// Lines of the head, as [`crate::http1::codec::Keep`] says.
+pub struct CapturedResponse<'a> {
+    /// Lines of the head, as selected by [`crate::http1::codec::Keep`].
     pub head: &'a [u8],
-    /// Whether the lines have names, or are the values of `Set-Cookie`.
-    pub lines: Lines,
-    /// The body, up to the limit.
+    /// Format of the lines.
+    pub lines: HeadLines,
+    /// The body, up to the capture limit.
     pub body: &'a [u8],
-    /// Bytes that the body had.
+    /// Length of the whole body.
     pub body_bytes: u64,
 }
 
-/// What the lines of a kept head are.
+/// Format of the lines of a kept head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
+pub enum HeadLines {
     /// `name: value`.
     Fields,
     /// Values of `Set-Cookie`.
     Cookies,
 }
 
-impl<'a> Answer<'a> {
+impl<'a> CapturedResponse<'a> {
     /// The values of a header.
     pub fn header(self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let lines = self
@@ -40,8 +40,8 @@ impl<'a> Answer<'a> {
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty());
         lines.filter_map(move |line| match self.lines {
-            Lines::Cookies => name.eq_ignore_ascii_case("set-cookie").then_some(line),
-            Lines::Fields => {
+            HeadLines::Cookies => name.eq_ignore_ascii_case("set-cookie").then_some(line),
+            HeadLines::Fields => {
                 let (known, value) = line.split_at(line.iter().position(|&byte| byte == b':')?);
                 let value = value.get(2..).unwrap_or_default();
                 known.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
@@ -50,15 +50,15 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Takes all captures of a step.
+/// Performs all captures of a step.
 ///
 /// # Errors
-/// The first that must be there and is not.
+/// The first capture that fails.
 pub(super) fn take(
-    step: &Compiled,
-    answer: Answer<'_>,
+    step: &CompiledRequest,
+    answer: CapturedResponse<'_>,
     variables: &mut [Value],
-) -> Result<(), Wrong> {
+) -> Result<(), ResponseMismatch> {
     for capture in &step.captures {
         let value = &mut variables[capture.variable];
         let taken = take_one(capture, step.body_bytes_max, answer, value);
@@ -69,14 +69,14 @@ pub(super) fn take(
                 if capture.missing == Missing::Unset {
                     continue;
                 }
-                WrongCapture::Missing
+                CaptureError::Missing
             }
             Err(why) => {
                 value.clear();
                 why
             }
         };
-        return Err(Wrong::Capture {
+        return Err(ResponseMismatch::Capture {
             name: Arc::clone(&capture.name),
             why,
         });
@@ -84,48 +84,51 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Whether there was anything to take.
+/// Performs one capture; returns whether the response has the value.
 fn take_one(
-    capture: &Captured,
+    capture: &CaptureSpec,
     max_bytes: u32,
-    answer: Answer<'_>,
+    answer: CapturedResponse<'_>,
     value: &mut Value,
-) -> Result<bool, WrongCapture> {
+) -> Result<bool, CaptureError> {
     let set = |value: &mut Value, bytes: &[u8]| value.begin_text().extend_from_slice(bytes);
     match &capture.from {
-        From::Header(name) => {
+        CaptureSource::Header(name) => {
             let found = answer.header(name).next();
             return Ok(found.map(|bytes| set(value, bytes)).is_some());
         }
-        From::Cookie(name) => {
+        CaptureSource::Cookie(name) => {
             let mut pairs = answer.header("set-cookie").filter_map(name_and_value);
             let found = pairs.find(|(known, _)| *known == name.as_bytes());
             return Ok(found.map(|(_, bytes)| set(value, bytes)).is_some());
         }
-        From::Body | From::Json(_) | From::JsonAll { .. } | From::Regex(_) => {}
+        CaptureSource::Body
+        | CaptureSource::Json(_)
+        | CaptureSource::JsonAll { .. }
+        | CaptureSource::Regex(_) => {}
     }
     if answer.body_bytes > u64::from(max_bytes) {
-        return Err(WrongCapture::TooLarge { max_bytes });
+        return Err(CaptureError::TooLarge { max_bytes });
     }
     match &capture.from {
-        From::Json(pointer) => take_json(pointer, answer.body, value),
-        From::JsonAll { pointer, skip } => take_list(pointer, *skip, answer.body, value),
-        From::Regex(pattern) => {
+        CaptureSource::Json(pointer) => take_json(pointer, answer.body, value),
+        CaptureSource::JsonAll { pointer, skip } => take_list(pointer, *skip, answer.body, value),
+        CaptureSource::Regex(pattern) => {
             let Some(found) = pattern.captures(answer.body) else {
                 return Ok(false);
             };
             let group = found.get(1).or_else(|| found.get(0));
             Ok(group.map(|group| set(value, group.as_bytes())).is_some())
         }
-        From::Body | From::Header(_) | From::Cookie(_) => {
+        CaptureSource::Body | CaptureSource::Header(_) | CaptureSource::Cookie(_) => {
             set(value, answer.body);
             Ok(true)
         }
     }
 }
 
-/// The first value at the pointer; null is no value.
-fn take_json(pointer: &Pointer, body: &[u8], value: &mut Value) -> Result<bool, WrongCapture> {
+/// Captures the first value at the pointer; null counts as missing.
+fn take_json(pointer: &Pointer, body: &[u8], value: &mut Value) -> Result<bool, CaptureError> {
     let mut first: Option<&str> = None;
     pointer
         .find(body, &mut |raw| {
@@ -146,7 +149,7 @@ fn take_list(
     skip: u32,
     body: &[u8],
     value: &mut Value,
-) -> Result<bool, WrongCapture> {
+) -> Result<bool, CaptureError> {
     value.begin_list();
     let mut left = skip;
     let mut written = Ok(());
@@ -158,12 +161,12 @@ fn take_list(
         }
     });
     read.and(written).map_err(|error| bad(&error))?;
-    // A list without items is an answer too.
+    // An empty list is a value.
     Ok(true)
 }
 
-fn bad(error: &serde_json::Error) -> WrongCapture {
-    WrongCapture::BadJson {
+fn bad(error: &serde_json::Error) -> CaptureError {
+    CaptureError::BadJson {
         line: error.line(),
         column: error.column(),
     }

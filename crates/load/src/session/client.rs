@@ -1,4 +1,5 @@
-//! The client over a client: starts sessions when they are due, and each session's next request when the last one is done.
+//! The session client: starts sessions when they are due, and each session's next request when the last one is complete. It
+//! sends over an inner client.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,24 +9,24 @@ use std::net::SocketAddr;
 use tare_schema::agent::{Acknowledged, Fault};
 use tare_schema::load::session::OnFailure;
 
-use super::machine::{NO_ROW, Next, RUNAWAY, UNSENDABLE};
+use super::interpreter::{ENDLESS_LOOP, Next, TEMPLATE_ERROR, UNIQUE_ROWS_EXHAUSTED};
 use super::scripted::Scripted;
 use crate::client::{
-    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, Outcome, Outlet, Stamp, Status, Ticket,
-    TimerId, Within, WithinStart, Written,
+    Bound, Client, Closed, ConnId, Done, Due, ErrorClass, NestedExchange, NestedStart, Outcome,
+    Outlet, Stamp, Status, Ticket, TimerId, Written,
 };
 use crate::http1::pool::Pool;
 
-/// The end of the next pause; the client below has the slots before.
+/// The end of the next pause. The inner client uses lower timer ids.
 const PAUSES: TimerId = TimerId(15);
 
-/// A client that carries sessions' requests.
-pub trait Carrier: Client {
+/// A client that sends the requests of sessions.
+pub trait SessionTransport: Client {
     /// The sessions.
     fn scripted(&mut self) -> &mut Scripted;
 }
 
-impl Carrier for Pool<Scripted> {
+impl SessionTransport for Pool<Scripted> {
     fn scripted(&mut self) -> &mut Scripted {
         self.requests_mut()
     }
@@ -36,20 +37,20 @@ impl Carrier for Pool<Scripted> {
 pub struct Sessions<C> {
     inner: C,
     steps: u16,
-    /// What each session is at, by its ticket.
-    flights: Vec<Flight>,
-    /// Sessions that pause, by when they go on.
+    /// State of each session, by its ticket.
+    slots: Vec<SessionSlot>,
+    /// Sessions that pause, by the end of their pause.
     pauses: BinaryHeap<Reverse<(u64, u32)>>,
     timer_ns: u64,
-    ended: Vec<Ended>,
+    ended: Vec<FinishedRequest>,
 }
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy)]
-struct Flight {
-    start: WithinStart,
+struct SessionSlot {
+    start: NestedStart,
     request: u16,
-    /// The first fault that an answer had.
+    /// Whose fault the first failed request was.
     failed: Option<Fault>,
     last: Stamp,
     state: State,
@@ -58,38 +59,34 @@ struct Flight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     None,
-    Asking,
+    AwaitingResponse,
     Pausing,
 }
 
-/// A request that is done.
+/// A request that has ended.
 #[derive(Debug, Clone, Copy)]
-struct Ended {
+struct FinishedRequest {
     session: Ticket,
     outcome: Outcome,
     stamp: Stamp,
 }
 
-/// The outlet of the client below: it asks for connections as if it were alone, and its exchanges end here.
-struct Inner<'a, O> {
+/// The inner client's outlet: passes everything on, except ends of exchanges, which are collected here.
+struct InnerOutlet<'a, O> {
     out: &'a mut O,
-    flights: &'a [Flight],
-    ended: &'a mut Vec<Ended>,
+    slots: &'a [SessionSlot],
+    ended: &'a mut Vec<FinishedRequest>,
 }
 
 fn inner<'a, O: Outlet>(
     out: &'a mut O,
-    flights: &'a [Flight],
-    ended: &'a mut Vec<Ended>,
-) -> Inner<'a, O> {
-    Inner {
-        out,
-        flights,
-        ended,
-    }
+    slots: &'a [SessionSlot],
+    ended: &'a mut Vec<FinishedRequest>,
+) -> InnerOutlet<'a, O> {
+    InnerOutlet { out, slots, ended }
 }
 
-impl<O: Outlet> Outlet for Inner<'_, O> {
+impl<O: Outlet> Outlet for InnerOutlet<'_, O> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.out.now_ns()
@@ -126,13 +123,13 @@ impl<O: Outlet> Outlet for Inner<'_, O> {
 
     #[inline]
     fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
-        let flight = &self.flights[ticket.0 as usize];
-        let within = Within {
-            request: flight.request,
-            start: flight.start,
+        let slot = &self.slots[ticket.0 as usize];
+        let within = NestedExchange {
+            request: slot.request,
+            start: slot.start,
         };
         self.out.within(&within, done);
-        self.ended.push(Ended {
+        self.ended.push(FinishedRequest {
             session: ticket,
             outcome: done.outcome,
             stamp: done.ended,
@@ -144,26 +141,26 @@ impl<O: Outlet> Outlet for Inner<'_, O> {
     }
 }
 
-impl<C: Carrier> Sessions<C> {
-    /// Sessions over a client; `sessions_max` may be under way at once.
+impl<C: SessionTransport> Sessions<C> {
+    /// Sessions over a client; at most `sessions_max` at the same time.
     #[must_use]
     pub fn new(mut inner: C, sessions_max: usize) -> Self {
         let steps = inner.scripted().program.steps() as u16;
         Self {
             inner,
             steps,
-            flights: Vec::new(),
+            slots: Vec::new(),
             pauses: BinaryHeap::with_capacity(sessions_max),
             timer_ns: u64::MAX,
             ended: Vec::with_capacity(64),
         }
     }
 
-    fn go_on(&mut self, out: &mut impl Outlet) {
+    fn process_finished(&mut self, out: &mut impl Outlet) {
         while let Some(ended) = self.ended.pop() {
-            let flight = &mut self.flights[ended.session.0 as usize];
-            flight.state = State::None;
-            flight.last = ended.stamp;
+            let slot = &mut self.slots[ended.session.0 as usize];
+            slot.state = State::None;
+            slot.last = ended.stamp;
             let fault = match ended.outcome {
                 Outcome::Right(_) => None,
                 Outcome::Wrong(class) => Some(class.fault),
@@ -177,24 +174,24 @@ impl<C: Carrier> Sessions<C> {
                     continue;
                 }
             };
-            self.step_over(ended.session, fault, out);
+            self.after_request(ended.session, fault, out);
         }
     }
 
-    /// Behind a request: the session goes on, or ends with its failure.
-    fn step_over(&mut self, session: Ticket, fault: Option<Fault>, out: &mut impl Outlet) {
-        let flight = &mut self.flights[session.0 as usize];
+    /// After a request: continues the session, or ends it if the request failed.
+    fn after_request(&mut self, session: Ticket, fault: Option<Fault>, out: &mut impl Outlet) {
+        let slot = &mut self.slots[session.0 as usize];
         if let Some(fault) = fault {
-            flight.failed.get_or_insert(fault);
-            if self.inner.scripted().on_failure(flight.request) == OnFailure::End {
-                return self.over(session, out);
+            slot.failed.get_or_insert(fault);
+            if self.inner.scripted().on_failure(slot.request) == OnFailure::End {
+                return self.finish(session, out);
             }
         }
-        let from_ns = flight.last.arrived_ns;
+        let from_ns = slot.last.arrived_ns;
         self.run(
             session,
             from_ns,
-            WithinStart::Own {
+            NestedStart::Own {
                 intended_ns: from_ns,
                 released_ns: out.now_ns(),
             },
@@ -202,8 +199,8 @@ impl<C: Carrier> Sessions<C> {
         );
     }
 
-    /// Runs a session to its next request, pause or end. `from_ns` is when it was free to go on.
-    fn run(&mut self, session: Ticket, from_ns: u64, start: WithinStart, out: &mut impl Outlet) {
+    /// Runs a session to its next request, pause or end. `from_ns` is when it could continue.
+    fn run(&mut self, session: Ticket, from_ns: u64, start: NestedStart, out: &mut impl Outlet) {
         let at = session.0 as usize;
         let mut pause_ns: u64 = 0;
         let next = loop {
@@ -219,61 +216,61 @@ impl<C: Carrier> Sessions<C> {
         };
         match next {
             Next::Send(request) => {
-                let flight = &mut self.flights[at];
-                flight.start = start;
-                flight.request = request;
-                flight.state = State::Asking;
+                let slot = &mut self.slots[at];
+                slot.start = start;
+                slot.request = request;
+                slot.state = State::AwaitingResponse;
                 let due = Due {
                     ticket: session,
                     request,
                 };
-                let mut through = inner(out, &self.flights, &mut self.ended);
-                self.inner.due(due, &mut through);
+                let mut outlet = inner(out, &self.slots, &mut self.ended);
+                self.inner.due(due, &mut outlet);
             }
             Next::Pause(pause_ns) => {
-                self.flights[at].state = State::Pausing;
+                self.slots[at].state = State::Pausing;
                 let until_ns = from_ns.saturating_add(pause_ns);
                 self.pauses.push(Reverse((until_ns, session.0)));
                 self.set_timer(out);
             }
-            Next::End => self.over(session, out),
-            Next::Unsendable(request, why) => {
+            Next::End => self.finish(session, out),
+            Next::RenderFailed(request, why) => {
                 let ended = Stamp::event(out.now_ns());
                 let done = Done {
-                    outcome: Outcome::Wrong(UNSENDABLE),
+                    outcome: Outcome::Wrong(TEMPLATE_ERROR),
                     sent_ns: None,
                     ended,
                     bound: Bound::Exact,
                     waited: None,
                     example: &why,
                 };
-                out.within(&Within { request, start }, &done);
-                let flight = &mut self.flights[at];
-                flight.request = request;
-                flight.last = ended;
-                flight.failed.get_or_insert(UNSENDABLE.fault);
+                out.within(&NestedExchange { request, start }, &done);
+                let slot = &mut self.slots[at];
+                slot.request = request;
+                slot.last = ended;
+                slot.failed.get_or_insert(TEMPLATE_ERROR.fault);
                 if self.inner.scripted().on_failure(request) == OnFailure::End {
-                    self.over(session, out);
+                    self.finish(session, out);
                 } else {
-                    // Not from within: a session of nothing but such requests must not grow the stack.
-                    self.ended.push(Ended {
+                    // Queued instead of a recursive call: a session of only such requests must not grow the stack.
+                    self.ended.push(FinishedRequest {
                         session,
                         outcome: Outcome::Right(Status::NONE),
                         stamp: ended,
                     });
                 }
             }
-            Next::Unset(why) => self.end(session, Outcome::Wrong(UNSENDABLE), &why, out),
-            Next::Runaway => {
+            Next::SetFailed(why) => self.end(session, Outcome::Wrong(TEMPLATE_ERROR), &why, out),
+            Next::EndlessLoop => {
                 let why = "its loops go round without sending anything";
-                self.end(session, Outcome::Wrong(RUNAWAY), &why, out);
+                self.end(session, Outcome::Wrong(ENDLESS_LOOP), &why, out);
             }
         }
     }
 
-    /// A session did everything it was to do, or ended by a failure.
-    fn over(&mut self, session: Ticket, out: &mut impl Outlet) {
-        match self.flights[session.0 as usize].failed {
+    /// Ends a session that is complete, or that stops after a failure.
+    fn finish(&mut self, session: Ticket, out: &mut impl Outlet) {
+        match self.slots[session.0 as usize].failed {
             None => self.end(session, Outcome::Right(Status::NONE), &"", out),
             Some(fault) => {
                 let class = ErrorClass::of("failed-step", fault);
@@ -290,12 +287,12 @@ impl<C: Carrier> Sessions<C> {
         out: &mut impl Outlet,
     ) {
         self.inner.scripted().end(session);
-        let flight = &mut self.flights[session.0 as usize];
-        flight.state = State::None;
+        let slot = &mut self.slots[session.0 as usize];
+        slot.state = State::None;
         let done = Done {
             outcome,
             sent_ns: None,
-            ended: flight.last,
+            ended: slot.last,
             bound: Bound::Exact,
             waited: None,
             example,
@@ -322,25 +319,25 @@ impl<C: Carrier> Sessions<C> {
                 break;
             }
             self.pauses.pop();
-            // A session that ends with a pause ends with the pause: its user's next one is not late by it.
-            self.flights[session as usize].last = Stamp::event(at_ns);
+            // A session whose last action is a pause ends with the pause, so that the user's next session is not late.
+            self.slots[session as usize].last = Stamp::event(at_ns);
             let released_ns = out.now_ns();
-            let start = WithinStart::Own {
+            let start = NestedStart::Own {
                 intended_ns: at_ns,
                 released_ns,
             };
             self.run(Ticket(session), at_ns, start, out);
         }
         self.set_timer(out);
-        self.go_on(out);
+        self.process_finished(out);
     }
 }
 
-impl<C: Carrier> Client for Sessions<C> {
+impl<C: SessionTransport> Client for Sessions<C> {
     fn start(&mut self, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.start(&mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.start(&mut outlet);
+        self.process_finished(out);
     }
 
     fn capacity(&self) -> usize {
@@ -355,69 +352,69 @@ impl<C: Carrier> Client for Sessions<C> {
         let session = due.ticket;
         let at = session.0 as usize;
         let now_ns = out.now_ns();
-        let flight = Flight {
-            start: WithinStart::Released(session),
+        let slot = SessionSlot {
+            start: NestedStart::Released(session),
             request: 0,
             failed: None,
             last: Stamp::event(now_ns),
             state: State::None,
         };
-        if at >= self.flights.len() {
-            self.flights.resize(at + 1, flight);
+        if at >= self.slots.len() {
+            self.slots.resize(at + 1, slot);
         }
-        self.flights[at] = flight;
+        self.slots[at] = slot;
         if self.inner.scripted().begin(session) {
-            self.run(session, now_ns, WithinStart::Released(session), out);
+            self.run(session, now_ns, NestedStart::Released(session), out);
         } else {
             let why = "more sessions at once than unique rows: add rows, or use fewer clients";
-            self.end(session, Outcome::Wrong(NO_ROW), &why, out);
+            self.end(session, Outcome::Wrong(UNIQUE_ROWS_EXHAUSTED), &why, out);
         }
-        self.go_on(out);
+        self.process_finished(out);
     }
 
     fn flush(&mut self, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.flush(&mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.flush(&mut outlet);
+        self.process_finished(out);
     }
 
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.connected(conn, &mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.connected(conn, &mut outlet);
+        self.process_finished(out);
     }
 
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.bytes(conn, bytes, stamp, &mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.bytes(conn, bytes, stamp, &mut outlet);
+        self.process_finished(out);
     }
 
     fn wrote(&mut self, conn: ConnId, at_ns: u64, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.wrote(conn, at_ns, &mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.wrote(conn, at_ns, &mut outlet);
+        self.process_finished(out);
     }
 
     fn room(&mut self, conn: ConnId, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.room(conn, &mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.room(conn, &mut outlet);
+        self.process_finished(out);
     }
 
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.closed(conn, why, &mut through);
-        self.go_on(out);
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.closed(conn, why, &mut outlet);
+        self.process_finished(out);
     }
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         if timer == PAUSES {
             self.end_pauses(out);
         } else {
-            let mut through = inner(out, &self.flights, &mut self.ended);
-            self.inner.timer(timer, &mut through);
-            self.go_on(out);
+            let mut outlet = inner(out, &self.slots, &mut self.ended);
+            self.inner.timer(timer, &mut outlet);
+            self.process_finished(out);
         }
     }
 
@@ -430,12 +427,12 @@ impl<C: Carrier> Client for Sessions<C> {
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {
-        let mut through = inner(out, &self.flights, &mut self.ended);
-        self.inner.abandon(&mut through);
-        self.go_on(out);
-        for at in 0..self.flights.len() {
-            if self.flights[at].state == State::Pausing {
-                self.flights[at].last = Stamp::event(out.now_ns());
+        let mut outlet = inner(out, &self.slots, &mut self.ended);
+        self.inner.abandon(&mut outlet);
+        self.process_finished(out);
+        for at in 0..self.slots.len() {
+            if self.slots[at].state == State::Pausing {
+                self.slots[at].last = Stamp::event(out.now_ns());
                 let session = Ticket(at as u32);
                 self.end(
                     session,

@@ -1,18 +1,18 @@
-//! The cookies of one session (RFC 6265, for one host): kept by path and expiry, sent again, forgotten with the session.
+//! Cookie jar of one session (RFC 6265, for one host): path, expiry, `Secure`; cleared with the session.
 
 use crate::template::{Place, days_from_civil};
 
-/// Cookies kept at once; a browser keeps at least 50 a host.
+/// Cookies at most; a browser keeps at least 50 per host.
 const COOKIES_MAX: usize = 64;
 /// Bytes of a cookie's name and value together (RFC 6265 §6.1).
 const COOKIE_BYTES_MAX: usize = 4096;
 
 const NEVER: u64 = u64::MAX;
 
-/// The cookies of a session, in places that later sessions use again.
+/// The cookies of a session, in slots that later sessions reuse.
 #[derive(Debug, Default)]
-pub struct Jar {
-    places: Vec<Cookie>,
+pub struct CookieJar {
+    slots: Vec<Cookie>,
     live: usize,
 }
 
@@ -24,79 +24,79 @@ struct Cookie {
     expires_ns: u64,
 }
 
-/// What the time is, on both clocks.
+/// When and how a response arrived.
 #[derive(Debug, Clone, Copy)]
-pub struct Now {
-    /// Of the clock that everything is timed with.
+pub struct CookieContext {
+    /// Time on the driver's clock.
     pub now_ns: u64,
-    /// Seconds of the epoch.
+    /// The same time in Unix seconds.
     pub unix_s: i64,
-    /// How the answer came.
+    /// Whether the connection is TLS.
     pub channel: Channel,
 }
 
-/// How answers come.
+/// Security of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// Readable by anybody on the way.
+    /// Plaintext.
     Plain,
     /// Over TLS.
     Secure,
 }
 
-/// A `Set-Cookie` value taken apart.
+/// A parsed `Set-Cookie` value.
 #[derive(Debug, PartialEq, Eq)]
-struct Set<'a> {
+struct SetCookie<'a> {
     name: &'a [u8],
     value: &'a [u8],
     path: Option<&'a [u8]>,
-    /// Seconds that it lives.
-    lives_s: Option<i64>,
+    /// Lifetime in seconds.
+    lifetime_s: Option<i64>,
     secure: bool,
 }
 
-impl Jar {
-    /// Forgets all.
+impl CookieJar {
+    /// Removes all cookies.
     pub fn clear(&mut self) {
         self.live = 0;
     }
 
-    /// Takes one `Set-Cookie` value of an answer to a request with this path.
-    pub fn take(&mut self, line: &[u8], request_path: &[u8], now: Now) {
+    /// Applies one `Set-Cookie` value of the response to a request with this path.
+    pub fn take(&mut self, line: &[u8], request_path: &[u8], now: CookieContext) {
         let Some(set) = parse(line, now.unix_s) else {
             return;
         };
-        // Such a cookie travels in TLS only; over plain TCP a browser does not even keep it.
+        // A `Secure` cookie is sent over TLS only; browsers do not even store one that arrives in plaintext.
         if set.secure && now.channel == Channel::Plain {
             return;
         }
         let path = set.path.unwrap_or_else(|| default_path(request_path));
-        let known = self.places[..self.live]
+        let known = self.slots[..self.live]
             .iter()
             .position(|cookie| cookie.name == set.name && cookie.path == path);
-        if set.lives_s.is_some_and(|lives_s| lives_s <= 0) {
+        if set.lifetime_s.is_some_and(|lifetime_s| lifetime_s <= 0) {
             if let Some(at) = known {
                 self.live -= 1;
-                // The order of the others is the order in which they are sent.
-                self.places[at..=self.live].rotate_left(1);
+                // The others keep their order: cookies are sent in it.
+                self.slots[at..=self.live].rotate_left(1);
             }
             return;
         }
         let at = known.unwrap_or_else(|| {
             if self.live == COOKIES_MAX {
-                self.places.rotate_left(1);
+                self.slots.rotate_left(1);
                 self.live -= 1;
             }
-            if self.live == self.places.len() {
-                self.places.push(Cookie::default());
+            if self.live == self.slots.len() {
+                self.slots.push(Cookie::default());
             }
             self.live += 1;
             self.live - 1
         });
-        let cookie = &mut self.places[at];
-        cookie.expires_ns = set.lives_s.map_or(NEVER, |lives_s| {
-            let lives_ns = lives_s.unsigned_abs().saturating_mul(1_000_000_000);
-            now.now_ns.saturating_add(lives_ns)
+        let cookie = &mut self.slots[at];
+        cookie.expires_ns = set.lifetime_s.map_or(NEVER, |lifetime_s| {
+            let lifetime_ns = lifetime_s.unsigned_abs().saturating_mul(1_000_000_000);
+            now.now_ns.saturating_add(lifetime_ns)
         });
         for (kept, new) in [
             (&mut cookie.name, set.name),
@@ -108,19 +108,19 @@ impl Jar {
         }
     }
 
-    /// Writes the header line of those that belong to a path, longer paths first; nothing if there is none.
+    /// Appends the `Cookie` header line for a path, longer cookie paths first; nothing if no cookie matches.
     pub fn write(&self, request_path: &[u8], now_ns: u64, out: &mut Vec<u8>) {
         let path = path_of(request_path);
         let start = out.len();
         let mut longest = usize::MAX;
-        // RFC 6265 §5.4: by length of the path, among equals by age. A jar is small: one pass for each length.
+        // RFC 6265 §5.4: longer paths first, then older cookies. A jar is small: one pass per path length.
         loop {
             let fits = |cookie: &&Cookie| {
                 cookie.expires_ns > now_ns
                     && cookie.path.len() < longest
                     && path_matches(path, &cookie.path)
             };
-            let live = || self.places[..self.live].iter();
+            let live = || self.slots[..self.live].iter();
             let Some(length) = live().filter(fits).map(|cookie| cookie.path.len()).max() else {
                 break;
             };
@@ -156,14 +156,14 @@ pub fn name_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     fits.then_some((name, value))
 }
 
-/// RFC 6265 §5.2; attributes that are not understood are left out, as it says.
-fn parse(line: &[u8], unix_s: i64) -> Option<Set<'_>> {
+/// Parses a `Set-Cookie` value (RFC 6265 §5.2); unknown attributes are ignored.
+fn parse(line: &[u8], unix_s: i64) -> Option<SetCookie<'_>> {
     let (name, value) = name_and_value(line)?;
-    let mut set = Set {
+    let mut set = SetCookie {
         name,
         value,
         path: None,
-        lives_s: None,
+        lifetime_s: None,
         secure: false,
     };
     let mut max_age = None;
@@ -183,17 +183,17 @@ fn parse(line: &[u8], unix_s: i64) -> Option<Set<'_>> {
                 max_age = text.and_then(|text| text.parse().ok()).or(max_age);
             }
             key if key.eq_ignore_ascii_case(b"expires") => {
-                set.lives_s = date(value).map(|at_s| at_s - unix_s).or(set.lives_s);
+                set.lifetime_s = date(value).map(|at_s| at_s - unix_s).or(set.lifetime_s);
             }
             _ => {}
         }
     }
-    // §5.3: the age counts before the date.
-    set.lives_s = max_age.or(set.lives_s);
+    // §5.3: Max-Age has precedence over Expires.
+    set.lifetime_s = max_age.or(set.lifetime_s);
     Some(set)
 }
 
-/// `Wed, 21 Oct 2026 07:28:00 GMT`, with the hyphens and short years that servers still write (RFC 6265 §5.1.1).
+/// Parses `Wed, 21 Oct 2026 07:28:00 GMT`; hyphens and two-digit years are accepted too (RFC 6265 §5.1.1).
 fn date(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let mut words = text.split([' ', '-', ',']).filter(|word| !word.is_empty());
@@ -224,7 +224,7 @@ fn path_of(target: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// RFC 6265 §5.1.4.
+/// The default path of a cookie (RFC 6265 §5.1.4).
 fn default_path(request_path: &[u8]) -> &[u8] {
     let path = path_of(request_path);
     match path.iter().rposition(|&byte| byte == b'/') {
@@ -243,13 +243,13 @@ fn path_matches(path: &[u8], cookie: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const NOW: Now = Now {
+    const NOW: CookieContext = CookieContext {
         now_ns: 5_000_000_000,
         unix_s: 1_795_219_200,
         channel: Channel::Plain,
     };
 
-    fn sent(jar: &Jar, path: &str, now_ns: u64) -> String {
+    fn sent(jar: &CookieJar, path: &str, now_ns: u64) -> String {
         let mut out = Vec::new();
         jar.write(path.as_bytes(), now_ns, &mut out);
         String::from_utf8(out).unwrap()
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn cookies_are_sent_to_their_path_and_below_the_longest_first() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         jar.take(b"a=1", b"/shop/cart?x=/y/z", NOW);
         jar.take(b"b=2; Path=/", b"/shop/cart", NOW);
         jar.take(b"c=3; path=/shop/cart; HttpOnly", b"/", NOW);
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_cookie_ends_by_age_by_date_and_by_order() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         jar.take(b"a=1; Max-Age=10", b"/", NOW);
         jar.take(b"b=2; Expires=Sat, 21 Nov 2026 00:00:20 GMT", b"/", NOW);
         jar.take(
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cookie_or_not_for_plain_tcp_is_not_kept() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         for line in [&b"nothing"[..], b"=x", b"a=\x01", b"s=1; Secure"] {
             jar.take(line, b"/", NOW);
         }
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_server_cannot_fill_the_memory_with_cookies() {
-        let mut jar = Jar::default();
+        let mut jar = CookieJar::default();
         for number in 0..1000 {
             jar.take(format!("c{number}=1").as_bytes(), b"/", NOW);
         }

@@ -1,4 +1,4 @@
-//! Finds values in a JSON text by pointer, without building a tree of it.
+//! Finds values in a JSON text by pointer, without building a tree.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ struct Token {
 }
 
 impl Pointer {
-    /// Of its text; one slash at the beginning may be left out.
+    /// Parses a pointer; the leading slash may be omitted.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let inner = text.strip_prefix('/').unwrap_or(text);
@@ -38,10 +38,10 @@ impl Pointer {
         }
     }
 
-    /// Reads a whole JSON text and tells the text of every value at the pointer, in order.
+    /// Reads a whole JSON text and calls `found` with the text of every value at the pointer, in order.
     ///
     /// # Errors
-    /// When it is no JSON; values before the fault have been told.
+    /// When it is not valid JSON; values before the error have been reported.
     pub fn find<'b>(
         &self,
         body: &'b [u8],
@@ -57,10 +57,10 @@ impl Pointer {
     }
 }
 
-/// Writes the text that a JSON value stands for: a string's without quotes and escapes, everything else as it is.
+/// Appends the text of a JSON value: strings without quotes and escapes, everything else unchanged.
 ///
 /// # Errors
-/// Never for a value that [`Pointer::find`] told.
+/// Never for a value from [`Pointer::find`].
 pub fn write_value(raw: &str, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     if raw.starts_with('"') {
         serde_json::Deserializer::from_str(raw).deserialize_str(Write(out))
@@ -148,7 +148,7 @@ impl<'b> Visitor<'b> for Seek<'_, '_, 'b> {
         Ok(())
     }
 
-    // A value that has no parts: nothing is there.
+    // A scalar has no members: nothing is at the pointer.
     fn visit_bool<E>(self, _: bool) -> Result<(), E> {
         Ok(())
     }

@@ -1,20 +1,21 @@
-//! Scripted sessions: a [`crate::client::Client`] over a client, which sends a session's requests one after the other.
+//! Scripted sessions: a [`crate::client::Client`] that sends the requests of a session, one after the other, over another
+//! client.
 //!
-//! A session's start is what the driver schedules; the later requests' intended starts are the end of the one before plus
-//! the pause between. What a session has (variables, cookies, counters) lives in places that later sessions use again.
+//! The driver schedules the start of a session. The intended start of each later request is the end of the one before plus
+//! the thinking time between. The state of a session (variables, cookies, counters) is in slots that later sessions reuse.
 
 mod capture;
 mod client;
+mod interpreter;
 mod jar;
 mod json;
-mod machine;
 mod program;
 mod rehearse;
 mod scripted;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Carrier, Sessions};
+pub use client::{SessionTransport, Sessions};
 pub use jar::Channel;
 pub use program::Program;
 pub use rehearse::{Rehearsed, rehearse};

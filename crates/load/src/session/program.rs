@@ -1,4 +1,4 @@
-//! A session compiled: a flat list of operations with jumps, and its requests with what is captured from their answers.
+//! A compiled session: a flat list of operations with jumps, and its requests with their captures.
 
 use std::sync::Arc;
 
@@ -18,41 +18,41 @@ use crate::template::{Names, Place, Template, variable};
 #[derive(Debug)]
 pub struct Program {
     pub(super) ops: Vec<Op>,
-    pub(super) steps: Vec<Compiled>,
-    /// Names of the variables by number.
+    pub(super) steps: Vec<CompiledRequest>,
+    /// Names of the variables, by index.
     pub(super) variables: Vec<String>,
-    /// Counters of loops.
+    /// Number of loop counters.
     pub(super) counters: usize,
     pub(super) cookies: Cookies,
-    /// Cycles in its templates.
+    /// Number of cycles in its templates.
     pub cycles: usize,
 }
 
 /// A request of a session.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct CompiledRequest {
     pub made: Made,
-    pub captures: Vec<Captured>,
-    /// What of the answer's head is looked at.
+    pub captures: Vec<CaptureSpec>,
+    /// Which part of the response head is kept.
     pub keep: Keep,
-    /// Bytes of the body that captures need; 0 without any that reads the body.
+    /// Bytes of the body that captures need; 0 if none reads the body.
     pub body_bytes_max: u32,
     pub on_failure: OnFailure,
-    /// Whether it says itself which cookies it sends.
+    /// Whether the request sets its `Cookie` header itself.
     pub own_cookies: bool,
     pub name: String,
 }
 
 #[derive(Debug)]
-pub(super) struct Captured {
+pub(super) struct CaptureSpec {
     pub variable: usize,
     pub name: Arc<str>,
-    pub from: From,
+    pub from: CaptureSource,
     pub missing: Missing,
 }
 
 #[derive(Debug)]
-pub(super) enum From {
+pub(super) enum CaptureSource {
     Body,
     Json(Pointer),
     JsonAll { pointer: Pointer, skip: u32 },
@@ -63,7 +63,7 @@ pub(super) enum From {
 
 #[derive(Debug)]
 pub(super) enum Op {
-    /// Goes on elsewhere unless chance and condition have it.
+    /// Jumps unless the random draw and the condition both hold.
     Unless {
         probability: f64,
         test: Option<Test>,
@@ -112,11 +112,11 @@ pub(super) enum Test {
     Is { variable: usize, value: Vec<u8> },
 }
 
-/// A request that cannot be sent, by name.
+/// Name and error of a request that cannot be sent.
 pub type StepError = (String, RequestError);
 
 impl Program {
-    /// Compiles a session to a host.
+    /// Compiles a session for a host.
     ///
     /// # Errors
     /// The first request that cannot be sent.
@@ -138,7 +138,7 @@ impl Program {
         Ok(compiler.program)
     }
 
-    /// Number of its requests.
+    /// Number of requests.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps.len()
@@ -168,7 +168,7 @@ impl Compiler<'_> {
         });
         self.deed(&act.deed)?;
         if let Some(guard) = guard {
-            self.land(guard);
+            self.patch_target(guard);
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Compiler<'_> {
                     test,
                     to: 0,
                 });
-                self.round(head, acts)?;
+                self.loop_body(head, acts)?;
             }
             Deed::Each { item, list, acts } => {
                 let counter = self.counter();
@@ -226,18 +226,18 @@ impl Compiler<'_> {
                     list,
                     to: 0,
                 });
-                self.round(head, acts)?;
+                self.loop_body(head, acts)?;
             }
             Deed::Choose { branches } => self.choose(branches)?,
         }
         Ok(())
     }
 
-    /// The body of a loop, the jump back to its head, and where the head leaves to.
-    fn round(&mut self, head: usize, acts: &[Act]) -> Result<(), StepError> {
+    /// Compiles the body of a loop, the jump back to its head, and the target of the head's exit.
+    fn loop_body(&mut self, head: usize, acts: &[Act]) -> Result<(), StepError> {
         self.acts(acts)?;
         self.push(Op::Jump(head));
-        self.land(head);
+        self.patch_target(head);
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Compiler<'_> {
             leaves.push(self.push(Op::Jump(0)));
         }
         for leave in leaves {
-            self.land(leave);
+            self.patch_target(leave);
         }
         if let Op::Choose { targets, .. } = &mut self.program.ops[choice] {
             *targets = starts;
@@ -273,8 +273,8 @@ impl Compiler<'_> {
         self.program.ops.len() - 1
     }
 
-    /// Lets a jump lead to what is compiled next.
-    fn land(&mut self, jump: usize) {
+    /// Sets the target of a jump to the next operation.
+    fn patch_target(&mut self, jump: usize) {
         let here = self.program.ops.len();
         match &mut self.program.ops[jump] {
             Op::Unless { to, .. }
@@ -305,36 +305,40 @@ impl Compiler<'_> {
         }
     }
 
-    fn step(&mut self, step: &Step) -> Result<Compiled, StepError> {
+    fn step(&mut self, step: &Step) -> Result<CompiledRequest, StepError> {
         let named = |error| (step.request.name.clone(), error);
         let mut names = names(self.tables, &mut self.program);
         let made = Made::new(&step.request, self.host, &mut names).map_err(named)?;
         let mut captures = Vec::new();
         for capture in &step.captures {
             let from = match &capture.from {
-                Source::Body => From::Body,
-                Source::Json { pointer } => From::Json(Pointer::new(pointer)),
-                Source::JsonAll { pointer, skip } => From::JsonAll {
+                Source::Body => CaptureSource::Body,
+                Source::Json { pointer } => CaptureSource::Json(Pointer::new(pointer)),
+                Source::JsonAll { pointer, skip } => CaptureSource::JsonAll {
                     pointer: Pointer::new(pointer),
                     skip: *skip,
                 },
-                Source::Header { name } => From::Header(name.clone()),
-                Source::Cookie { name } => From::Cookie(name.clone()),
-                Source::Regex { pattern } => From::Regex(regex(pattern).map_err(named)?),
+                Source::Header { name } => CaptureSource::Header(name.clone()),
+                Source::Cookie { name } => CaptureSource::Cookie(name.clone()),
+                Source::Regex { pattern } => CaptureSource::Regex(regex(pattern).map_err(named)?),
             };
-            captures.push(Captured {
+            captures.push(CaptureSpec {
                 variable: self.variable(&capture.name),
                 name: capture.name.as_str().into(),
                 from,
                 missing: capture.missing,
             });
         }
-        let of_fields = captures.iter().any(|c| matches!(c.from, From::Header(_)));
-        let of_cookies = captures.iter().any(|c| matches!(c.from, From::Cookie(_)));
+        let of_fields = captures
+            .iter()
+            .any(|c| matches!(c.from, CaptureSource::Header(_)));
+        let of_cookies = captures
+            .iter()
+            .any(|c| matches!(c.from, CaptureSource::Cookie(_)));
         let of_body = captures
             .iter()
-            .any(|c| !matches!(c.from, From::Header(_) | From::Cookie(_)));
-        Ok(Compiled {
+            .any(|c| !matches!(c.from, CaptureSource::Header(_) | CaptureSource::Cookie(_)));
+        Ok(CompiledRequest {
             made,
             keep: match (
                 of_fields,

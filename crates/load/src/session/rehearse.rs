@@ -1,27 +1,27 @@
-//! Goes through one session without sending anything: what would be sent, for people to look at.
+//! Dry run of one session: shows what would be sent, sends nothing.
 
-use super::machine::Next;
-use super::program::From;
+use super::interpreter::Next;
+use super::program::CaptureSource;
 use super::scripted::Scripted;
 use crate::client::Ticket;
 
-/// Requests shown at most.
-const REQUESTS_MAX: usize = 1000;
+/// Actions shown at most.
+const ACTIONS_MAX: usize = 1000;
 
-/// Items that every captured list is taken to have.
+/// Items of every captured list.
 const ITEMS: usize = 3;
 
-/// One thing that a session would do.
+/// One action of a dry run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rehearsed {
-    /// It would send this.
+    /// It would send this request.
     Sends {
         /// Name of the request.
         name: String,
-        /// Every byte.
+        /// The whole request.
         bytes: Vec<u8>,
     },
-    /// It would pause so long.
+    /// It would pause.
     Pauses {
         /// How long.
         ns: u64,
@@ -31,11 +31,11 @@ pub enum Rehearsed {
         /// Why.
         why: String,
     },
-    /// It would do more than is shown.
+    /// The session would continue; the rest is not shown.
     GoesOn,
 }
 
-/// Goes through one session. Every capture finds something: text that names it, and lists of three.
+/// Runs one session without sending. Every capture gets a placeholder: text with its name, or a list of three such texts.
 #[must_use]
 pub fn rehearse(mut sessions: Scripted) -> Vec<Rehearsed> {
     let session = Ticket(0);
@@ -44,24 +44,24 @@ pub fn rehearse(mut sessions: Scripted) -> Vec<Rehearsed> {
         let why = "a table has no row left that is the session's own".to_owned();
         return vec![Rehearsed::Fails { why }];
     }
-    while shown.len() < REQUESTS_MAX {
+    while shown.len() < ACTIONS_MAX {
         match sessions.next(session, 0) {
             Next::Send(step) => {
                 shown.push(Rehearsed::Sends {
                     name: sessions.program.steps[usize::from(step)].name.clone(),
-                    bytes: sessions.user(session).bytes.clone(),
+                    bytes: sessions.state(session).bytes.clone(),
                 });
-                pretend(&mut sessions, session, step);
+                fill_captures(&mut sessions, session, step);
             }
             Next::Pause(ns) => shown.push(Rehearsed::Pauses { ns }),
             Next::End => return shown,
-            Next::Unsendable(_, why) | Next::Unset(why) => {
+            Next::RenderFailed(_, why) | Next::SetFailed(why) => {
                 shown.push(Rehearsed::Fails {
                     why: why.to_string(),
                 });
                 return shown;
             }
-            Next::Runaway => {
+            Next::EndlessLoop => {
                 let why = "its loops go round without sending anything".to_owned();
                 shown.push(Rehearsed::Fails { why });
                 return shown;
@@ -72,13 +72,13 @@ pub fn rehearse(mut sessions: Scripted) -> Vec<Rehearsed> {
     shown
 }
 
-fn pretend(sessions: &mut Scripted, session: Ticket, step: u16) {
+fn fill_captures(sessions: &mut Scripted, session: Ticket, step: u16) {
     let program = std::sync::Arc::clone(&sessions.program);
-    let user = sessions.user(session);
+    let state = sessions.state(session);
     for capture in &program.steps[usize::from(step)].captures {
-        let value = &mut user.variables[capture.variable];
+        let value = &mut state.variables[capture.variable];
         match capture.from {
-            From::JsonAll { .. } => {
+            CaptureSource::JsonAll { .. } => {
                 value.begin_list();
                 for item in 1..=ITEMS {
                     let text = format!("<{}-{item}>", capture.name);

@@ -1,4 +1,4 @@
-//! The requests of sessions as a pool sends them: each session's own, put together before, and its answers' captures.
+//! The requests of sessions as the HTTP/1.1 client sends them: rendered by the interpreter; captures from the responses.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use tare_schema::load::Rows;
 use tare_schema::load::session::{Cookies, OnFailure};
 
-use super::capture::{Answer, Lines, take};
-use super::jar::{Channel, Now};
-use super::machine::{Next, User, target_of};
+use super::capture::{CapturedResponse, HeadLines, take};
+use super::interpreter::{Next, SessionState, target_of};
+use super::jar::{Channel, CookieContext};
 use super::program::Program;
 use crate::client::{Due, Ticket};
-use crate::http1::Wrong;
+use crate::http1::ResponseMismatch;
 use crate::http1::codec::Keep;
-use crate::http1::made::Looked;
+use crate::http1::made::BodyScan;
 use crate::http1::requests::{Outgoing, Requests};
 use crate::template::Filler;
 
-/// What the sessions of one worker are made of.
+/// Configuration of the sessions of one worker.
 #[derive(Debug)]
 pub struct ScriptedPlan {
-    /// What each does.
+    /// The compiled session.
     pub program: Arc<Program>,
-    /// What they are filled with.
+    /// Source of the template values.
     pub filler: Filler,
-    /// Which worker of how many: unique rows are dealt out to them.
+    /// Index of the worker and number of workers: unique rows are distributed among them.
     pub part: (u32, u32),
-    /// A time on the clock of the driver, and the same in the epoch's seconds.
+    /// A time on the driver's clock in nanoseconds, and the same time in Unix seconds.
     pub clock: (u64, i64),
-    /// How answers come.
+    /// Whether the connection is TLS.
     pub channel: Channel,
 }
 
@@ -37,8 +37,8 @@ pub struct ScriptedPlan {
 pub struct Scripted {
     pub(super) program: Arc<Program>,
     filler: Filler,
-    users: Vec<User>,
-    /// Rows of each table that no session has, the one that was given back last at the end; empty for tables whose rows are shared.
+    states: Vec<SessionState>,
+    /// Free rows of each table with unique rows, last returned at the end; empty for other tables.
     unique: Vec<VecDeque<u32>>,
     scratch: Vec<u8>,
     clock: (u64, i64),
@@ -60,29 +60,29 @@ impl Scripted {
             unique: unique.collect(),
             program: plan.program,
             filler: plan.filler,
-            users: Vec::new(),
+            states: Vec::new(),
             scratch: Vec::new(),
             clock: plan.clock,
             channel: plan.channel,
         }
     }
 
-    /// Begins a session in a place; `false` if a table has no row left that is its own.
+    /// Begins a session; `false` if a table has no unique row left.
     pub(super) fn begin(&mut self, session: Ticket) -> bool {
         let at = session.0 as usize;
-        if at >= self.users.len() {
-            self.users.resize_with(at + 1, User::default);
+        if at >= self.states.len() {
+            self.states.resize_with(at + 1, SessionState::default);
         }
-        let user = &mut self.users[at];
-        user.begin(&self.program);
-        user.rows.clear();
+        let state = &mut self.states[at];
+        state.begin(&self.program);
+        state.rows.clear();
         for table in 0..self.unique.len() {
             let row = match self.filler.tables()[table].order {
                 Rows::Unique => self.unique[table].pop_front(),
                 Rows::Sequential | Rows::Random => Some(self.filler.take_row(table)),
             };
             match row {
-                Some(row) => user.rows.push(row),
+                Some(row) => state.rows.push(row),
                 None => {
                     self.end(session);
                     return false;
@@ -92,34 +92,34 @@ impl Scripted {
         true
     }
 
-    /// Gives back what a session had to itself.
+    /// Returns the unique rows of a session.
     pub(super) fn end(&mut self, session: Ticket) {
-        let user = &mut self.users[session.0 as usize];
-        for (table, row) in user.rows.drain(..).enumerate() {
+        let state = &mut self.states[session.0 as usize];
+        for (table, row) in state.rows.drain(..).enumerate() {
             if self.filler.tables()[table].order == Rows::Unique {
                 self.unique[table].push_back(row);
             }
         }
     }
 
-    /// What a session does next.
+    /// The next action of a session.
     pub(super) fn next(&mut self, session: Ticket, now_ns: u64) -> Next {
-        let user = &mut self.users[session.0 as usize];
-        user.next(&self.program, &mut self.filler, &mut self.scratch, now_ns)
+        let state = &mut self.states[session.0 as usize];
+        state.next(&self.program, &mut self.filler, &mut self.scratch, now_ns)
     }
 
-    /// What a wrong answer to a request means for its session.
+    /// What a failed request means for its session.
     pub(super) fn on_failure(&self, request: u16) -> OnFailure {
         self.program.steps[usize::from(request)].on_failure
     }
 
-    pub(super) fn user(&mut self, session: Ticket) -> &mut User {
-        &mut self.users[session.0 as usize]
+    pub(super) fn state(&mut self, session: Ticket) -> &mut SessionState {
+        &mut self.states[session.0 as usize]
     }
 
-    fn now(&self, now_ns: u64) -> Now {
+    fn now(&self, now_ns: u64) -> CookieContext {
         let since_s = now_ns.saturating_sub(self.clock.0) / 1_000_000_000;
-        Now {
+        CookieContext {
             now_ns,
             unix_s: self.clock.1 + since_s as i64,
             channel: self.channel,
@@ -128,21 +128,21 @@ impl Scripted {
 }
 
 impl Requests for Scripted {
-    type Progress = Looked;
+    type Progress = BodyScan;
 
     const READS_HEADS: bool = true;
 
     #[inline]
     fn outgoing(&mut self, due: Due) -> Outgoing<'_> {
         Outgoing {
-            bytes: &self.users[due.ticket.0 as usize].bytes,
+            bytes: &self.states[due.ticket.0 as usize].bytes,
             kind: self.program.steps[usize::from(due.request)].made.kind,
         }
     }
 
     #[inline]
-    fn restart(looked: &mut Looked) {
-        looked.restart();
+    fn restart(scan: &mut BodyScan) {
+        scan.restart();
     }
 
     #[inline]
@@ -152,55 +152,55 @@ impl Requests for Scripted {
 
     #[inline]
     fn head(&mut self, due: Due, kept: &[u8]) {
-        let head = &mut self.users[due.ticket.0 as usize].head;
+        let head = &mut self.states[due.ticket.0 as usize].head;
         head.clear();
         head.extend_from_slice(kept);
     }
 
     #[inline]
-    fn body(&mut self, due: Due, looked: &mut Looked, slice: &[u8]) {
+    fn body(&mut self, due: Due, scan: &mut BodyScan, slice: &[u8]) {
         let step = &self.program.steps[usize::from(due.request)];
         let keep_bytes = step
             .made
             .check
             .keep_bytes()
             .max(step.body_bytes_max as usize);
-        looked.push(&step.made.check, keep_bytes, slice);
+        scan.push(&step.made.check, keep_bytes, slice);
     }
 
     #[inline]
     fn judge(
         &mut self,
         due: Due,
-        looked: &mut Looked,
+        scan: &mut BodyScan,
         status: u16,
         seen_ns: u64,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ResponseMismatch> {
         let now = self.now(seen_ns);
         let step = &self.program.steps[usize::from(due.request)];
-        let user = &mut self.users[due.ticket.0 as usize];
-        let answer = Answer {
-            head: &user.head,
+        let state = &mut self.states[due.ticket.0 as usize];
+        let answer = CapturedResponse {
+            head: &state.head,
             lines: match step.keep {
-                Keep::Fields => Lines::Fields,
-                Keep::Nothing | Keep::Value(_) | Keep::Cookies => Lines::Cookies,
+                Keep::Fields => HeadLines::Fields,
+                Keep::Nothing | Keep::Value(_) | Keep::Cookies => HeadLines::Cookies,
             },
-            body: &looked.kept,
-            body_bytes: looked.seen_bytes(),
+            body: &scan.kept,
+            body_bytes: scan.seen_bytes(),
         };
-        // Also those of a wrong answer: a browser keeps them too.
+        // Also cookies of a response that fails the check: a browser keeps them too.
         if self.program.cookies == Cookies::Kept && !answer.head.is_empty() {
-            let path = target_of(&user.bytes);
+            let path = target_of(&state.bytes);
             for line in answer.header("set-cookie") {
-                user.jar.take(line, path, now);
+                state.jar.take(line, path, now);
             }
         }
-        let mut judged = step.made.check.judge(looked, status);
+        let mut judged = step.made.check.judge(scan, status);
         if judged.is_ok() && !step.captures.is_empty() {
-            judged = take(step, answer, &mut user.variables);
+            judged = take(step, answer, &mut state.variables);
         }
-        // Whatever became of it: an answer without lines worth keeping must not find those of the one before.
-        user.head.clear();
+        // In any case: the next response may have no lines to keep, and must not use those of this one.
+        state.head.clear();
         judged
     }
 }

@@ -1,23 +1,23 @@
-//! Whole sessions on the virtual clock: what they send, capture, repeat and count.
+//! Complete sessions on the virtual clock: what they send, capture, repeat and count.
 
 use std::sync::{Arc, Mutex};
 
 use tare_schema::load::{SessionSpec, Stop, Table};
 
 use super::{Channel, Program, Scripted, ScriptedPlan, Sessions};
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::ConnId;
 use crate::engine::sim::{Act, MS, Rule, S, Sim, connections};
-use crate::engine::{Book, SessionWindow};
+use crate::engine::{ExchangeRecorder, SessionWindow};
 use crate::http1::pool::Pool;
 use crate::template::{Filler, Moment};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// What ran: everything sent, and the counts.
+/// Result of a run: everything sent, and the counts.
 struct Ran {
     sent: Vec<String>,
-    counts: crate::engine::Counts,
+    counts: crate::engine::WorkerCounts,
     classes: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Ran {
     }
 }
 
-/// Runs so many sessions of three users, one after the other, against answers by a rule of the request's text.
+/// Runs sessions of three users, one after the other; a rule maps the text of a request to the response.
 fn run(acts: serde_json::Value, sessions: u64, rule: impl Fn(&str) -> String + 'static) -> Ran {
     run_with(acts, sessions, Vec::new(), rule)
 }
@@ -57,7 +57,7 @@ fn run_with(
         exchanges: sessions,
     };
     let shared = SharedCount::new(sessions, 1);
-    let arrivals = Arrivals::Looped(Looped::new(3, 0, 0, stop, &shared));
+    let arrivals = Arrivals::ClosedLoop(ClosedLoop::new(3, 0, 0, stop, &shared));
     let log = Log::default();
     let seen = Arc::clone(&log);
     let far = Rule(move |_now: u64, _conn: ConnId, bytes: &[u8]| {
@@ -66,10 +66,10 @@ fn run_with(
         seen.lock().unwrap().push(text);
         vec![(MS, Act::Send(answer.into_bytes()))]
     });
-    let for_sessions = |book: Book| book.for_sessions(SessionWindow::Counted);
-    let mut sim = Sim::with_book(Sessions::new(pool, 3), arrivals, 3, far, for_sessions);
+    let for_sessions = |recorder: ExchangeRecorder| recorder.for_sessions(SessionWindow::Counted);
+    let mut sim = Sim::with_recorder(Sessions::new(pool, 3), arrivals, 3, far, for_sessions);
     sim.run_until(3600 * S);
-    let counts = sim.engine.book().counts().clone();
+    let counts = sim.engine.recorder().counts().clone();
     let classes = sim
         .classes
         .seen()

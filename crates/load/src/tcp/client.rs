@@ -1,4 +1,4 @@
-//! TCP as a [`Client`]: a pool of connections, each with at most one exchange.
+//! The TCP [`Client`]: a pool of connections, each with at most one exchange at a time.
 
 use std::collections::VecDeque;
 
@@ -7,33 +7,33 @@ use thiserror::Error;
 
 use super::conn::{Conn, Transfer};
 use super::pattern;
-use super::shape::{Answer, Shape};
+use super::spec::{ExchangeSpec, ResponseEnd};
 use crate::client::{Client, Closed, ConnId, Due, Outcome, Outlet, Stamp, TimerId, WaitCause};
-use crate::roster::{Connections, Exchange, Roster, TIMER_OWN};
+use crate::roster::{ConnectionPool, Connections, Exchange, TIMER_OWN};
 
-/// Connections with more to write than their turn allowed.
+/// Goes off at once when a connection has more to write than its turn allowed.
 pub(super) const RESUME: TimerId = TIMER_OWN;
 
 /// The client.
 #[derive(Debug)]
 pub struct Tcp {
-    pub(super) shape: Shape,
+    pub(super) spec: ExchangeSpec,
     pub(super) pattern: Vec<u8>,
-    pub(super) roster: Roster<Conn, Transfer>,
-    /// Connections that wait for their turn to write.
+    pub(super) roster: ConnectionPool<Conn, Transfer>,
+    /// Connections with data to write, round robin.
     pub(super) writers: VecDeque<u32>,
 }
 
-/// Why an exchange is given up.
+/// The exchange was not complete within the time limit.
 #[derive(Debug, Error)]
 #[error("not done within {limit_ms} ms: {unsent_bytes} bytes unsent, {received_bytes} received")]
-struct Late {
+struct ExchangeTimeout {
     limit_ms: u64,
     unsent_bytes: u64,
     received_bytes: u64,
 }
 
-impl Late {
+impl ExchangeTimeout {
     fn of(limit_ms: u64, exchange: &Exchange<Transfer>) -> Self {
         Self {
             limit_ms,
@@ -48,14 +48,14 @@ impl Tcp {
     #[must_use]
     pub fn new(exchange: TcpExchange, connections: &Connections) -> Self {
         Self {
-            shape: exchange.into(),
+            spec: exchange.into(),
             pattern: pattern(),
-            roster: Roster::new(connections, Conn::default),
+            roster: ConnectionPool::new(connections, Conn::default),
             writers: VecDeque::with_capacity(connections.count),
         }
     }
 
-    /// Gives a connection its next exchange, or keeps it free.
+    /// Starts the next waiting exchange on a connection, if there is one.
     #[inline]
     pub(super) fn offer(&mut self, at: u32, out: &mut impl Outlet) {
         if let Some(due) = self.roster.next_for(at) {
@@ -63,7 +63,7 @@ impl Tcp {
         }
     }
 
-    /// The connection ended under an exchange: some are whole by that.
+    /// The connection was closed during an exchange. With [`ResponseEnd::UntilEof`] the response is complete by that.
     fn end_by_close(
         &mut self,
         at: u32,
@@ -73,12 +73,12 @@ impl Tcp {
     ) {
         let ended = Stamp::event(out.now_ns());
         let transfer = &exchange.own;
-        match (self.shape.answer, why) {
-            (Answer::ToEnd(expected), Closed::Eof) if transfer.unsent_bytes == 0 => {
+        match (self.spec.answer, why) {
+            (ResponseEnd::UntilEof(expected), Closed::Eof) if transfer.unsent_bytes == 0 => {
                 self.roster.worked();
                 let expected = expected.unwrap_or(transfer.received_bytes);
                 let ended = exchange.last.unwrap_or(ended);
-                self.conclude(at, transfer, expected, ended, out);
+                self.record_result(at, transfer, expected, ended, out);
             }
             _ => self
                 .roster
@@ -106,7 +106,7 @@ impl Client for Tcp {
         }
     }
 
-    /// One turn for each connection that has something to write: what they leave has its turn after the next events.
+    /// Gives each connection with data to write one turn; the rest is written after the next events.
     fn flush(&mut self, out: &mut impl Outlet) {
         for _ in 0..self.writers.len() {
             let Some(at) = self.writers.pop_front() else {
@@ -123,8 +123,8 @@ impl Client for Tcp {
 
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         if self.receive(conn.0, bytes, stamp) {
-            self.settle(conn.0, out);
-        } else if !self.shape.flows {
+            self.finish_if_complete(conn.0, out);
+        } else if !self.spec.is_throughput {
             let count = bytes.len();
             let example = format_args!("{count} bytes came that no exchange had asked for");
             self.roster.unasked(conn.0, &example, out);
@@ -144,9 +144,9 @@ impl Client for Tcp {
         }
     }
 
-    /// Of `RESUME` nothing is to be done: those that wait for their turn have it in `flush`.
+    /// For `RESUME` nothing is to be done: waiting connections are served in `flush`.
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
-        self.roster.timer(timer, Late::of, out);
+        self.roster.timer(timer, ExchangeTimeout::of, out);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

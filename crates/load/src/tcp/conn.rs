@@ -1,28 +1,28 @@
-//! What the TCP client keeps of one connection and of the exchange on it.
+//! State of one connection of the TCP client, and of the exchange on it.
 
 use crate::client::Stamp;
-use crate::roster::Kept;
+use crate::roster::ConnectionState;
 
 /// One connection.
 #[derive(Debug, Default)]
 pub struct Conn {
-    /// Bytes that came behind the end of a block and belong to the next one, with the stamp of the last.
+    /// Bytes received after the end of a block, which belong to the next one, with the timestamp of the last.
     pub surplus: Option<(u64, Stamp)>,
 }
 
-impl Kept for Conn {
+impl ConnectionState for Conn {
     fn reset(&mut self) {
         self.surplus = None;
     }
 }
 
-/// How far an exchange has come.
+/// Progress of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Transfer {
-    /// Bytes that are still to be given to the kernel.
+    /// Bytes that the kernel has not accepted yet.
     pub unsent_bytes: u64,
-    /// Bytes that came.
+    /// Bytes received.
     pub received_bytes: u64,
-    /// Where the answer first was another one than expected.
+    /// Offset of the first byte of the response that differs from the pattern.
     pub wrong_at: Option<u64>,
 }

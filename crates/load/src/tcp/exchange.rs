@@ -1,16 +1,16 @@
-//! How an exchange over TCP goes: bytes out, bytes in, and whether they are the right ones.
+//! An exchange over TCP: sending, receiving, and checking the response.
 
 use tare_schema::load::TcpContent;
 
 use super::client::{RESUME, Tcp};
 use super::conn::Transfer;
-use super::shape::Answer;
-use super::{LETTERS, PIECE_BYTES};
+use super::spec::ResponseEnd;
+use super::{PATTERN_PERIOD, PIECE_BYTES};
 use crate::client::{ConnId, Due, ErrorClass, Outcome, Outlet, Stamp, Status, WaitCause};
 use crate::roster::{Exchange, State};
 
-/// Written to one connection before others have their turn.
-const SLICE_BYTES: u64 = 4 * PIECE_BYTES as u64;
+/// Bytes written to one connection before the next one has its turn.
+const TURN_BYTES: u64 = 4 * PIECE_BYTES as u64;
 
 impl Tcp {
     /// Begins an exchange on a free connection.
@@ -27,36 +27,37 @@ impl Tcp {
         slot.state = State::Busy(Exchange {
             due,
             begun_ns,
-            // Without anything to send it has begun all the same.
-            sent_ns: (self.shape.send_bytes == 0).then_some(begun_ns),
+            // With nothing to send it counts as sent.
+            sent_ns: (self.spec.send_bytes == 0).then_some(begun_ns),
             waited,
             last: surplus.map(|(_, stamp)| stamp),
             own: Transfer {
-                unsent_bytes: self.shape.send_bytes,
+                unsent_bytes: self.spec.send_bytes,
                 received_bytes: surplus.map_or(0, |(bytes, _)| bytes),
                 wrong_at: None,
             },
         });
         self.roster.watch(begun_ns, out);
-        if self.shape.flows || self.shape.send_bytes > PIECE_BYTES as u64 {
+        if self.spec.is_throughput || self.spec.send_bytes > PIECE_BYTES as u64 {
             self.writers.push_back(at);
         } else {
             self.send(at, out);
         }
     }
 
-    /// Gives the kernel what it takes, up to a slice.
+    /// Writes as much as the kernel accepts, at most [`TURN_BYTES`].
     pub(super) fn send(&mut self, at: u32, out: &mut impl Outlet) {
         let Some(exchange) = self.roster.slot(at).exchange() else {
             return;
         };
         let transfer = &mut exchange.own;
-        let mut slice_bytes = SLICE_BYTES;
-        while transfer.unsent_bytes > 0 && slice_bytes > 0 {
-            let start = ((self.shape.send_bytes - transfer.unsent_bytes) % LETTERS as u64) as usize;
+        let mut turn_bytes = TURN_BYTES;
+        while transfer.unsent_bytes > 0 && turn_bytes > 0 {
+            let start =
+                ((self.spec.send_bytes - transfer.unsent_bytes) % PATTERN_PERIOD as u64) as usize;
             let length = transfer
                 .unsent_bytes
-                .min(slice_bytes)
+                .min(turn_bytes)
                 .min(PIECE_BYTES as u64) as usize;
             let at_ns = out.now_ns();
             let taken = out.pour(ConnId(at), &self.pattern[start..start + length]);
@@ -64,9 +65,9 @@ impl Tcp {
                 exchange.sent_ns.get_or_insert(at_ns);
             }
             transfer.unsent_bytes -= taken as u64;
-            slice_bytes -= taken as u64;
+            turn_bytes -= taken as u64;
             if taken < length {
-                // `room` will tell.
+                // The client is notified when the socket is writable again.
                 if exchange.sent_ns.is_none() {
                     exchange.waited = exchange.waited.or(Some(WaitCause::SocketBuffer));
                 }
@@ -77,19 +78,19 @@ impl Tcp {
             self.writers.push_back(at);
             return out.timer(RESUME, out.now_ns());
         }
-        if let Answer::ToEnd(_) = self.shape.answer {
+        if let ResponseEnd::UntilEof(_) = self.spec.answer {
             out.half_close(ConnId(at));
         }
-        self.settle(at, out);
+        self.finish_if_complete(at, out);
     }
 
-    /// Ends the exchange of a connection if nothing is missing.
+    /// Ends the exchange of a connection if it is complete.
     #[inline]
-    pub(super) fn settle(&mut self, at: u32, out: &mut impl Outlet) {
+    pub(super) fn finish_if_complete(&mut self, at: u32, out: &mut impl Outlet) {
         let State::Busy(exchange) = self.roster.slot(at).state else {
             return;
         };
-        let Answer::Bytes(expected) = self.shape.answer else {
+        let ResponseEnd::Bytes(expected) = self.spec.answer else {
             return;
         };
         let transfer = &exchange.own;
@@ -99,18 +100,18 @@ impl Tcp {
         self.roster.worked();
         let ended = exchange.last.unwrap_or_else(|| Stamp::event(out.now_ns()));
         let surplus = transfer.received_bytes - expected;
-        self.conclude(at, transfer, expected, ended, out);
+        self.record_result(at, transfer, expected, ended, out);
         let slot = self.roster.slot(at);
         slot.answers += 1;
         slot.conn.surplus = (surplus > 0).then_some((surplus, ended));
-        if self.roster.is_used_up(at) || (surplus > 0 && !self.shape.flows) {
+        if self.roster.is_used_up(at) || (surplus > 0 && !self.spec.is_throughput) {
             return self.roster.renew(at, out);
         }
         self.offer(at, out);
     }
 
-    /// Says whether a whole answer was right.
-    pub(super) fn conclude(
+    /// Reports the outcome of a complete response.
+    pub(super) fn record_result(
         &mut self,
         at: u32,
         transfer: &Transfer,
@@ -123,7 +124,7 @@ impl Tcp {
         if let Some(offset) = transfer.wrong_at {
             let example = format_args!("byte {offset} of the answer is not the one expected");
             self.roster.end(at, wrong, ended, &example, out);
-        } else if received != expected && !self.shape.flows {
+        } else if received != expected && !self.spec.is_throughput {
             let example = format_args!("{received} bytes came back, not {expected}");
             self.roster.end(at, wrong, ended, &example, out);
         } else {
@@ -132,16 +133,16 @@ impl Tcp {
         }
     }
 
-    /// Takes what arrived for the exchange under way; false when there is none.
+    /// Counts and checks received bytes for the current exchange; false when there is none.
     pub(super) fn receive(&mut self, at: u32, bytes: &[u8], stamp: Stamp) -> bool {
         let Some(exchange) = self.roster.slot(at).exchange() else {
             return false;
         };
         let transfer = &mut exchange.own;
-        if self.shape.content == TcpContent::Pattern && transfer.wrong_at.is_none() {
+        if self.spec.content == TcpContent::Pattern && transfer.wrong_at.is_none() {
             let mut offset = transfer.received_bytes;
             for piece in bytes.chunks(PIECE_BYTES) {
-                let start = (offset % LETTERS as u64) as usize;
+                let start = (offset % PATTERN_PERIOD as u64) as usize;
                 let right = &self.pattern[start..start + piece.len()];
                 if piece != right {
                     let within = piece

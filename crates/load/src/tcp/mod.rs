@@ -1,22 +1,25 @@
-//! TCP without a protocol above it: sizes there and back, half-closed connections, and as many bytes as go through.
+//! Plain TCP: echo with given sizes, half-closed connections, and throughput.
 
 mod client;
 mod conn;
 mod exchange;
-mod shape;
+mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use client::Tcp;
 
-/// Longest piece that is written at once.
+/// Bytes of one write at most.
 const PIECE_BYTES: usize = 128 * 1024;
 
-/// The letters that are sent, and that are expected: every exchange begins with the first of them. The piece is longer by one
-/// round, so that it can begin at any letter.
+/// The byte pattern that is sent and expected. Every exchange begins with its first byte. It is longer than
+/// [`PIECE_BYTES`] by one period, so that a piece can begin at any byte of the period.
 pub(crate) fn pattern() -> Vec<u8> {
-    (b'a'..=b'z').cycle().take(PIECE_BYTES + LETTERS).collect()
+    (b'a'..=b'z')
+        .cycle()
+        .take(PIECE_BYTES + PATTERN_PERIOD)
+        .collect()
 }
 
-/// Letters of the pattern.
-const LETTERS: usize = 26;
+/// Bytes after which the pattern repeats.
+const PATTERN_PERIOD: usize = 26;

@@ -1,11 +1,11 @@
-//! The TCP client against far sides that echo, stop, say too much, or take little.
+//! The TCP client against peers that echo, stop, send too much, or read slowly.
 
 use std::collections::HashMap;
 
 use tare_schema::load::{Direction, Stop, TcpContent, TcpExchange};
 
 use super::{Tcp, pattern};
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::{Closed, ConnId};
 use crate::engine::sim::{Act, Far, MS, S, Sim, connections};
 use crate::roster::Connections;
@@ -17,7 +17,7 @@ const ECHO: TcpExchange = TcpExchange::Echo {
     content: TcpContent::Pattern,
 };
 
-/// Sends back what it gets after a millisecond, and answers the end of the other direction by its own.
+/// Echoes after a millisecond, and closes when the client half-closes.
 #[derive(Default)]
 struct Echo {
     /// Changes what comes back.
@@ -55,16 +55,16 @@ fn tcp(exchange: TcpExchange, count: usize, exchanges_max: u64) -> Tcp {
 /// Ten exchanges of one client over one connection.
 fn ten(client: Tcp, far: impl Far) -> Sim<Tcp, impl Far> {
     let shared = SharedCount::new(10, 1);
-    let looped = Looped::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
-    let mut sim = Sim::new(client, Arrivals::Looped(looped), 1, far);
+    let looped = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 10 }, &shared);
+    let mut sim = Sim::new(client, Arrivals::ClosedLoop(looped), 1, far);
     sim.run_until(100 * S);
     assert!(sim.engine.is_drained(sim.net.now_ns));
     sim
 }
 
-/// Right exchanges, connections opened again, and the classes of the wrong ones.
+/// Successful exchanges, reconnects, and the classes of the errors.
 fn ends(sim: &mut Sim<Tcp, impl Far>) -> (u64, u64, Vec<String>) {
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     let (right, again) = (counts.window.right, counts.connections.reconnects);
     let classes = sim.classes.seen();
     let classes = classes.iter().map(|seen| seen.class.to_string()).collect();
@@ -179,9 +179,9 @@ fn a_kernel_that_takes_little_is_fed_as_it_has_room() {
         content: TcpContent::Pattern,
     };
     let shared = SharedCount::new(1, 1);
-    let looped = Looped::new(1, 0, 0, Stop::Count { exchanges: 1 }, &shared);
+    let looped = ClosedLoop::new(1, 0, 0, Stop::Count { exchanges: 1 }, &shared);
     let client = tcp(exchange, 1, u64::MAX);
-    let mut sim = Sim::new(client, Arrivals::Looped(looped), 1, Echo::default());
+    let mut sim = Sim::new(client, Arrivals::ClosedLoop(looped), 1, Echo::default());
     sim.net.room.insert(ConnId(0), 7);
     for _ in 0..200 {
         let until_ns = sim.net.now_ns + 2 * MS;
@@ -198,7 +198,7 @@ fn blocks_go_up_as_fast_as_the_kernel_takes_them_and_each_is_counted() {
         direction: Direction::Up,
         block_bytes: 1 << 20,
     };
-    /// Swallows everything.
+    /// Reads everything and sends nothing.
     struct Discard(u64);
     impl Far for Discard {
         fn connect(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {
@@ -245,7 +245,7 @@ fn what_flows_down_behind_the_end_of_a_block_belongs_to_the_next() {
 
 #[test]
 fn bytes_that_nobody_asked_for_are_a_fault_of_the_target() {
-    /// Greets, as many servers do.
+    /// Sends a greeting first, as many servers do.
     struct Banner;
     impl Far for Banner {
         fn connect(&mut self, _now_ns: u64, _conn: ConnId) -> Vec<(u64, Act)> {

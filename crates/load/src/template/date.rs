@@ -1,4 +1,4 @@
-//! Days as people write them, from the seconds of the epoch; always UTC.
+//! Formatted dates from seconds since the epoch; always UTC.
 
 use super::encode::{Place, put, put_unsigned};
 
@@ -18,7 +18,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Of the epoch's seconds.
+    /// From seconds since the epoch.
     #[must_use]
     pub fn of_unix(unix_s: i64) -> Self {
         Self {
@@ -58,7 +58,7 @@ fn civil_from_days(days: i64) -> (i64, u32, u32) {
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// Writes a moment in a format that was checked before; `false` if it cannot stand there.
+/// Writes a date in a validated format; `false` if it is not valid in this place.
 pub fn write_date(moment: Moment, format: &str, place: Place, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil_from_days(moment.day);
     let mut text = [0_u8; 4];

@@ -1,19 +1,19 @@
-//! Writes a value so that it cannot be taken for anything but a value where it stands.
+//! Escapes values for the place in a request where they stand.
 
-/// Where a value is filled in.
+/// Place of a value in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A part of a path or query: percent-encoded.
+    /// In a path or query: percent-encoded.
     Path,
-    /// A path as it is.
+    /// A path without encoding.
     PathRaw,
-    /// A header's value.
+    /// Value of a header.
     Header,
-    /// A form's field: percent-encoded, blanks as `+`.
+    /// Form field: percent-encoded, spaces as `+`.
     Form,
-    /// Within a string of a JSON text: escaped.
+    /// In a string of a JSON text: escaped.
     Json,
-    /// As it is.
+    /// Without encoding.
     Text,
 }
 
@@ -28,7 +28,7 @@ impl Place {
         }
     }
 
-    /// The text around the values as it is sent: a form's is encoded too, everything else was written as it is meant.
+    /// Encodes the text around the values: in a form it is percent-encoded, elsewhere it stays as written.
     #[must_use]
     pub fn own_text(self, text: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
@@ -39,7 +39,7 @@ impl Place {
         out
     }
 
-    /// Whether a value can stand there.
+    /// Whether a value is valid in this place.
     #[must_use]
     pub fn takes(self, value: &[u8]) -> bool {
         match self {
@@ -55,7 +55,7 @@ fn in_header(byte: u8) -> bool {
     byte == b'\t' || byte == b' ' || byte.is_ascii_graphic() || byte >= 0x80
 }
 
-/// Writes a value; `false` if it cannot stand there.
+/// Writes a value; `false` if it is not valid in this place.
 pub fn put(value: &[u8], place: Place, out: &mut Vec<u8>) -> bool {
     match place {
         Place::Path => percent(value, Blank::Percent, out),
@@ -116,7 +116,7 @@ fn escape(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a number with so many digits at least.
+/// Writes a number with at least `digits` digits.
 pub fn put_unsigned(mut number: u64, digits: u8, out: &mut Vec<u8>) {
     let mut text = [b'0'; 20];
     let mut at = text.len();

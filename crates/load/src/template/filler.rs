@@ -1,4 +1,4 @@
-//! What one worker fills templates with: seeded random values, counters, rows of tables.
+//! Source of the values in templates for one worker: seeded random values, counters, rows of tables.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tare_stats::random::Random;
 use super::date::{Moment, write_date};
 use super::encode::{Place, put_unsigned};
 
-/// The values of one worker. Workers count with the others' gaps, so that all together count without one.
+/// Values of one worker. Each worker counts in steps of the number of workers, so that together they leave out no number.
 #[derive(Debug)]
 pub struct Filler {
     random: Random,
@@ -41,24 +41,24 @@ impl Filler {
         }
     }
 
-    /// The next of this worker's numbers.
+    /// The worker's next sequence number.
     pub fn next_seq(&mut self) -> u64 {
         let next = self.next_seq;
         self.next_seq += self.step;
         next
     }
 
-    /// A number below a limit.
+    /// A random number below a limit.
     pub fn below(&mut self, limit: usize) -> usize {
         self.random.below(limit as u64) as usize
     }
 
-    /// A number from 0 to 1.
+    /// A random number from 0 to 1.
     pub fn unit(&mut self) -> f64 {
         self.random.unit()
     }
 
-    /// A number between two, both included.
+    /// A random number between two, both included.
     pub fn between(&mut self, least: i64, most: i64) -> i64 {
         let span = most.wrapping_sub(least) as u64;
         match span.checked_add(1) {
@@ -121,13 +121,13 @@ impl Filler {
         write_date(moment, format, place, out)
     }
 
-    /// Tables there are.
+    /// All tables.
     #[must_use]
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
-    /// Takes a row of a table by its order; for unique rows see the session.
+    /// Takes a row of a table in the table's order; unique rows are handled by the session.
     pub fn take_row(&mut self, table: usize) -> u32 {
         let rows = self.tables[table].rows.len() as u64;
         match self.tables[table].order {

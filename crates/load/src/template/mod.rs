@@ -1,4 +1,4 @@
-//! Texts that are filled anew for every exchange: compiled once, rendered into a buffer without allocating.
+//! Templates: texts with values that are new for every exchange. Compiled once, rendered into a buffer without allocating.
 
 mod date;
 mod encode;
@@ -22,7 +22,7 @@ pub use value::Value;
 /// Why a template cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CompileError {
-    /// The text is wrong in itself.
+    /// A syntax error.
     #[error(transparent)]
     Text(#[from] TemplateError),
     /// No such table.
@@ -39,7 +39,7 @@ pub enum CompileError {
     /// A variable outside of a session.
     #[error("{0:?} is a variable, and only sessions have some")]
     Variable(String),
-    /// A value that could not stand where it is filled in.
+    /// A value that is not valid in its place.
     #[error(
         "{0:?} cannot stand in a path or a header: it has a blank, a line break or a control character in it"
     )]
@@ -48,27 +48,27 @@ pub enum CompileError {
 
 /// Why a template cannot be rendered now.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unfilled {
+pub enum RenderError {
     /// A variable has no value.
     #[error("variable {0:?} has no value: capture or set it before, or ask for it with if")]
     NoValue(Arc<str>),
-    /// A value that could not be told from the request around it.
+    /// A value that is not valid in its place.
     #[error("the value of {0:?} has a line break, blank or control character where none can be")]
     Unsendable(Arc<str>),
 }
 
-/// The names that places may refer to.
+/// Tables and variables that templates may refer to.
 #[derive(Debug)]
 pub struct Names<'a> {
     /// Tables of the plan.
     pub tables: &'a [Table],
-    /// Variables of the session by number; `None` outside of one.
+    /// Variables of the session by index; `None` outside of a session.
     pub variables: Option<&'a mut Vec<String>>,
-    /// Cycles met so far.
+    /// Number of `cycle` values so far.
     pub cycles: &'a mut usize,
 }
 
-/// A compiled text.
+/// A compiled template.
 #[derive(Debug, Clone, Default)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -111,19 +111,19 @@ enum Fill {
     Variable(usize),
 }
 
-/// What a template is rendered with.
+/// Data for rendering.
 #[derive(Debug)]
-pub struct Scene<'a> {
+pub struct RenderContext<'a> {
     /// Random values and counters of the worker, and its tables.
     pub filler: &'a mut Filler,
-    /// The row taken of each table.
+    /// The current row of each table.
     pub rows: &'a [u32],
     /// The session's variables.
     pub variables: &'a [Value],
 }
 
 impl Template {
-    /// Adds bytes as they are.
+    /// Adds literal bytes.
     pub fn text(&mut self, text: &[u8]) {
         if text.is_empty() {
             return;
@@ -137,10 +137,10 @@ impl Template {
         }
     }
 
-    /// Adds a text with places.
+    /// Adds a text with placeholders.
     ///
     /// # Errors
-    /// When a place cannot be filled, whatever happens.
+    /// When a placeholder is not valid.
     pub fn add(
         &mut self,
         text: &str,
@@ -154,7 +154,7 @@ impl Template {
                 Parsed::Fill(parsed) => {
                     let place = match (parsed.encoding, &parsed.with) {
                         (Encoding::Raw, _) => place.raw(),
-                        // The author's own words, not somebody's data.
+                        // Written by the author of the plan: not data to be escaped.
                         (_, With::Choice(_) | With::Cycle(_)) if place == Place::Path => {
                             place.raw()
                         }
@@ -169,7 +169,7 @@ impl Template {
         Ok(())
     }
 
-    /// Whether it is the same every time; its text then.
+    /// The whole text, if it has no placeholders.
     #[must_use]
     pub fn fixed(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
@@ -179,7 +179,7 @@ impl Template {
         }
     }
 
-    /// Appends another.
+    /// Appends another template.
     pub fn append(&mut self, other: Template) {
         for piece in other.pieces {
             match piece {
@@ -189,17 +189,21 @@ impl Template {
         }
     }
 
-    /// Writes it behind what stands in `out`.
+    /// Appends the text to `out`.
     ///
     /// # Errors
-    /// When a variable has no value, or one that cannot stand there; `out` is then left half written.
-    pub fn render(&self, scene: &mut Scene<'_>, out: &mut Vec<u8>) -> Result<(), Unfilled> {
+    /// When a variable has no value, or one that is not valid in its place; `out` is then incomplete.
+    pub fn render(
+        &self,
+        context: &mut RenderContext<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RenderError> {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Fill { fill, place, name } => {
-                    if !fill.put(scene, *place, out, name)? {
-                        return Err(Unfilled::Unsendable(Arc::clone(name)));
+                    if !fill.put(context, *place, out, name)? {
+                        return Err(RenderError::Unsendable(Arc::clone(name)));
                     }
                 }
             }
@@ -287,7 +291,7 @@ fn compile(with: With, place: Place, names: &mut Names<'_>) -> Result<Fill, Comp
     })
 }
 
-/// The number of a variable, given it now if it has none.
+/// Index of a variable, which is added if it is new.
 pub fn variable(variables: &mut Vec<String>, name: &str) -> usize {
     variables
         .iter()
@@ -299,15 +303,15 @@ pub fn variable(variables: &mut Vec<String>, name: &str) -> usize {
 }
 
 impl Fill {
-    /// Whether the value can stand there.
+    /// Whether the value is valid in its place.
     fn put(
         &self,
-        scene: &mut Scene<'_>,
+        context: &mut RenderContext<'_>,
         place: Place,
         out: &mut Vec<u8>,
         name: &Arc<str>,
-    ) -> Result<bool, Unfilled> {
-        let filler = &mut *scene.filler;
+    ) -> Result<bool, RenderError> {
+        let filler = &mut *context.filler;
         match self {
             Fill::Uuid => filler.uuid(out),
             Fill::Seq => put_unsigned(filler.next_seq(), 1, out),
@@ -333,14 +337,14 @@ impl Fill {
                 return Ok(filler.date((*from_days, *to_days), format, place, out));
             }
             Fill::Column { table, column } => {
-                let row = scene.rows.get(*table).copied().unwrap_or(0);
+                let row = context.rows.get(*table).copied().unwrap_or(0);
                 let value = filler.cell(*table, row, *column);
                 return Ok(put(value, place, out));
             }
             Fill::Variable(number) => {
-                let value = scene.variables.get(*number).and_then(Value::text);
+                let value = context.variables.get(*number).and_then(Value::text);
                 let Some(value) = value else {
-                    return Err(Unfilled::NoValue(Arc::clone(name)));
+                    return Err(RenderError::NoValue(Arc::clone(name)));
                 };
                 return Ok(put(value, place, out));
             }

@@ -1,4 +1,4 @@
-//! What is filled in cannot break out of where it stands, and is the same for the same seed.
+//! Values cannot break out of their place, and are the same for the same seed.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ fn template(text: &str, place: Place, variables: &mut Vec<String>) -> Template {
 fn filled(text: &str, filler: &mut Filler) -> String {
     let template = template(text, Place::Text, &mut Vec::new());
     let mut out = Vec::new();
-    let mut scene = Scene {
+    let mut context = RenderContext {
         filler,
         rows: &[],
         variables: &[],
     };
-    template.render(&mut scene, &mut out).unwrap();
+    template.render(&mut context, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -61,12 +61,12 @@ fn two_workers_count_and_cycle_as_one_would() {
         let template = template("{{ seq }}{{ cycle:a,b,c,d }}", Place::Text, &mut Vec::new());
         for _ in 0..2 {
             let mut out = Vec::new();
-            let mut scene = Scene {
+            let mut context = RenderContext {
                 filler: &mut filler,
                 rows: &[],
                 variables: &[],
             };
-            template.render(&mut scene, &mut out).unwrap();
+            template.render(&mut context, &mut out).unwrap();
             seen.push(String::from_utf8(out).unwrap());
         }
     }
@@ -140,17 +140,17 @@ fn value(bytes: &[u8]) -> Value {
     value
 }
 
-fn render_one(text: &str, place: Place, bytes: &[u8]) -> Result<Vec<u8>, Unfilled> {
+fn render_one(text: &str, place: Place, bytes: &[u8]) -> Result<Vec<u8>, RenderError> {
     let mut filler = filler(1, (0, 1), Vec::new());
     let template = template(text, place, &mut Vec::new());
     let mut out = Vec::new();
     let variables = [value(bytes)];
-    let mut scene = Scene {
+    let mut context = RenderContext {
         filler: &mut filler,
         rows: &[],
         variables: &variables,
     };
-    template.render(&mut scene, &mut out).map(|()| out)
+    template.render(&mut context, &mut out).map(|()| out)
 }
 
 proptest! {
@@ -182,12 +182,12 @@ fn a_variable_without_value_is_named() {
     let error = {
         let mut filler = filler(1, (0, 1), Vec::new());
         let template = template("{{ token }}", Place::Header, &mut Vec::new());
-        let mut scene = Scene {
+        let mut context = RenderContext {
             filler: &mut filler,
             rows: &[],
             variables: &[Value::default()],
         };
-        template.render(&mut scene, &mut Vec::new()).unwrap_err()
+        template.render(&mut context, &mut Vec::new()).unwrap_err()
     };
-    assert_eq!(error, Unfilled::NoValue(Arc::from("token")));
+    assert_eq!(error, RenderError::NoValue(Arc::from("token")));
 }

@@ -1,11 +1,11 @@
-//! A session's variable: nothing, a text, or a list of texts, in buffers that are used again.
+//! Variable of a session: unset, a text, or a list of texts, in reused buffers.
 
 /// A variable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Value {
     kind: Kind,
     bytes: Vec<u8>,
-    /// Where each item of a list ends.
+    /// End of each item of a list.
     ends: Vec<u32>,
 }
 
@@ -18,14 +18,14 @@ enum Kind {
 }
 
 impl Value {
-    /// Takes its value away.
+    /// Makes it unset.
     pub fn clear(&mut self) {
         self.kind = Kind::Unset;
         self.bytes.clear();
         self.ends.clear();
     }
 
-    /// Gives it a text: the buffer to write it to.
+    /// Makes it a text; returns the buffer to write to.
     pub fn begin_text(&mut self) -> &mut Vec<u8> {
         self.clear();
         self.kind = Kind::Text;
@@ -41,20 +41,20 @@ impl Value {
     /// Adds an item to a list: `write` appends it to the buffer.
     ///
     /// # Errors
-    /// What `write` fails with.
+    /// The error of `write`.
     pub fn item<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         write(&mut self.bytes)?;
         self.ends.push(self.bytes.len() as u32);
         Ok(())
     }
 
-    /// The text; `None` if it has no value or is a list.
+    /// The text; `None` if it is unset or a list.
     #[must_use]
     pub fn text(&self) -> Option<&[u8]> {
         (self.kind == Kind::Text).then_some(&self.bytes[..])
     }
 
-    /// The item of a list; of a text, the text is the only item.
+    /// An item of a list; a text is its only item.
     #[must_use]
     pub fn at(&self, item: u32) -> Option<&[u8]> {
         match self.kind {
@@ -71,7 +71,7 @@ impl Value {
         }
     }
 
-    /// Whether there is anything in it.
+    /// Whether it has a text or an item.
     #[must_use]
     pub fn has_any(&self) -> bool {
         match self.kind {

@@ -1,4 +1,4 @@
-//! TLS over a blocking stream, for what is asked before a load: rustls as it is, with nothing spared.
+//! TLS over a blocking stream, for requests before a load: plain rustls, not optimised.
 
 use std::io::{Error, ErrorKind, Read, Write};
 
@@ -7,10 +7,10 @@ use rustls::{ClientConnection, StreamOwned};
 use super::config::TlsClient;
 
 impl TlsClient {
-    /// Shakes hands over a stream whose reads and writes have a limit, and gives what is inside of it.
+    /// Performs the handshake over a stream whose reads and writes have timeouts, and returns the decrypted stream.
     ///
     /// # Errors
-    /// When the two cannot come together; the error says why.
+    /// When the handshake fails; the error says why.
     pub fn over<S: Read + Write>(&self, mut stream: S) -> Result<impl Read + Write, Error> {
         let connection = ClientConnection::new(self.config.clone(), self.server.clone());
         let mut connection =
@@ -18,8 +18,8 @@ impl TlsClient {
         while connection.is_handshaking() {
             connection.complete_io(&mut stream)?;
         }
-        match (connection.alpn_protocol(), &self.needed) {
-            (Some(chosen), Some(needed)) if chosen != &needed[..] => Err(Error::new(
+        match (connection.alpn_protocol(), &self.required_alpn) {
+            (Some(chosen), Some(required_alpn)) if chosen != &required_alpn[..] => Err(Error::new(
                 ErrorKind::InvalidData,
                 "the server chose another protocol than http/2",
             )),

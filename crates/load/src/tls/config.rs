@@ -1,4 +1,4 @@
-//! From a plan's TLS to what a worker's connections need.
+//! The TLS client configuration of a worker, from the plan's.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use rustls::{ClientConfig, SignatureScheme, SupportedProtocolVersion};
 use tare_schema::load::{Identity, Resumption, TlsSpec, TlsVersion};
 use thiserror::Error;
 
-use super::tickets::Tickets;
+use super::session_cache::SessionCache;
 use super::trust;
 
-/// Why a plan's TLS cannot be spoken.
+/// Why the TLS configuration of a plan is not usable.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file that cannot be used.
+    /// A file that cannot be read or parsed.
     #[error("{path} cannot be used for TLS: {why}")]
     File {
         /// Its path.
@@ -28,15 +28,15 @@ pub enum TlsError {
         /// Why not.
         why: String,
     },
-    /// The system has no authorities.
+    /// The system has no certificate authorities.
     #[error(
         "the system has no certificate authorities to check a server with: install ca-certificates, give --cacert FILE, or accept any certificate with --insecure"
     )]
     NoRoots,
-    /// The authorities cannot be used.
+    /// The certificate authorities cannot be used.
     #[error("the certificate authorities cannot be used: {0}")]
     Roots(String),
-    /// The client's certificate and key do not go together.
+    /// The client's certificate and key do not match, or cannot be used.
     #[error("the certificate {certificate} and the key {key} cannot be used together: {why}")]
     Identity {
         /// File of the certificate.
@@ -46,17 +46,17 @@ pub enum TlsError {
         /// Why not.
         why: String,
     },
-    /// A name that no certificate can be for.
+    /// A name that cannot be in a certificate.
     #[error(
         "{0:?} is not a name a server can be asked for over TLS: give a host name or an address with --sni"
     )]
     Name(String),
-    /// No version is left.
+    /// The range of TLS versions is empty.
     #[error(
         "no version of TLS is left between the oldest and the newest: give --tls-min 1.2 --tls-max 1.3"
     )]
     Versions,
-    /// Something rustls refuses.
+    /// rustls rejects the configuration.
     #[error("this TLS cannot be spoken: {0}")]
     Refused(String),
 }
@@ -70,56 +70,57 @@ impl TlsError {
     }
 }
 
-/// What the connections of one worker need to shake hands.
+/// Configuration for the handshakes of one worker.
 #[derive(Debug, Clone)]
 pub struct TlsClient {
     pub(super) config: Arc<ClientConfig>,
     pub(super) server: ServerName<'static>,
-    /// What the server must choose when it chooses.
-    pub(super) needed: Option<Arc<[u8]>>,
+    /// ALPN protocol that the server must choose, if it chooses one.
+    pub(super) required_alpn: Option<Arc<[u8]>>,
     resumption: Resumption,
-    /// What is shown to a server that asks for a certificate.
-    shown: Arc<dyn ResolvesClientCert>,
-    /// How often that was asked for and shown.
-    times_shown: Arc<AtomicU64>,
-    /// Who has to be met.
-    meets: Meets,
+    /// Resolves the client certificate.
+    resolver: Arc<dyn ResolvesClientCert>,
+    /// How often the client certificate was requested and presented.
+    shown_count: Arc<AtomicU64>,
+    /// Which name a server's certificate must be for.
+    name_policy: ServerNamePolicy,
 }
 
-/// Counts how often a server asks for our certificate and is shown one.
+/// Counts how often a server requests the client certificate and is given one.
 #[derive(Debug)]
-struct Counting {
-    shown: Arc<dyn ResolvesClientCert>,
-    times: Arc<AtomicU64>,
+struct CountingResolver {
+    resolver: Arc<dyn ResolvesClientCert>,
+    count: Arc<AtomicU64>,
 }
 
-impl ResolvesClientCert for Counting {
+impl ResolvesClientCert for CountingResolver {
     fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let found = self.shown.resolve(issuers, schemes)?;
-        self.times.fetch_add(1, Ordering::Relaxed);
+        let found = self.resolver.resolve(issuers, schemes)?;
+        self.count.fetch_add(1, Ordering::Relaxed);
         Some(found)
     }
 
     fn has_certs(&self) -> bool {
-        self.shown.has_certs()
+        self.resolver.has_certs()
     }
 }
 
-/// Whose certificate is expected where a protocol connects to several servers.
+/// The expected name in certificates, where a protocol connects to several servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meets {
-    /// The one that the plan names, everywhere.
-    Named,
-    /// Each server under the name by which it is known.
-    Each,
+enum ServerNamePolicy {
+    /// The name in the plan, for all servers.
+    Fixed,
+    /// Each server's own name.
+    PerServer,
 }
 
 impl TlsClient {
-    /// Reads the files and builds it. `host` may have a port; `needed` is what the protocol above is called in ALPN, if it is.
+    /// Reads the files and builds the configuration. `host` may have a port; `required_alpn` is the ALPN name of the protocol
+    /// over TLS, if it has one.
     ///
     /// # Errors
-    /// When a file is missing or the parts do not fit.
-    pub fn new(spec: &TlsSpec, host: &str, needed: Option<&str>) -> Result<Self, TlsError> {
+    /// When a file cannot be used or the parts do not match.
+    pub fn new(spec: &TlsSpec, host: &str, required_alpn: Option<&str>) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let verifier = trust::verifier(&spec.trust, &provider)?;
         let builder = ClientConfig::builder_with_provider(provider)
@@ -142,64 +143,67 @@ impl TlsClient {
         };
         config.alpn_protocols = match &spec.alpn {
             Some(offers) => offers.iter().map(|offer| offer.clone().into()).collect(),
-            None => needed.iter().map(|&needed| needed.into()).collect(),
+            None => required_alpn
+                .iter()
+                .map(|&required_alpn| required_alpn.into())
+                .collect(),
         };
         config.enable_secret_extraction = true;
         let client = Self {
-            shown: config.client_auth_cert_resolver.clone(),
-            times_shown: Arc::default(),
+            resolver: config.client_auth_cert_resolver.clone(),
+            shown_count: Arc::default(),
             config: Arc::new(config),
             server: server_name(spec.server_name.as_deref().unwrap_or(host))?,
-            needed: needed.map(|needed| needed.as_bytes().into()),
+            required_alpn: required_alpn.map(|required_alpn| required_alpn.as_bytes().into()),
             resumption: spec.resumption,
-            meets: match spec.server_name {
-                Some(_) => Meets::Named,
-                None => Meets::Each,
+            name_policy: match spec.server_name {
+                Some(_) => ServerNamePolicy::Fixed,
+                None => ServerNamePolicy::PerServer,
             },
         };
         Ok(client.for_worker())
     }
 
-    /// The same with sessions of its own, so that workers share nothing.
+    /// A copy with a session cache and a counter of its own, so that workers share nothing.
     #[must_use]
     pub fn for_worker(&self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
         config.resumption = match self.resumption {
             Resumption::Off => Resuming::disabled(),
-            Resumption::On => Resuming::store(Arc::new(Tickets::default())),
+            Resumption::On => Resuming::store(Arc::new(SessionCache::default())),
         };
-        let times_shown = Arc::<AtomicU64>::default();
-        config.client_auth_cert_resolver = Arc::new(Counting {
-            shown: self.shown.clone(),
-            times: times_shown.clone(),
+        let shown_count = Arc::<AtomicU64>::default();
+        config.client_auth_cert_resolver = Arc::new(CountingResolver {
+            resolver: self.resolver.clone(),
+            count: shown_count.clone(),
         });
         Self {
             config: Arc::new(config),
-            shown: self.shown.clone(),
-            times_shown,
+            resolver: self.resolver.clone(),
+            shown_count,
             server: self.server.clone(),
-            needed: self.needed.clone(),
+            required_alpn: self.required_alpn.clone(),
             resumption: self.resumption,
-            meets: self.meets,
+            name_policy: self.name_policy,
         }
     }
 
-    /// Handshakes in which a server asked for a certificate and was shown one.
+    /// Handshakes in which a server requested the client certificate and was given one.
     pub fn certificates_shown(&self) -> u64 {
-        self.times_shown.load(Ordering::Relaxed)
+        self.shown_count.load(Ordering::Relaxed)
     }
 
-    /// Whom to meet at a server of this name, if that is not the same everywhere.
+    /// The name to verify for a server, if it differs from the plan's.
     pub(crate) fn name_of(&self, host: &str) -> Option<ServerName<'static>> {
-        match (self.meets, server_name(host).ok()?) {
-            (Meets::Named, _) => None,
-            // Where servers have names, the address of one is seldom in its certificate.
-            (Meets::Each, ServerName::IpAddress(_))
+        match (self.name_policy, server_name(host).ok()?) {
+            (ServerNamePolicy::Fixed, _) => None,
+            // Where servers have DNS names, their certificates seldom contain addresses.
+            (ServerNamePolicy::PerServer, ServerName::IpAddress(_))
                 if matches!(self.server, ServerName::DnsName(_)) =>
             {
                 None
             }
-            (Meets::Each, name) => Some(name),
+            (ServerNamePolicy::PerServer, name) => Some(name),
         }
     }
 }
@@ -222,7 +226,7 @@ fn read(identity: &Identity) -> Result<(Chain, PrivateKeyDer<'static>), TlsError
     Ok((chain, key))
 }
 
-/// A host without its port; an address is verified as one, and no name is then sent.
+/// Server name from a host with or without port. An IP address is verified as such, and then no SNI is sent.
 fn server_name(host: &str) -> Result<ServerName<'static>, TlsError> {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((v6, _)) => v6,

@@ -1,4 +1,4 @@
-//! What can be wrong between two sides that speak TLS, as classes with the next step.
+//! TLS errors: their classes and messages with the next step.
 
 use std::fmt;
 
@@ -7,44 +7,44 @@ use tare_schema::agent::Fault;
 
 use crate::client::ErrorClass;
 
-/// Why a connection over TLS ended, or did not come to be.
+/// Why a TLS connection ended or a handshake failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TlsFault {
-    /// The server's certificate is valid no longer, or not yet.
+    /// The server's certificate is expired or not yet valid.
     CertificateExpired,
     /// It is for another name.
-    CertificateName,
-    /// None of the authorities we believe signed it.
+    CertificateNameMismatch,
+    /// No trusted authority signed it.
     CertificateUntrusted,
-    /// It is broken in another way.
-    CertificateBroken,
-    /// The server does not accept ours, or wants one: its alert.
-    CertificateRefused(u8),
+    /// It is invalid in another way, or missing.
+    CertificateInvalid,
+    /// The server rejects the client's certificate, or requires one: its alert.
+    ClientCertificateRejected(u8),
     /// Another alert of the server.
     Alert(u8),
-    /// The two have no version, suite or group in common.
+    /// No TLS version, cipher suite or group in common.
     Incompatible,
-    /// What came is not TLS, or broke its rules.
+    /// Received bytes are not TLS, or violate the protocol.
     Protocol,
-    /// The server speaks none of the protocols offered, or chose another than the load needs.
-    AlpnRefused,
-    /// The connection ended without the word that it would.
+    /// ALPN: the server supports none of the offered protocols, or chose another one than the load needs.
+    AlpnMismatch,
+    /// Closed without close_notify.
     Truncated,
-    /// It ended in the middle of the handshake.
+    /// Closed during the handshake.
     ClosedInHandshake,
 }
 
 impl TlsFault {
-    /// The class of an exchange that failed by it.
+    /// The error class.
     #[must_use]
     pub fn class(self) -> ErrorClass {
         let of = ErrorClass::of;
         match self {
             TlsFault::CertificateExpired => of("certificate-expired", Fault::Peer),
-            TlsFault::CertificateName => of("certificate-name", Fault::Peer),
+            TlsFault::CertificateNameMismatch => of("certificate-name", Fault::Peer),
             TlsFault::CertificateUntrusted => of("certificate-untrusted", Fault::Peer),
-            TlsFault::CertificateBroken => of("certificate-broken", Fault::Peer),
-            TlsFault::CertificateRefused(_) => of("certificate-refused", Fault::Client),
+            TlsFault::CertificateInvalid => of("certificate-broken", Fault::Peer),
+            TlsFault::ClientCertificateRejected(_) => of("certificate-refused", Fault::Client),
             TlsFault::Alert(code) => ErrorClass {
                 name: "tls-alert",
                 code: Some(code.into()),
@@ -52,32 +52,32 @@ impl TlsFault {
             },
             TlsFault::Incompatible => of("tls-incompatible", Fault::Peer),
             TlsFault::Protocol => of("tls-protocol", Fault::Peer),
-            TlsFault::AlpnRefused => of("alpn-refused", Fault::Peer),
+            TlsFault::AlpnMismatch => of("alpn-refused", Fault::Peer),
             TlsFault::Truncated => of("tls-truncated", Fault::Peer),
             TlsFault::ClosedInHandshake => of("tls-closed", Fault::Peer),
         }
     }
 
-    /// Whether every further attempt must end in the same way: what is offered does not fit what is wanted.
+    /// Whether the error is permanent: further attempts would fail in the same way.
     #[must_use]
     pub fn is_final(self) -> bool {
         !matches!(self, TlsFault::Truncated | TlsFault::ClosedInHandshake)
     }
 
-    /// What rustls found.
+    /// From an error of rustls.
     #[must_use]
     pub fn from_rustls(error: &Error) -> Self {
         match error {
-            Error::InvalidCertificate(wrong) => of_certificate(wrong),
-            Error::NoCertificatesPresented => TlsFault::CertificateBroken,
+            Error::InvalidCertificate(wrong) => from_certificate_error(wrong),
+            Error::NoCertificatesPresented => TlsFault::CertificateInvalid,
             Error::AlertReceived(alert) => TlsFault::from_alert(u8::from(*alert)),
             Error::PeerIncompatible(_) => TlsFault::Incompatible,
-            Error::NoApplicationProtocol => TlsFault::AlpnRefused,
+            Error::NoApplicationProtocol => TlsFault::AlpnMismatch,
             _ => TlsFault::Protocol,
         }
     }
 
-    /// What an alert of the server means.
+    /// From the code of an alert of the server.
     #[must_use]
     pub fn from_alert(code: u8) -> Self {
         use AlertDescription as A;
@@ -90,26 +90,26 @@ impl TlsFault {
             | A::CertificateUnknown
             | A::UnknownCA
             | A::AccessDenied
-            | A::CertificateRequired => TlsFault::CertificateRefused(code),
-            A::NoApplicationProtocol => TlsFault::AlpnRefused,
+            | A::CertificateRequired => TlsFault::ClientCertificateRejected(code),
+            A::NoApplicationProtocol => TlsFault::AlpnMismatch,
             _ => TlsFault::Alert(code),
         }
     }
 }
 
-fn of_certificate(wrong: &CertificateError) -> TlsFault {
+fn from_certificate_error(wrong: &CertificateError) -> TlsFault {
     use CertificateError as C;
     match wrong {
         C::Expired | C::ExpiredContext { .. } | C::NotValidYet | C::NotValidYetContext { .. } => {
             TlsFault::CertificateExpired
         }
-        C::NotValidForName | C::NotValidForNameContext { .. } => TlsFault::CertificateName,
+        C::NotValidForName | C::NotValidForNameContext { .. } => TlsFault::CertificateNameMismatch,
         C::UnknownIssuer | C::BadSignature => TlsFault::CertificateUntrusted,
-        // A self-signed authority shown as a server's certificate, among others.
+        // Among others, a self-signed CA certificate used as the server's certificate.
         C::Other(_) | C::InvalidPurpose | C::InvalidPurposeContext { .. } => {
             TlsFault::CertificateUntrusted
         }
-        _ => TlsFault::CertificateBroken,
+        _ => TlsFault::CertificateInvalid,
     }
 }
 
@@ -119,16 +119,16 @@ impl fmt::Display for TlsFault {
             TlsFault::CertificateExpired => {
                 "the server's certificate is expired or not yet valid: renew it, or accept it with --insecure"
             }
-            TlsFault::CertificateName => {
+            TlsFault::CertificateNameMismatch => {
                 "the server's certificate is for another name: give the name with --sni NAME, or accept it with --insecure"
             }
             TlsFault::CertificateUntrusted => {
                 "no authority we trust signed the server's certificate: give the authority with --cacert FILE, or accept it with --insecure"
             }
-            TlsFault::CertificateBroken => {
+            TlsFault::CertificateInvalid => {
                 "the server's certificate is broken or missing: look at it with openssl s_client -connect HOST:PORT"
             }
-            TlsFault::CertificateRefused(code) => {
+            TlsFault::ClientCertificateRejected(code) => {
                 return write!(
                     f,
                     "the server refused our certificate or our having none ({}): give one it accepts with --cert FILE --key FILE",
@@ -149,7 +149,7 @@ impl fmt::Display for TlsFault {
             TlsFault::Protocol => {
                 "the server's answer is not TLS: use http:// if the port speaks plaintext, or check the port"
             }
-            TlsFault::AlpnRefused => {
+            TlsFault::AlpnMismatch => {
                 "the server does not speak the protocol asked for over TLS (ALPN): choose another protocol, or set what is offered with --alpn"
             }
             TlsFault::Truncated => {
@@ -163,7 +163,7 @@ impl fmt::Display for TlsFault {
     }
 }
 
-/// An alert by name and number.
+/// Name and code of an alert.
 fn alert(code: u8) -> impl fmt::Display {
     struct Named(u8);
     impl fmt::Display for Named {

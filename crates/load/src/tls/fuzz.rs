@@ -1,16 +1,17 @@
-//! The entry point for fuzzers: records that are sealed rightly but hold anything, and records that are broken.
+//! Entry point of the fuzz target: correctly encrypted records of any content, and corrupted records.
 
 use rustls::ConnectionTrafficSecrets;
 use rustls::crypto::cipher::{AeadKey, Iv};
 
-use super::record::{self, Content, Keyed, Version};
+use super::record::{self, Content, TrafficKey, Version};
 
-/// Opens what was sealed, changed where the script says so; what is unchanged must come back as it was. Must return.
+/// Encrypts records, changes some as the input says, and decrypts them. Unchanged records must decrypt to their plaintext.
+/// Must return.
 ///
-/// Gives the number of records opened, so that the work is not optimised away.
+/// Returns the number of records decrypted, so that the work is not optimised away.
 ///
 /// # Panics
-/// When a record that nobody touched does not open to what was sealed.
+/// When an unchanged record does not decrypt to its plaintext, or a changed one is accepted.
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let Some((&setup, mut rest)) = data.split_first() else {
@@ -29,8 +30,8 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         }
     };
     let ends = (
-        Keyed::new(version, 0, &secrets(setup)),
-        Keyed::new(version, 0, &secrets(setup)),
+        TrafficKey::new(version, 0, &secrets(setup)),
+        TrafficKey::new(version, 0, &secrets(setup)),
     );
     let (Ok(mut sealing), Ok(mut opening)) = ends else {
         return 0;
@@ -50,7 +51,7 @@ pub fn fuzz_entry(data: &[u8]) -> usize {
         }
         let touched = touch & 1 == 1;
         if touched {
-            // The minor version of a record means nothing and is ignored (RFC 8446 §5.1).
+            // The minor version of a record is ignored (RFC 8446 §5.1).
             let at = match usize::from(touch >> 1) % wire.len() {
                 2 => 0,
                 at => at,

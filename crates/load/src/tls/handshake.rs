@@ -13,35 +13,36 @@ use super::fault::TlsFault;
 use super::record;
 use super::session::Session;
 
-/// Most that is kept of a server's flight: far more than any chain of certificates a server could be reached with.
+/// Limit of buffered handshake bytes of a server: far more than any usual certificate chain.
 const INCOMING_MAX: usize = 256 * 1024;
 
-/// A handshake under way.
+/// A handshake in progress.
 pub struct Handshake {
     conn: UnbufferedClientConnection,
-    needed: Option<std::sync::Arc<[u8]>>,
+    required_alpn: Option<std::sync::Arc<[u8]>>,
     incoming: Vec<u8>,
-    /// Data that came in one go with the end of the handshake.
+    /// Application data received together with the end of the handshake.
     early: Vec<u8>,
 }
 
-/// A handshake that is done.
+/// A completed handshake.
 pub struct Shaken {
-    /// What follows.
+    /// The session.
     pub session: Session,
-    /// Data that came with its end.
+    /// Application data received together with the end of the handshake.
     pub early: Vec<u8>,
-    /// What the two agreed on.
+    /// The negotiated parameters.
     pub seen: TlsSeen,
     /// Whether a session was resumed.
     pub kind: Handshaken,
 }
 
 impl Handshake {
-    /// Begins one, with the server of the plan or the one named; [`Handshake::proceed`] gives the first bytes to send.
+    /// Begins a handshake with the server of the plan, or with the one in `named`. [`Handshake::proceed`] returns the first bytes
+    /// to send.
     ///
     /// # Errors
-    /// When rustls refuses the configuration.
+    /// When rustls rejects the configuration.
     pub fn begin(
         client: &TlsClient,
         named: Option<&ServerName<'static>>,
@@ -51,30 +52,29 @@ impl Handshake {
             .map_err(|error| TlsFault::from_rustls(&error))?;
         Ok(Self {
             conn,
-            needed: client.needed.clone(),
+            required_alpn: client.required_alpn.clone(),
             incoming: Vec::with_capacity(8 * 1024),
             early: Vec::new(),
         })
     }
 
-    /// Takes bytes of the server in, and goes on as far as they allow; what is to be sent goes behind what `out` holds, also
-    /// when it failed: the server is told why.
+    /// Processes received bytes. Bytes to send are appended to `out`, also after an error: then they are an alert.
     ///
     /// # Errors
-    /// When the two cannot come together.
+    /// When the handshake fails.
     pub fn proceed(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Progress, TlsFault> {
         if self.incoming.len() + bytes.len() > INCOMING_MAX {
             return Err(TlsFault::Protocol);
         }
         self.incoming.extend_from_slice(bytes);
-        let gone_on = self.go_on(out);
-        if gone_on.is_err() {
-            self.tell_why(out);
+        let advanced = self.advance(out);
+        if advanced.is_err() {
+            self.write_alert(out);
         }
-        gone_on
+        advanced
     }
 
-    fn go_on(&mut self, out: &mut Vec<u8>) -> Result<Progress, TlsFault> {
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Progress, TlsFault> {
         loop {
             let status = self.conn.process_tls_records(&mut self.incoming);
             let discard = status.discard;
@@ -111,8 +111,8 @@ impl Handshake {
             self.incoming.drain(..discard);
             match progress {
                 None => {}
-                // A message that goes on in the next record is held by rustls in this buffer: its keys stay there until then.
-                Some(Progress::Done) if !is_front_of_record(&self.incoming) => {
+                // rustls keeps a message that continues in the next record in this buffer: its keys are not taken before then.
+                Some(Progress::Done) if !is_partial_record(&self.incoming) => {
                     return Ok(Progress::Waiting);
                 }
                 Some(progress) => return Ok(progress),
@@ -120,8 +120,8 @@ impl Handshake {
         }
     }
 
-    /// The alert rustls has for the server after a failure.
-    fn tell_why(&mut self, out: &mut Vec<u8>) {
+    /// Appends the alert that rustls has for the server after an error.
+    fn write_alert(&mut self, out: &mut Vec<u8>) {
         loop {
             let status = self.conn.process_tls_records(&mut self.incoming);
             let discard = status.discard;
@@ -135,17 +135,17 @@ impl Handshake {
         }
     }
 
-    /// Goes over to the session, once [`Progress::Done`].
+    /// Turns a completed handshake ([`Progress::Done`]) into a session.
     ///
     /// # Errors
-    /// When the server chose a protocol that was not meant.
+    /// When the server chose another ALPN protocol than the required one.
     pub fn finish(self) -> Result<Shaken, TlsFault> {
         let alpn = self.conn.alpn_protocol().map(<[u8]>::to_vec);
-        // A server that chooses nothing knows no ALPN: what the load speaks, it may speak all the same.
-        if let (Some(chosen), Some(needed)) = (&alpn, &self.needed)
-            && chosen[..] != needed[..]
+        // A server that chooses nothing does not know ALPN; it may support the protocol all the same.
+        if let (Some(chosen), Some(required_alpn)) = (&alpn, &self.required_alpn)
+            && chosen[..] != required_alpn[..]
         {
-            return Err(TlsFault::AlpnRefused);
+            return Err(TlsFault::AlpnMismatch);
         }
         let suite = self.conn.negotiated_cipher_suite();
         let group = self.conn.negotiated_key_exchange_group();
@@ -162,7 +162,7 @@ impl Handshake {
             suite: suite
                 .and_then(|suite| suite.suite().as_str())
                 .unwrap_or_default()
-                // What is registered of TLS 1.3 has no version in its name.
+                // IANA names of TLS 1.3 suites have no version.
                 .replace("TLS13_", "TLS_"),
             group: group.and_then(|group| group.name().as_str().map(str::to_owned)),
             alpn: alpn.map(|alpn| String::from_utf8_lossy(&alpn).into_owned()),
@@ -181,16 +181,16 @@ impl Handshake {
     }
 }
 
-/// How far a handshake came.
+/// State of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// The server has the word.
+    /// More bytes of the server are needed.
     Waiting,
-    /// Both sides are done.
+    /// The handshake is complete.
     Done,
 }
 
-/// SHA-256 of a certificate, as tools print it, without colons.
+/// SHA-256 of a certificate in lower-case hex, without colons.
 fn fingerprint(certificate: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, certificate);
     let mut text = String::with_capacity(2 * digest.as_ref().len());
@@ -220,8 +220,8 @@ fn encode(
     }
 }
 
-/// Whether nothing stands here, or the beginning of a record that is not whole.
-fn is_front_of_record(wire: &[u8]) -> bool {
+/// Whether the buffer is empty or holds only the beginning of a record.
+fn is_partial_record(wire: &[u8]) -> bool {
     match record::length(wire) {
         Ok(None) => true,
         Ok(Some(length)) => length > wire.len(),

@@ -1,8 +1,8 @@
-//! TLS without I/O: rustls shakes hands, then the records are sealed and opened here, in place and without allocating.
+//! TLS without I/O: rustls performs the handshake, then records are encrypted and decrypted here, in place and without
+//! allocating.
 //!
-//! rustls' own record layer copies what it opens and allocates for every record it seals. The handshake is its work all the
-//! same; when it is done, its keys are taken over as a kernel that speaks TLS would take them ([`rustls::kernel`]), so that
-//! key updates and tickets still go through it.
+//! rustls' own record layer copies what it decrypts and allocates for every record it encrypts. After the handshake its keys
+//! are exported as for kernel TLS ([`rustls::kernel`]), so that key updates and session tickets still go through rustls.
 
 mod blocking;
 mod config;
@@ -11,7 +11,7 @@ mod fuzz;
 mod handshake;
 mod record;
 mod session;
-mod tickets;
+mod session_cache;
 mod trust;
 
 #[cfg(test)]

@@ -1,38 +1,37 @@
-//! The record layer of TLS 1.2 (RFC 5246, 5288, 7905) and 1.3 (RFC 8446 §5) with the suites rustls offers: all are AEADs.
+//! Record layer of TLS 1.2 (RFC 5246, 5288, 7905) and 1.3 (RFC 8446 §5) for the cipher suites of rustls: all are AEADs.
 
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::ConnectionTrafficSecrets;
 
 use super::fault::TlsFault;
 
-/// Type, version, length.
+/// Bytes of a record header: type, version, length.
 pub const HEADER: usize = 5;
 /// Most plaintext in a record.
 const FRAGMENT_MAX: usize = 1 << 14;
-/// Longest record: its plaintext and what sealing adds at most (RFC 8446 §5.2; for TLS 1.2 2048, which no AEAD uses up).
+/// Longest record: plaintext and the most that encryption adds (RFC 8446 §5.2; TLS 1.2 allows 2048, which no AEAD needs).
 pub const RECORD_MAX: usize = HEADER + FRAGMENT_MAX + 256;
 
 const TAG: usize = 16;
-/// The part of the nonce that a record of TLS 1.2 with AES-GCM carries.
+/// Bytes of the explicit nonce in a TLS 1.2 record with AES-GCM.
 const EXPLICIT: usize = 8;
-/// Records sealed with one AES-GCM key at most (RFC 8446 §5.5: 2^24.5); ChaCha20 has no limit that could be reached.
+/// Records encrypted with one AES-GCM key at most (RFC 8446 §5.5: 2^24.5); the limit of ChaCha20 is out of reach.
 const SEALED_MAX: u64 = 1 << 24;
 
-/// What a record carries.
+/// Content type of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A change of cipher: a word of the past.
+    /// change_cipher_spec; TLS 1.3 has it for compatibility only.
     ChangeCipherSpec,
-    /// An alert.
     Alert,
     /// A handshake message, or part of one.
     Handshake,
-    /// What the protocol above sends.
+    /// Application data.
     Data,
 }
 
 impl Content {
-    /// By its number on the wire.
+    /// From its number on the wire.
     pub fn from_wire(number: u8) -> Option<Self> {
         match number {
             20 => Some(Content::ChangeCipherSpec),
@@ -53,28 +52,26 @@ impl Content {
     }
 }
 
-/// How a suite forms its records.
+/// Record format of a cipher suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The type is within; the nonce is counted.
+    /// TLS 1.3: content type encrypted, nonce from the sequence number.
     V1_3,
-    /// The record carries the second part of its nonce.
+    /// TLS 1.2 with AES-GCM: explicit nonce in the record.
     V1_2Explicit,
-    /// The nonce is counted.
+    /// TLS 1.2 with ChaCha20: nonce from the sequence number.
     V1_2Counted,
 }
 
-/// Which version's records.
+/// Protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// TLS 1.2.
     V1_2,
-    /// TLS 1.3.
     V1_3,
 }
 
-/// One direction's key and counter.
-pub struct Keyed {
+/// Traffic key and sequence number of one direction.
+pub struct TrafficKey {
     key: LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
     sequence: u64,
@@ -82,11 +79,11 @@ pub struct Keyed {
     sealed_max: u64,
 }
 
-impl Keyed {
-    /// Takes a key over, with the number of the next record.
+impl TrafficKey {
+    /// From an exported key, with the sequence number of the next record.
     ///
     /// # Errors
-    /// For a suite this crate does not know.
+    /// For an unsupported cipher suite.
     pub fn new(
         version: Version,
         sequence: u64,
@@ -115,13 +112,13 @@ impl Keyed {
         })
     }
 
-    /// Whether the key should be changed before more is sealed.
+    /// Whether the key must be updated before more is encrypted.
     #[inline]
     pub fn is_used_up(&self) -> bool {
         self.sequence >= self.sealed_max
     }
 
-    /// As if it were nearly used up.
+    /// Lowers the limit of records, for tests.
     #[cfg(test)]
     pub fn limit(&mut self, sealed_max: u64) {
         self.sealed_max = sealed_max;
@@ -136,10 +133,10 @@ impl Keyed {
         nonce
     }
 
-    /// Seals bytes as records behind what `out` holds.
+    /// Encrypts bytes as records and appends them to `out`.
     ///
     /// # Errors
-    /// When the cipher refuses: never with lengths of this crate.
+    /// When the cipher fails: never with the lengths used here.
     #[inline]
     pub fn seal(
         &mut self,
@@ -195,10 +192,10 @@ impl Keyed {
         Ok(())
     }
 
-    /// Opens one whole record in place: what it carries, and where in `record` that lies.
+    /// Decrypts one complete record in place; returns its content type and the range of the plaintext in `record`.
     ///
     /// # Errors
-    /// When it is none, or was not sealed by the other side in this place.
+    /// When it is malformed, or was not encrypted by the peer with this key and sequence number.
     #[inline]
     pub fn open(&mut self, record: &mut [u8]) -> Result<(Content, usize, usize), TlsFault> {
         let opened = match self.form {
@@ -264,20 +261,20 @@ impl Keyed {
     }
 }
 
-impl std::fmt::Debug for Keyed {
+impl std::fmt::Debug for TrafficKey {
     /// Without the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keyed")
+        f.debug_struct("TrafficKey")
             .field("sequence", &self.sequence)
             .field("form", &self.form)
             .finish_non_exhaustive()
     }
 }
 
-/// How long the record at the front is; `None` when even its header is not whole.
+/// Length of the first record; `None` when its header is incomplete.
 ///
 /// # Errors
-/// When nothing like a record stands there.
+/// When it is not a record.
 #[inline]
 pub fn length(wire: &[u8]) -> Result<Option<usize>, TlsFault> {
     let &[kind, major, _, high, low, ..] = wire else {

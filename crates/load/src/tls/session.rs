@@ -1,17 +1,17 @@
-//! A connection after its handshake: seals what goes out, opens what comes in, answers what TLS asks in between.
+//! A TLS session after its handshake: encrypts, decrypts, and replies to handshake messages and alerts.
 
 use rustls::client::ClientConnectionData;
 use rustls::kernel::KernelConnection;
 use rustls::{ExtractedSecrets, ProtocolVersion};
 
 use super::fault::TlsFault;
-use super::record::{self, Content, Keyed, Version};
+use super::record::{self, Content, TrafficKey, Version};
 
-/// Records in a row that carry no data, and handshake messages in them: more is a flood.
+/// Records in a row without data, and handshake messages in them: more is a flood.
 const IDLE_MAX: u32 = 64;
-/// Longest ticket that is kept: with a certificate of the client's in it, it has a few kilobytes.
+/// Longest session ticket that is stored: one that contains the client's certificate has a few kilobytes.
 const TICKET_MAX: usize = 16 * 1024;
-/// Longest handshake message behind the handshake: a ticket is 64 kB at most.
+/// Longest post-handshake message: a ticket is 64 kB at most.
 const MESSAGE_MAX: usize = 4 + (1 << 16) + 512;
 
 const NEW_SESSION_TICKET: u8 = 4;
@@ -23,27 +23,27 @@ const CLOSE_NOTIFY: u8 = 0;
 const NO_RENEGOTIATION: u8 = 100;
 const USER_CANCELED: u8 = 90;
 
-/// The state of one connection.
+/// State of one connection.
 pub struct Session {
     kernel: KernelConnection<ClientConnectionData>,
     version: Version,
-    sending: Keyed,
-    receiving: Keyed,
-    /// The beginning of a record whose rest has not come.
+    sending: TrafficKey,
+    receiving: TrafficKey,
+    /// The beginning of an incomplete record.
     held: Vec<u8>,
-    /// The beginning of a handshake message that goes on in the next record.
+    /// The beginning of a handshake message that continues in the next record.
     message: Vec<u8>,
     idle: u32,
 }
 
-/// What stood at the front of the bytes received.
+/// Result of decrypting the first record of the received bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Data, from here to there; `used` bytes are done with.
+    /// Application data.
     Data {
-        /// Its first byte.
+        /// Offset of its first byte.
         from: usize,
-        /// Behind its last one.
+        /// Offset after its last byte.
         to: usize,
         /// Length of the record.
         used: usize,
@@ -52,26 +52,26 @@ pub enum Step {
     Nothing {
         /// Length of the record.
         used: usize,
-        /// What it told.
+        /// What it contained.
         told: Told,
     },
-    /// Not a whole record.
+    /// An incomplete record.
     Part,
-    /// The other side said that it sends no more.
+    /// close_notify: the peer sends no more.
     Closed,
 }
 
-/// What a record without data told.
+/// What a record without data contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// Nothing of interest.
     Nothing,
-    /// A session that may be resumed.
+    /// A session ticket.
     Ticket,
 }
 
 impl Session {
-    /// Takes over from the handshake, with what was received behind it.
+    /// From a completed handshake, with the bytes received after it.
     pub(super) fn new(
         secrets: &ExtractedSecrets,
         kernel: KernelConnection<ClientConnectionData>,
@@ -83,8 +83,8 @@ impl Session {
         };
         Ok(Self {
             version,
-            sending: Keyed::new(version, secrets.tx.0, &secrets.tx.1)?,
-            receiving: Keyed::new(version, secrets.rx.0, &secrets.rx.1)?,
+            sending: TrafficKey::new(version, secrets.tx.0, &secrets.tx.1)?,
+            receiving: TrafficKey::new(version, secrets.rx.0, &secrets.rx.1)?,
             kernel,
             held,
             message: Vec::new(),
@@ -92,10 +92,10 @@ impl Session {
         })
     }
 
-    /// Seals data behind what `out` holds.
+    /// Encrypts data and appends it to `out`.
     ///
     /// # Errors
-    /// When the key is used up and cannot be changed.
+    /// When the key has reached its limit and cannot be updated.
     #[inline]
     pub fn seal(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TlsFault> {
         if self.sending.is_used_up() {
@@ -104,15 +104,15 @@ impl Session {
         self.sending.seal(Content::Data, bytes, out)
     }
 
-    /// Seals the word that nothing more is sent.
+    /// Appends an encrypted close_notify to `out`.
     pub fn seal_close(&mut self, out: &mut Vec<u8>) {
-        // Fails with no length of ours; the connection is being closed in any case.
+        // Cannot fail with this length; the connection is being closed in any case.
         let _ = self
             .sending
             .seal(Content::Alert, &[WARNING, CLOSE_NOTIFY], out);
     }
 
-    /// Puts the held beginning of a record in front; how long it is.
+    /// Copies the stored beginning of a record to the front of `buffer`; returns its length.
     #[inline]
     pub fn put_held(&mut self, buffer: &mut [u8]) -> usize {
         let length = self.held.len();
@@ -123,15 +123,15 @@ impl Session {
         length
     }
 
-    /// Keeps the beginning of a record until its rest comes.
+    /// Stores the beginning of a record until the rest arrives.
     pub fn hold(&mut self, part: &[u8]) {
         self.held.extend_from_slice(part);
     }
 
-    /// Opens the record at the front, in place. What TLS answers goes behind what `out` holds.
+    /// Decrypts the first record in place. Replies of TLS are appended to `out`.
     ///
     /// # Errors
-    /// When the server broke off or broke the rules.
+    /// On an alert or a protocol violation of the server.
     #[inline]
     pub fn open(&mut self, wire: &mut [u8], out: &mut Vec<u8>) -> Result<Step, TlsFault> {
         let Some(used) = record::length(wire)?.filter(|&length| length <= wire.len()) else {
@@ -142,11 +142,11 @@ impl Session {
             self.idle = 0;
             return Ok(Step::Data { from, to, used });
         }
-        self.open_other(content, &wire[from..to], used, out)
+        self.open_control(content, &wire[from..to], used, out)
     }
 
     #[cold]
-    fn open_other(
+    fn open_control(
         &mut self,
         content: Content,
         bytes: &[u8],
@@ -183,7 +183,7 @@ impl Session {
         }
     }
 
-    /// Takes handshake messages in, whole or in part.
+    /// Handles post-handshake messages, complete or in part.
     fn handshake(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Told, TlsFault> {
         if self.message.len() + bytes.len() > MESSAGE_MAX {
             return Err(TlsFault::Protocol);
@@ -201,7 +201,7 @@ impl Session {
                 break;
             };
             if rest.len() < all.len() {
-                // The first one of a record is counted with it.
+                // The first message is counted with its record.
                 self.count_idle()?;
             }
             match (*kind, self.version) {
@@ -213,7 +213,7 @@ impl Session {
                     told = Told::Ticket;
                 }
                 (KEY_UPDATE, Version::V1_3) => {
-                    // Keys change at the end of a record only (RFC 8446 §5.1).
+                    // A key update must end its record (RFC 8446 §5.1).
                     let ([wanted @ (0 | 1)], true) = (body, behind.is_empty()) else {
                         return Err(TlsFault::Protocol);
                     };
@@ -222,7 +222,7 @@ impl Session {
                         self.update_sending(out)?;
                     }
                 }
-                // A wish to shake hands anew, which may be refused (RFC 5246 §7.4.1.1).
+                // A request for renegotiation, which may be refused (RFC 5246 §7.4.1.1).
                 (HELLO_REQUEST, Version::V1_2) if body.is_empty() => {
                     let alert = [WARNING, NO_RENEGOTIATION];
                     self.sending.seal(Content::Alert, &alert, out)?;
@@ -238,26 +238,26 @@ impl Session {
     fn update_receiving(&mut self) -> Result<(), TlsFault> {
         let updated = self.kernel.update_rx_secret();
         let (sequence, secrets) = updated.map_err(|error| TlsFault::from_rustls(&error))?;
-        self.receiving = Keyed::new(self.version, sequence, &secrets)?;
+        self.receiving = TrafficKey::new(self.version, sequence, &secrets)?;
         Ok(())
     }
 
-    /// Tells the new key under the old one, without asking for one in return.
+    /// Sends a key update, encrypted with the old key, without requesting one in return.
     #[cold]
     fn update_sending(&mut self, out: &mut Vec<u8>) -> Result<(), TlsFault> {
         if self.version == Version::V1_2 {
-            // No key can be changed without a new handshake.
+            // TLS 1.2 has no key update.
             return Err(TlsFault::Truncated);
         }
         self.sending
             .seal(Content::Handshake, &[KEY_UPDATE, 0, 0, 1, 0], out)?;
         let updated = self.kernel.update_tx_secret();
         let (sequence, secrets) = updated.map_err(|error| TlsFault::from_rustls(&error))?;
-        self.sending = Keyed::new(self.version, sequence, &secrets)?;
+        self.sending = TrafficKey::new(self.version, sequence, &secrets)?;
         Ok(())
     }
 
-    /// As if the sending key were used up after so many records.
+    /// Lowers the limit of records of the sending key, for tests.
     #[cfg(test)]
     pub fn limit_sending(&mut self, records: u64) {
         self.sending.limit(records);

@@ -1,4 +1,4 @@
-//! A handshake and a session against rustls' server in memory: any split of the stream, key updates, ends and rubbish.
+//! Handshake and session against a rustls server in memory: any split of the stream, key updates, ends, malformed bytes.
 
 use std::io::{Cursor, Read, Write};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn give(server: &mut ServerConnection) -> Vec<u8> {
     wire
 }
 
-/// Shakes hands, the server's bytes coming in pieces of this size.
+/// Performs a handshake; the server's bytes arrive in pieces of this size.
 fn shake(version: TlsVersion, piece: usize) -> (Session, ServerConnection, Vec<u8>) {
     shake_with(version, piece, None)
 }
@@ -95,7 +95,7 @@ fn shake_with(
     panic!("no end of the handshake");
 }
 
-/// What a session makes of bytes that come in these pieces, and what it answers.
+/// What a session reads from bytes that arrive in these pieces, and its replies.
 fn open(session: &mut Session, wire: &[u8], pieces: &[usize]) -> (Vec<u8>, u32, Vec<u8>) {
     let (mut data, mut tickets, mut out) = (Vec::new(), 0, Vec::new());
     let mut rest = wire;
@@ -210,7 +210,7 @@ fn tickets_and_the_word_of_the_end_are_told() {
     assert!(server.process_new_packets().unwrap().peer_has_closed());
 }
 
-/// Gives tickets of this length.
+/// Issues tickets of this length.
 #[derive(Debug)]
 struct Ticketer(usize);
 

@@ -1,4 +1,4 @@
-//! Whom to believe: the system's authorities, those of a file, or anybody.
+//! Certificate verification: system roots, a CA file, or none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use tare_schema::named::{FILE_BYTES_MAX, read_given};
 
 use super::config::TlsError;
 
-/// The verifier of a trust.
+/// The certificate verifier for a trust setting.
 pub(super) fn verifier(
     trust: &Trust,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
     let policy = match trust {
         Trust::Anybody => Policy::Anybody,
-        Trust::System => believing(system()?, Vec::new(), provider)?,
+        Trust::System => authorities_policy(system()?, Vec::new(), provider)?,
         Trust::File { path } => {
             let (roots, named) = file(path)?;
-            believing(roots, named, provider)?
+            authorities_policy(roots, named, provider)?
         }
     };
     Ok(Arc::new(Verifier {
@@ -35,7 +35,7 @@ pub(super) fn verifier(
     }))
 }
 
-fn believing(
+fn authorities_policy(
     roots: RootCertStore,
     named: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
@@ -47,8 +47,8 @@ fn believing(
     Ok(Policy::Authorities { authorities, named })
 }
 
-/// The system's own authorities and not a list of our own: they are what other software on this machine believes, an
-/// authority of a company is among them, and SSL_CERT_FILE is followed.
+/// The system's roots and not a bundled list: they are what other software on this machine trusts, a company's CA is
+/// among them, and SSL_CERT_FILE is honoured.
 fn system() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
@@ -70,7 +70,7 @@ fn file(path: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), Tls
     Ok((roots, named))
 }
 
-/// The bytes of a file of certificates or keys.
+/// Reads a file of certificates or keys.
 pub(super) fn read(path: &str) -> Result<Vec<u8>, TlsError> {
     let bytes = read_given(Path::new(path), FILE_BYTES_MAX);
     bytes.map_err(|error| TlsError::unusable(path, error))
@@ -90,21 +90,21 @@ pub(super) fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, T
     }
 }
 
-/// Believes whom its policy says. The signatures of the handshake are checked whoever is believed, so that what is measured is
-/// the whole handshake.
+/// Verifies certificates according to its policy. Handshake signatures are verified under every policy, so that the whole
+/// handshake is measured.
 #[derive(Debug)]
 struct Verifier {
     policy: Policy,
     provider: Arc<CryptoProvider>,
 }
 
-/// Whom to believe.
+/// Which certificates are accepted.
 #[derive(Debug)]
 enum Policy {
-    /// Every certificate, but not that it belongs to the other side: its signatures show that.
+    /// Any certificate. That the peer has its key is still verified, by the handshake signatures.
     Anybody,
-    /// Authorities, and a server that shows one of the named certificates itself: what `openssl req -x509` makes is an
-    /// authority by its extensions, and a test server shows it all the same.
+    /// Certificates signed by the authorities, and those in the CA file themselves: `openssl req -x509` creates certificates
+    /// with the CA extension, and test servers use them as their own.
     Authorities {
         authorities: Arc<WebPkiServerVerifier>,
         named: Vec<CertificateDer<'static>>,
@@ -131,7 +131,7 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match verified {
-            // Found after its dates were checked and before its name.
+            // This error comes after the check of the dates and before that of the name.
             Err(Error::InvalidCertificate(CertificateError::Other(_)))
                 if named.contains(end_entity) =>
             {

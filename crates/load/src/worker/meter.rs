@@ -1,4 +1,4 @@
-//! What the window cost this worker: CPU, spinning and bytes, read where the window starts and where it ends.
+//! CPU, spinning and bytes of a worker in the window, from readings at its start and end.
 
 use crate::arrivals::NEVER;
 use crate::clock::{process_cpu_ns, thread_cpu_ns};
@@ -12,24 +12,24 @@ struct Reading {
     bytes: (u64, u64),
 }
 
-/// What the window cost.
+/// Usage of the window.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
+pub struct WindowUsage {
     /// CPU time of the worker's thread.
     pub cpu_ns: u64,
     /// CPU time of the process.
     pub process_cpu_ns: u64,
     /// Time spent spinning.
     pub spun_ns: u64,
-    /// Bytes sent up to now, the drain included.
+    /// Bytes sent since the window started, drain included.
     pub bytes_sent: u64,
-    /// Bytes received up to now, the drain included.
+    /// Bytes received since the window started, drain included.
     pub bytes_received: u64,
 }
 
-/// Reads at the marks.
+/// Takes the readings at the start and the end of the window.
 #[derive(Debug)]
-pub struct Meter {
+pub struct UsageMeter {
     worker: usize,
     start_at_ns: u64,
     end_at_ns: u64,
@@ -37,8 +37,8 @@ pub struct Meter {
     end: Option<Reading>,
 }
 
-impl Meter {
-    /// Nothing read yet.
+impl UsageMeter {
+    /// A meter without readings.
     #[must_use]
     pub fn new(worker: usize) -> Self {
         Self {
@@ -50,14 +50,14 @@ impl Meter {
         }
     }
 
-    /// Fixes where the window starts.
+    /// Sets the start of the window.
     pub fn begin(&mut self, window_start_ns: u64) {
         self.start_at_ns = window_start_ns;
     }
 
-    /// When to read next; [`NEVER`] when that is not known or nothing is left to read.
+    /// Time of the next reading; [`NEVER`] when it is not known or none is left.
     #[must_use]
-    pub fn next_mark_ns(&self) -> u64 {
+    pub fn next_reading_ns(&self) -> u64 {
         match (self.start, self.end) {
             (None, _) => self.start_at_ns.min(self.end_at_ns),
             (Some(_), None) => self.end_at_ns,
@@ -65,10 +65,10 @@ impl Meter {
         }
     }
 
-    /// Reads if a mark is reached. `end_ns` is the end of the window as far as it is known now.
-    pub fn mark(&mut self, now_ns: u64, end_ns: u64, bytes: (u64, u64), spun_ns: u64) {
+    /// Takes a reading if one is due. `end_ns` is the end of the window as far as known.
+    pub fn read_if_due(&mut self, now_ns: u64, end_ns: u64, bytes: (u64, u64), spun_ns: u64) {
         self.end_at_ns = end_ns;
-        if now_ns < self.next_mark_ns() {
+        if now_ns < self.next_reading_ns() {
             return;
         }
         let reading = self.read(bytes, spun_ns);
@@ -80,14 +80,14 @@ impl Meter {
         }
     }
 
-    /// The difference of the readings.
+    /// Usage between the readings.
     #[must_use]
-    pub fn spent(&self, bytes: (u64, u64), spun_ns: u64) -> Spent {
+    pub fn usage(&self, bytes: (u64, u64), spun_ns: u64) -> WindowUsage {
         let Some(start) = self.start else {
-            return Spent::default();
+            return WindowUsage::default();
         };
         let end = self.end.unwrap_or_else(|| self.read(bytes, spun_ns));
-        Spent {
+        WindowUsage {
             cpu_ns: end.cpu_ns - start.cpu_ns,
             process_cpu_ns: end.process_cpu_ns - start.process_cpu_ns,
             spun_ns: end.spun_ns - start.spun_ns,
@@ -99,7 +99,7 @@ impl Meter {
     fn read(&self, bytes: (u64, u64), spun_ns: u64) -> Reading {
         Reading {
             cpu_ns: thread_cpu_ns(),
-            // The process is one: the first worker reads for all.
+            // The first worker reads the CPU time of the process for all.
             process_cpu_ns: if self.worker == 0 {
                 process_cpu_ns()
             } else {

@@ -1,13 +1,13 @@
-//! A worker thread: its own epoll loop around an engine, with sockets, a sleeper and reports to the ledger.
+//! A worker thread: an epoll loop around an engine, with sockets, a sleeper and reports to the aggregator.
 
 mod meter;
 mod phases;
-mod precedence;
 mod report;
-mod secure;
+mod reporting;
+mod scheduling;
 mod sleep;
 mod sockets;
-mod telling;
+mod tls_state;
 
 use std::io;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use std::sync::mpsc::{Receiver, Sender};
 use mio::{Poll, Token, Waker};
 use tare_schema::load::Reach;
 
-use meter::Meter;
-pub use precedence::Precedence;
-pub use report::{FromWorker, Opened, Tick, WorkerEnd};
+use meter::UsageMeter;
+pub use report::{ConnectionsOpened, Tick, WorkerEnd, WorkerMessage};
+pub use scheduling::SchedulingPolicy;
 pub use sleep::SpinRule;
 use sleep::{EVENTS_MAX, Sleeper, Until};
-use sockets::{Life, Sockets};
+use sockets::{SocketKey, Sockets};
 
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed, Stamp, StampSource};
@@ -29,104 +29,109 @@ use crate::clock::{RealtimeOffset, monotonic_ns};
 use crate::control::Control;
 use crate::engine::Engine;
 use crate::sys::{self, Event};
-use crate::tally::Tally;
+use crate::tally::HistogramTable;
 use crate::tls::TlsClient;
 
-/// Bytes received at once.
+/// Size of the receive buffer.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Receives in a row from one connection before others have their turn.
+/// Receives in a row from one connection before others are served.
 const RECEIVES_MAX: u32 = 16;
 
-/// The token of the wake-up by order; no connection has so high a number.
+/// Token of the control waker; no connection has so high a number.
 const ORDER: u64 = u64::MAX;
 
-/// Readable, writable, and all that says that the stream has an end.
+/// epoll flags: readable, writable, end of stream or error.
 const IN: u32 = libc::EPOLLIN as u32;
 const OUT: u32 = libc::EPOLLOUT as u32;
 const END: u32 = (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32;
 
-/// With no connection open, attempts are given up after this time: nobody is there.
-const ALONE_NS: u64 = 1_000_000_000;
+/// Opening is given up after this time if no connection is open and attempts have failed.
+const NO_CONNECTION_TIMEOUT_NS: u64 = 1_000_000_000;
 
-/// Without a single right answer, so many connections that ended for a reason that cannot go away end the load.
-const FINAL_FAULTS_MAX: u32 = 5;
+/// Permanent connection errors that end a load without a single correct response.
+const PERMANENT_ERRORS_MAX: u32 = 5;
 
-/// What a worker is made of.
+/// Configuration of a worker.
 pub struct WorkerPlan {
-    /// Its number.
+    /// Index of the worker.
     pub worker: usize,
-    /// Distance of two samples.
+    /// Interval of samples.
     pub sample_every_ns: u64,
-    /// Limit of the drain, and of opening the connections.
+    /// Timeout of the drain, and of opening the connections.
     pub timeout_ns: u64,
     /// Time over which the connections are opened.
     pub open_over_ns: u64,
     /// Whether to spin before starts.
     pub spin: SpinRule,
-    /// What it asks of the scheduler.
-    pub precedence: Precedence,
-    /// Connections it will have.
+    /// Its scheduling.
+    pub scheduling: SchedulingPolicy,
+    /// Number of its connections.
     pub connections: usize,
-    /// How they speak TLS, if they do.
+    /// TLS, if it is used.
     pub tls: Option<TlsClient>,
-    /// Which addresses they may go to.
+    /// Addresses that may be connected to.
     pub reach: Reach,
-    /// Orders.
+    /// Start, end and abort.
     pub(crate) control: Arc<Control>,
-    /// Where reports go.
-    pub reports: Sender<FromWorker>,
-    /// Where emptied tables come from.
-    pub emptied: Receiver<Tally>,
+    /// Channel for messages to the aggregator.
+    pub reports: Sender<WorkerMessage>,
+    /// Channel for emptied tables.
+    pub emptied: Receiver<HistogramTable>,
 }
 
-/// A worker before and while it runs.
+/// A worker, before and while it runs.
 pub struct Worker<C> {
     engine: Engine<C>,
     plan: WorkerPlan,
     poll: Poll,
     io: Io,
     sleeper: Sleeper,
-    meter: Meter,
+    meter: UsageMeter,
     phase: Phase,
     next_tick: u64,
     next_tick_ns: u64,
     start_ns: u64,
     tables_out: usize,
     problem: Option<Closed>,
-    /// Connections that ended in a way in which all must end.
-    final_faults: u32,
-    hopeless: Option<Closed>,
-    /// Why the load could not go on.
+    /// Connections that ended with an error that every one must meet.
+    permanent_errors: u32,
+    permanent_failure: Option<Closed>,
+    /// Why the load was aborted.
     broke_off: Option<String>,
 }
 
-/// What is needed to receive, apart from the engine so that both can be borrowed.
+/// What receiving needs, apart from the engine so that both can be borrowed.
 struct Io {
     sockets: Sockets,
     buffer: Box<[u8]>,
     offset: RealtimeOffset,
     bytes_received: u64,
-    /// When this turn last received; 0 if it has not.
+    /// Last receive of this turn; 0 for none.
     seen_ns: u64,
-    /// Connections with more to read than their turn allowed.
-    again: Vec<(Life, Ending)>,
+    /// Connections with more to read than one turn allows.
+    again: Vec<(SocketKey, Ending)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Opening { until_ns: u64, alone_until_ns: u64 },
+    Opening {
+        until_ns: u64,
+        no_connection_until_ns: u64,
+    },
     Armed,
     Running,
-    Draining { until_ns: u64 },
+    Draining {
+        until_ns: u64,
+    },
     Over,
 }
 
 impl<C: Client> Worker<C> {
-    /// Prepares a worker around an engine.
+    /// A worker around an engine.
     ///
     /// # Errors
-    /// When the system gives no epoll.
+    /// When no epoll can be made.
     pub fn new(engine: Engine<C>, mut plan: WorkerPlan) -> io::Result<Self> {
         let poll = Poll::new()?;
         plan.control
@@ -144,15 +149,15 @@ impl<C: Client> Worker<C> {
                 again: Vec::with_capacity(EVENTS_MAX),
             },
             sleeper: Sleeper::new(plan.spin),
-            meter: Meter::new(plan.worker),
+            meter: UsageMeter::new(plan.worker),
             phase: Phase::Armed,
             next_tick: 0,
             next_tick_ns: NEVER,
             start_ns: NEVER,
             tables_out: 0,
             problem: None,
-            final_faults: 0,
-            hopeless: None,
+            permanent_errors: 0,
+            permanent_failure: None,
             broke_off: None,
             plan,
             poll,
@@ -161,15 +166,16 @@ impl<C: Client> Worker<C> {
 
     /// Opens the connections, runs the load, drains, and reports.
     pub fn run(mut self) {
-        // Without it the kernel rounds sleeps up by 50 µs. Refused only where timers are exact anyway (realtime classes).
+        // The default timer slack lets the kernel add 50 µs to sleeps. Refused only in real-time classes, where timers are exact
+        // anyway.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let scheduled = self.plan.precedence.take();
+        let scheduled = self.plan.scheduling.take();
         let now_ns = monotonic_ns();
         self.phase = Phase::Opening {
             until_ns: now_ns
                 .saturating_add(self.plan.open_over_ns)
                 .saturating_add(self.plan.timeout_ns),
-            alone_until_ns: now_ns.saturating_add(ALONE_NS),
+            no_connection_until_ns: now_ns.saturating_add(NO_CONNECTION_TIMEOUT_NS),
         };
         self.engine.open(&mut self.io.sockets);
         let mut events = Vec::with_capacity(EVENTS_MAX);
@@ -180,15 +186,15 @@ impl<C: Client> Worker<C> {
                 break;
             }
         }
-        self.leave(failure, scheduled);
+        self.finish(failure, scheduled);
     }
 
     fn turn(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let now_ns = self.now_ns();
-        // Before anything of the window is sent: what is read at its start must not contain it.
-        self.follow_phase(now_ns);
+        // Before anything of the window is sent: the first reading must not contain it.
+        self.advance_phase(now_ns);
         self.engine.advance(now_ns, &mut self.io.sockets);
-        self.tell_failures();
+        self.report_failures();
         if now_ns >= self.next_tick_ns {
             self.tick(now_ns);
         }
@@ -211,20 +217,20 @@ impl<C: Client> Worker<C> {
         for event in events.iter() {
             let (flags, data) = (event.events, event.u64);
             if data != ORDER {
-                self.handle(Life::from_data(data), flags);
+                self.handle(SocketKey::from_data(data), flags);
             }
         }
         let again = self.io.again.len();
         for at in 0..again {
-            let (life, ending) = self.io.again[at];
-            self.read(life, ending);
+            let (key, ending) = self.io.again[at];
+            self.read(key, ending);
         }
         self.io.again.drain(..again);
         Ok(())
     }
 
-    /// The time, for what is due now. While no start is known (a closed loop that waits for answers), the time of the last
-    /// receive of the turn before serves: it is a few microseconds old, and a clock reading for each turn is saved.
+    /// Current time. While no start is known (a closed loop waiting for responses), the last receive of the previous turn serves:
+    /// it is a few microseconds old, and saves a clock reading per turn.
     #[inline]
     fn now_ns(&mut self) -> u64 {
         match std::mem::take(&mut self.io.seen_ns) {
@@ -237,59 +243,59 @@ impl<C: Client> Worker<C> {
         let phase_ns = match self.phase {
             Phase::Opening {
                 until_ns,
-                alone_until_ns,
-            } => until_ns.min(alone_until_ns),
+                no_connection_until_ns,
+            } => until_ns.min(no_connection_until_ns),
             Phase::Armed | Phase::Over => NEVER,
-            Phase::Running => self.meter.next_mark_ns(),
-            Phase::Draining { until_ns } => until_ns.min(self.meter.next_mark_ns()),
+            Phase::Running => self.meter.next_reading_ns(),
+            Phase::Draining { until_ns } => until_ns.min(self.meter.next_reading_ns()),
         };
         phase_ns
             .min(self.next_tick_ns)
             .min(self.engine.next_timer_ns())
     }
 
-    fn tell_failures(&mut self) {
-        while let Some((life, why)) = self.io.sockets.take_failed() {
-            self.ended(life, why);
+    fn report_failures(&mut self) {
+        while let Some((key, why)) = self.io.sockets.take_failed() {
+            self.ended(key, why);
         }
     }
 
-    fn ended(&mut self, life: Life, why: Closed) {
-        // An attempt that failed before it had a socket has none to forget, and is told all the same.
-        if self.io.sockets.forget(life) {
+    fn ended(&mut self, key: SocketKey, why: Closed) {
+        // An attempt that failed without a socket is reported, too.
+        if self.io.sockets.remove(key) {
             self.problem = Some(why);
-            self.despair(why);
-            self.engine.closed(life.conn, why, &mut self.io.sockets);
+            self.abort_if_permanent(why);
+            self.engine.closed(key.conn, why, &mut self.io.sockets);
         }
     }
 
     #[inline]
-    fn handle(&mut self, life: Life, flags: u32) {
-        let Some(socket) = self.io.sockets.live(life) else {
+    fn handle(&mut self, key: SocketKey, flags: u32) {
+        let Some(socket) = self.io.sockets.live(key) else {
             return;
         };
         if socket.connecting {
-            // A handshake takes as long as dozens of answers: what is due goes first.
+            // A handshake takes as long as dozens of responses: what is due goes first.
             self.engine.advance(monotonic_ns(), &mut self.io.sockets);
-            match self.io.sockets.settle(life) {
+            match self.io.sockets.finish_connect(key) {
                 None => return,
-                Some(Err(why)) => return self.ended(life, why),
+                Some(Err(why)) => return self.ended(key, why),
                 Some(Ok(())) if self.io.sockets.tls.is_some() => {
-                    if let Err(why) = self.io.sockets.shake(life) {
-                        return self.ended(life, why);
+                    if let Err(why) = self.io.sockets.start_handshake(key) {
+                        return self.ended(key, why);
                     }
                 }
                 Some(Ok(())) => {
-                    if let Some(opening) = self.io.sockets.opening(life, None) {
+                    if let Some(opening) = self.io.sockets.opening(key, None) {
                         self.engine
-                            .connected(life.conn, &opening, &mut self.io.sockets);
+                            .connected(key.conn, &opening, &mut self.io.sockets);
                     }
                 }
             }
-        } else if flags & OUT != 0 && socket.wants_out() {
-            self.flush(life);
-            if self.io.sockets.take_room(life) {
-                self.engine.room(life.conn, &mut self.io.sockets);
+        } else if flags & OUT != 0 && socket.awaits_writable() {
+            self.flush(key);
+            if self.io.sockets.take_writable(key) {
+                self.engine.room(key.conn, &mut self.io.sockets);
             }
         }
         if flags & (IN | END) != 0 {
@@ -298,42 +304,42 @@ impl<C: Client> Worker<C> {
             } else {
                 Ending::Maybe
             };
-            self.read(life, ending);
+            self.read(key, ending);
         }
     }
 
     #[cold]
-    fn flush(&mut self, life: Life) {
-        if let Some(at_ns) = self.io.sockets.flush(life) {
-            self.engine.wrote(life.conn, at_ns, &mut self.io.sockets);
+    fn flush(&mut self, key: SocketKey) {
+        if let Some(at_ns) = self.io.sockets.flush(key) {
+            self.engine.wrote(key.conn, at_ns, &mut self.io.sockets);
         }
     }
 
-    /// Receives until nothing is left. Registered edge-triggered: what is left unread would not be told again. A short read
-    /// has emptied the socket, so the ordinary answer costs one call; an end that is certain is read to.
+    /// Receives until nothing is left: with edge-triggered epoll no further event would report it. A short read has emptied the
+    /// socket, so an ordinary response costs one call; a certain end of stream is read to.
     #[inline]
-    fn read(&mut self, life: Life, ending: Ending) {
+    fn read(&mut self, key: SocketKey, ending: Ending) {
         if self.io.sockets.tls.is_some() {
-            return self.read_sealed(life, ending);
+            return self.read_tls(key, ending);
         }
         for _ in 0..RECEIVES_MAX {
             let io = &mut self.io;
-            let Some((received, written_ns)) = io.sockets.receive(life, &mut io.buffer) else {
+            let Some((received, written_ns)) = io.sockets.receive(key, &mut io.buffer) else {
                 return;
             };
             let received = match received {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return self.ended(life, Closed::from_io(&error)),
+                Err(error) => return self.ended(key, Closed::from_io(&error)),
             };
             if received.bytes == 0 {
-                return self.ended(life, Closed::Eof);
+                return self.ended(key, Closed::Eof);
             }
             let stamp = io.stamp(&received, written_ns);
             io.bytes_received += received.bytes as u64;
             self.engine.bytes(
-                life.conn,
+                key.conn,
                 &io.buffer[..received.bytes],
                 stamp,
                 &mut io.sockets,
@@ -342,11 +348,11 @@ impl<C: Client> Worker<C> {
                 return;
             }
         }
-        self.io.again.push((life, ending));
+        self.io.again.push((key, ending));
     }
 }
 
-/// Whether the end of the stream is known to be behind what is read.
+/// Whether the end of the stream is known to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Certain,

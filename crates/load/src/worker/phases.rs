@@ -1,45 +1,47 @@
-//! The phases of a worker: connections are opened, the load runs, what is under way is waited for.
+//! Phases of a worker: opening connections, running, draining.
 
-use super::{FINAL_FAULTS_MAX, FromWorker, Opened, Phase, Worker};
+use super::{ConnectionsOpened, PERMANENT_ERRORS_MAX, Phase, Worker, WorkerMessage};
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed};
 
 impl<C: Client> Worker<C> {
-    pub(super) fn follow_phase(&mut self, now_ns: u64) {
+    pub(super) fn advance_phase(&mut self, now_ns: u64) {
         if self.plan.control.is_aborted() {
-            self.engine.book_mut().cut(self.plan.control.end_ns());
+            self.engine
+                .recorder_mut()
+                .end_window_at(self.plan.control.end_ns());
             self.phase = Phase::Over;
             return;
         }
         match self.phase {
-            // Ended before it began: there is nothing to open connections for.
+            // Ended before it began: no connections are needed.
             Phase::Opening { .. } if self.plan.control.end_ns() != NEVER => {
                 self.phase = Phase::Over;
             }
             Phase::Opening {
                 until_ns,
-                alone_until_ns,
+                no_connection_until_ns,
             } => {
-                let counts = self.engine.book().counts();
-                let alone = counts.open == 0 && counts.connections.failed > 0;
+                let counts = self.engine.recorder().counts();
+                let is_none_open = counts.open == 0 && counts.connections.failed > 0;
                 let refusal = self.engine.client().problem();
                 let given_up = now_ns >= until_ns
                     || refusal.is_some()
-                    || (alone && now_ns >= alone_until_ns)
+                    || (is_none_open && now_ns >= no_connection_until_ns)
                     || (counts.open == 0 && self.is_refused_by_tls());
-                if !given_up && now_ns >= alone_until_ns {
+                if !given_up && now_ns >= no_connection_until_ns {
                     self.phase = Phase::Opening {
                         until_ns,
-                        alone_until_ns: NEVER,
+                        no_connection_until_ns: NEVER,
                     };
                 }
                 if given_up || self.engine.is_open() {
-                    let opened = Opened {
+                    let opened = ConnectionsOpened {
                         open: counts.open,
                         problem: self.problem.map(|why| why.to_string()),
                         refusal,
                     };
-                    self.send(FromWorker::Opened(opened));
+                    self.send(WorkerMessage::ConnectionsOpened(opened));
                     self.phase = Phase::Armed;
                 }
             }
@@ -51,16 +53,18 @@ impl<C: Client> Worker<C> {
             Phase::Running => {
                 if let Some(problem) = self.engine.client().problem() {
                     self.broke_off = Some(problem);
-                    // Nor for the other workers: what they went on with would be another load than the one asked for.
+                    // The other workers stop, too: without this one the load is another one than planned.
                     self.plan.control.end();
                 }
-                self.engine.book_mut().cut(self.plan.control.end_ns());
+                self.engine
+                    .recorder_mut()
+                    .end_window_at(self.plan.control.end_ns());
                 if self.engine.client().is_finished() {
-                    self.engine.book_mut().cut(now_ns);
+                    self.engine.recorder_mut().end_window_at(now_ns);
                 }
-                self.mark(now_ns);
-                if self.engine.book().arrivals().is_over(now_ns) {
-                    let end_ns = self.engine.book().arrivals().window_end_ns();
+                self.read_if_due(now_ns);
+                if self.engine.recorder().arrivals().is_over(now_ns) {
+                    let end_ns = self.engine.recorder().arrivals().window_end_ns();
                     let from_ns = if end_ns == NEVER {
                         now_ns
                     } else {
@@ -69,14 +73,16 @@ impl<C: Client> Worker<C> {
                     self.phase = Phase::Draining {
                         until_ns: from_ns.saturating_add(self.plan.timeout_ns),
                     };
-                    self.follow_phase(now_ns);
+                    self.advance_phase(now_ns);
                 }
             }
             Phase::Draining { until_ns } => {
-                self.engine.book_mut().cut(self.plan.control.end_ns());
-                self.mark(now_ns);
-                let is_marked = self.meter.next_mark_ns() == NEVER;
-                if (self.engine.is_drained(now_ns) && is_marked) || now_ns >= until_ns {
+                self.engine
+                    .recorder_mut()
+                    .end_window_at(self.plan.control.end_ns());
+                self.read_if_due(now_ns);
+                let is_read = self.meter.next_reading_ns() == NEVER;
+                if (self.engine.is_drained(now_ns) && is_read) || now_ns >= until_ns {
                     self.phase = Phase::Over;
                 }
             }
@@ -87,24 +93,24 @@ impl<C: Client> Worker<C> {
     fn begin(&mut self, start_ns: u64) {
         self.start_ns = start_ns;
         self.engine.begin(start_ns);
-        let window_start_ns = self.engine.book().arrivals().window_start_ns();
+        let window_start_ns = self.engine.recorder().arrivals().window_start_ns();
         self.meter.begin(window_start_ns);
-        // Without a warm-up the window begins now, before the first byte goes.
+        // Without a warm-up the window starts now, before the first byte is sent.
         self.meter
-            .mark(start_ns, NEVER, self.bytes(), self.sleeper.spun_ns());
+            .read_if_due(start_ns, NEVER, self.bytes(), self.sleeper.spun_ns());
         self.next_tick_ns = start_ns.saturating_add(self.plan.sample_every_ns);
         self.phase = Phase::Running;
     }
 
-    pub(super) fn mark(&mut self, now_ns: u64) {
-        let arrivals = self.engine.book().arrivals();
+    pub(super) fn read_if_due(&mut self, now_ns: u64) {
+        let arrivals = self.engine.recorder().arrivals();
         let mut end_ns = arrivals.window_end_ns();
         if end_ns == NEVER && self.engine.is_drained(now_ns) {
             // A closed loop by count ends with its last exchange.
             end_ns = now_ns;
         }
         self.meter
-            .mark(now_ns, end_ns, self.bytes(), self.sleeper.spun_ns());
+            .read_if_due(now_ns, end_ns, self.bytes(), self.sleeper.spun_ns());
     }
 
     /// Bytes sent and received so far.
@@ -112,28 +118,28 @@ impl<C: Client> Worker<C> {
         (self.io.sockets.bytes_sent, self.io.bytes_received)
     }
 
-    /// Gives up where every exchange must fail alike, as with a certificate the server refuses only after the handshake.
-    pub(super) fn despair(&mut self, why: Closed) {
+    /// Ends the load on a permanent error, such as a client certificate rejected after the handshake.
+    pub(super) fn abort_if_permanent(&mut self, why: Closed) {
         let is_final = match why {
             Closed::Tls(fault) => fault.is_final(),
             Closed::Refused | Closed::Unreachable => {
-                self.engine.book().counts().connections.opened == 0
+                self.engine.recorder().counts().connections.opened == 0
             }
             _ => false,
         };
-        self.final_faults += u32::from(is_final);
-        if self.final_faults >= FINAL_FAULTS_MAX
+        self.permanent_errors += u32::from(is_final);
+        if self.permanent_errors >= PERMANENT_ERRORS_MAX
             && self.phase == Phase::Running
-            && self.engine.book().counts().all.right == 0
+            && self.engine.recorder().counts().all.right == 0
         {
-            self.hopeless = Some(why);
+            self.permanent_failure = Some(why);
             self.phase = Phase::Over;
         }
     }
 
-    /// Whether TLS was refused so often that a server which still starts is no explanation.
+    /// Whether TLS failed permanently so often that it is not a server that is still starting.
     fn is_refused_by_tls(&self) -> bool {
         let is_final = matches!(self.problem, Some(Closed::Tls(fault)) if fault.is_final());
-        is_final && self.final_faults >= FINAL_FAULTS_MAX
+        is_final && self.permanent_errors >= PERMANENT_ERRORS_MAX
     }
 }

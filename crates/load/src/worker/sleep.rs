@@ -1,8 +1,8 @@
-//! Waiting for the next start or the next event, to the nanosecond as far as the machine can.
+//! Waits for the next start or event, as exactly as the machine can.
 //!
-//! `epoll_pwait2` takes its timeout in nanoseconds; a timerfd would cost one more call for each sleep, and mio's own poll
-//! rounds up to milliseconds (`examples/sleep.rs` measures them). A timer interrupt and the way out of idle still cost 50 µs and more, so before an intended
-//! start the worker may wake early and spin, within a share of a core.
+//! `epoll_pwait2` takes its timeout in nanoseconds; a timerfd costs one more call per sleep, and mio's own poll rounds up to
+//! milliseconds (`examples/sleep.rs` measures them). The timer interrupt and leaving idle still cost 50 µs and more, so the
+//! worker may wake early and spin until an intended start, within a share of a core.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -16,30 +16,30 @@ use crate::arrivals::NEVER;
 use crate::clock::monotonic_ns;
 use crate::sys::{self, Event};
 
-/// Events taken at once.
+/// Most events per call.
 pub const EVENTS_MAX: usize = 256;
 
-/// Budget saved up at most: bursts of starts after a pause may spin for so long together.
+/// Largest saved-up budget: a burst of starts after a pause may spin this long.
 const BUDGET_NS_MAX: u64 = 5_000_000;
 
-/// Bounds of how much earlier than a start the worker wakes.
+/// Bounds of the lead: how much earlier than a start the worker wakes.
 const LEAD_NS: (u64, u64) = (20_000, 250_000);
 
-/// Where starts are far apart the processor sleeps more deeply, and now and then wakes much later than it mostly does: the lead
-/// may cost this part of the gap (a thousandth of a core) beyond what was learnt, up to so much.
+/// Long gaps allow deep idle states with rare, much later wake-ups: the lead is at least this part of the gap (a thousandth of a
+/// core), up to a maximum.
 const SPARE_SHARE: u64 = 1000;
 const SPARE_NS_MAX: u64 = 60_000;
 
 /// Whatever the timer slack is, epoll lets a sleep be late by a thousandth of its length (`select_estimate_accuracy` of the
-/// kernel): a second comes a millisecond late. A sleep longer than this is therefore cut short, and the rest slept apart.
+/// kernel): 1 ms in a second. A longer sleep than this is therefore shortened, and the rest slept separately.
 const LONG_NS: u64 = 10_000_000;
-/// The part that is left for the second sleep.
+/// 1/256 of it is left for the second sleep.
 const SHORTENED: u64 = 256;
 
 /// Shortest sleep that is worth a timer.
 const SLEEP_NS_MIN: u64 = 1_000;
 
-/// What an event not yet taken looks like.
+/// An empty event.
 const EMPTY: epoll::Event = epoll::Event {
     flags: EventFlags::empty(),
     data: EventData::new_u64(0),
@@ -63,7 +63,7 @@ pub struct Until {
     pub other_ns: u64,
 }
 
-/// Sleeps for one worker.
+/// Sleeps and spins for one worker.
 #[derive(Debug)]
 pub struct Sleeper {
     spin: Option<Spin>,
@@ -72,7 +72,7 @@ pub struct Sleeper {
 }
 
 impl Sleeper {
-    /// A sleeper that has learnt nothing yet.
+    /// A sleeper without measurements.
     #[must_use]
     pub fn new(rule: SpinRule) -> Self {
         Self {
@@ -85,14 +85,14 @@ impl Sleeper {
         }
     }
 
-    /// Spent spinning so far.
+    /// Time spent spinning so far.
     #[must_use]
     pub fn spun_ns(&self) -> u64 {
         self.spun_ns
     }
 
-    /// Waits until something is due or an event comes, and takes the events; `events` has room for [`EVENTS_MAX`]. `now_ns` may
-    /// be a little old: only a start is worth a fresh look at the clock.
+    /// Waits until something is due or an event comes, and returns the events; `events` has a capacity of [`EVENTS_MAX`].
+    /// `now_ns` may be a little old: the clock is read again only if a start is known.
     ///
     /// # Errors
     /// As `epoll_wait`.
@@ -103,7 +103,7 @@ impl Sleeper {
         until: Until,
         events: &mut Vec<Event>,
     ) -> io::Result<()> {
-        // A spin ends with the first event: those of the last turn must not end it.
+        // Events end a spin: those of the previous turn must not.
         events.clear();
         let now_ns = if until.start_ns == NEVER {
             now_ns
@@ -116,7 +116,7 @@ impl Sleeper {
         }
         let ahead_ns = due_ns - now_ns;
         if due_ns != NEVER && ahead_ns > LONG_NS {
-            // The worker comes round for the rest.
+            // The worker calls again for the rest.
             return self.take(epoll, Some(ahead_ns - ahead_ns / SHORTENED), events);
         }
         let lead_ns = match &mut self.spin {
@@ -149,7 +149,7 @@ impl Sleeper {
     ) -> io::Result<()> {
         let began_ns = monotonic_ns();
         let mut now_ns = began_ns;
-        // Looking for answers meanwhile costs a third of a microsecond a look: exact enough, and lag is lower.
+        // Looks for events while it spins, a third of a microsecond each: exact enough, and the receive lag is lower.
         while now_ns < due_ns && events.is_empty() {
             self.take(epoll, Some(0), events)?;
             now_ns = monotonic_ns();
@@ -182,7 +182,7 @@ impl Sleeper {
     }
 }
 
-/// Waits by ppoll, which has always had nanoseconds, then takes: one call more.
+/// Waits with ppoll, which has nanoseconds on every kernel, then takes the events: one more call.
 fn take_by_ppoll(
     epoll: BorrowedFd<'_>,
     timeout_ns: Option<u64>,
@@ -197,7 +197,7 @@ fn take_by_ppoll(
     let count = epoll::wait(epoll, &mut taken[..], Some(&timespec(0)))?;
     events.clear();
     for event in &taken[..count] {
-        // Copies: the fields of a packed structure cannot be borrowed.
+        // Copied: fields of a packed struct cannot be borrowed.
         let (flags, data) = (event.flags, event.data);
         events.push(Event {
             events: flags.bits(),
@@ -207,16 +207,16 @@ fn take_by_ppoll(
     Ok(())
 }
 
-/// When to spin, and for how long. Learns what sleeping and spinning cost on this machine.
+/// When to spin, and how long; adapts to what sleeping and spinning cost on this machine.
 #[derive(Debug)]
 struct Spin {
-    /// Share of a core that it may take, in thousandths; at least one.
+    /// Share of a core for spinning, in thousandths; at least one.
     thousandths: u64,
-    /// How much earlier to wake.
+    /// How much earlier than a start to wake.
     lead_ns: u64,
-    /// What a start costs in spinning, on average.
+    /// Mean spinning time per start.
     cost_ns: u64,
-    /// Distance of the starts, on average; `NEVER` until there were two.
+    /// Mean gap between starts; `NEVER` until there were two.
     gap_ns: u64,
     last_start_ns: u64,
     budget_ns: u64,
@@ -236,7 +236,7 @@ impl Spin {
         }
     }
 
-    /// How much earlier than a start to wake; `None` when spinning does not fit its share.
+    /// How much earlier than a start to wake; `None` when spinning exceeds its share.
     fn lead(&mut self, now_ns: u64, start_ns: u64) -> Option<u64> {
         if start_ns != self.last_start_ns {
             let gap_ns = start_ns.saturating_sub(self.last_start_ns);
@@ -248,7 +248,7 @@ impl Spin {
             }
             self.last_start_ns = start_ns;
         }
-        // In whole µs, so that no share is lost by rounding.
+        // In whole µs, so that rounding loses no share.
         let since_us = now_ns.saturating_sub(self.budget_at_ns) / 1000;
         self.budget_ns = (self.budget_ns + since_us * self.thousandths).min(BUDGET_NS_MAX);
         self.budget_at_ns += since_us * 1000;
@@ -259,7 +259,7 @@ impl Spin {
         (fits && self.budget_ns >= lead_ns).then_some(lead_ns)
     }
 
-    /// Follows the late side of how late sleeps end: up fast, down slowly.
+    /// Follows late wake-ups: up fast, down slowly.
     fn learn_late(&mut self, late_ns: u64) {
         let wanted_ns = (late_ns + late_ns / 4).clamp(LEAD_NS.0, LEAD_NS.1);
         if wanted_ns > self.lead_ns {

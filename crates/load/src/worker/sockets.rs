@@ -1,4 +1,4 @@
-//! The real [`Wire`]: non-blocking TCP sockets of one worker, plain or under TLS (its part is in [`super::secure`]).
+//! The real [`ConnectionIo`]: non-blocking TCP sockets of one worker, plain or with TLS (see [`super::tls_state`]).
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -10,10 +10,10 @@ use mio::{Interest, Registry, Token};
 use rustix::net::SendFlags;
 use tare_schema::load::Reach;
 
-use super::secure::{Layer, Secure};
+use super::tls_state::{TlsLayer, TlsState};
 use crate::client::{ANSWERS_BYTES_MAX, Closed, ConnId, Connected, Stamp, StampSource, Written};
 use crate::clock::monotonic_ns;
-use crate::engine::Wire;
+use crate::engine::ConnectionIo;
 use crate::sys;
 use crate::tls::TlsClient;
 
@@ -21,34 +21,34 @@ use crate::tls::TlsClient;
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
-    /// Until the attempt succeeded, nothing is read.
+    /// Nothing is read before the attempt has succeeded.
     pub connecting: bool,
-    /// What the kernel did not take yet, from `unsent_from` on.
+    /// Bytes that the kernel has not taken, from `unsent_from` on.
     unsent: Vec<u8>,
     unsent_from: usize,
-    /// Where in `unsent` the write stands whose first byte has not gone.
+    /// Start in `unsent` of the write whose first byte has not been sent.
     start: Option<usize>,
-    /// Bytes that the other side made us say, of those kept since `unsent` was last empty.
-    owed: usize,
-    /// Whether fewer bytes were taken than were poured: the next room is told.
-    pub wants_room: bool,
-    /// Our direction ends when nothing is unsent any more.
+    /// Protocol replies among the unsent bytes, since `unsent` was last empty.
+    reply_bytes: usize,
+    /// Whether `pour` took fewer bytes than offered: the client is told when there is space.
+    pub wants_writable: bool,
+    /// Our direction closes when nothing is unsent.
     ending: bool,
-    /// When a write last began: no answer to it can be older.
+    /// Start of the last write: no response to it can be older.
     pub written_ns: u64,
-    /// When the attempt began.
+    /// Start of the attempt.
     begun_ns: u64,
-    /// When it was seen to have succeeded.
+    /// When its success was seen.
     connected_ns: u64,
-    /// When the first word of TLS went.
+    /// When the ClientHello was sent.
     pub(super) hello_ns: Option<u64>,
-    /// What is spoken over it; nothing over plain TCP and before it is connected.
-    pub(super) layer: Option<Box<Layer>>,
+    /// TLS; `None` without it, and before the connection is open.
+    pub(super) layer: Option<Box<TlsLayer>>,
 }
 
-/// A socket as events name it: its slot, and which life of the slot.
+/// A socket in events: its slot, and the generation of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Life {
+pub struct SocketKey {
     /// The slot.
     pub conn: ConnId,
     generation: u32,
@@ -65,15 +65,15 @@ struct Slot {
 pub struct Sockets {
     registry: Registry,
     slots: Vec<Slot>,
-    failed: Vec<(Life, Closed)>,
+    failed: Vec<(SocketKey, Closed)>,
     reach: Reach,
-    pub(super) tls: Option<Secure>,
-    /// Bytes given to the kernel.
+    pub(super) tls: Option<TlsState>,
+    /// Bytes sent.
     pub bytes_sent: u64,
 }
 
 impl Sockets {
-    /// No sockets yet, and none ever to an address beyond this reach.
+    /// No sockets yet, and never one to an address outside of `reach`.
     #[must_use]
     pub fn new(
         registry: Registry,
@@ -86,39 +86,39 @@ impl Sockets {
             slots: Vec::with_capacity(connections),
             failed: Vec::with_capacity(64),
             reach,
-            tls: tls.map(Secure::new),
+            tls: tls.map(TlsState::new),
             bytes_sent: 0,
         }
     }
 
-    /// The socket an event is for, if it still lives.
+    /// The socket of an event, if it still exists.
     #[inline]
-    pub fn live(&mut self, life: Life) -> Option<&mut Socket> {
-        let slot = self.slots.get_mut(life.conn.0 as usize)?;
-        if slot.generation != life.generation {
+    pub fn live(&mut self, key: SocketKey) -> Option<&mut Socket> {
+        let slot = self.slots.get_mut(key.conn.0 as usize)?;
+        if slot.generation != key.generation {
             return None;
         }
         slot.socket.as_mut()
     }
 
-    /// A failure to tell.
-    pub fn take_failed(&mut self) -> Option<(Life, Closed)> {
+    /// A failure to report.
+    pub fn take_failed(&mut self) -> Option<(SocketKey, Closed)> {
         self.failed.pop()
     }
 
-    /// Ends a life, of a socket or of an attempt that never had one; false when it had ended before.
-    pub fn forget(&mut self, life: Life) -> bool {
-        let lived = self.life(life.conn) == life;
+    /// Removes a socket, or an attempt that never had one; false if it was removed before.
+    pub fn remove(&mut self, key: SocketKey) -> bool {
+        let lived = self.key(key.conn) == key;
         if lived {
-            self.drop_socket(life.conn);
+            self.drop_socket(key.conn);
         }
         lived
     }
 
-    /// Sends what waits; when the write whose first byte had not gone began, if it did.
-    pub fn flush(&mut self, life: Life) -> Option<u64> {
+    /// Sends unsent bytes. Returns when the waiting write began, if it did.
+    pub fn flush(&mut self, key: SocketKey) -> Option<u64> {
         let mut sent = 0;
-        let socket = self.live(life)?;
+        let socket = self.live(key)?;
         let (mut went, mut failure) = (None, None);
         while socket.unsent_from < socket.unsent.len() {
             let at_ns = monotonic_ns();
@@ -141,29 +141,29 @@ impl Sockets {
                 }
             }
         }
-        socket.forget_sent();
+        socket.discard_sent();
         if !socket.has_unsent() && socket.ending {
             socket.end_direction();
         }
         self.bytes_sent += sent;
         if let Some(why) = failure {
-            self.failed.push((life, why));
+            self.failed.push((key, why));
         }
         went
     }
 
-    /// Gives bytes to the kernel, or keeps them behind those that wait.
+    /// Sends bytes, or buffers what the kernel does not take.
     #[inline]
-    pub(super) fn give(&mut self, life: Life, bytes: &[u8]) -> Written {
-        let Some(socket) = self.live(life) else {
+    pub(super) fn write_or_buffer(&mut self, key: SocketKey, bytes: &[u8]) -> Written {
+        let Some(socket) = self.live(key) else {
             return Written::Queued;
         };
         let at_ns = monotonic_ns();
         socket.written_ns = at_ns;
         if socket.has_unsent() {
             if socket.start.is_some() {
-                // What the last write asks for has not gone: nobody who waited for its answer would write again.
-                self.fail(life, Closed::Unread);
+                // The last write has not begun, so the client cannot have had a response to it.
+                self.fail(key, Closed::Unread);
             } else {
                 socket.start = Some(socket.unsent.len());
                 socket.unsent.extend_from_slice(bytes);
@@ -183,58 +183,60 @@ impl Sockets {
                     socket.start = Some(0);
                     socket.unsent.extend_from_slice(bytes);
                 } else {
-                    self.failed.push((life, Closed::from_io(&error)));
+                    self.failed.push((key, Closed::from_io(&error)));
                 }
                 Written::Queued
             }
         }
     }
 
-    /// Gives bytes to the kernel that belong to no write of the client: what TLS says, and answers when it is asked. The other
-    /// side cannot have more of them kept than it may.
-    pub(super) fn give_own(&mut self, life: Life, bytes: &[u8]) {
-        let Some(socket) = self.live(life).filter(|_| !bytes.is_empty()) else {
+    /// Sends bytes that belong to no write of the client: TLS messages and replies. Limits what is buffered for a peer that does
+    /// not read.
+    pub(super) fn write_control(&mut self, key: SocketKey, bytes: &[u8]) {
+        let Some(socket) = self.live(key).filter(|_| !bytes.is_empty()) else {
             return;
         };
         if !socket.has_unsent() {
-            if let (Written::Queued, Some(socket)) = (self.give(life, bytes), self.live(life)) {
+            if let (Written::Queued, Some(socket)) =
+                (self.write_or_buffer(key, bytes), self.live(key))
+            {
                 socket.start = None;
             }
-        } else if socket.owed + bytes.len() > ANSWERS_BYTES_MAX {
-            self.fail(life, Closed::Unread);
+        } else if socket.reply_bytes + bytes.len() > ANSWERS_BYTES_MAX {
+            self.fail(key, Closed::Unread);
         } else {
-            socket.owed += bytes.len();
+            socket.reply_bytes += bytes.len();
             socket.unsent.extend_from_slice(bytes);
         }
     }
 
-    /// Notes a failure, to be told later: once, for what comes of it before that is the same again.
-    pub(super) fn fail(&mut self, life: Life, why: Closed) {
-        if self.failed.last() != Some(&(life, why)) {
-            self.failed.push((life, why));
+    /// Records a failure, to be reported later; repeated ones once.
+    pub(super) fn fail(&mut self, key: SocketKey, why: Closed) {
+        if self.failed.last() != Some(&(key, why)) {
+            self.failed.push((key, why));
         }
     }
 
-    /// Whether a connection that waited for room has it: told once.
-    pub fn take_room(&mut self, life: Life) -> bool {
-        self.live(life).is_some_and(Socket::take_room)
+    /// Whether a connection that waited for space can be written to again; true once.
+    pub fn take_writable(&mut self, key: SocketKey) -> bool {
+        self.live(key).is_some_and(Socket::take_writable)
     }
 
     /// Receives into a buffer; see [`sys::receive`].
     #[inline]
     pub fn receive(
         &mut self,
-        life: Life,
+        key: SocketKey,
         buffer: &mut [u8],
     ) -> Option<(io::Result<sys::Received>, u64)> {
-        let socket = self.live(life)?;
+        let socket = self.live(key)?;
         let written_ns = socket.written_ns;
         Some((sys::receive(socket.stream.as_fd(), buffer), written_ns))
     }
 
-    /// Settles an attempt to connect after its event: `None` while it is undecided.
-    pub fn settle(&mut self, life: Life) -> Option<Result<(), Closed>> {
-        let socket = self.live(life)?;
+    /// Completes a connection attempt after its event; `None` while it is undecided.
+    pub fn finish_connect(&mut self, key: SocketKey) -> Option<Result<(), Closed>> {
+        let socket = self.live(key)?;
         match socket.stream.take_error() {
             Ok(None) => {}
             Ok(Some(error)) | Err(error) => return Some(Err(Closed::from_io(&error))),
@@ -250,9 +252,9 @@ impl Sockets {
         }
     }
 
-    /// How a connection came to be that is open now; `stamp` is that of the last bytes of its handshake, if there was one.
-    pub fn opening(&mut self, life: Life, stamp: Option<Stamp>) -> Option<Connected> {
-        let socket = self.live(life)?;
+    /// Times of a connection that has just opened; `stamp` is that of the last handshake bytes, if there was a handshake.
+    pub fn opening(&mut self, key: SocketKey, stamp: Option<Stamp>) -> Option<Connected> {
+        let socket = self.live(key)?;
         let stamp = stamp.unwrap_or(Stamp {
             arrived_ns: socket.connected_ns,
             seen_ns: socket.connected_ns,
@@ -268,15 +270,15 @@ impl Sockets {
         })
     }
 
-    fn begin(&mut self, life: Life, address: SocketAddr) -> io::Result<Socket> {
+    fn begin(&mut self, key: SocketKey, address: SocketAddr) -> io::Result<Socket> {
         let begun_ns = monotonic_ns();
         let mut stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        // A kernel without stamps is no failure: answers are then stamped by our clock, and counted so.
+        // Without kernel timestamps, responses are timestamped by our clock, and counted as such.
         let _ = sys::stamp_arrivals(stream.as_fd());
         self.registry.register(
             &mut stream,
-            life.token(),
+            key.token(),
             Interest::READABLE | Interest::WRITABLE,
         )?;
         Ok(Socket {
@@ -285,8 +287,8 @@ impl Sockets {
             unsent: Vec::new(),
             unsent_from: 0,
             start: None,
-            owed: 0,
-            wants_room: false,
+            reply_bytes: 0,
+            wants_writable: false,
             ending: false,
             written_ns: 0,
             begun_ns,
@@ -296,40 +298,39 @@ impl Sockets {
         })
     }
 
-    pub(super) fn life(&self, conn: ConnId) -> Life {
+    pub(super) fn key(&self, conn: ConnId) -> SocketKey {
         let generation = self
             .slots
             .get(conn.0 as usize)
             .map_or(0, |slot| slot.generation);
-        Life { conn, generation }
+        SocketKey { conn, generation }
     }
 
     fn drop_socket(&mut self, conn: ConnId) {
         if let Some(slot) = self.slots.get_mut(conn.0 as usize) {
-            // Closing the descriptor takes it out of epoll.
+            // Closing the descriptor removes it from epoll.
             slot.socket = None;
             slot.generation = slot.generation.wrapping_add(1);
         }
     }
 }
 
-/// Without the C library: its wrapper is a cancellation point.
+/// A raw system call: the C library's wrapper is a cancellation point.
 #[inline]
 fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(stream, bytes, SendFlags::NOSIGNAL)?)
 }
 
 impl Socket {
-    /// Ends our direction. Fails only when the connection is gone, and that is told as its end.
+    /// Closes our direction. Fails only when the connection is gone, which is reported as its end.
     fn end_direction(&mut self) {
         self.ending = false;
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// Gives the room back of what the kernel has taken, also while a rest waits: a server that always reads less than all would
-    /// otherwise have everything kept that ever went. The rest is moved once it is no longer than that, so that moving costs no
-    /// more than sending.
-    fn forget_sent(&mut self) {
+    /// Frees sent bytes while others are unsent; otherwise a slow reader makes the buffer grow without limit. The rest is moved
+    /// when it is no longer than the sent part, so that moving costs no more than sending.
+    fn discard_sent(&mut self) {
         let sent = self.unsent_from;
         let rest = self.unsent.len() - sent;
         if sent < rest {
@@ -339,23 +340,23 @@ impl Socket {
         self.unsent_from = 0;
         self.start = self.start.map(|start| start - sent);
         if rest == 0 {
-            self.owed = 0;
+            self.reply_bytes = 0;
         }
     }
 
-    /// Whether room in the kernel is waited for.
+    /// Whether it waits for the kernel to take more bytes.
     #[inline]
     #[must_use]
-    pub fn wants_out(&self) -> bool {
-        self.wants_room || self.has_unsent()
+    pub fn awaits_writable(&self) -> bool {
+        self.wants_writable || self.has_unsent()
     }
 
-    /// Whether there is room that was waited for.
-    fn take_room(&mut self) -> bool {
-        !self.has_unsent() && std::mem::take(&mut self.wants_room)
+    /// Whether there is space that was waited for.
+    fn take_writable(&mut self) -> bool {
+        !self.has_unsent() && std::mem::take(&mut self.wants_writable)
     }
 
-    /// Whether bytes wait for room in the kernel.
+    /// Whether bytes wait to be sent.
     #[inline]
     #[must_use]
     pub fn has_unsent(&self) -> bool {
@@ -363,14 +364,14 @@ impl Socket {
     }
 }
 
-impl Life {
-    /// As a token of mio.
+impl SocketKey {
+    /// As a mio token.
     #[must_use]
     pub fn token(self) -> Token {
         Token((self.generation as usize) << 32 | self.conn.0 as usize)
     }
 
-    /// From the data of an event.
+    /// From the data of an epoll event.
     #[inline]
     #[must_use]
     pub fn from_data(data: u64) -> Self {
@@ -381,7 +382,7 @@ impl Life {
     }
 }
 
-impl Wire for Sockets {
+impl ConnectionIo for Sockets {
     #[inline]
     fn now_ns(&self) -> u64 {
         monotonic_ns()
@@ -392,45 +393,45 @@ impl Wire for Sockets {
         if at >= self.slots.len() {
             self.slots.resize_with(at + 1, Slot::default);
         }
-        let life = self.life(conn);
-        // Here because every protocol comes by here, wherever it learnt the address.
+        let key = self.key(conn);
+        // Checked here because every protocol connects through this function, wherever the address is from.
         if let Err(refused) = self.reach.check(address.ip()) {
-            return self.fail(life, Closed::OutOfReach(refused));
+            return self.fail(key, Closed::OutOfReach(refused));
         }
-        match self.begin(life, address) {
+        match self.begin(key, address) {
             Ok(socket) => self.slots[at].socket = Some(socket),
-            Err(error) => self.fail(life, Closed::from_io(&error)),
+            Err(error) => self.fail(key, Closed::from_io(&error)),
         }
     }
 
     fn name(&mut self, conn: ConnId, host: &str) {
-        if let Some(secure) = &mut self.tls {
-            secure.name(conn, host);
+        if let Some(tls_state) = &mut self.tls {
+            tls_state.name(conn, host);
         }
     }
 
     #[inline]
     fn write(&mut self, conn: ConnId, bytes: &[u8]) -> Written {
-        let life = self.life(conn);
+        let key = self.key(conn);
         match self.tls {
-            None => self.give(life, bytes),
-            Some(_) => self.write_sealed(life, bytes),
+            None => self.write_or_buffer(key, bytes),
+            Some(_) => self.write_tls(key, bytes),
         }
     }
 
     fn pour(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
-        let life = self.life(conn);
+        let key = self.key(conn);
         let is_sealed = self.tls.is_some();
-        let Some(socket) = self.live(life) else {
+        let Some(socket) = self.live(key) else {
             return 0;
         };
         if socket.has_unsent() {
-            socket.wants_room = true;
+            socket.wants_writable = true;
             return 0;
         }
         if is_sealed {
-            // What is sealed has to be kept: one piece at most waits for the kernel.
-            self.write_sealed(life, bytes);
+            // Encrypted records must be buffered: at most one piece waits for the kernel.
+            self.write_tls(key, bytes);
             return bytes.len();
         }
         socket.written_ns = monotonic_ns();
@@ -438,21 +439,21 @@ impl Wire for Sockets {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => {
-                self.failed.push((life, Closed::from_io(&error)));
+                self.failed.push((key, Closed::from_io(&error)));
                 return 0;
             }
         };
-        socket.wants_room = taken < bytes.len();
+        socket.wants_writable = taken < bytes.len();
         self.bytes_sent += taken as u64;
         taken
     }
 
     fn half_close(&mut self, conn: ConnId) {
-        let life = self.life(conn);
+        let key = self.key(conn);
         if self.tls.is_some() {
-            self.end_sealed(life);
+            self.queue_close_notify(key);
         }
-        let Some(socket) = self.live(life) else {
+        let Some(socket) = self.live(key) else {
             return;
         };
         if socket.has_unsent() {
@@ -464,24 +465,24 @@ impl Wire for Sockets {
 
     fn close(&mut self, conn: ConnId) {
         if self.tls.is_some() {
-            self.say_goodbye(self.life(conn));
+            self.send_close_notify(self.key(conn));
         }
         self.drop_socket(conn);
     }
 
-    fn farewell(&mut self, conn: ConnId) {
+    fn close_notify(&mut self, conn: ConnId) {
         if self.tls.is_some() {
-            self.say_goodbye(self.life(conn));
+            self.send_close_notify(self.key(conn));
         }
     }
 
     fn abort(&mut self, conn: ConnId) {
-        let life = self.life(conn);
+        let key = self.key(conn);
         if self.tls.is_some() {
-            self.say_goodbye(life);
+            self.send_close_notify(key);
         }
-        if let Some(socket) = self.live(life) {
-            // Refused by no socket; without it the end is an orderly one.
+        if let Some(socket) = self.live(key) {
+            // No socket refuses it; without it the close would be an orderly one.
             let _ = rustix::net::sockopt::set_socket_linger(&socket.stream, Some(Duration::ZERO));
         }
         self.drop_socket(conn);

@@ -1,10 +1,10 @@
-//! The gRPC client against rubbish: every call ends once.
+//! The gRPC client against malformed input: every call ends once.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use crate::drive::drive;
-use crate::plans;
+use crate::fixtures;
+use crate::script::run_script;
 use tare_load::grpc::{Call, Grpc};
 use tare_load::http2::Http2;
 use tare_load::http2::request::Scheme;
@@ -41,7 +41,7 @@ static REQUESTS: LazyLock<Arc<[Call]>> = LazyLock::new(|| {
         )
         .ok()
     };
-    plans::requests()
+    fixtures::requests()
         .iter()
         .cycle()
         .take(2 * calls.len())
@@ -50,7 +50,7 @@ static REQUESTS: LazyLock<Arc<[Call]>> = LazyLock::new(|| {
         .collect()
 });
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
-    drive(Http2::<Grpc>::new(plans::http2(&REQUESTS)), data);
+    run_script(Http2::<Grpc>::new(fixtures::http2(&REQUESTS)), data);
 }

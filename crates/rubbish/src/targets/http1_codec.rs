@@ -1,6 +1,6 @@
-//! The codec of HTTP/1 against rubbish: it must return, without panic.
+//! The HTTP/1 codec against malformed input: it must return, without panic.
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let _ = tare_load::http1::codec::fuzz_entry(data);
 }

@@ -1,6 +1,6 @@
-//! The codec of HTTP/2 against rubbish: it must return, without panic.
+//! The HTTP/2 codec against malformed input: it must return, without panic.
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let _ = tare_load::http2::codec::fuzz_entry(data);
 }

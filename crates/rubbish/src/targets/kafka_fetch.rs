@@ -1,6 +1,6 @@
-//! Answers to a fetch as no broker would send them, in pieces: every scan of them ends.
+//! Malformed Kafka fetch responses, in pieces: every scan of them ends.
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let _ = tare_kafka::fetch::fuzz_entry(data);
 }

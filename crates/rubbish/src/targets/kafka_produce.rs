@@ -1,8 +1,8 @@
-//! The producer of Kafka against rubbish: every record ends once.
+//! The Kafka producer against malformed input: every record ends once.
 
 use std::sync::Arc;
 
-use crate::drive::{ADDRESS, drive};
+use crate::script::{ADDRESS, run_script};
 use tare_load::kafka::ClusterPlan;
 use tare_load::kafka::cluster::Security;
 use tare_load::kafka::names::{Found, Resolve};
@@ -19,7 +19,7 @@ impl Resolve for Loopback {
     }
 }
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let Some((&kind, script)) = data.split_first() else {
         return;
@@ -68,5 +68,5 @@ pub fn run(data: &[u8]) {
     let Ok(produce) = Produce::new(plan) else {
         return;
     };
-    drive(produce, script);
+    run_script(produce, script);
 }

@@ -1,4 +1,4 @@
-//! What is fed rubbish, each by its name: the same under the guided fuzzer and in tests.
+//! Fuzz targets by name, the same for the guided fuzzer and for tests.
 
 pub mod grpc_client;
 pub mod http1_client;
@@ -13,10 +13,10 @@ pub mod origin;
 pub mod tcp_client;
 pub mod tls_record;
 
-/// What takes one input.
+/// Runs one input.
 pub type Run = fn(&[u8]);
 
-/// Every one.
+/// All fuzz targets.
 pub const ALL: &[(&str, Run)] = &[
     ("grpc_client", grpc_client::run),
     ("http1_client", http1_client::run),

@@ -1,12 +1,12 @@
-//! MongoDB's protocol against rubbish: messages are refused or answered by one whole message, and the database keeps within its limit.
+//! The MongoDB protocol against malformed input: a message is refused or answered by one complete message.
 
 use tare_mongo::database::{Context, Database, Limits};
 use tare_mongo::message::{Header, Message};
 
-/// Bytes of a message that is looked at.
+/// Longest message that is read.
 const MESSAGE_BYTES_MAX: usize = 4096;
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let limits = Limits {
         bytes_max: 100_000,

@@ -1,6 +1,6 @@
-//! The test server against rubbish, in all its protocols: it must return, without panic.
+//! The test server against malformed input, in all its protocols: it must return, without panic.
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let _ = tare_origin::fuzz_entry(data);
 }

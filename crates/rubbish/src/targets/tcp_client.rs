@@ -1,11 +1,11 @@
-//! The TCP client against rubbish: every exchange ends once.
+//! The TCP client against malformed input: every exchange ends once.
 
-use crate::drive::drive;
-use crate::plans;
+use crate::fixtures;
+use crate::script::run_script;
 use tare_load::tcp::Tcp;
 use tare_schema::load::{TcpContent, TcpExchange};
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let Some((&kind, script)) = data.split_first() else {
         return;
@@ -27,5 +27,5 @@ pub fn run(data: &[u8]) {
             content: TcpContent::Pattern,
         },
     };
-    drive(Tcp::new(exchange, &plans::connections()), script);
+    run_script(Tcp::new(exchange, &fixtures::connections()), script);
 }

@@ -1,6 +1,6 @@
-//! The record layer of TLS: what was sealed comes back, what was changed does not.
+//! The TLS record layer: sealed records open again, changed ones are refused.
 
-/// One input.
+/// Runs one input.
 pub fn run(data: &[u8]) {
     let _ = tare_load::tls::fuzz_entry(data);
 }

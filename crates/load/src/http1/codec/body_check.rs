@@ -1,13 +1,13 @@
-//! Compares a body, slice by slice as it arrives, with what the experiment says is right.
+//! Compares a body, slice by slice as it arrives, with the expected one.
 
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// What a right body is. Cheap to clone: one per request kind, shared by all exchanges.
+/// The expected body. Cheap to clone: one per request of the plan, shared by all exchanges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum BodyCheck {
-    /// Any body is right.
+    /// Any body.
     #[default]
     Anything,
     /// Any content of exactly this many bytes.
@@ -16,34 +16,34 @@ pub enum BodyCheck {
     Exact(Arc<[u8]>),
 }
 
-/// How far one body has been compared.
+/// State of the comparison of one body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BodyProgress {
     seen_bytes: u64,
     differs_at: Option<u64>,
 }
 
-/// Why a body is wrong.
+/// Why a body is not the expected one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum BodyMismatch {
-    /// The length is another one.
+    /// The length differs.
     #[error("the body has {got_bytes} bytes instead of {expected_bytes}")]
     Length {
-        /// Bytes of a right body.
+        /// Bytes expected.
         expected_bytes: u64,
         /// Bytes received.
         got_bytes: u64,
     },
-    /// The length may be right, the content is not.
+    /// The content differs; the length may or may not.
     #[error("the body differs from the expected one at byte {offset_bytes}")]
     Content {
-        /// Offset of the first slice in which they differ, plus the position within it.
+        /// Offset of the first byte that differs.
         offset_bytes: u64,
     },
 }
 
 impl BodyProgress {
-    /// Takes the next slice of the body.
+    /// Compares the next slice of the body.
     pub fn push(&mut self, check: &BodyCheck, slice: &[u8]) {
         if let (BodyCheck::Exact(expected), None) = (check, self.differs_at) {
             self.compare(expected, slice);
@@ -51,7 +51,7 @@ impl BodyProgress {
         self.seen_bytes = self.seen_bytes.saturating_add(slice.len() as u64);
     }
 
-    /// Judges the body at its end.
+    /// The result, at the end of the body.
     ///
     /// # Errors
     /// The first difference: content before length.
@@ -73,7 +73,7 @@ impl BodyProgress {
         })
     }
 
-    /// Body bytes taken so far.
+    /// Body bytes received so far.
     #[must_use]
     pub fn seen_bytes(&self) -> u64 {
         self.seen_bytes
@@ -84,7 +84,7 @@ impl BodyProgress {
             .unwrap_or(usize::MAX)
             .min(expected.len());
         let rest = &expected[start..];
-        // Bytes beyond the expected end are a wrong length, which `finish` sees.
+        // Bytes beyond the expected end are a wrong length, which `finish` reports.
         let common = slice.len().min(rest.len());
         if slice[..common] == rest[..common] {
             return;

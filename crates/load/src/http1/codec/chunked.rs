@@ -2,30 +2,30 @@
 
 use super::error::CodecError;
 
-/// Where in the chunk framing the next byte stands.
+/// Which element of the chunk framing comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ChunkState {
     /// Before the first digit of a size.
     SizeStart,
-    /// Behind at least one digit.
+    /// After at least one digit.
     Size,
-    /// Behind blanks that follow the size.
-    Blank,
+    /// After spaces or tabs that follow the size.
+    SizeSpace,
     /// Within an extension.
     Extension,
-    /// Behind the carriage return of a size line.
+    /// After the carriage return of a size line.
     SizeLf,
     /// Within data.
     Data,
-    /// Behind the data, before its carriage return.
+    /// After the data, before its carriage return.
     DataCr,
-    /// Behind the carriage return that follows the data.
+    /// After the carriage return that follows the data.
     DataLf,
-    /// Behind the size line of the last chunk.
+    /// After the size line of the last chunk.
     Trailers,
 }
 
-/// What one step over the input gave.
+/// Result of one step over the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece<'b> {
     /// A slice of the body, never empty.
@@ -38,7 +38,7 @@ pub(super) enum Piece<'b> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunks {
-    place: Place,
+    state: ChunkState,
     left: u64,
     padding_bytes: usize,
 }
@@ -46,23 +46,23 @@ pub(super) struct Chunks {
 impl Chunks {
     pub(super) fn new() -> Self {
         Self {
-            place: Place::SizeStart,
+            state: ChunkState::SizeStart,
             left: 0,
             padding_bytes: 0,
         }
     }
 
-    /// Reads on; `padding_max` bounds zeros, blanks and extensions of all size lines of one answer together.
+    /// Reads on. `padding_max` limits leading zeros, spaces and extensions of all size lines of one response together.
     pub(super) fn step<'b>(
         &mut self,
         input: &mut &'b [u8],
         padding_max: usize,
     ) -> Result<Piece<'b>, CodecError> {
         loop {
-            if self.place == Place::Trailers {
+            if self.state == ChunkState::Trailers {
                 return Ok(Piece::Trailers);
             }
-            if self.place == Place::Data {
+            if self.state == ChunkState::Data {
                 if input.is_empty() {
                     return Ok(Piece::NeedMore);
                 }
@@ -73,7 +73,7 @@ impl Chunks {
                 *input = rest;
                 self.left -= take as u64;
                 if self.left == 0 {
-                    self.place = Place::DataCr;
+                    self.state = ChunkState::DataCr;
                 }
                 return Ok(Piece::Data(data));
             }
@@ -81,14 +81,14 @@ impl Chunks {
                 return Ok(Piece::NeedMore);
             };
             *input = rest;
-            self.place = self.next_place(byte, padding_max)?;
+            self.state = self.next_state(byte, padding_max)?;
         }
     }
 
-    fn next_place(&mut self, byte: u8, padding_max: usize) -> Result<Place, CodecError> {
-        match (self.place, byte) {
-            (Place::SizeStart | Place::Size, _) if byte.is_ascii_hexdigit() => {
-                if self.left == 0 && self.place == Place::Size {
+    fn next_state(&mut self, byte: u8, padding_max: usize) -> Result<ChunkState, CodecError> {
+        match (self.state, byte) {
+            (ChunkState::SizeStart | ChunkState::Size, _) if byte.is_ascii_hexdigit() => {
+                if self.left == 0 && self.state == ChunkState::Size {
                     self.pad(padding_max)?;
                 }
                 let digit = (byte as char).to_digit(16).map_or(0, u64::from);
@@ -96,29 +96,31 @@ impl Chunks {
                     return Err(CodecError::ChunkSizeOverflow);
                 }
                 self.left = (self.left << 4) | digit;
-                Ok(Place::Size)
+                Ok(ChunkState::Size)
             }
-            (Place::Size | Place::Blank | Place::Extension, b'\r') => Ok(Place::SizeLf),
-            (Place::Size | Place::Blank, b' ' | b'\t') => {
+            (ChunkState::Size | ChunkState::SizeSpace | ChunkState::Extension, b'\r') => {
+                Ok(ChunkState::SizeLf)
+            }
+            (ChunkState::Size | ChunkState::SizeSpace, b' ' | b'\t') => {
                 self.pad(padding_max)?;
-                Ok(Place::Blank)
+                Ok(ChunkState::SizeSpace)
             }
-            (Place::Size | Place::Blank, b';') => {
+            (ChunkState::Size | ChunkState::SizeSpace, b';') => {
                 self.pad(padding_max)?;
-                Ok(Place::Extension)
+                Ok(ChunkState::Extension)
             }
-            (Place::Extension, byte) if byte != b'\t' && (byte < b' ' || byte == 0x7f) => {
+            (ChunkState::Extension, byte) if byte != b'\t' && (byte < b' ' || byte == 0x7f) => {
                 Err(CodecError::BadChunkExtension { byte })
             }
-            (Place::Extension, _) => {
+            (ChunkState::Extension, _) => {
                 self.pad(padding_max)?;
-                Ok(Place::Extension)
+                Ok(ChunkState::Extension)
             }
-            (Place::SizeLf, b'\n') if self.left == 0 => Ok(Place::Trailers),
-            (Place::SizeLf, b'\n') => Ok(Place::Data),
-            (Place::DataCr, b'\r') => Ok(Place::DataLf),
-            (Place::DataLf, b'\n') => Ok(Place::SizeStart),
-            (Place::DataCr | Place::DataLf, _) => Err(CodecError::BadChunkEnd { byte }),
+            (ChunkState::SizeLf, b'\n') if self.left == 0 => Ok(ChunkState::Trailers),
+            (ChunkState::SizeLf, b'\n') => Ok(ChunkState::Data),
+            (ChunkState::DataCr, b'\r') => Ok(ChunkState::DataLf),
+            (ChunkState::DataLf, b'\n') => Ok(ChunkState::SizeStart),
+            (ChunkState::DataCr | ChunkState::DataLf, _) => Err(CodecError::BadChunkEnd { byte }),
             (_, _) => Err(CodecError::BadChunkSize { byte }),
         }
     }

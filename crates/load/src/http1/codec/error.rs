@@ -1,19 +1,19 @@
-//! What a server can get wrong in an HTTP/1.1 answer: every variant is the target's fault.
+//! Protocol errors of a server in an HTTP/1.1 response.
 
 use thiserror::Error;
 
-/// A fault in the bytes that a server sent, or in when it stopped sending.
+/// A protocol error: in the bytes that the server sent, or in when it stopped sending.
 ///
-/// After any of these the connection has no frame boundary left: close it.
+/// After any of these the boundary of the next response is unknown: close the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
-    /// Bytes arrived while no request was waiting for an answer.
+    /// Unsolicited bytes: no request was outstanding.
     #[error("the server sent bytes that no request asked for; check its content-length")]
     UnexpectedBytes,
-    /// Bytes arrived behind an answer that announced the end of the connection.
+    /// Bytes arrived after a response that announced the end of the connection.
     #[error("the server sent bytes behind an answer that said connection: close")]
     BytesAfterClose,
-    /// The answer does not begin with a status line.
+    /// The response does not begin with a status line.
     #[error("the answer does not begin with an http/1 status line; check the port's protocol")]
     BadStatusLine,
     /// The version in the status line is neither 1.0 nor 1.1.
@@ -25,7 +25,7 @@ pub enum CodecError {
         /// The number in the status line.
         status: u16,
     },
-    /// A byte that no header name may contain, such as a blank before the colon.
+    /// A byte that no header name may contain, such as a space before the colon.
     #[error("byte {byte:#04x} in a header name of the answer")]
     BadHeaderName {
         /// The offending byte.
@@ -46,7 +46,7 @@ pub enum CodecError {
     /// A carriage return without its line feed in the head.
     #[error("a carriage return without line feed in the head of the answer")]
     BadNewLine,
-    /// The head has more headers than are read.
+    /// The head has more headers than the limit.
     #[error("the answer has more than {max} headers")]
     TooManyHeaders {
         /// The limit.
@@ -58,13 +58,13 @@ pub enum CodecError {
         /// The limit.
         max_bytes: usize,
     },
-    /// Interim (1xx) answers without end.
+    /// More interim (1xx) responses than the limit.
     #[error("more than {max} interim (1xx) answers before the final one")]
     TooManyInterim {
         /// The limit.
         max: u32,
     },
-    /// The server switched protocols unasked.
+    /// The server switched protocols without a request to upgrade.
     #[error("the server switched protocols (101) although the request did not ask for it")]
     UnexpectedUpgrade,
     /// A Content-Length that is not a decimal number that fits in 64 bits.
@@ -76,7 +76,7 @@ pub enum CodecError {
     /// Both Content-Length and Transfer-Encoding: the shape of response smuggling.
     #[error("the answer has both content-length and transfer-encoding")]
     LengthAndTransferEncoding,
-    /// Transfer-Encoding in an HTTP/1.0 answer, which has none.
+    /// Transfer-Encoding in an HTTP/1.0 response, which cannot have one.
     #[error("an http/1.0 answer has a transfer-encoding")]
     TransferEncodingInHttp10,
     /// A transfer coding other than exactly one `chunked`; no other was offered (RFC 9112 §7.4).
@@ -124,7 +124,7 @@ pub enum CodecError {
         /// The limit.
         max_bytes: u64,
     },
-    /// The connection ended although requests wait for an answer.
+    /// The connection ended before a response began.
     #[error("the server closed the connection before answering {waiting} request(s)")]
     ClosedBeforeAnswer {
         /// Requests begun and not answered.

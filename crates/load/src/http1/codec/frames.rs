@@ -1,28 +1,28 @@
-//! What goes into the codec beside bytes, and what comes out: request kinds, limits, events.
+//! Types of the codec's interface: request kinds, limits, events.
 
 use super::head::Version;
 
-/// What a request was, as far as the framing of its answer depends on it.
+/// Kind of a request, as far as the framing of its response depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
-    /// An answer has a body as its head says: GET, POST, …
+    /// The response has a body as its head says: GET, POST, …
     Ordinary,
-    /// HEAD: the answer has no body whatever its head says.
+    /// HEAD: the response has no body, whatever its head says.
     Head,
-    /// CONNECT: behind an answer of 2xx the connection is a tunnel.
+    /// CONNECT: after a 2xx response the connection is a tunnel.
     Connect,
 }
 
-/// Bounds on what a server may make us keep or read.
+/// Limits on what a server can make the client buffer or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one head, and of one trailer section.
     pub head_bytes_max: usize,
     /// Bytes of one body.
     pub body_bytes_max: u64,
-    /// Interim (1xx) answers before one final answer.
+    /// Interim (1xx) responses before one final response.
     pub interim_max: u32,
-    /// Leading zeros, blanks and extensions in the size lines of one answer's chunks together.
+    /// Bytes of leading zeros, spaces and extensions in all chunk size lines of one response together.
     pub chunk_padding_bytes_max: usize,
     /// Requests begun and not yet answered.
     pub pipeline_max: usize,
@@ -40,41 +40,41 @@ impl Default for Limits {
     }
 }
 
-/// The head of a final answer.
+/// The head of a final response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Status, 200 to 599.
     pub status: u16,
     /// Version in the status line.
     pub version: Version,
-    /// Whether the connection can be used again behind this answer.
+    /// Whether the connection can be used again after this response.
     pub keep_alive: bool,
-    /// The stated length, also where the answer has no body (HEAD, 304).
+    /// The stated length, also where the response has no body (HEAD, 304).
     pub content_length: Option<u64>,
 }
 
-/// The end of an answer.
+/// The end of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// Status of the answer.
+    /// Status of the response.
     pub status: u16,
     /// Body bytes received, framing excluded.
     pub body_bytes: u64,
     /// Whether the connection can be used again.
     pub keep_alive: bool,
-    /// Interim (1xx) answers skipped before this one.
+    /// Interim (1xx) responses skipped before this one.
     pub interim: u32,
 }
 
 /// What a [`Feed`](super::Feed) yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'b> {
-    /// A final answer begins.
+    /// A final response begins.
     Head(Head),
     /// The next slice of its body, never empty.
     Body(&'b [u8]),
-    /// The answer is complete; the oldest request begun is answered.
+    /// The response to the oldest outstanding request is complete.
     End(End),
-    /// Bytes of a tunnel, behind the answer to CONNECT.
+    /// Bytes of a tunnel, after the response to CONNECT.
     Tunnel(&'b [u8]),
 }

@@ -1,10 +1,10 @@
-//! The entry point for fuzzers and for the property tests that stand in for them.
+//! Entry point of the fuzz target and of the property tests.
 
 use super::{Codec, Limits, RequestKind};
 
-/// Feeds rubbish as a server would: the first two bytes choose request kinds and the split. For fuzzers; must return.
+/// Feeds arbitrary bytes as a server's responses. The first two bytes choose the request kinds and the split. Must return.
 ///
-/// Gives the number of events, so that the work is not optimised away.
+/// Returns the number of events, so that the work is not optimised away.
 #[must_use]
 pub fn fuzz_entry(data: &[u8]) -> usize {
     let (setup, stream) = data.split_at(data.len().min(2));

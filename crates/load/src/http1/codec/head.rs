@@ -1,4 +1,4 @@
-//! Reads the head of an answer: status line, the headers that decide framing, and what is malformed.
+//! Parses the head of a response: status line, the headers that decide framing, and what is malformed.
 
 use std::mem::MaybeUninit;
 
@@ -6,13 +6,13 @@ use httparse::{Header, ParserConfig, Response, Status};
 
 use super::error::CodecError;
 
-/// Headers read per answer; nginx and Envoy send fewer than 30.
+/// Headers per response at most; nginx and Envoy send fewer than 30.
 pub(super) const HEADERS_MAX: usize = 128;
 
 /// The version in a status line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// HTTP/1.0: closes unless told otherwise, knows no chunks.
+    /// HTTP/1.0: closes the connection by default, has no chunked coding.
     Http10,
     /// HTTP/1.1.
     Http11,
@@ -26,7 +26,7 @@ pub(super) enum Framing {
     Chunked,
 }
 
-/// Whether the connection can carry another exchange, as far as the head says.
+/// Whether the connection can be used again, according to the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Persistence {
     KeepAlive,
@@ -45,14 +45,14 @@ pub(super) struct HeadFacts {
     pub head_bytes: usize,
 }
 
-/// What the caller wants copied out of each head.
+/// The part of each head that is copied for the caller.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub keep: Keep,
     pub value: Vec<u8>,
 }
 
-/// What is kept of a head.
+/// Which part of a head is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keep {
     /// Nothing.
@@ -60,9 +60,9 @@ pub enum Keep {
     Nothing,
     /// The value of this header.
     Value(&'static str),
-    /// The values of `Set-Cookie`, each with a line break behind it.
+    /// The values of `Set-Cookie`, each followed by a line break.
     Cookies,
-    /// All fields, each as `name: value` with a line break behind it.
+    /// All fields, each as `name: value` followed by a line break.
     Fields,
 }
 
@@ -98,7 +98,7 @@ fn is_set_cookie(header: &Header<'_>) -> bool {
 
 /// Parses one head from its first byte; `None` while it is incomplete.
 pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>, CodecError> {
-    // httparse would skip empty lines here; behind a body they are bytes too many.
+    // httparse would skip empty lines here; after a body they are unsolicited bytes.
     match bytes.first() {
         None => return Ok(None),
         Some(b'H') => {}
@@ -124,15 +124,15 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
         Some(0) => Version::Http10,
         _ => Version::Http11,
     };
-    let mut reading = Reading::default();
+    let mut framing_headers = FramingHeaders::default();
     watch.value.clear();
     let mut sets_cookies = false;
     for header in response.headers.iter() {
-        reading.take(header)?;
+        framing_headers.take(header)?;
         sets_cookies |= is_set_cookie(header);
         watch.take(header);
     }
-    let (framing, persistence) = reading.conclude(version)?;
+    let (framing, persistence) = framing_headers.conclude(version)?;
     Ok(Some(HeadFacts {
         status,
         version,
@@ -145,7 +145,7 @@ pub(super) fn parse(bytes: &[u8], watch: &mut Watch) -> Result<Option<HeadFacts>
 
 /// The framing headers seen so far in one head.
 #[derive(Default)]
-struct Reading {
+struct FramingHeaders {
     length: Option<u64>,
     coding: Coding,
     close: bool,
@@ -160,7 +160,7 @@ enum Coding {
     Other,
 }
 
-impl Reading {
+impl FramingHeaders {
     fn take(&mut self, header: &Header<'_>) -> Result<(), CodecError> {
         // The length decides nearly always, so most headers cost one comparison.
         match header.name.len() {
@@ -244,15 +244,15 @@ impl Reading {
     }
 }
 
-/// Names the fault of a head that httparse refused.
+/// The precise error of a head that httparse rejected.
 ///
-/// httparse does not say where it stopped. The shortest refused prefix ends in the offending byte, and it is the same
-/// however the bytes were split on their way. A cold path: about 16 parses of one head.
+/// httparse does not report where it stopped. The shortest rejected prefix ends in the offending byte, and it is the same
+/// however the bytes were split. A cold path: a bisection with about 16 parses of one head.
 fn explain(bytes: &[u8]) -> CodecError {
     let (mut accepted, mut refused) = (0, bytes.len());
     while refused - accepted > 1 {
         let middle = accepted + (refused - accepted) / 2;
-        match refusal(&bytes[..middle]) {
+        match parse_error(&bytes[..middle]) {
             None => accepted = middle,
             Some(_) => refused = middle,
         }
@@ -262,7 +262,7 @@ fn explain(bytes: &[u8]) -> CodecError {
         return CodecError::BadStatusLine;
     };
     let line_start = before.last() == Some(&b'\n');
-    match refusal(prefix) {
+    match parse_error(prefix) {
         Some(httparse::Error::TooManyHeaders) => CodecError::TooManyHeaders { max: HEADERS_MAX },
         Some(httparse::Error::Version) if prefix.starts_with(b"HTTP/") => CodecError::BadVersion,
         _ if byte == 0 => CodecError::NulInHead,
@@ -279,7 +279,7 @@ fn explain(bytes: &[u8]) -> CodecError {
     }
 }
 
-fn refusal(prefix: &[u8]) -> Option<httparse::Error> {
+fn parse_error(prefix: &[u8]) -> Option<httparse::Error> {
     let mut storage = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut response = Response::new(&mut []);
     ParserConfig::default()

@@ -1,4 +1,4 @@
-//! Properties: the split does not matter, rubbish never panics and always ends.
+//! Properties: the split does not matter; arbitrary bytes never panic and always end.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..200)
 }
 
-/// A right answer with a known body, framed one way or the other.
+/// A valid response with a known body, in one of the framings.
 fn answer() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let length = body().prop_map(|body| {
         let mut bytes = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -53,7 +53,7 @@ fn answer() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     prop_oneof![length, chunked, interim]
 }
 
-/// Streams made of the pieces that matter to the codec, in any order, with any bytes between.
+/// Streams of elements that the codec knows, in any order, with arbitrary bytes between.
 fn near_http() -> impl Strategy<Value = Vec<u8>> {
     let token = prop::sample::select(vec![
         &b"HTTP/1.1 200 OK\r\n"[..],

@@ -1,16 +1,16 @@
-//! Gathers a head or a trailer section that arrived in pieces, and knows where it ends.
+//! Buffers a head or a trailer section that arrives in pieces, and finds its end.
 
-/// Capacity kept between exchanges; a larger carry buffer is given back.
+/// Buffer capacity kept between exchanges; more is freed.
 const KEEP_BYTES: usize = 4096;
 
-/// The pieces of a split section, up to and including its empty line.
+/// The received part of a section, at most up to its empty line.
 #[derive(Debug, Default)]
-pub(super) struct Carry {
+pub(super) struct PartialInput {
     bytes: Vec<u8>,
     line: Line,
 }
 
-/// Where in a line the last byte stood.
+/// Position of the last byte within its line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Line {
     #[default]
@@ -19,7 +19,7 @@ enum Line {
     StartCr,
 }
 
-/// What gathering came to.
+/// Why [`PartialInput::gather`] stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gathered {
     /// An empty line: the section may be complete.
@@ -30,14 +30,14 @@ pub(super) enum Gathered {
     Full,
 }
 
-/// Where a section begins: a trailer section may be just the empty line, a head has a status line first.
+/// How a section begins: a head with a status line; a trailer section may consist of the empty line only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Begins {
+pub(super) enum SectionStart {
     InStatusLine,
     AtLineStart,
 }
 
-impl Carry {
+impl PartialInput {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -46,17 +46,17 @@ impl Carry {
         &self.bytes
     }
 
-    /// Takes input up to the next empty line, the limit or its end.
+    /// Consumes input up to the next empty line, the limit or the end of the input.
     pub(super) fn gather(
         &mut self,
         input: &mut &[u8],
-        begins: Begins,
+        start: SectionStart,
         max_bytes: usize,
     ) -> Gathered {
         if self.bytes.is_empty() {
-            self.line = match begins {
-                Begins::InStatusLine => Line::Inside,
-                Begins::AtLineStart => Line::Start,
+            self.line = match start {
+                SectionStart::InStatusLine => Line::Inside,
+                SectionStart::AtLineStart => Line::Start,
             };
         }
         let room = max_bytes.saturating_sub(self.bytes.len());
@@ -84,7 +84,7 @@ impl Carry {
         }
     }
 
-    /// Forgets the section; keeps a small buffer for the next one.
+    /// Clears the section and frees capacity beyond [`KEEP_BYTES`].
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(KEEP_BYTES);

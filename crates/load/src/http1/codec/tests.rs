@@ -1,4 +1,4 @@
-//! What every shape of answer comes to; malformed ones are in `fault_tests`.
+//! Responses of every form; malformed ones are in `fault_tests`.
 
 use super::{Codec, CodecError, End, Event, Head, Limits, RequestKind, Version};
 
@@ -28,7 +28,7 @@ pub(super) fn feed(codec: &mut Codec, piece: &[u8], told: &mut Vec<Told>) {
     }
 }
 
-/// Everything told about a stream that comes in pieces and is then closed. A fault ends it.
+/// All events of a stream that arrives in pieces and is then closed. An error ends it.
 pub(super) fn tell<'a>(
     limits: Limits,
     kinds: &[RequestKind],
@@ -53,7 +53,7 @@ pub(super) fn tell<'a>(
     told
 }
 
-/// The stream in one piece; byte by byte it must come to the same.
+/// The events of a stream in one piece; byte by byte they must be the same.
 #[track_caller]
 pub(super) fn both_ways(kinds: &[RequestKind], stream: &[u8]) -> Vec<Told> {
     let whole = tell(Limits::default(), kinds, [stream]);

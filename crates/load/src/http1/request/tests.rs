@@ -1,4 +1,4 @@
-//! What a plan may say of a request, and what is sent of it.
+//! Which requests are valid, and how they are encoded.
 
 use super::*;
 

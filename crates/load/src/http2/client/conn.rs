@@ -1,4 +1,4 @@
-//! One connection: its streams and windows, and everything it sends. What it receives is in `receive`.
+//! One connection: state, streams, flow control and sending. Receiving is in `receive`.
 
 use std::collections::VecDeque;
 
@@ -8,59 +8,58 @@ use super::super::dialect::{Dialect, Pace};
 use super::super::error::ErrorCode;
 use super::counts::Counts;
 use super::output::{Flushed, Output};
-use super::streams::{Gone, Opening, Resets, Sending, Streams};
-use super::{Waiting, Windows};
+use super::streams::{FinishedStream, NewStream, Resets, Sending, Streams};
+use super::{QueuedExchange, Windows};
 use crate::client::{ConnId, Outlet, WaitCause};
 
-/// The window that both sides start with (RFC 9113 §6.9.2).
+/// Initial flow-control window of both sides (RFC 9113 §6.9.2).
 const WINDOW_BYTES_DEFAULT: u32 = 65_535;
 
-/// Bytes gathered before they are written: a large body is framed in pieces of about this size, not whole.
+/// Bytes buffered per write: a large body is framed in pieces of about this size.
 const PENDING_BYTES: usize = 128 * 1024;
 
-/// Stream ids used on one connection; well before the numbers end it is replaced.
+/// Last stream id on one connection. The connection is replaced well before ids run out.
 const ID_LAST: u32 = 0x3fff_ffff;
 
-/// Identifiers of the settings we send.
+/// Identifiers of the settings that the client sends.
 const ENABLE_PUSH: u16 = 0x2;
 const INITIAL_WINDOW_SIZE: u16 = 0x4;
 
-/// An empty dynamic table, as the first thing in a header block (RFC 7541 §6.3).
+/// Dynamic table size update to 0, at the start of a header block (RFC 7541 §6.3).
 const TABLE_SIZE_ZERO: &[u8] = &[0x20];
 
-/// The size of the header table that a server is expected to have.
+/// Default size of the server's header table.
 pub(super) const TABLE_BYTES_DEFAULT: u32 = 4096;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// There is none.
+    /// Not connected.
     Closed,
-    /// An attempt is under way.
+    /// Connecting.
     Connecting {
-        /// Its limit.
+        /// When the attempt times out.
         deadline_ns: u64,
     },
-    /// It is open, and the server's SETTINGS are awaited.
-    Greeting {
-        /// The limit, counted from the attempt.
+    /// Connected; the server's SETTINGS have not arrived.
+    AwaitingSettings {
+        /// When the attempt times out; counted from its start.
         deadline_ns: u64,
     },
-    /// In use.
     Open,
 }
 
-/// What the server allows.
+/// Settings of the server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer {
     pub streams_max: u32,
     pub initial_window: i64,
     pub frame_bytes_max: usize,
-    /// Its header table became smaller than ours never was: the next block must say so (RFC 7541 §4.2).
+    /// The server reduced its header table: the next header block must begin with a size update (RFC 7541 §4.2).
     pub announce_table: bool,
 }
 
-/// Without any setting of the server's.
+/// Defaults, before any SETTINGS.
 const PEER_DEFAULT: Peer = Peer {
     streams_max: u32::MAX,
     initial_window: WINDOW_BYTES_DEFAULT as i64,
@@ -71,56 +70,55 @@ const PEER_DEFAULT: Peer = Peer {
 /// One connection slot.
 #[derive(Debug)]
 pub struct Conn<D: Dialect> {
-    /// Where it stands.
     pub state: State,
-    /// Frames in.
+    /// Parses received frames.
     pub codec: Codec,
-    /// Exchanges under way.
+    /// Open streams.
     pub streams: Streams<D::Progress>,
-    /// Frames out.
+    /// Frames to be sent.
     pub output: Output,
-    /// Answers since it was opened.
+    /// Complete responses since it was opened.
     pub answers: u64,
-    /// Whether it stands in the queue of connections with room (perhaps wrongly by now).
+    /// Whether it is in the queue of connections with a free stream; by now it may have none.
     pub offered: bool,
-    /// Whether it is listed to be flushed.
+    /// Whether it is in the list of connections to be flushed.
     pub dirty: bool,
     pub(super) windows: Windows,
     pub(super) peer: Peer,
     pub(super) next_id: u32,
-    /// Of the last exchange that may begin on it.
+    /// Id of the last stream that may be opened on it.
     id_last: u32,
     pub(super) send_window: i64,
     pub(super) receive_window: i64,
-    /// Streams with body to send, in turn.
+    /// Streams with data to send, round robin.
     pub(super) senders: VecDeque<u16>,
     pub(super) resets: Resets,
     pub(super) goaway: Option<(u32, ErrorCode)>,
-    /// Streams begun whose parts go by time, with their period.
+    /// New streams with paced parts, not scheduled yet: slot, stream id, interval in nanoseconds.
     pub(super) to_pace: Vec<(u16, u32, u64)>,
-    /// Which connection of this slot it is.
-    pub(super) life: u32,
-    /// Over all connections of this slot.
+    /// Generation: counts the connections of this slot.
+    pub(super) generation: u32,
+    /// Counts over all connections of this slot.
     pub counts: Counts,
 }
 
-/// How an exchange leaves its stream.
+/// Why a stream is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum CloseReason {
     /// The server ended it.
     Ended,
-    /// We end it, and tell the server why.
+    /// The client resets it with this code.
     Reset(ErrorCode),
 }
 
-/// The id of the last stream when so many exchanges may begin on a connection.
+/// Id of the last stream on a connection that is replaced after `exchanges_max` exchanges.
 pub(super) fn id_last(exchanges_max: u64) -> u32 {
     let last = exchanges_max.max(1).saturating_mul(2) - 1;
     u32::try_from(last).map_or(ID_LAST, |last| last.min(ID_LAST))
 }
 
 impl<D: Dialect> Conn<D> {
-    /// A slot for a connection of so many streams.
+    /// A slot, not connected yet, for at most `streams` concurrent streams.
     #[must_use]
     pub fn new(streams: u16, id_last: u32, windows: Windows, limits: Limits) -> Self {
         Self {
@@ -141,12 +139,12 @@ impl<D: Dialect> Conn<D> {
             resets: Resets::default(),
             goaway: None,
             to_pace: Vec::new(),
-            life: 0,
+            generation: 0,
             counts: Counts::default(),
         }
     }
 
-    /// Back to a fresh connection. Its exchanges must have left.
+    /// Back to the state of a new connection. All its streams must be closed.
     pub fn reset(&mut self) {
         self.codec.reset();
         self.output.reset();
@@ -159,11 +157,11 @@ impl<D: Dialect> Conn<D> {
         self.resets.clear();
         self.goaway = None;
         self.to_pace.clear();
-        self.life = self.life.wrapping_add(1);
+        self.generation = self.generation.wrapping_add(1);
     }
 
-    /// Begins to speak: the preface, our settings and the connection's window (RFC 9113 §3.4).
-    pub fn greet(&mut self) {
+    /// Sends the connection preface, the client's SETTINGS and the connection's window (RFC 9113 §3.4).
+    pub fn send_preface(&mut self) {
         let pending = &mut self.output.pending;
         pending.extend_from_slice(PREFACE);
         let settings = [
@@ -180,30 +178,30 @@ impl<D: Dialect> Conn<D> {
         }
     }
 
-    /// Streams it can carry at once, as far as is known.
+    /// Concurrent streams that both sides allow.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.streams.max().min(self.peer.streams_max as usize)
     }
 
-    /// Whether another exchange can begin on it now.
+    /// Whether a stream can be opened now.
     #[inline]
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.state == State::Open
             && self.streams.live() < self.capacity()
             && !self.output.is_blocked()
-            && !self.is_leaving()
+            && !self.is_draining()
     }
 
-    /// Whether no more exchanges may begin on it: it is replaced once the last one has left.
+    /// Whether no more streams may be opened: it is replaced once the last one is closed.
     #[inline]
     #[must_use]
-    pub fn is_leaving(&self) -> bool {
+    pub fn is_draining(&self) -> bool {
         self.goaway.is_some() || self.next_id > self.id_last
     }
 
-    /// The error that the server ended it with, if it did by one.
+    /// The error code of the server's GOAWAY, if it is not NO_ERROR.
     #[must_use]
     pub fn goaway_error(&self) -> Option<ErrorCode> {
         self.goaway
@@ -211,12 +209,12 @@ impl<D: Dialect> Conn<D> {
             .filter(|&code| code != ErrorCode::NO_ERROR)
     }
 
-    /// Begins an exchange. Only with room.
+    /// Starts an exchange on a new stream. The connection must have room.
     #[inline]
-    pub fn begin(&mut self, waiting: Waiting, request: &D::Request) {
+    pub fn begin(&mut self, waiting: QueuedExchange, request: &D::Request) {
         let outgoing = D::outgoing(request);
         let id = self.next_id;
-        let opening = Opening {
+        let new_stream = NewStream {
             id,
             due: waiting.due,
             tries: waiting.tries,
@@ -224,9 +222,9 @@ impl<D: Dialect> Conn<D> {
             send_window: self.peer.initial_window,
             receive_window: i64::from(self.windows.stream_bytes),
         };
-        let place = self.streams.open(opening);
-        assert!(place.is_some(), "a connection with room has a free stream");
-        let Some(place) = place else { return };
+        let slot = self.streams.open(new_stream);
+        assert!(slot.is_some(), "a connection with room has a free stream");
+        let Some(slot) = slot else { return };
         self.next_id += 2;
         let prefix = match std::mem::take(&mut self.peer.announce_table) {
             true => TABLE_SIZE_ZERO,
@@ -245,61 +243,61 @@ impl<D: Dialect> Conn<D> {
             flags,
             self.peer.frame_bytes_max,
         );
-        self.output.begins(place, id);
+        self.output.begins(slot, id);
         self.counts.streams_opened += 1;
         if !outgoing.body.is_empty() {
-            let stream = self.streams.at(place);
-            stream.parts_let = 1;
-            stream.body_let = match D::pace(request) {
+            let stream = self.streams.at(slot);
+            stream.parts_allowed = 1;
+            stream.body_allowed = match D::pace(request) {
                 Pace::Free => outgoing.body_bytes,
                 Pace::Every(period_ns) => {
-                    self.to_pace.push((place, id, period_ns));
+                    self.to_pace.push((slot, id, period_ns));
                     D::end_of_part(request, 1)
                 }
                 Pace::Answers => D::end_of_part(request, 1),
             };
             stream.sending = Sending::Queued;
-            self.senders.push_back(place);
+            self.senders.push_back(slot);
         }
     }
 
-    /// Lets the parts of a body go up to one; whether more are to come.
-    pub(super) fn let_parts(&mut self, place: u16, parts: u32, request: &D::Request) -> bool {
-        let stream = self.streams.at(place);
-        if parts > stream.parts_let {
-            stream.parts_let = parts;
-            stream.body_let = D::end_of_part(request, parts);
-            if stream.sending == Sending::Held && stream.body_let > stream.body_sent {
+    /// Allows the first `parts` parts of a body to be sent; returns whether more parts follow.
+    pub(super) fn allow_parts(&mut self, slot: u16, parts: u32, request: &D::Request) -> bool {
+        let stream = self.streams.at(slot);
+        if parts > stream.parts_allowed {
+            stream.parts_allowed = parts;
+            stream.body_allowed = D::end_of_part(request, parts);
+            if stream.sending == Sending::Paced && stream.body_allowed > stream.body_sent {
                 stream.sending = Sending::Queued;
-                self.senders.push_back(place);
+                self.senders.push_back(slot);
             }
         }
-        stream.body_let < D::outgoing(request).body_bytes
+        stream.body_allowed < D::outgoing(request).body_bytes
     }
 
-    /// Takes an exchange off its stream.
+    /// Closes a stream and returns its exchange.
     #[inline]
-    pub fn leave(&mut self, place: u16, how: Leave) -> Gone<D::Progress> {
-        let gone = self.streams.close(place);
-        self.counts.messages_received += u64::from(D::parts_arrived(&gone.progress));
-        if gone.sending == Sending::Queued {
-            self.senders.retain(|&sender| sender != place);
+    pub fn close_stream(&mut self, slot: u16, how: CloseReason) -> FinishedStream<D::Progress> {
+        let finished = self.streams.close(slot);
+        self.counts.messages_received += u64::from(D::parts_arrived(&finished.progress));
+        if finished.sending == Sending::Queued {
+            self.senders.retain(|&sender| sender != slot);
         }
         let code = match how {
-            Leave::Reset(code) => Some(code),
-            // The answer is whole: the rest of the request is wanted no more (RFC 9113 §8.1).
-            Leave::Ended if gone.sending != Sending::Over => Some(ErrorCode::CANCEL),
-            Leave::Ended => None,
+            CloseReason::Reset(code) => Some(code),
+            // The response is complete: the server does not need the rest of the request (RFC 9113 §8.1).
+            CloseReason::Ended if finished.sending != Sending::Complete => Some(ErrorCode::CANCEL),
+            CloseReason::Ended => None,
         };
         if let Some(code) = code {
-            frame::write_reset(&mut self.output.pending, gone.id, code);
-            self.resets.add(gone.id);
+            frame::write_reset(&mut self.output.pending, finished.id, code);
+            self.resets.add(finished.id);
             self.counts.resets_sent += 1;
         }
-        gone
+        finished
     }
 
-    /// Gives everything that can be sent to the driver; the earliest time that a new exchange's limit counts from.
+    /// Writes everything that can be sent; returns the earliest start of a new exchange's timeout.
     #[inline]
     pub fn flush(
         &mut self,
@@ -322,23 +320,23 @@ impl<D: Dialect> Conn<D> {
         first_ns
     }
 
-    /// Frames bodies in turn, as far as the windows and the buffer allow.
+    /// Frames bodies, round robin, as far as the windows and the buffer allow.
     fn frame_bodies(&mut self, requests: &[D::Request]) {
         while self.output.pending.len() < PENDING_BYTES {
-            let Some(&place) = self.senders.front() else {
+            let Some(&slot) = self.senders.front() else {
                 return;
             };
             if self.send_window <= 0 {
-                for &place in &self.senders {
+                for &slot in &self.senders {
                     self.streams
-                        .at(place)
+                        .at(slot)
                         .waited
                         .get_or_insert(WaitCause::Window);
                 }
                 return;
             }
             self.senders.pop_front();
-            let stream = self.streams.at(place);
+            let stream = self.streams.at(slot);
             if stream.send_window <= 0 {
                 stream.sending = Sending::Stalled;
                 stream.waited.get_or_insert(WaitCause::Window);
@@ -347,35 +345,35 @@ impl<D: Dialect> Conn<D> {
             let request = &requests[usize::from(stream.due.request) % requests.len()];
             let outgoing = D::outgoing(request);
             let window = self.send_window.min(stream.send_window).unsigned_abs();
-            // A server that takes larger frames has no more gathered for it.
+            // Also for a server that accepts larger frames, no more is buffered at once.
             let room = window.min(self.peer.frame_bytes_max.min(PENDING_BYTES) as u64);
             let from = stream.body_sent;
-            let piece_bytes = room.min(stream.body_let - from);
+            let piece_bytes = room.min(stream.body_allowed - from);
             stream.body_sent += piece_bytes;
             stream.send_window -= piece_bytes as i64;
             self.send_window -= piece_bytes as i64;
             self.counts.messages_sent += D::parts_within(request, from, stream.body_sent);
             let is_last = stream.body_sent == outgoing.body_bytes;
-            let is_let = stream.body_sent == stream.body_let;
+            let is_part_end = stream.body_sent == stream.body_allowed;
             let flags = if is_last { END_STREAM } else { 0 };
             let pending = &mut self.output.pending;
             frame::write_head(pending, piece_bytes as usize, Kind::Data, flags, stream.id);
             append_repeated(pending, outgoing.body, from, piece_bytes as usize);
-            match (is_last, is_let) {
-                (true, _) => stream.sending = Sending::Over,
-                (false, true) => stream.sending = Sending::Held,
-                (false, false) => self.senders.push_back(place),
+            match (is_last, is_part_end) {
+                (true, _) => stream.sending = Sending::Complete,
+                (false, true) => stream.sending = Sending::Paced,
+                (false, false) => self.senders.push_back(slot),
             }
             self.codec.progressed();
         }
     }
 }
 
-/// Appends so many bytes of a body that repeats these, from one of them on.
+/// Appends `count` bytes of the endless repetition of `body`, from offset `from` on.
 #[inline]
 fn append_repeated(out: &mut Vec<u8>, body: &[u8], from: u64, mut count: usize) {
     if from == 0 && count <= body.len() {
-        // Nearly every body: no division.
+        // The common case needs no division.
         return out.extend_from_slice(&body[..count]);
     }
     let mut at = (from % body.len().max(1) as u64) as usize;

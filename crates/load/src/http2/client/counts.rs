@@ -1,32 +1,32 @@
-//! What HTTP/2 counts of its own: frames that steer a connection, and exchanges sent again.
+//! HTTP/2 counters: control frames and resent exchanges.
 
-/// Counts over all connections of one slot, or of a client.
+/// Counters over all connections of one slot, or of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Streams begun.
     pub streams_opened: u64,
-    /// SETTINGS of the server's, without its acknowledgements.
+    /// SETTINGS received, without acknowledgements.
     pub settings_received: u64,
-    /// PINGs of the server's, all of them answered.
+    /// PINGs received; all of them were answered.
     pub pings_received: u64,
-    /// GOAWAYs.
+    /// GOAWAYs received.
     pub goaways_received: u64,
     /// Streams that the server reset.
     pub resets_received: u64,
-    /// Streams that we reset: cancelled, refused, or no longer wanted.
+    /// Streams that the client reset: timed out, malformed, or no longer needed.
     pub resets_sent: u64,
-    /// WINDOW_UPDATEs of the server's.
+    /// WINDOW_UPDATEs received.
     pub window_updates_received: u64,
-    /// Exchanges begun again because a GOAWAY said that they were not processed.
+    /// Exchanges sent again because a GOAWAY reported them as not processed.
     pub exchanges_resent: u64,
-    /// Messages of calls sent whole.
+    /// gRPC messages sent completely.
     pub messages_sent: u64,
-    /// Messages of calls received whole.
+    /// gRPC messages received completely.
     pub messages_received: u64,
 }
 
 impl Counts {
-    /// Adds another slot's.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Counts) {
         let Counts {
             streams_opened,
@@ -52,7 +52,7 @@ impl Counts {
         self.messages_received += messages_received;
     }
 
-    /// Each with its name in a result.
+    /// The counts with their names in a result.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [

@@ -1,65 +1,65 @@
-//! Bytes on their way out of one connection, and which exchanges they begin.
+//! Send buffer of one connection, and which streams begin in it.
 
 use super::super::error::CodecError;
 use super::streams::Streams;
 use crate::client::{ANSWERS_BYTES_MAX, ConnId, Outlet, WaitCause, Written};
 
-/// What is gathered for one write, and what the kernel has not taken yet.
+/// Frames for the next write, and streams whose start waits for the kernel.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Frames for the next write.
     pub pending: Vec<u8>,
-    /// Bytes of them that the server made us say.
-    owed: usize,
-    /// Streams whose first byte stands in `pending`.
+    /// Bytes of replies to control frames in `pending`.
+    reply_bytes: usize,
+    /// Streams whose first byte is in `pending`.
     fresh: Vec<(u16, u32)>,
-    /// Streams whose first byte stands in the write that the kernel has not begun.
+    /// Streams whose first byte is in the write that the kernel has not accepted yet.
     queued: Vec<(u16, u32)>,
     blocked: bool,
 }
 
-/// What became of a write.
+/// Result of a flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flushed {
-    /// Nothing was to be written.
+    /// Nothing to write, or a write is blocked.
     Nothing,
-    /// It went; its streams began at this time.
+    /// Written; its streams were sent at this time.
     Sent(u64),
-    /// The kernel takes nothing now; its streams count from this time.
+    /// The socket buffer is full; timeouts of its streams count from this time.
     Queued(u64),
 }
 
 impl Output {
-    /// Notes that a stream's first byte is in the next write.
+    /// Records that a stream's first byte is in the next write.
     #[inline]
-    pub fn begins(&mut self, place: u16, id: u32) {
-        self.fresh.push((place, id));
+    pub fn begins(&mut self, slot: u16, id: u32) {
+        self.fresh.push((slot, id));
     }
 
-    /// Appends what the server makes us say, as often as it likes: acknowledgements and windows.
+    /// Appends a reply to a control frame: an acknowledgement or a window update.
     ///
     /// # Errors
-    /// When more of it waits than a server that reads would let wait.
+    /// When more than [`ANSWERS_BYTES_MAX`] bytes of replies wait: the server does not read.
     pub fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), CodecError> {
         let before = self.pending.len();
         write(&mut self.pending);
-        self.owed += self.pending.len() - before;
-        match self.owed > ANSWERS_BYTES_MAX {
-            true => Err(CodecError::AnswersUnread {
+        self.reply_bytes += self.pending.len() - before;
+        match self.reply_bytes > ANSWERS_BYTES_MAX {
+            true => Err(CodecError::RepliesUnread {
                 max_bytes: ANSWERS_BYTES_MAX,
             }),
             false => Ok(()),
         }
     }
 
-    /// Whether a write waits for the kernel: more is gathered, but not given to the driver.
+    /// Whether a write waits for the kernel: frames are then buffered only.
     #[inline]
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         self.blocked
     }
 
-    /// Gives what is gathered to the driver, in one write.
+    /// Writes all buffered frames at once.
     #[inline]
     pub fn flush<P: Default>(
         &mut self,
@@ -72,11 +72,11 @@ impl Output {
         }
         let written = out.write(conn, &self.pending);
         self.pending.clear();
-        self.owed = 0;
+        self.reply_bytes = 0;
         match written {
             Written::Sent(at_ns) => {
-                for (place, id) in self.fresh.drain(..) {
-                    let stream = streams.at(place);
+                for (slot, id) in self.fresh.drain(..) {
+                    let stream = streams.at(slot);
                     if stream.id == id {
                         stream.sent_ns = Some(at_ns);
                         stream.begun_ns = at_ns;
@@ -88,8 +88,8 @@ impl Output {
                 let now_ns = out.now_ns();
                 self.blocked = true;
                 std::mem::swap(&mut self.fresh, &mut self.queued);
-                for &(place, id) in &self.queued {
-                    let stream = streams.at(place);
+                for &(slot, id) in &self.queued {
+                    let stream = streams.at(slot);
                     if stream.id == id {
                         stream.begun_ns = now_ns;
                         stream.waited.get_or_insert(WaitCause::SocketBuffer);
@@ -100,21 +100,21 @@ impl Output {
         }
     }
 
-    /// The kernel took the first byte of what it had not taken.
+    /// The kernel accepted the first byte of the blocked write.
     pub fn wrote<P: Default>(&mut self, at_ns: u64, streams: &mut Streams<P>) {
         self.blocked = false;
-        for (place, id) in self.queued.drain(..) {
-            let stream = streams.at(place);
+        for (slot, id) in self.queued.drain(..) {
+            let stream = streams.at(slot);
             if stream.id == id {
                 stream.sent_ns = Some(at_ns);
             }
         }
     }
 
-    /// Of a fresh connection, keeping buffers.
+    /// Back to the state of a new connection, keeping buffers.
     pub fn reset(&mut self) {
         self.pending.clear();
-        self.owed = 0;
+        self.reply_bytes = 0;
         self.fresh.clear();
         self.queued.clear();
         self.blocked = false;

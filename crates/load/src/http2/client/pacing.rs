@@ -1,4 +1,4 @@
-//! Bodies whose parts go by time: when the next part of each stream is due.
+//! Schedules the parts of bodies that are sent at intervals.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,46 +8,45 @@ use super::{Http2, PACE};
 use crate::arrivals::NEVER;
 use crate::client::Outlet;
 
-/// Entries of dead streams that are borne however few live.
-const DEAD_MAX: usize = 64;
+/// Entries of closed streams that are always tolerated.
+const STALE_MAX: usize = 64;
 
-/// The next part of a stream, if the stream still lives.
+/// When the next part of a stream is due. Ignored if the stream is closed by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Next {
+struct NextPart {
     at_ns: u64,
     conn: u32,
-    /// Of the connection slot: stream ids begin anew with each.
-    life: u32,
-    place: u16,
+    /// Generation of the connection slot: stream ids start again with each connection.
+    generation: u32,
+    slot: u16,
     id: u32,
     period_ns: u64,
 }
 
-/// When parts are due. A stream that ends early leaves its entry behind.
+/// Due times of parts. The entry of a stream that ends early stays until it is due or evicted.
 #[derive(Debug)]
 pub struct Pacer {
-    nexts: BinaryHeap<Reverse<Next>>,
-    bury_at: usize,
+    due_parts: BinaryHeap<Reverse<NextPart>>,
+    evict_at: usize,
 }
 
 impl Default for Pacer {
     fn default() -> Self {
         Self {
-            nexts: BinaryHeap::new(),
-            bury_at: DEAD_MAX,
+            due_parts: BinaryHeap::new(),
+            evict_at: STALE_MAX,
         }
     }
 }
 
 impl<D: Dialect> Http2<D> {
-    /// Schedules the second parts of the streams that a connection has begun, counted from when their first bytes were given
-    /// to the driver.
+    /// Schedules the second parts of the new streams of a connection, one interval after their first bytes were written.
     pub(super) fn pace(&mut self, at: u32, out: &mut impl Outlet) {
         let conn = &mut self.conns[at as usize];
-        let (life, streams) = (conn.life, &mut conn.streams);
-        let nexts = &mut self.pacer.nexts;
-        conn.to_pace.retain(|&(place, id, period_ns)| {
-            let stream = streams.at(place);
+        let (generation, streams) = (conn.generation, &mut conn.streams);
+        let due_parts = &mut self.pacer.due_parts;
+        conn.to_pace.retain(|&(slot, id, period_ns)| {
+            let stream = streams.at(slot);
             if stream.id != id {
                 return false;
             }
@@ -55,66 +54,71 @@ impl<D: Dialect> Http2<D> {
                 return true;
             }
             let at_ns = stream.begun_ns.saturating_add(period_ns);
-            nexts.push(Reverse(Next {
+            due_parts.push(Reverse(NextPart {
                 at_ns,
                 conn: at,
-                life,
-                place,
+                generation,
+                slot,
                 id,
                 period_ns,
             }));
             false
         });
-        self.bury();
-        self.set_pace(out);
+        self.evict_stale();
+        self.set_pace_timer(out);
     }
 
-    /// Lets the parts go that are due, and as many of a stream as the loop is behind.
-    pub(super) fn release_parts(&mut self, out: &mut impl Outlet) {
+    /// Allows all due parts to be sent; several per stream if the loop is late.
+    pub(super) fn send_due_parts(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
-        while let Some(&Reverse(next)) = self.pacer.nexts.peek()
+        while let Some(&Reverse(next)) = self.pacer.due_parts.peek()
             && next.at_ns <= now_ns
         {
-            self.pacer.nexts.pop();
+            self.pacer.due_parts.pop();
             let conn = &mut self.conns[next.conn as usize];
-            let stream = conn.streams.at(next.place);
-            if conn.life != next.life || stream.id != next.id {
+            let stream = conn.streams.at(next.slot);
+            if conn.generation != next.generation || stream.id != next.id {
                 continue;
             }
-            let parts = stream.parts_let.saturating_add(1);
+            let parts = stream.parts_allowed.saturating_add(1);
             let request = &self.requests[usize::from(stream.due.request) % self.requests.len()];
-            if conn.let_parts(next.place, parts, request) {
+            if conn.allow_parts(next.slot, parts, request) {
                 let at_ns = next.at_ns.saturating_add(next.period_ns);
-                self.pacer.nexts.push(Reverse(Next { at_ns, ..next }));
+                self.pacer
+                    .due_parts
+                    .push(Reverse(NextPart { at_ns, ..next }));
             }
             self.touch(next.conn);
         }
-        self.set_pace(out);
+        self.set_pace_timer(out);
     }
 
-    /// Parts that are noted, of living streams and of dead ones.
+    /// Entries, of open and of closed streams.
     #[cfg(test)]
     pub(crate) fn parts_due(&self) -> usize {
-        self.pacer.nexts.len()
+        self.pacer.due_parts.len()
     }
 
-    fn set_pace(&mut self, out: &mut impl Outlet) {
-        if let Some(Reverse(next)) = self.pacer.nexts.peek() {
+    fn set_pace_timer(&mut self, out: &mut impl Outlet) {
+        if let Some(Reverse(next)) = self.pacer.due_parts.peek() {
             out.timer(PACE, next.at_ns);
         }
     }
 
-    /// Throws out entries of dead streams when there are twice as many entries as last time.
-    fn bury(&mut self) {
-        let Pacer { nexts, bury_at } = &mut self.pacer;
-        if nexts.len() < *bury_at {
+    /// Removes entries of closed streams once the number of entries has doubled since the last time.
+    fn evict_stale(&mut self) {
+        let Pacer {
+            due_parts,
+            evict_at,
+        } = &mut self.pacer;
+        if due_parts.len() < *evict_at {
             return;
         }
         let conns = &mut self.conns;
-        nexts.retain(|Reverse(next)| {
+        due_parts.retain(|Reverse(next)| {
             let conn = &mut conns[next.conn as usize];
-            conn.life == next.life && conn.streams.at(next.place).id == next.id
+            conn.generation == next.generation && conn.streams.at(next.slot).id == next.id
         });
-        *bury_at = 2 * nexts.len() + DEAD_MAX;
+        *evict_at = 2 * due_parts.len() + STALE_MAX;
     }
 }

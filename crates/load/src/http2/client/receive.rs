@@ -1,34 +1,34 @@
-//! What a connection makes of the frames that arrive: the states of its streams (RFC 9113 §5.1) and both sides' windows.
+//! Handling of received frames: stream states (RFC 9113 §5.1), responses and receive windows.
 
 use std::collections::VecDeque;
 
-use super::super::codec::{Event, Section, StreamEnd, frame};
-use super::super::dialect::{Answer, Dialect, Pace};
+use super::super::codec::{Event, FieldSection, StreamEnd, frame};
+use super::super::dialect::{Dialect, HttpResponse, Pace};
 use super::super::error::CodecError;
-use super::Waiting;
-use super::conn::{Conn, Leave};
+use super::QueuedExchange;
+use super::conn::{CloseReason, Conn};
 use crate::client::{Bound, ErrorClass, Outcome, Outlet, Stamp};
 use crate::http1::codec::RequestKind;
 
-/// Interim answers before a final one.
+/// Interim responses before a final one, at most.
 const INTERIM_MAX: u8 = 64;
 
-/// Largest body of an answer: more than any measurement means to fetch.
+/// Largest response body: more than any measurement is meant to fetch.
 const BODY_BYTES_MAX: u64 = 16 << 30;
 
-/// What events are handled with.
-pub struct Scene<'a, D: Dialect> {
+/// Context of the events of one read.
+pub struct EventContext<'a, D: Dialect> {
     /// All requests.
     pub requests: &'a [D::Request],
-    /// Takes back exchanges that the server did not process.
-    pub waiting: &'a mut VecDeque<Waiting>,
+    /// The wait queue, for exchanges that the server did not process.
+    pub waiting: &'a mut VecDeque<QueuedExchange>,
     /// Arrival of the last byte.
     pub stamp: Stamp,
-    /// What the stamp is worth for an exchange that ends now.
+    /// Whether the timestamp is exact or an upper bound for an exchange that ends now.
     pub bound: Bound,
 }
 
-impl<'a, D: Dialect> Scene<'a, D> {
+impl<'a, D: Dialect> EventContext<'a, D> {
     fn request(&self, number: u16) -> &'a D::Request {
         &self.requests[usize::from(number) % self.requests.len()]
     }
@@ -38,7 +38,7 @@ impl<'a, D: Dialect> Scene<'a, D> {
     }
 }
 
-/// What of an answer's body has arrived.
+/// A received piece of a response body.
 #[derive(Debug, Clone, Copy)]
 struct Piece<'b> {
     stream: u32,
@@ -51,12 +51,12 @@ impl<D: Dialect> Conn<D> {
     /// Handles one event.
     ///
     /// # Errors
-    /// When the connection has to end.
+    /// When the connection must be closed.
     #[inline]
     pub fn take(
         &mut self,
         event: Event<'_>,
-        scene: &mut Scene<'_, D>,
+        context: &mut EventContext<'_, D>,
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
         match event {
@@ -64,10 +64,10 @@ impl<D: Dialect> Conn<D> {
                 stream,
                 end,
                 section,
-            } => self.headers(stream, end, section, scene, out),
-            Event::WrongHeaders { stream, error } => {
-                if let Some(place) = self.place_of(stream, "HEADERS")? {
-                    self.fault(place, error, scene, out);
+            } => self.headers(stream, end, section, context, out),
+            Event::InvalidHeaders { stream, error } => {
+                if let Some(slot) = self.slot_of(stream, "HEADERS")? {
+                    self.fail_stream(slot, error, context, out);
                 }
                 Ok(())
             }
@@ -83,7 +83,7 @@ impl<D: Dialect> Conn<D> {
                     window_bytes,
                     end,
                 },
-                scene,
+                context,
                 out,
             ),
             Event::Settings(change) => self.settings(change),
@@ -93,38 +93,40 @@ impl<D: Dialect> Conn<D> {
                 self.output
                     .answer(|pending| frame::write_ping_ack(pending, payload))
             }
-            Event::WindowUpdate { stream, increment } => self.window(stream, increment, scene, out),
-            Event::Reset { stream, code } => self.was_reset(stream, code, scene, out),
-            Event::GoAway { last_stream, code } => self.go_away(last_stream, code, scene, out),
-            Event::StreamFault { stream, error } => {
-                if let Some(place) = self.streams.find(stream) {
-                    self.fault(place, error, scene, out);
+            Event::WindowUpdate { stream, increment } => {
+                self.window(stream, increment, context, out)
+            }
+            Event::Reset { stream, code } => self.on_rst_stream(stream, code, context, out),
+            Event::GoAway { last_stream, code } => self.on_goaway(last_stream, code, context, out),
+            Event::StreamError { stream, error } => {
+                if let Some(slot) = self.streams.find(stream) {
+                    self.fail_stream(slot, error, context, out);
                 }
                 Ok(())
             }
         }
     }
 
-    /// The place of a stream that a frame may stand on; `None` if we reset it and the frame was under way.
+    /// The slot of the stream that a frame belongs to; `None` if the client reset it and the frame was already under way.
     #[inline]
-    fn place_of(&self, stream: u32, frame: &'static str) -> Result<Option<u16>, CodecError> {
+    fn slot_of(&self, stream: u32, frame: &'static str) -> Result<Option<u16>, CodecError> {
         match self.streams.find(stream) {
-            Some(place) => Ok(Some(place)),
+            Some(slot) => Ok(Some(slot)),
             None if stream >= self.next_id => Err(CodecError::IdleStream { frame, stream }),
             None if self.resets.may_contain(stream) => Ok(None),
             None => Err(CodecError::ClosedStream { frame, stream }),
         }
     }
 
-    /// The same for a frame that may also come late, behind the end of its stream.
-    pub(super) fn place_if_live(
+    /// Like `slot_of`, for a frame that may also arrive after the end of its stream.
+    pub(super) fn live_slot(
         &self,
         stream: u32,
         frame: &'static str,
     ) -> Result<Option<u16>, CodecError> {
-        match self.place_of(stream, frame) {
+        match self.slot_of(stream, frame) {
             Err(CodecError::ClosedStream { .. }) => Ok(None),
-            place => place,
+            slot => slot,
         }
     }
 
@@ -132,35 +134,35 @@ impl<D: Dialect> Conn<D> {
         &mut self,
         stream: u32,
         end: StreamEnd,
-        section: Section,
-        scene: &mut Scene<'_, D>,
+        section: FieldSection,
+        context: &mut EventContext<'_, D>,
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
-        let Some(place) = self.place_of(stream, "HEADERS")? else {
+        let Some(slot) = self.slot_of(stream, "HEADERS")? else {
             return Ok(());
         };
-        match self.read_section(place, end, section) {
-            Err(error) => self.fault(place, error, scene, out),
+        match self.read_section(slot, end, section) {
+            Err(error) => self.fail_stream(slot, error, context, out),
             Ok(()) if end == StreamEnd::Open => {
-                let ticket = self.streams.at(place).due.ticket;
-                out.first_byte(ticket, scene.stamp.arrived_ns);
+                let ticket = self.streams.at(slot).due.ticket;
+                out.first_byte(ticket, context.stamp.arrived_ns);
             }
             Ok(()) => {
                 let has_head = section.status.is_none();
-                self.answered(place, has_head.then_some(section), scene, out);
+                self.on_response(slot, has_head.then_some(section), context, out);
             }
         }
         Ok(())
     }
 
-    /// What kind of header block it is, and whether it may stand here (RFC 9113 §8.1).
+    /// Checks that a field section is allowed in the state of the stream, and records it (RFC 9113 §8.1).
     fn read_section(
         &mut self,
-        place: u16,
+        slot: u16,
         end: StreamEnd,
-        section: Section,
+        section: FieldSection,
     ) -> Result<(), CodecError> {
-        let stream = self.streams.at(place);
+        let stream = self.streams.at(slot);
         match (stream.head, section.status) {
             (None, None | Some(101)) => Err(CodecError::BadStatus),
             (None, Some(100..200)) => {
@@ -185,10 +187,10 @@ impl<D: Dialect> Conn<D> {
     fn data(
         &mut self,
         piece: Piece<'_>,
-        scene: &mut Scene<'_, D>,
+        context: &mut EventContext<'_, D>,
         out: &mut impl Outlet,
     ) -> Result<(), CodecError> {
-        // Counted first, and for every stream: the server has spent it whatever the stream has become.
+        // Counted first, and for every stream: it used the connection's window even if the stream is closed.
         self.receive_window -= i64::from(piece.window_bytes);
         if self.receive_window < 0 {
             return Err(CodecError::WindowExceeded);
@@ -200,12 +202,12 @@ impl<D: Dialect> Conn<D> {
             self.output
                 .answer(|pending| frame::write_window_update(pending, 0, spent))?;
         }
-        let Some(place) = self.place_of(piece.stream, "DATA")? else {
+        let Some(slot) = self.slot_of(piece.stream, "DATA")? else {
             return Ok(());
         };
-        match self.read_data(place, piece, scene) {
-            Err(error) => self.fault(place, error, scene, out),
-            Ok(()) if piece.end == StreamEnd::Last => self.answered(place, None, scene, out),
+        match self.read_data(slot, piece, context) {
+            Err(error) => self.fail_stream(slot, error, context, out),
+            Ok(()) if piece.end == StreamEnd::Last => self.on_response(slot, None, context, out),
             Ok(()) => {}
         }
         Ok(())
@@ -214,13 +216,13 @@ impl<D: Dialect> Conn<D> {
     #[inline]
     fn read_data(
         &mut self,
-        place: u16,
+        slot: u16,
         piece: Piece<'_>,
-        scene: &Scene<'_, D>,
+        context: &EventContext<'_, D>,
     ) -> Result<(), CodecError> {
-        let stream = self.streams.at(place);
+        let stream = self.streams.at(slot);
         let head = stream.head.ok_or(CodecError::DataBeforeHead)?;
-        let request = scene.request(stream.due.request);
+        let request = context.request(stream.due.request);
         let whole = i64::from(self.windows.stream_bytes);
         stream.receive_window -= i64::from(piece.window_bytes);
         if stream.receive_window < 0 {
@@ -255,25 +257,25 @@ impl<D: Dialect> Conn<D> {
         D::data(request, &mut stream.progress, piece.slice);
         if D::pace(request) == Pace::Answers {
             let parts = D::parts_arrived(&stream.progress).saturating_add(1);
-            self.let_parts(place, parts, request);
+            self.allow_parts(slot, parts, request);
         }
         Ok(())
     }
 
-    /// The stream's last frame: is the answer whole, and is it right?
+    /// End of the stream: checks that the response is complete and as expected.
     #[inline]
-    fn answered(
+    fn on_response(
         &mut self,
-        place: u16,
-        trailers: Option<Section>,
-        scene: &mut Scene<'_, D>,
+        slot: u16,
+        trailers: Option<FieldSection>,
+        context: &mut EventContext<'_, D>,
         out: &mut impl Outlet,
     ) {
-        let stream = self.streams.at(place);
+        let stream = self.streams.at(slot);
         let Some(head) = stream.head else {
-            return self.fault(place, CodecError::DataBeforeHead, scene, out);
+            return self.fail_stream(slot, CodecError::DataBeforeHead, context, out);
         };
-        let request = scene.request(stream.due.request);
+        let request = context.request(stream.due.request);
         if let Some(stated_bytes) = head.content_length
             && stated_bytes != stream.body_bytes
             && has_body::<D>(request, head)
@@ -282,38 +284,43 @@ impl<D: Dialect> Conn<D> {
                 stated_bytes,
                 got_bytes: stream.body_bytes,
             };
-            return self.fault(place, error, scene, out);
+            return self.fail_stream(slot, error, context, out);
         }
         self.answers += 1;
-        let gone = self.leave(place, Leave::Ended);
-        let answer = Answer {
+        let finished = self.close_stream(slot, CloseReason::Ended);
+        let answer = HttpResponse {
             status: head.status.unwrap_or_default(),
             head,
             trailers,
             message: self.codec.message(),
         };
-        let at = scene.at();
-        D::judge(request, &gone.progress, &answer, |outcome, example| {
-            gone.done(outcome, at, example, out)
+        let at = context.at();
+        D::judge(request, &finished.progress, &answer, |outcome, example| {
+            finished.done(outcome, at, example, out)
         });
     }
 
-    /// Ends one stream by an error of the server's.
+    /// Ends one stream after a protocol error of the server.
     #[cold]
-    pub(super) fn fault(
+    pub(super) fn fail_stream(
         &mut self,
-        place: u16,
+        slot: u16,
         error: CodecError,
-        scene: &Scene<'_, D>,
+        context: &EventContext<'_, D>,
         out: &mut impl Outlet,
     ) {
-        let gone = self.leave(place, Leave::Reset(error.code()));
-        gone.done(Outcome::Wrong(ErrorClass::RUBBISH), scene.at(), &error, out);
+        let finished = self.close_stream(slot, CloseReason::Reset(error.code()));
+        finished.done(
+            Outcome::Wrong(ErrorClass::RUBBISH),
+            context.at(),
+            &error,
+            out,
+        );
     }
 }
 
-/// Whether an answer with this head can have a body (RFC 9110 §6.4.1).
+/// Whether a response with this head can have a body (RFC 9110 §6.4.1).
 #[inline]
-fn has_body<D: Dialect>(request: &D::Request, head: Section) -> bool {
+fn has_body<D: Dialect>(request: &D::Request, head: FieldSection) -> bool {
     D::outgoing(request).kind != RequestKind::Head && !matches!(head.status, Some(204 | 304))
 }

@@ -1,102 +1,98 @@
-//! The streams under way on one connection: a fixed number of places, found by stream id without a search.
+//! Open streams of one connection: a fixed number of slots, usually found by stream id without a search.
 
 use std::fmt::Display;
 
-use super::super::codec::Section;
+use super::super::codec::FieldSection;
 use crate::arrivals::NEVER;
 use crate::client::{Bound, Done, Due, Outcome, Outlet, Stamp, WaitCause};
 
-/// Stream ids of resets remembered: frames that were on the way are then no fault of the server's.
+/// Stream ids of resets remembered: frames for these streams may still arrive and are no protocol error.
 const RESETS_KEPT: usize = 256;
 
 /// One exchange on its stream.
 #[derive(Debug)]
 pub struct Stream<P> {
-    /// Stream id; 0 while the place is free.
+    /// Stream id; 0 while the slot is free.
     pub id: u32,
-    /// The exchange.
     pub due: Due,
-    /// How often it was given back unprocessed.
+    /// How often servers returned it unprocessed.
     pub tries: u8,
-    /// What its time limit counts from; never before its bytes were given to the driver.
+    /// Start of its timeout; [`NEVER`] until its first bytes were written or queued.
     pub begun_ns: u64,
-    /// When its first byte went to the kernel.
+    /// When the kernel accepted its first byte.
     pub sent_ns: Option<u64>,
-    /// Why it was not sent at once.
+    /// Why it was not sent immediately.
     pub waited: Option<WaitCause>,
-    /// The head of the answer, once it is there.
-    pub head: Option<Section>,
-    /// Interim answers so far.
+    /// The head of the response, once it has arrived.
+    pub head: Option<FieldSection>,
+    /// Interim responses so far.
     pub interim: u8,
     /// Body bytes received.
     pub body_bytes: u64,
     /// Body bytes sent.
     pub body_sent: u64,
-    /// Body bytes that may go, as far as the pace of the body's parts says.
-    pub body_let: u64,
-    /// Parts of the body among them.
-    pub parts_let: u32,
-    /// Where the sending of the body stands.
+    /// Body bytes that pacing allows to be sent.
+    pub body_allowed: u64,
+    /// Parts of the body that pacing allows to be sent.
+    pub parts_allowed: u32,
+    /// State of sending the body.
     pub sending: Sending,
-    /// Bytes that the server takes on this stream.
+    /// Bytes that the server accepts on this stream.
     pub send_window: i64,
-    /// Bytes that we still take.
+    /// Bytes that the client still accepts on this stream.
     pub receive_window: i64,
-    /// How far the body was looked at.
+    /// Check state of the response body.
     pub progress: P,
 }
 
-/// Where the sending of a body stands.
+/// State of sending a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sending {
     /// Everything is sent.
-    Over,
-    /// It has its turn among the senders.
+    Complete,
+    /// It is in the queue of senders.
     Queued,
-    /// The window of its stream is used up.
+    /// The stream's window is exhausted.
     Stalled,
-    /// Its next part may not go yet.
-    Held,
+    /// Its next part is not due yet.
+    Paced,
 }
 
-/// What a stream begins with.
+/// Initial state of a stream.
 #[derive(Debug, Clone, Copy)]
-pub struct Opening {
-    /// Stream id.
+pub struct NewStream {
     pub id: u32,
-    /// The exchange.
     pub due: Due,
-    /// How often it was given back unprocessed.
+    /// How often servers returned it unprocessed.
     pub tries: u8,
-    /// Why it was not begun at once.
+    /// Why it was not started immediately.
     pub waited: Option<WaitCause>,
-    /// Bytes that the server takes on it.
+    /// Bytes that the server accepts on it.
     pub send_window: i64,
-    /// Bytes that we take on it.
+    /// Bytes that the client accepts on it.
     pub receive_window: i64,
 }
 
-/// An exchange that has left its stream.
+/// The exchange of a closed stream.
 #[derive(Debug)]
-pub struct Gone<P> {
+pub struct FinishedStream<P> {
     /// Stream id it had.
     pub id: u32,
-    /// The exchange.
     pub due: Due,
-    /// How often it was given back unprocessed.
+    /// How often servers returned it unprocessed.
     pub tries: u8,
-    /// When its first byte went to the kernel.
+    /// When the kernel accepted its first byte.
     pub sent_ns: Option<u64>,
-    /// Why it was not sent at once.
+    /// Why it was not sent immediately.
     pub waited: Option<WaitCause>,
-    /// Where the sending of the body stood.
+    /// State of sending the body.
     pub sending: Sending,
-    /// How far the body was looked at.
+    /// Check state of the response body.
     pub progress: P,
 }
 
-impl<P> Gone<P> {
-    /// Enters its end.
+impl<P> FinishedStream<P> {
+    /// Reports the end of the exchange.
     #[inline]
     pub fn done(
         &self,
@@ -106,7 +102,7 @@ impl<P> Gone<P> {
         out: &mut impl Outlet,
     ) {
         let (ended, bound) = at;
-        let &Gone {
+        let &FinishedStream {
             sent_ns, waited, ..
         } = self;
         out.done(
@@ -123,20 +119,19 @@ impl<P> Gone<P> {
     }
 }
 
-/// The places.
 #[derive(Debug)]
 pub struct Streams<P> {
-    places: Vec<Stream<P>>,
+    slots: Vec<Stream<P>>,
     free: Vec<u16>,
-    /// The place that a stream id most probably has; a long-lived stream may have lost its entry to a later one.
+    /// Probable slot by stream id. A long-lived stream may have lost its entry to a later one.
     hints: Vec<u16>,
 }
 
 impl<P: Default> Streams<P> {
-    /// Places for so many streams.
+    /// Slots for `max` streams.
     #[must_use]
     pub fn new(max: u16) -> Self {
-        let place = |_| Stream {
+        let slot = |_| Stream {
             id: 0,
             due: Due {
                 ticket: crate::client::Ticket(0),
@@ -150,87 +145,86 @@ impl<P: Default> Streams<P> {
             interim: 0,
             body_bytes: 0,
             body_sent: 0,
-            body_let: 0,
-            parts_let: 0,
-            sending: Sending::Over,
+            body_allowed: 0,
+            parts_allowed: 0,
+            sending: Sending::Complete,
             send_window: 0,
             receive_window: 0,
             progress: P::default(),
         };
         Self {
-            places: (0..max).map(place).collect(),
+            slots: (0..max).map(slot).collect(),
             free: (0..max).rev().collect(),
             hints: vec![0; (2 * usize::from(max)).next_power_of_two()],
         }
     }
 
-    /// Streams under way.
+    /// Number of open streams.
     #[inline]
     #[must_use]
     pub fn live(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
-    /// Places.
     #[inline]
     #[must_use]
     pub fn max(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
-    /// Opens a stream; `None` when all places are taken.
+    /// Opens a stream; `None` when no slot is free.
     #[inline]
-    pub fn open(&mut self, opening: Opening) -> Option<u16> {
+    pub fn open(&mut self, new_stream: NewStream) -> Option<u16> {
         let at = self.free.pop()?;
-        let hint = self.hint(opening.id);
+        let hint = self.hint(new_stream.id);
         self.hints[hint] = at;
-        let stream = &mut self.places[usize::from(at)];
-        stream.id = opening.id;
-        stream.due = opening.due;
-        stream.tries = opening.tries;
-        stream.waited = opening.waited;
-        stream.send_window = opening.send_window;
-        stream.receive_window = opening.receive_window;
+        let stream = &mut self.slots[usize::from(at)];
+        stream.id = new_stream.id;
+        stream.due = new_stream.due;
+        stream.tries = new_stream.tries;
+        stream.waited = new_stream.waited;
+        stream.send_window = new_stream.send_window;
+        stream.receive_window = new_stream.receive_window;
         stream.begun_ns = NEVER;
         stream.sent_ns = None;
         stream.head = None;
         stream.interim = 0;
         stream.body_bytes = 0;
         stream.body_sent = 0;
-        stream.body_let = 0;
-        stream.parts_let = 0;
-        stream.sending = Sending::Over;
+        stream.body_allowed = 0;
+        stream.parts_allowed = 0;
+        stream.sending = Sending::Complete;
         stream.progress = P::default();
         Some(at)
     }
 
-    /// The place of a stream under way.
+    /// The slot of an open stream.
     #[inline]
     #[must_use]
     pub fn find(&self, id: u32) -> Option<u16> {
         let at = self.hints[self.hint(id)];
-        if self.places.get(usize::from(at))?.id == id {
+        if self.slots.get(usize::from(at))?.id == id {
             return Some(at);
         }
-        self.places
+        self.slots
             .iter()
             .position(|stream| stream.id == id)
             .map(|at| at as u16)
     }
 
-    /// The stream at a place.
+    /// The stream in a slot.
     #[inline]
     #[must_use]
     pub fn at(&mut self, at: u16) -> &mut Stream<P> {
-        &mut self.places[usize::from(at)]
+        &mut self.slots[usize::from(at)]
     }
 
-    /// Frees a place.
+    /// Frees a slot.
     #[inline]
-    pub fn close(&mut self, at: u16) -> Gone<P> {
+    pub fn close(&mut self, at: u16) -> FinishedStream<P> {
         self.free.push(at);
-        let stream = &mut self.places[usize::from(at)];
-        Gone {
+        let stream = &mut self.slots[usize::from(at)];
+        FinishedStream {
             id: std::mem::take(&mut stream.id),
             due: stream.due,
             tries: stream.tries,
@@ -241,11 +235,11 @@ impl<P: Default> Streams<P> {
         }
     }
 
-    /// The place of the highest stream above an id.
+    /// The slot of the highest stream above an id.
     #[must_use]
     pub fn highest_above(&self, id: u32) -> Option<u16> {
         let above = self
-            .places
+            .slots
             .iter()
             .enumerate()
             .filter(|(_, stream)| stream.id > id);
@@ -254,11 +248,11 @@ impl<P: Default> Streams<P> {
             .map(|(at, _)| at as u16)
     }
 
-    /// The place of any stream under way for which something holds.
+    /// The slot of any open stream that satisfies a condition.
     #[must_use]
     pub fn any(&self, mut holds: impl FnMut(&Stream<P>) -> bool) -> Option<u16> {
         let mut live = self
-            .places
+            .slots
             .iter()
             .enumerate()
             .filter(|(_, stream)| stream.id != 0);
@@ -266,10 +260,10 @@ impl<P: Default> Streams<P> {
             .map(|(at, _)| at as u16)
     }
 
-    /// All streams under way.
+    /// All open streams.
     pub fn each(&mut self) -> impl Iterator<Item = (u16, &mut Stream<P>)> {
-        let places = self.places.iter_mut().enumerate();
-        places
+        let slots = self.slots.iter_mut().enumerate();
+        slots
             .filter(|(_, stream)| stream.id != 0)
             .map(|(at, stream)| (at as u16, stream))
     }
@@ -280,7 +274,7 @@ impl<P: Default> Streams<P> {
     }
 }
 
-/// The streams that we reset lately.
+/// The streams that the client reset last.
 #[derive(Debug)]
 pub struct Resets {
     ids: [u32; RESETS_KEPT],
@@ -297,19 +291,19 @@ impl Default for Resets {
 }
 
 impl Resets {
-    /// Notes one.
+    /// Records a reset.
     pub fn add(&mut self, id: u32) {
         self.ids[self.count % RESETS_KEPT] = id;
         self.count += 1;
     }
 
-    /// Whether we reset it, or may have: with more resets than are remembered nobody can be blamed.
+    /// Whether the client reset this stream; always true once there were more resets than are remembered.
     #[must_use]
     pub fn may_contain(&self, id: u32) -> bool {
         self.count > RESETS_KEPT || self.ids.contains(&id)
     }
 
-    /// Of a fresh connection.
+    /// Back to the state of a new connection.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
@@ -320,12 +314,12 @@ mod tests {
     use super::*;
     use crate::client::Ticket;
 
-    fn opening(id: u32) -> Opening {
+    fn new_stream(id: u32) -> NewStream {
         let due = Due {
             ticket: Ticket(id),
             request: 0,
         };
-        Opening {
+        NewStream {
             id,
             due,
             tries: 0,
@@ -338,9 +332,9 @@ mod tests {
     #[test]
     fn a_long_lived_stream_is_found_although_later_ones_took_its_hint() {
         let mut streams = Streams::<()>::new(4);
-        let old = streams.open(opening(1)).unwrap();
+        let old = streams.open(new_stream(1)).unwrap();
         for id in (3..2_000).step_by(2) {
-            let at = streams.open(opening(id)).unwrap();
+            let at = streams.open(new_stream(id)).unwrap();
             assert_eq!(streams.find(id), Some(at));
             assert_eq!(streams.find(1), Some(old));
             streams.close(at);
@@ -352,8 +346,8 @@ mod tests {
     #[test]
     fn no_more_streams_are_opened_than_there_are_places() {
         let mut streams = Streams::<()>::new(2);
-        assert!(streams.open(opening(1)).is_some() && streams.open(opening(3)).is_some());
-        assert!(streams.open(opening(5)).is_none());
+        assert!(streams.open(new_stream(1)).is_some() && streams.open(new_stream(3)).is_some());
+        assert!(streams.open(new_stream(5)).is_none());
         assert_eq!(streams.live(), 2);
     }
 

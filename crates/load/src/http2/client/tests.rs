@@ -1,5 +1,5 @@
-//! The client against a server that is the test: exchanges, limits, ends. Flow control and hostile servers have files of
-//! their own.
+//! The client against a server scripted by the test: exchanges, limits, ends. Flow control and malicious servers are in
+//! `flow` and `hostile`.
 
 mod flow;
 mod hostile;

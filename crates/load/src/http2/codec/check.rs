@@ -1,17 +1,17 @@
-//! What can be known of a server's frame before its payload.
+//! Checks of a frame header, before the payload.
 
 use super::super::error::CodecError;
 use super::frame::{ACK, FrameHead, Kind};
 
-/// Checks what can be known before the payload (RFC 9113 §6).
+/// Checks that the frame type allows the stream and the length (RFC 9113 §6).
 ///
 /// # Errors
-/// When the type does not allow the stream or the length. A wrong PRIORITY is an error of its stream only.
+/// When it does not. The length of PRIORITY is not checked here: it is an error of its stream only.
 pub(super) fn check(head: &FrameHead) -> Result<(), CodecError> {
     let frame = head.kind.name();
     let size_bytes = head.length;
     let wrong_size = CodecError::FrameSize { frame, size_bytes };
-    // Streams of even numbers are the server's, and it may open none.
+    // Even stream ids belong to the server, which may open no stream.
     let on_stream = head.stream % 2 == 1;
     let (stream_fits, size_fits) = match head.kind {
         Kind::Data | Kind::Headers | Kind::Continuation => (on_stream, true),

@@ -1,24 +1,24 @@
-//! What comes out of the codec, and the limits on what goes in.
+//! Events of the codec, and limits on its input.
 
 use super::super::error::{CodecError, ErrorCode};
 use super::super::hpack::ListLimits;
-use super::section::Section;
+use super::section::FieldSection;
 
-/// Bounds on what a server may make us keep or read.
+/// Limits on what a server can make the client buffer or read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one compressed header block.
     pub block_bytes_max: usize,
     /// Frames of one header block.
     pub block_frames_max: u32,
-    /// Bounds on one decoded header block.
+    /// Limits on one decoded header block.
     pub list: ListLimits,
     /// Bytes of one frame's payload, as announced.
     pub frame_bytes_max: u32,
-    /// PING and SETTINGS frames, each to be answered, without progress of an exchange between them.
-    pub answered_max: u32,
-    /// Frames of the other types that bring nothing, without progress of an exchange between them.
-    pub idle_max: u32,
+    /// PING and SETTINGS frames, which need a reply, without progress of an exchange between them.
+    pub reply_frames_max: u32,
+    /// Other unproductive frames without progress of an exchange between them.
+    pub unproductive_max: u32,
 }
 
 impl Default for Limits {
@@ -31,84 +31,84 @@ impl Default for Limits {
                 fields_max: 512,
             },
             frame_bytes_max: super::frame::FRAME_BYTES_DEFAULT,
-            answered_max: 1000,
-            idle_max: 10_000,
+            reply_frames_max: 1000,
+            unproductive_max: 10_000,
         }
     }
 }
 
-/// What a SETTINGS frame changes; `None` where it says nothing.
+/// Settings in a SETTINGS frame; `None` where the setting is not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SettingsChange {
-    /// Smallest size of the server's header table that it names.
+    /// Smallest header table size in the frame.
     pub header_table_bytes: Option<u32>,
-    /// Streams it lets us have open.
+    /// Concurrent streams that the server allows.
     pub streams_max: Option<u32>,
-    /// Window of a new stream.
+    /// Initial window of a stream.
     pub initial_window_bytes: Option<u32>,
-    /// Largest frame it takes.
+    /// Largest frame that the server accepts.
     pub frame_bytes_max: Option<u32>,
 }
 
-/// What [`super::Codec::next`] yields.
+/// An event, from [`super::Codec::next`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'b> {
-    /// The server's parameters: to be acknowledged.
+    /// The server's SETTINGS, to be acknowledged.
     Settings(SettingsChange),
-    /// The server acknowledged ours.
+    /// The server acknowledged our SETTINGS.
     SettingsAck,
-    /// A header block.
+    /// A complete header block.
     Headers {
         /// Its stream.
         stream: u32,
         /// Whether it is the last of its stream.
         end: StreamEnd,
-        /// What is in it.
-        section: Section,
+        /// Its decoded fields.
+        section: FieldSection,
     },
-    /// A header block with something wrong in it.
-    WrongHeaders {
+    /// A header block with an invalid field.
+    InvalidHeaders {
         /// Its stream.
         stream: u32,
-        /// What.
+        /// The error.
         error: CodecError,
     },
-    /// The next slice of a body; empty where only padding or the end came.
+    /// The next slice of a body; empty if only padding or the end arrived.
     Data {
         /// Its stream.
         stream: u32,
         /// The bytes.
         slice: &'b [u8],
-        /// What it takes from the windows: the whole frame's, told with its first slice.
+        /// Bytes that it uses of the windows: those of the whole frame, reported with its first slice.
         window_bytes: u32,
         /// Whether it is the last of its stream.
         end: StreamEnd,
     },
-    /// The end of a stream by error.
+    /// RST_STREAM.
     Reset {
         /// The stream.
         stream: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
     },
-    /// A PING to be answered.
+    /// A PING, to be acknowledged.
     Ping([u8; 8]),
-    /// The end of the connection: streams above the last one were not processed.
+    /// GOAWAY: streams above the last one were not processed.
     GoAway {
         /// The last stream processed.
         last_stream: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
     },
-    /// Room for more data.
+    /// More send window.
     WindowUpdate {
         /// The stream, 0 for the connection.
         stream: u32,
-        /// How much.
+        /// Bytes.
         increment: u32,
     },
     /// An error that ends one stream only.
-    StreamFault {
+    StreamError {
         /// The stream.
         stream: u32,
         /// The error.
@@ -121,12 +121,12 @@ pub enum Event<'b> {
 pub enum StreamEnd {
     /// More follows.
     Open,
-    /// It is.
+    /// It is the last.
     Last,
 }
 
 impl StreamEnd {
-    /// Of a frame with or without END_STREAM.
+    /// From the END_STREAM flag of a frame.
     #[must_use]
     pub fn of(head: &super::frame::FrameHead) -> Self {
         if head.has(super::frame::END_STREAM) {

@@ -1,4 +1,4 @@
-//! What each wrong frame is called, what it ends, and where floods end.
+//! The error of each invalid frame, its scope, and the flood limits.
 
 use super::super::error::{CodecError, ErrorCode, Scope};
 use super::super::hpack::HpackError;
@@ -149,7 +149,7 @@ fn a_wrong_priority_or_stream_window_ends_its_stream_only() {
     ]);
     let fault = |error: CodecError| {
         assert_eq!(error.scope(), Scope::Stream);
-        Told::Event(Event::StreamFault { stream: 3, error })
+        Told::Event(Event::StreamError { stream: 3, error })
     };
     let expected = [
         fault(CodecError::PrioritySize { size_bytes: 4 }),
@@ -180,17 +180,17 @@ fn floods_of_every_kind_end_at_their_limit() {
             told.len()
         );
     };
-    flood("PING", limits.answered_max, raw(6, 0, 0, &[0; 8]));
-    flood("SETTINGS", limits.answered_max, settings(&[(4, 5)]));
-    flood("RST_STREAM", limits.idle_max, raw(3, 0, 1, &[0; 4]));
-    flood("DATA", limits.idle_max, raw(0, 0, 1, &[]));
-    flood("PRIORITY", limits.idle_max, raw(2, 0, 1, &[0; 5]));
-    flood("unknown", limits.idle_max, raw(0x42, 0, 0, &[]));
-    flood("GOAWAY", limits.idle_max, raw(7, 0, 0, &[0; 8]));
-    flood("HEADERS", limits.idle_max, raw(1, 4, 1, &[0x88]));
+    flood("PING", limits.reply_frames_max, raw(6, 0, 0, &[0; 8]));
+    flood("SETTINGS", limits.reply_frames_max, settings(&[(4, 5)]));
+    flood("RST_STREAM", limits.unproductive_max, raw(3, 0, 1, &[0; 4]));
+    flood("DATA", limits.unproductive_max, raw(0, 0, 1, &[]));
+    flood("PRIORITY", limits.unproductive_max, raw(2, 0, 1, &[0; 5]));
+    flood("unknown", limits.unproductive_max, raw(0x42, 0, 0, &[]));
+    flood("GOAWAY", limits.unproductive_max, raw(7, 0, 0, &[0; 8]));
+    flood("HEADERS", limits.unproductive_max, raw(1, 4, 1, &[0x88]));
     flood(
         "WINDOW_UPDATE",
-        limits.idle_max * 10,
+        limits.unproductive_max * 10,
         raw(8, 0, 0, &[0, 0, 0, 1]),
     );
 }
@@ -237,7 +237,7 @@ fn a_header_bomb_and_a_broken_block_end_the_connection() {
 fn malformed_fields_are_named_and_end_only_their_stream() {
     let fault = |fields: &[(&str, &str)]| {
         let told = after_settings(&[raw(1, 5, 1, &block(fields))]);
-        let Some(&Told::Event(Event::WrongHeaders { error, .. })) = told.first() else {
+        let Some(&Told::Event(Event::InvalidHeaders { error, .. })) = told.first() else {
             panic!("{told:?}");
         };
         assert_eq!(error.scope(), Scope::Stream, "{error:?}");

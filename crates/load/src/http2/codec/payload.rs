@@ -1,13 +1,13 @@
-//! Reads whole payloads of every type but DATA.
+//! Reads complete payloads of every type except DATA.
 
 use super::super::error::{CodecError, ErrorCode};
 use super::event::{Event, SettingsChange, StreamEnd};
 use super::frame::{self, ACK, END_HEADERS, FrameHead, Kind, Misfit, number};
-use super::section::Section;
-use super::{BlockOf, Codec, Idle};
+use super::section::FieldSection;
+use super::{Codec, PartialBlock, UnproductiveFrame};
 
 impl Codec {
-    /// Reads a whole payload of any type but DATA.
+    /// Reads a complete payload of any type except DATA.
     #[inline]
     pub(super) fn payload(
         &mut self,
@@ -26,52 +26,52 @@ impl Codec {
                         size_bytes: head.length,
                     },
                 })?;
-                let of = BlockOf {
+                let of = PartialBlock {
                     stream,
                     end: StreamEnd::of(&head),
                     frames: 1,
                 };
                 if !head.has(END_HEADERS) {
                     self.block.clear();
-                    self.block_of = Some(of);
+                    self.partial_block = Some(of);
                     return self.add_to_block(block).map(|()| None);
                 }
-                let section = self.sections.read(block)?;
+                let section = self.field_decoder.read(block)?;
                 self.headers(of, section)?
             }
             Kind::Continuation => {
                 self.add_to_block(payload)?;
-                let Some(of) = self.block_of.take_if(|_| head.has(END_HEADERS)) else {
+                let Some(of) = self.partial_block.take_if(|_| head.has(END_HEADERS)) else {
                     return Ok(None);
                 };
-                let section = self.sections.read(&self.block)?;
+                let section = self.field_decoder.read(&self.block)?;
                 self.headers(of, section)?
             }
             Kind::RstStream => {
-                self.count(Idle::Ignored, head.kind)?;
+                self.count(UnproductiveFrame::Ignored, head.kind)?;
                 Event::Reset {
                     stream,
                     code: ErrorCode(number(payload)),
                 }
             }
             Kind::Settings if head.has(ACK) => {
-                self.count(Idle::Ignored, head.kind)?;
+                self.count(UnproductiveFrame::Ignored, head.kind)?;
                 Event::SettingsAck
             }
             Kind::Settings => {
-                self.count(Idle::Answered, head.kind)?;
+                self.count(UnproductiveFrame::NeedsReply, head.kind)?;
                 Event::Settings(read_settings(payload)?)
             }
             Kind::Ping => {
-                self.count(Idle::Answered, head.kind)?;
+                self.count(UnproductiveFrame::NeedsReply, head.kind)?;
                 match payload.first_chunk() {
                     Some(&payload) if !head.has(ACK) => Event::Ping(payload),
-                    // We send none, so this answers nothing.
+                    // The client sends no PING, so an acknowledgement is ignored.
                     _ => return Ok(None),
                 }
             }
             Kind::GoAway => {
-                self.count(Idle::Ignored, head.kind)?;
+                self.count(UnproductiveFrame::Ignored, head.kind)?;
                 let code = ErrorCode(number(payload.get(4..).unwrap_or_default()));
                 Event::GoAway {
                     last_stream: number(payload) & 0x7fff_ffff,
@@ -79,10 +79,10 @@ impl Codec {
                 }
             }
             Kind::WindowUpdate => {
-                self.count(Idle::Window, head.kind)?;
+                self.count(UnproductiveFrame::Window, head.kind)?;
                 match (stream, number(payload) & 0x7fff_ffff) {
                     (0, 0) => return Err(CodecError::ZeroIncrement),
-                    (_, 0) => Event::StreamFault {
+                    (_, 0) => Event::StreamError {
                         stream,
                         error: CodecError::ZeroStreamIncrement,
                     },
@@ -96,12 +96,12 @@ impl Codec {
     #[inline]
     fn headers(
         &mut self,
-        of: BlockOf,
-        section: Result<Section, CodecError>,
+        of: PartialBlock,
+        section: Result<FieldSection, CodecError>,
     ) -> Result<Event<'static>, CodecError> {
         match of.end {
             StreamEnd::Last => self.progressed(),
-            StreamEnd::Open => self.count(Idle::Ignored, Kind::Headers)?,
+            StreamEnd::Open => self.count(UnproductiveFrame::Ignored, Kind::Headers)?,
         }
         let stream = of.stream;
         Ok(match section {
@@ -110,7 +110,7 @@ impl Codec {
                 end: of.end,
                 section,
             },
-            Err(error) => Event::WrongHeaders { stream, error },
+            Err(error) => Event::InvalidHeaders { stream, error },
         })
     }
 
@@ -118,7 +118,7 @@ impl Codec {
         let max_bytes = self.limits.block_bytes_max;
         let max_frames = self.limits.block_frames_max;
         self.block.extend_from_slice(piece);
-        let Some(of) = &mut self.block_of else {
+        let Some(of) = &mut self.partial_block else {
             return Ok(());
         };
         of.frames += 1;
@@ -132,7 +132,7 @@ impl Codec {
     }
 }
 
-/// Reads the settings that matter to a client (RFC 9113 §6.5.2); the last of several counts.
+/// Reads the settings that matter to a client (RFC 9113 §6.5.2). The last value of a setting counts.
 fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
     let mut change = SettingsChange::default();
     for (setting, value) in frame::settings(payload) {
@@ -142,7 +142,7 @@ fn read_settings(payload: &[u8]) -> Result<SettingsChange, CodecError> {
                 change.header_table_bytes = Some(smallest);
                 true
             }
-            // A server cannot take pushes, only say so.
+            // SETTINGS_ENABLE_PUSH of a server can only be 0.
             0x2 => value == 0,
             0x3 => {
                 change.streams_max = Some(value);

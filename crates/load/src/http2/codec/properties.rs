@@ -1,4 +1,4 @@
-//! Properties: the split does not matter, rubbish never panics and always ends.
+//! Properties: the split does not matter; arbitrary bytes never panic and always end.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ fn some_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..40)
 }
 
-/// Frames that are right or nearly so.
+/// Frames that are valid or nearly so.
 fn near_frame() -> impl Strategy<Value = Vec<u8>> {
     let stream = prop::sample::select(vec![0u32, 1, 1, 1, 3, 3, 5, 2]);
     let any_frame = (0u8..11, any::<u8>(), stream.clone(), some_bytes())
@@ -60,7 +60,7 @@ proptest! {
         stream in near_http2(),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
     ) {
-        let limits = Limits { idle_max: 8, answered_max: 4, block_bytes_max: 60, ..Limits::default() };
+        let limits = Limits { unproductive_max: 8, reply_frames_max: 4, block_bytes_max: 60, ..Limits::default() };
         let whole = tell(limits, [&stream[..]]);
         prop_assert_eq!(tell(limits, cut(&stream, &cuts)), whole.clone());
         prop_assert_eq!(tell(limits, stream.chunks(1)), whole);

@@ -1,33 +1,33 @@
-//! A decoded header block: what an exchange depends on is kept, everything is checked (RFC 9113 §8.2 and §8.3).
+//! Decodes header blocks: all fields are validated, the needed ones kept (RFC 9113 §8.2 and §8.3).
 
 use tare_wire::field::{bad_name_byte, bad_value_byte, decimal};
 
 use super::super::error::CodecError;
 use super::super::hpack::{Decoder, HpackError, ListLimits, TableUse};
 
-/// Bytes of a `grpc-message` kept for people.
+/// Bytes of a `grpc-message` that are kept, for error messages.
 const MESSAGE_BYTES_MAX: usize = 256;
 
-/// Bytes of a block that is remembered; blocks beyond it are decoded each time.
-const REMEMBERED_BYTES_MAX: usize = 1024;
+/// Longest block that is cached; longer ones are decoded each time.
+const CACHED_BYTES_MAX: usize = 1024;
 
-/// What a header block of an answer says.
+/// The decoded fields of a header block, as far as they are needed (RFC 9110 §6: header or trailer section).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Section {
+pub struct FieldSection {
     /// `:status`; trailers have none.
     pub status: Option<u16>,
     /// `content-length`.
     pub content_length: Option<u64>,
-    /// `content-type`, as far as it matters.
+    /// `content-type`.
     pub content_type: ContentType,
     /// `grpc-status`.
     pub grpc_status: GrpcStatus,
 }
 
-/// A content type, as far as it matters.
+/// A content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ContentType {
-    /// None is stated.
+    /// Not stated.
     #[default]
     Absent,
     /// `application/grpc`, with or without a suffix.
@@ -36,10 +36,10 @@ pub enum ContentType {
     Other,
 }
 
-/// The status of a call.
+/// The status of a gRPC call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GrpcStatus {
-    /// None is stated.
+    /// Not stated.
     #[default]
     Absent,
     /// Its code.
@@ -48,54 +48,54 @@ pub enum GrpcStatus {
     Malformed,
 }
 
-/// Turns header blocks into sections.
+/// Decoder of header blocks, with a cache.
 ///
-/// A server's answers to one request are mostly byte for byte the same. As long as no block changes the dynamic table, equal
-/// bytes mean equal fields: the last two blocks are remembered (a gRPC answer has a head and trailers), and one equal to
-/// either costs a comparison. Blocks with a `grpc-message` are not, for its text is kept only until the next block.
+/// A server's responses to one request are mostly byte for byte the same. As long as no block changes the dynamic table, equal
+/// bytes mean equal fields: the last two blocks are cached (a gRPC response has a head and trailers), and a block equal to
+/// either costs a comparison. Blocks with a `grpc-message` are not cached: its text is kept only until the next block.
 #[derive(Debug)]
-pub struct Sections {
+pub struct FieldSectionDecoder {
     decoder: Decoder,
     message: Vec<u8>,
-    remembered: [Remembered; 2],
-    /// Which of the two is overwritten next: the one that was not the last.
+    cached: [CachedBlock; 2],
+    /// The cache entry that is overwritten next: the one that was not used last.
     older: usize,
 }
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct CachedBlock {
     block: Vec<u8>,
-    /// `None` where the block means nothing any more.
-    section: Option<Section>,
+    /// `None` if the entry is not valid any more.
+    section: Option<FieldSection>,
 }
 
-impl Sections {
-    /// Of a fresh connection.
+impl FieldSectionDecoder {
+    /// The decoder of a new connection.
     #[must_use]
     pub fn new(table_bytes_max: usize, limits: ListLimits) -> Self {
         Self {
             decoder: Decoder::new(table_bytes_max, limits),
             message: Vec::new(),
-            remembered: Default::default(),
+            cached: Default::default(),
             older: 0,
         }
     }
 
-    /// Back to a fresh connection, keeping buffers.
+    /// Back to the state of a new connection, keeping buffers.
     pub fn reset(&mut self) {
         self.decoder.reset();
-        self.forget();
+        self.invalidate();
     }
 
-    fn forget(&mut self) {
-        for one in &mut self.remembered {
+    fn invalidate(&mut self) {
+        for one in &mut self.cached {
             one.section = None;
         }
     }
 
     #[inline]
-    fn recall(&mut self, block: &[u8]) -> Option<Section> {
-        for (at, one) in self.remembered.iter().enumerate() {
+    fn lookup(&mut self, block: &[u8]) -> Option<FieldSection> {
+        for (at, one) in self.cached.iter().enumerate() {
             if let Some(section) = one.section
                 && one.block == block
             {
@@ -112,41 +112,45 @@ impl Sections {
         &self.message
     }
 
-    /// Reads one block.
+    /// Decodes one block.
     ///
     /// # Errors
-    /// When it cannot be decoded; within, the first thing that is wrong with its fields.
+    /// Outer: the block cannot be decoded, an error of the connection. Inner: the first invalid field, an error of the stream.
     #[inline]
-    pub fn read(&mut self, block: &[u8]) -> Result<Result<Section, CodecError>, HpackError> {
-        if let Some(section) = self.recall(block) {
+    pub fn read(&mut self, block: &[u8]) -> Result<Result<FieldSection, CodecError>, HpackError> {
+        if let Some(section) = self.lookup(block) {
             self.message.clear();
             return Ok(Ok(section));
         }
         self.decode(block)
     }
 
-    fn decode(&mut self, block: &[u8]) -> Result<Result<Section, CodecError>, HpackError> {
-        let mut reading = Reading {
-            section: Section::default(),
-            fault: None,
+    fn decode(&mut self, block: &[u8]) -> Result<Result<FieldSection, CodecError>, HpackError> {
+        let mut reader = FieldReader {
+            section: FieldSection::default(),
+            first_error: None,
             message: &mut self.message,
             ordinary_seen: false,
         };
-        reading.message.clear();
+        reader.message.clear();
         let table_use = self
             .decoder
-            .decode(block, |name, value| reading.field(name, value))?;
-        let Reading { section, fault, .. } = reading;
+            .decode(block, |name, value| reader.field(name, value))?;
+        let FieldReader {
+            section,
+            first_error,
+            ..
+        } = reader;
         match table_use {
             TableUse::Unchanged => {}
-            TableUse::Changed => self.forget(),
+            TableUse::Changed => self.invalidate(),
         }
-        if let Some(error) = fault {
+        if let Some(error) = first_error {
             return Ok(Err(error));
         }
-        let fits = block.len() <= REMEMBERED_BYTES_MAX && self.message.is_empty();
+        let fits = block.len() <= CACHED_BYTES_MAX && self.message.is_empty();
         if table_use == TableUse::Unchanged && fits {
-            let one = &mut self.remembered[self.older];
+            let one = &mut self.cached[self.older];
             one.block.clear();
             one.block.extend_from_slice(block);
             one.section = Some(section);
@@ -156,17 +160,17 @@ impl Sections {
     }
 }
 
-struct Reading<'m> {
-    section: Section,
-    fault: Option<CodecError>,
+struct FieldReader<'m> {
+    section: FieldSection,
+    first_error: Option<CodecError>,
     message: &'m mut Vec<u8>,
     ordinary_seen: bool,
 }
 
-impl Reading<'_> {
+impl FieldReader<'_> {
     fn field(&mut self, name: &[u8], value: &[u8]) {
-        if self.fault.is_none() {
-            self.fault = self.read(name, value).err();
+        if self.first_error.is_none() {
+            self.first_error = self.read(name, value).err();
         }
     }
 

@@ -1,9 +1,9 @@
-//! What every frame comes to; wrong ones are in `fault_tests`.
+//! Events of valid frames; invalid ones are in `fault_tests`.
 
 use super::super::error::{CodecError, ErrorCode};
 use super::super::hpack::Encoder;
 use super::event::{Event, Limits, SettingsChange, StreamEnd};
-use super::section::{ContentType, GrpcStatus, Section};
+use super::section::{ContentType, FieldSection, GrpcStatus};
 use super::{Codec, frame};
 
 /// One event, with the slices of a stream's data put together.
@@ -50,7 +50,7 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
         }
         Event::Settings(change) => Event::Settings(change),
         Event::SettingsAck => Event::SettingsAck,
-        Event::WrongHeaders { stream, error } => Event::WrongHeaders { stream, error },
+        Event::InvalidHeaders { stream, error } => Event::InvalidHeaders { stream, error },
         Event::Headers {
             stream,
             end,
@@ -64,12 +64,12 @@ fn tell_one(event: Event<'_>, told: &mut Vec<Told>) {
         Event::Ping(payload) => Event::Ping(payload),
         Event::GoAway { last_stream, code } => Event::GoAway { last_stream, code },
         Event::WindowUpdate { stream, increment } => Event::WindowUpdate { stream, increment },
-        Event::StreamFault { stream, error } => Event::StreamFault { stream, error },
+        Event::StreamError { stream, error } => Event::StreamError { stream, error },
     };
     told.push(Told::Event(event));
 }
 
-/// Everything told about a stream of bytes that comes in pieces. A fault ends it.
+/// All events of bytes that arrive in pieces. An error ends them.
 pub(crate) fn tell<'a>(limits: Limits, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Told> {
     let mut codec = Codec::new(limits);
     let mut told = Vec::new();
@@ -115,7 +115,7 @@ pub(crate) fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     encoder.finish()
 }
 
-/// What follows a first SETTINGS, in one piece; byte by byte it must come to the same.
+/// The events after a first SETTINGS, in one piece; byte by byte they must be the same.
 #[track_caller]
 pub(super) fn after_settings(frames: &[Vec<u8>]) -> Vec<Told> {
     let mut stream = settings(&[]);
@@ -129,7 +129,7 @@ pub(super) fn after_settings(frames: &[Vec<u8>]) -> Vec<Told> {
     whole[1..].to_vec()
 }
 
-fn head(stream: u32, end: StreamEnd, section: Section) -> Told {
+fn head(stream: u32, end: StreamEnd, section: FieldSection) -> Told {
     Told::Event(Event::Headers {
         stream,
         end,
@@ -137,10 +137,10 @@ fn head(stream: u32, end: StreamEnd, section: Section) -> Told {
     })
 }
 
-fn ok() -> Section {
-    Section {
+fn ok() -> FieldSection {
+    FieldSection {
         status: Some(200),
-        ..Section::default()
+        ..FieldSection::default()
     }
 }
 
@@ -164,14 +164,14 @@ fn an_answer_comes_as_head_data_and_trailers_whatever_padding_and_continuations(
         raw(2, 0, 1, &[0; 5]),
         raw(1, 5, 1, &trailers),
     ]);
-    let section = Section {
+    let section = FieldSection {
         content_length: Some(5),
         content_type: ContentType::Grpc,
         ..ok()
     };
-    let end = Section {
+    let end = FieldSection {
         grpc_status: GrpcStatus::Code(14),
-        ..Section::default()
+        ..FieldSection::default()
     };
     let expected = [
         head(1, StreamEnd::Open, section),

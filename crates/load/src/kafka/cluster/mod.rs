@@ -1,11 +1,11 @@
-//! A cluster as one worker sees it: who leads what, a connection to each broker that is needed, and what is asked on them.
+//! A Kafka cluster as one worker sees it: partition leaders, a connection to each broker that is needed, requests in flight.
 //!
-//! A protocol owns one and passes it the events of the driver. What concerns the cluster itself (versions, who we are,
-//! metadata) is dealt with here; answers to the owner's requests, and what became of requests without an answer, go back to it.
+//! A producer or consumer owns one and passes it the driver's events. API versions, SASL and metadata are handled here;
+//! responses to the owner's requests, and requests that failed, are handed back to it.
 
-mod asking;
-mod link;
+mod connection;
 mod login;
+mod metadata_refresh;
 mod opening;
 mod receiving;
 mod table;
@@ -22,48 +22,48 @@ use tare_kafka::kafka_protocol::protocol::StrBytes;
 use tare_kafka::sasl::Credentials;
 use tare_schema::load::AddressOverride;
 
-pub use link::Answered;
-use link::{Link, NO_NODE, SEED, State};
-pub use receiving::{Answer, Piece, Taken};
+pub use connection::ExpectsResponse;
+use connection::{BrokerConnection, NO_NODE, SEED, State};
+pub use receiving::{BrokerResponse, Piece, Received};
 pub use table::{Partition, Topic};
 
 use super::names::Resolve;
-use super::outbox::Segments;
+use super::send_queue::Segments;
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{Closed, ErrorClass, Outlet, TimerId};
 use crate::roster::{DEADLINE, Deadlines, RETRY};
 
-/// The first timer that is not one of the cluster's but the owner's.
+/// The first timer id of the owner; lower ones are the cluster's.
 pub const TIMER_OWNER: TimerId = TimerId(3);
 
-/// Brokers that are kept: no cluster has more, and what claims so is no cluster.
+/// Brokers that are kept: bounds memory against implausible metadata.
 const BROKERS_MAX: usize = 4096;
 
-/// What a cluster is made of.
+/// Configuration of a cluster client.
 #[derive(Debug, Clone)]
 pub struct ClusterPlan {
-    /// Where to ask first.
+    /// Bootstrap servers.
     pub seeds: Arc<[SocketAddr]>,
-    /// The seed that this worker begins with.
+    /// Index of the seed that this worker tries first.
     pub first: usize,
     /// Topics whose leaders are followed.
     pub topics: Vec<String>,
-    /// What we are called in the brokers' logs and quotas.
+    /// `client.id`: the name in the brokers' logs and quotas.
     pub client_id: String,
     /// The requests that the owner sends.
     pub apis: &'static [Api],
     /// Limit of an attempt to connect.
     pub connect_timeout_ns: u64,
-    /// Limit of a request: beyond it the connection is given up.
+    /// Request timeout, after which the connection is closed.
     pub request_timeout_ns: u64,
-    /// Finds the addresses of brokers.
+    /// Resolves the host names of brokers.
     pub names: Arc<dyn Resolve>,
-    /// Brokers that are called at another address than they advertise.
+    /// Brokers to connect to at another address than they advertise.
     pub address_overrides: Arc<[AddressOverride]>,
     /// How connections are secured, for messages only.
     pub security: Security,
-    /// Who we are, where brokers ask.
+    /// SASL credentials, if any.
     pub login: Option<Credentials>,
 }
 
@@ -75,7 +75,7 @@ impl ClusterPlan {
         found.map_or(advertised, |one| one.connect_to)
     }
 
-    /// The advertised address of the broker that is called here.
+    /// The advertised address of the broker that is connected to at this one.
     fn advertised(&self, connect_to: SocketAddr) -> SocketAddr {
         let mut all = self.address_overrides.iter();
         let found = all.find(|one| one.connect_to == connect_to);
@@ -86,90 +86,90 @@ impl ClusterPlan {
 /// How connections are secured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Security {
-    /// Not at all.
+    /// Plaintext.
     Plain,
-    /// By TLS.
+    /// TLS.
     Tls,
 }
 
-/// What the owner is told.
+/// Events for the owner.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A connection to a broker can be used.
+    /// A connection to a broker is ready for requests.
     Opened {
         /// Which broker.
         broker: u32,
     },
-    /// A request will not be answered: its connection ended, or its time was over.
+    /// A request failed: its connection was closed, or it timed out.
     Lost {
         /// Which broker.
         broker: u32,
-        /// The owner's word for it.
+        /// The owner's token of the request.
         token: u32,
-        /// When its first byte went; `None`: none did, and the broker does not know of it.
+        /// When its first byte was written; `None`: none was, and the broker has not seen it.
         sent_ns: Option<u64>,
-        /// Why, as a class of errors.
+        /// The error class.
         class: ErrorClass,
-        /// Why, in words.
+        /// The error message.
         why: Arc<str>,
     },
-    /// A request without answer was written.
+    /// A request that expects no response was written.
     Written {
         /// Which broker.
         broker: u32,
-        /// The owner's word for it.
+        /// The owner's token of the request.
         token: u32,
-        /// When its first byte went.
+        /// When its first byte was written.
         sent_ns: u64,
     },
-    /// The cluster has told who leads what; much or nothing may have changed.
+    /// Metadata was received; leaders may have changed.
     Metadata,
 }
 
-/// The cluster.
+/// A cluster client.
 #[derive(Debug)]
 pub struct Cluster {
     plan: ClusterPlan,
     client_id: StrBytes,
-    links: Vec<Link>,
+    connections: Vec<BrokerConnection>,
     topics: Vec<Topic>,
     events: VecDeque<Event>,
     deadlines: Deadlines,
     retry_ns: u64,
     next_seed: usize,
-    asking: asking::Asking,
+    metadata_refresh: metadata_refresh::MetadataRefresh,
     problem: Option<String>,
     /// Connections with something to write.
     dirty: Vec<u32>,
-    /// Connections that ended while they were asked for versions.
-    strangers: u32,
-    /// Why a connection ended last.
-    last_end: Option<(ErrorClass, Arc<str>)>,
+    /// Connections that failed during or right after the ApiVersions exchange.
+    failed_handshakes: u32,
+    /// Why a connection was closed last.
+    last_disconnect: Option<(ErrorClass, Arc<str>)>,
 }
 
 impl Cluster {
-    /// One that has not been asked for anything.
+    /// A client that has not started.
     #[must_use]
     pub fn new(plan: ClusterPlan) -> Self {
-        let seed = Link::new(NO_NODE, "", 0);
+        let seed = BrokerConnection::new(NO_NODE, "", 0);
         Self {
             client_id: StrBytes::from_string(plan.client_id.clone()),
-            links: vec![seed],
+            connections: vec![seed],
             topics: plan.topics.iter().map(|name| Topic::named(name)).collect(),
             events: VecDeque::with_capacity(64),
             deadlines: Deadlines::new(),
             retry_ns: NEVER,
             next_seed: plan.first,
-            asking: asking::Asking::default(),
+            metadata_refresh: metadata_refresh::MetadataRefresh::default(),
             problem: None,
             dirty: Vec::with_capacity(16),
-            strangers: 0,
-            last_end: None,
+            failed_handshakes: 0,
+            last_disconnect: None,
             plan,
         }
     }
 
-    /// Begins to ask.
+    /// Starts with a metadata request.
     pub fn start(&mut self, out: &mut impl Outlet) {
         self.refresh(out);
     }
@@ -177,16 +177,16 @@ impl Cluster {
     /// Whether each partition has a leader, and a connection to it is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        let is_open = |at: u32| self.links[at as usize].is_open();
+        let is_open = |at: u32| self.connections[at as usize].is_open();
         self.topics.iter().all(Topic::is_led)
-            && self.links[1..].iter().any(Link::is_open)
+            && self.connections[1..].iter().any(BrokerConnection::is_open)
             && self.topics.iter().all(|topic| {
                 let mut leaders = topic.partitions.iter().map(|one| one.leader);
                 leaders.all(|leader| leader.is_some_and(is_open))
             })
     }
 
-    /// Why nothing can be done with this cluster, ever.
+    /// A permanent failure, if there is one.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -198,86 +198,91 @@ impl Cluster {
         &self.topics
     }
 
-    /// Whether a broker's connection can be used.
+    /// Whether a broker's connection is ready for requests.
     #[inline]
     #[must_use]
     pub fn is_usable(&self, broker: u32) -> bool {
-        self.links.get(broker as usize).is_some_and(Link::is_open)
+        self.connections
+            .get(broker as usize)
+            .is_some_and(BrokerConnection::is_open)
     }
 
-    /// Some broker whose connection can be used.
+    /// A broker whose connection is ready for requests.
     #[must_use]
     pub fn any_usable(&self) -> Option<u32> {
-        let mut all = 1..self.links.len() as u32;
+        let mut all = 1..self.connections.len() as u32;
         all.find(|&at| self.is_usable(at))
     }
 
-    /// The broker with this number in the cluster, for a coordinator; it is told by metadata.
+    /// The broker with this node id, for a coordinator; known from metadata.
     #[must_use]
     pub fn broker(&self, node: i32) -> Option<u32> {
         if node < 0 {
             return None;
         }
-        let at = self.links.iter().position(|link| link.node == node)?;
+        let at = self
+            .connections
+            .iter()
+            .position(|connection| connection.node == node)?;
         Some(at as u32)
     }
 
-    /// A broker's number in the cluster.
+    /// A broker's node id.
     #[must_use]
     pub fn node(&self, broker: u32) -> i32 {
-        self.links[broker as usize].node
+        self.connections[broker as usize].node
     }
 
-    /// A broker in words.
+    /// A broker as messages name it.
     pub fn name(&self, broker: u32) -> impl Display + '_ {
-        self.links[broker as usize].name()
+        self.connections[broker as usize].name()
     }
 
-    /// The version of a request that is spoken with a broker.
+    /// The version of a request that is used with a broker.
     #[must_use]
     pub fn version(&self, broker: u32, key: ApiKey) -> i16 {
-        self.links[broker as usize].versions.of(key)
+        self.connections[broker as usize].versions.of(key)
     }
 
-    /// Why a connection ended last, for what could not be sent because of it.
+    /// Why a connection was closed last: the reason for requests that could not be sent.
     #[must_use]
-    pub fn last_end(&self) -> Option<(ErrorClass, Arc<str>)> {
-        self.last_end.clone()
+    pub fn last_disconnect(&self) -> Option<(ErrorClass, Arc<str>)> {
+        self.last_disconnect.clone()
     }
 
-    /// Requests on a broker's connection that are not over.
+    /// Requests on a broker's connection that are queued or in flight.
     #[inline]
     #[must_use]
     pub fn in_flight(&self, broker: u32) -> usize {
-        self.links[broker as usize].pending.len()
+        self.connections[broker as usize].pending.len()
     }
 
-    /// Keeps a connection to a broker open, though it may lead nothing.
+    /// Keeps a connection to a broker open, even if it leads no partition.
     pub fn want(&mut self, broker: u32, out: &mut impl Outlet) {
-        self.links[broker as usize].wanted = true;
+        self.connections[broker as usize].wanted = true;
         self.open_more(out);
     }
 
-    /// What happened; to be asked until there is nothing, after each call that was given an outlet.
+    /// The next event. To be called until `None` after each call that takes an outlet.
     #[inline]
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Writes what waits, as far as the kernel takes it.
+    /// Writes queued requests, as far as the kernel takes them.
     #[inline]
     pub fn flush(&mut self, segments: &impl Segments, out: &mut impl Outlet) {
         while let Some(at) = self.dirty.pop() {
-            let link = &mut self.links[at as usize];
-            if link.state == State::Closed || !link.outbox.is_ready() {
+            let connection = &mut self.connections[at as usize];
+            if connection.state == State::Closed || !connection.send_queue.is_ready() {
                 continue;
             }
-            let mut outbox = std::mem::take(&mut link.outbox);
+            let mut send_queue = std::mem::take(&mut connection.send_queue);
             let events = &mut self.events;
-            outbox.flush(link::conn(at), segments, out, |went| {
-                let over = link.went(went);
-                if let Some(link::Pending {
-                    purpose: link::Purpose::Owner { token, .. },
+            send_queue.flush(connection::conn(at), segments, out, |progress| {
+                let over = connection.progress(progress);
+                if let Some(connection::Pending {
+                    purpose: connection::Purpose::Owner { token, .. },
                     sent_ns: Some(sent_ns),
                     ..
                 }) = over
@@ -289,30 +294,30 @@ impl Cluster {
                     });
                 }
             });
-            link.outbox = outbox;
+            connection.send_queue = send_queue;
         }
     }
 
-    /// A connection takes more bytes: they go with the next [`Cluster::flush`].
+    /// A connection is writable again: the next [`Cluster::flush`] writes on.
     pub fn room(&mut self, at: u32) {
-        self.links[at as usize].outbox.room();
+        self.connections[at as usize].send_queue.room();
         self.dirty.push(at);
     }
 
-    /// A timer went off, one of the cluster's or another.
+    /// A timer fired, one of the cluster's or another.
     pub fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         match timer {
             DEADLINE => self.expire(out),
             RETRY => {
                 self.retry_ns = NEVER;
                 self.open_more(out);
-                self.ask_if_due(out);
+                self.refresh_if_due(out);
             }
             _ => {}
         }
     }
 
-    /// Has the retry timer go off at this time at the latest.
+    /// Sets the retry timer, unless it is set to an earlier time.
     fn retry_at(&mut self, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < self.retry_ns {
             self.retry_ns = at_ns;
@@ -320,15 +325,15 @@ impl Cluster {
         }
     }
 
-    /// Ends what took too long.
+    /// Closes connections whose attempt, or whose request with the earliest deadline, timed out.
     fn expire(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         self.deadlines.elapsed();
-        for at in 0..self.links.len() as u32 {
-            let link = &self.links[at as usize];
-            let request = link.pending.iter().min_by_key(|one| one.deadline_ns);
+        for at in 0..self.connections.len() as u32 {
+            let connection = &self.connections[at as usize];
+            let request = connection.pending.iter().min_by_key(|one| one.deadline_ns);
             let limits_ns = request.map(|one| (one.deadline_ns, one.begun_ns));
-            let (deadline_ns, connecting) = match link.state {
+            let (deadline_ns, connecting) = match connection.state {
                 State::Closed => continue,
                 State::Connecting { deadline_ns } => (deadline_ns, true),
                 _ => (
@@ -343,7 +348,7 @@ impl Cluster {
                 self.deadlines.watch(deadline_ns, out);
                 continue;
             }
-            out.close(link::conn(at));
+            out.close(connection::conn(at));
             if connecting {
                 self.ended(
                     at,
@@ -352,17 +357,17 @@ impl Cluster {
                     out,
                 );
             } else {
-                self.mute(at);
-                let link = &self.links[at as usize];
+                self.versions_timed_out(at);
+                let connection = &self.connections[at as usize];
                 let begun_ns = limits_ns.map_or(deadline_ns, |(_, begun_ns)| begun_ns);
                 let limit_ms = deadline_ns.saturating_sub(begun_ns) / 1_000_000;
-                let why = format!("{} gave no answer within {limit_ms} ms", link.name());
+                let why = format!("{} gave no answer within {limit_ms} ms", connection.name());
                 self.ended(at, ErrorClass::TIMEOUT, &why, out);
             }
         }
     }
 
-    /// Nothing can be done with this cluster.
+    /// Records a permanent failure; the first one is kept.
     fn give_up(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }

@@ -1,4 +1,4 @@
-//! How connections to brokers come to be and end: addresses, attempts, pauses, and who is there.
+//! Opens and closes connections to brokers: addresses, attempts, backoff, ApiVersions.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -9,34 +9,34 @@ use tare_kafka::frame;
 use tare_kafka::kafka_protocol::messages::ApiVersionsRequest;
 use tare_kafka::kafka_protocol::protocol::StrBytes;
 
-use super::link::{self, Answered, Purpose, SEED, State};
+use super::connection::{self, ExpectsResponse, Purpose, SEED, State};
 use super::{Cluster, Event, Security};
 use crate::client::{Closed, ErrorClass, Outlet};
 use crate::kafka::names::{self, Found};
 
-/// How often a name that is being looked up is asked for.
+/// How often a running name lookup is polled.
 const NAME_EVERY_NS: u64 = 2_000_000;
 
-/// Connections that ended while they were asked for versions, before this is no accident.
-const STRANGERS_MAX: u32 = 3;
+/// Failed ApiVersions exchanges after which the failure is taken for permanent.
+const FAILED_HANDSHAKES_MAX: u32 = 3;
 
 impl Cluster {
-    /// Opens what is wanted and may be opened now.
+    /// Opens the connections that are wanted and whose backoff is over.
     pub(super) fn open_more(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
-        for at in 0..self.links.len() as u32 {
-            let link = &mut self.links[at as usize];
-            if link.state != State::Closed || !link.wanted {
+        for at in 0..self.connections.len() as u32 {
+            let connection = &mut self.connections[at as usize];
+            if connection.state != State::Closed || !connection.wanted {
                 continue;
             }
-            match link.retry_at_ns {
+            match connection.retry_at_ns {
                 Some(retry_ns) if retry_ns > now_ns => {
                     self.retry_at(retry_ns, out);
                     continue;
                 }
                 Some(_) => {
-                    link.retry_at_ns = None;
-                    link.backoff.elapsed();
+                    connection.retry_at_ns = None;
+                    connection.backoff.elapsed();
                 }
                 None => {}
             }
@@ -44,36 +44,39 @@ impl Cluster {
                 continue;
             };
             let deadline_ns = now_ns.saturating_add(self.plan.connect_timeout_ns);
-            let link = &mut self.links[at as usize];
-            link.reset();
-            link.address = Some(address);
-            link.state = State::Connecting { deadline_ns };
+            let connection = &mut self.connections[at as usize];
+            connection.reset();
+            connection.address = Some(address);
+            connection.state = State::Connecting { deadline_ns };
             self.deadlines.watch(deadline_ns, out);
-            out.name(link::conn(at), &link.host);
-            out.connect(link::conn(at), address);
+            out.name(connection::conn(at), &connection.host);
+            out.connect(connection::conn(at), address);
         }
     }
 
-    /// Where a connection goes to; `None` while that is not known.
+    /// The address to connect to; `None` while it is not known.
     fn address(&mut self, at: u32, out: &mut impl Outlet) -> Option<SocketAddr> {
         if Self::is_seed(at) {
-            // When no seed answers, a broker that was met before may.
-            let met = self.links.iter().filter_map(|link| link.address);
+            // If no seed responds, a broker known from metadata may.
+            let met = self
+                .connections
+                .iter()
+                .filter_map(|connection| connection.address);
             let all: Vec<SocketAddr> = self.plan.seeds.iter().copied().chain(met).collect();
             let address = *all.get(self.next_seed % all.len().max(1))?;
             self.next_seed = self.next_seed.wrapping_add(1);
             let named = self.plan.advertised(address);
-            let link = &mut self.links[at as usize];
-            link.host = match named {
+            let connection = &mut self.connections[at as usize];
+            connection.host = match named {
                 SocketAddr::V4(named) => named.ip().to_string(),
                 SocketAddr::V6(named) => format!("[{}]", named.ip()),
             };
-            link.port = named.port();
+            connection.port = named.port();
             return Some(address);
         }
-        let link = &self.links[at as usize];
-        match names::resolve(&*self.plan.names, &link.host) {
-            Found::Address(ip) => Some(self.plan.connect_to(SocketAddr::new(ip, link.port))),
+        let connection = &self.connections[at as usize];
+        match names::resolve(&*self.plan.names, &connection.host) {
+            Found::Address(ip) => Some(self.plan.connect_to(SocketAddr::new(ip, connection.port))),
             Found::Asked => {
                 self.retry_at(out.now_ns().saturating_add(NAME_EVERY_NS), out);
                 None
@@ -81,8 +84,8 @@ impl Cluster {
             Found::Nothing(reason) => {
                 let why = format!(
                     "{} advertises the name {:?}, which is not found here ({reason}): add it to the hosts file, or change the broker's advertised.listeners",
-                    link.name(),
-                    link.host
+                    connection.name(),
+                    connection.host
                 );
                 self.ended(
                     at,
@@ -95,15 +98,15 @@ impl Cluster {
         }
     }
 
-    /// A connection is open.
+    /// A connection is established: its API versions come next.
     pub fn connected(&mut self, at: u32, out: &mut impl Outlet) {
-        self.links[at as usize].state = State::Greeting;
-        self.greet(at, out);
+        self.connections[at as usize].state = State::Negotiating;
+        self.request_versions(at, out);
     }
 
-    /// Asks a broker for its versions.
-    pub(super) fn greet(&mut self, at: u32, out: &mut impl Outlet) {
-        let version = self.links[at as usize].asked_version;
+    /// Sends an ApiVersions request.
+    pub(super) fn request_versions(&mut self, at: u32, out: &mut impl Outlet) {
+        let version = self.connections[at as usize].api_versions_version;
         let mut request = ApiVersionsRequest::default();
         if version >= 3 {
             request = request
@@ -113,7 +116,7 @@ impl Cluster {
         self.send_own(at, Purpose::Versions { version }, &request, version, out);
     }
 
-    /// Sends a request of the cluster's own.
+    /// Sends a request of the cluster layer's own.
     pub(super) fn send_own<R: tare_kafka::kafka_protocol::protocol::Request>(
         &mut self,
         at: u32,
@@ -123,74 +126,77 @@ impl Cluster {
         out: &mut impl Outlet,
     ) {
         let client = self.client_id.clone();
-        let link = &mut self.links[at as usize];
-        let correlation = link.correlation();
+        let connection = &mut self.connections[at as usize];
+        let correlation = connection.correlation();
         let mut bytes = BytesMut::new();
         if let Err(error) = frame::write(&mut bytes, request, version, correlation, &client) {
-            let problem = format!("{}: {error}", link.name());
+            let problem = format!("{}: {error}", connection.name());
             return self.give_up(problem);
         }
-        let mut buffer = link.outbox.buffer();
+        let mut buffer = connection.send_queue.buffer();
         buffer.extend_from_slice(&bytes);
-        link.outbox.push(buffer, correlation);
+        connection.send_queue.push(buffer, correlation);
         let timeout_ns = self.plan.request_timeout_ns;
-        let entry = (correlation, purpose, Answered::Yes);
-        let deadline_ns = link.expect(entry, out.now_ns(), timeout_ns);
+        let entry = (correlation, purpose, ExpectsResponse::Yes);
+        let deadline_ns = connection.expect(entry, out.now_ns(), timeout_ns);
         self.deadlines.watch(deadline_ns, out);
         self.touch(at);
     }
 
-    /// A connection can be used.
+    /// A connection is ready for requests.
     pub(super) fn opened(&mut self, at: u32, out: &mut impl Outlet) {
-        self.links[at as usize].state = State::Open;
+        self.connections[at as usize].state = State::Open;
         if !Self::is_seed(at) {
             self.events.push_back(Event::Opened { broker: at });
         }
-        self.ask_if_due(out);
-        self.leave_seed(out);
+        self.refresh_if_due(out);
+        self.close_seed(out);
     }
 
-    /// Closes the connection that asked the seeds, once those to the brokers do as well.
-    pub(super) fn leave_seed(&mut self, out: &mut impl Outlet) {
-        let seed = &mut self.links[SEED as usize];
-        if self.asking.is_asking() || !seed.is_open() || !seed.pending.is_empty() {
+    /// Closes the connection to the seed once all leaders are connected.
+    pub(super) fn close_seed(&mut self, out: &mut impl Outlet) {
+        let seed = &mut self.connections[SEED as usize];
+        if self.metadata_refresh.is_in_flight() || !seed.is_open() || !seed.pending.is_empty() {
             return;
         }
         if self.is_open() {
-            let seed = &mut self.links[SEED as usize];
+            let seed = &mut self.connections[SEED as usize];
             seed.wanted = false;
             seed.state = State::Closed;
             seed.reset();
-            out.close(link::conn(SEED));
+            out.close(connection::conn(SEED));
         }
     }
 
-    /// A connection ended or did not come to be.
+    /// A connection was closed or could not be opened.
     pub fn closed(&mut self, at: u32, why: Closed, out: &mut impl Outlet) {
-        let link = &mut self.links[at as usize];
-        match link.state {
+        let connection = &mut self.connections[at as usize];
+        match connection.state {
             State::Closed => return,
-            State::Greeting => self.stranger(at, why),
+            State::Negotiating => self.closed_before_versions(at, why),
             State::Login | State::Connecting { .. } | State::Open => {}
         }
         if let Closed::OutOfReach(refused) = why {
-            let name = self.links[at as usize].name();
+            let name = self.connections[at as usize].name();
             let problem = format!(
                 "{name}, as it advertises itself, is not called: {refused}, or change its advertised.listeners"
             );
             self.give_up(problem);
         }
-        let link = &self.links[at as usize];
-        let words = format!("{}: {why}", link.name());
+        let connection = &self.connections[at as usize];
+        let words = format!("{}: {why}", connection.name());
         self.ended(at, why.class(), &words, out);
     }
 
-    /// A broker told its versions and ended the connection at the first question: its listener may ask for a login first.
-    fn unheard(&mut self, at: u32, why: &str) {
-        self.strangers += 1;
-        let known = self.links.iter().any(|link| link.node != link::NO_NODE);
-        if !known && self.strangers >= STRANGERS_MAX && self.plan.login.is_none() {
-            let name = self.links[at as usize].name();
+    /// The broker answered ApiVersions, then closed on the first Metadata request: its listener may require SASL.
+    fn closed_after_versions(&mut self, at: u32, why: &str) {
+        self.failed_handshakes += 1;
+        let known = self
+            .connections
+            .iter()
+            .any(|connection| connection.node != connection::NO_NODE);
+        if !known && self.failed_handshakes >= FAILED_HANDSHAKES_MAX && self.plan.login.is_none() {
+            let name = self.connections[at as usize].name();
             let problem = format!(
                 "{name} tells its versions and then ends the connection ({why}): if this listener asks for a login, give one by --sasl-user"
             );
@@ -198,7 +204,7 @@ impl Cluster {
         }
     }
 
-    /// What a server may be that does not speak as a broker does.
+    /// Advice for a server that does not respond like a broker.
     pub(super) fn hint(&self) -> &'static str {
         match self.plan.security {
             Security::Plain => {
@@ -208,45 +214,48 @@ impl Cluster {
         }
     }
 
-    /// Somebody who accepted us said nothing for as long as an answer is waited for: never met before, it is no broker.
-    pub(super) fn mute(&mut self, at: u32) {
-        let is_known = self.links.iter().any(|link| link.node != link::NO_NODE);
-        if is_known || self.links[at as usize].state != State::Greeting {
+    /// ApiVersions timed out before any metadata was received: not a Kafka broker, once each seed was tried.
+    pub(super) fn versions_timed_out(&mut self, at: u32) {
+        let is_known = self
+            .connections
+            .iter()
+            .any(|connection| connection.node != connection::NO_NODE);
+        if is_known || self.connections[at as usize].state != State::Negotiating {
             return;
         }
-        self.strangers += 1;
-        // Another seed may know better.
-        if (self.strangers as usize) < self.plan.seeds.len() {
+        self.failed_handshakes += 1;
+        // Another seed may respond.
+        if (self.failed_handshakes as usize) < self.plan.seeds.len() {
             return;
         }
         let hint = self.hint();
         let limit_ms = self.plan.request_timeout_ns / 1_000_000;
-        let name = self.links[at as usize].name();
+        let name = self.connections[at as usize].name();
         let problem = format!(
             "{name} gave no answer within {limit_ms} ms when asked which versions of the Kafka protocol it has: {hint}"
         );
         self.give_up(problem);
     }
 
-    /// Somebody who accepted us hung up when asked for its versions.
-    fn stranger(&mut self, at: u32, why: Closed) {
+    /// The server closed the connection before it answered ApiVersions.
+    fn closed_before_versions(&mut self, at: u32, why: Closed) {
         let ever = self
-            .links
+            .connections
             .iter()
-            .any(|link| link.node != link::NO_NODE || link.answers > 0);
-        self.strangers += 1;
-        if ever || self.strangers < STRANGERS_MAX {
+            .any(|connection| connection.node != connection::NO_NODE || connection.answers > 0);
+        self.failed_handshakes += 1;
+        if ever || self.failed_handshakes < FAILED_HANDSHAKES_MAX {
             return;
         }
         let hint = self.hint();
-        let name = self.links[at as usize].name();
+        let name = self.connections[at as usize].name();
         let problem = format!(
             "{name} ended the connection when asked which versions of the Kafka protocol it has ({why}): {hint}"
         );
         self.give_up(problem);
     }
 
-    /// Ends a connection that the driver knows as closed: what was asked on it is lost, and it is opened anew after a pause.
+    /// Cleans up a connection that the driver has closed: its requests are lost, and it is reopened after a backoff.
     pub(super) fn ended(
         &mut self,
         at: u32,
@@ -255,18 +264,18 @@ impl Cluster {
         out: &mut impl Outlet,
     ) {
         let now_ns = out.now_ns();
-        let link = &mut self.links[at as usize];
+        let connection = &mut self.connections[at as usize];
         let words: Arc<str> = Arc::from(why.to_string());
-        link.state = State::Closed;
-        if link.answers > 0 {
-            link.backoff.succeeded();
+        connection.state = State::Closed;
+        if connection.answers > 0 {
+            connection.backoff.succeeded();
         }
-        let retry_ns = link.backoff.failed(now_ns);
-        link.retry_at_ns = Some(retry_ns);
-        let pending = std::mem::take(&mut link.pending);
-        let answers = link.answers;
-        link.reset();
-        let mut unheard = false;
+        let retry_ns = connection.backoff.failed(now_ns);
+        connection.retry_at_ns = Some(retry_ns);
+        let pending = std::mem::take(&mut connection.pending);
+        let answers = connection.answers;
+        connection.reset();
+        let mut closed_after_versions = false;
         for lost in &pending {
             match lost.purpose {
                 Purpose::Owner { token, .. } => self.events.push_back(Event::Lost {
@@ -277,18 +286,18 @@ impl Cluster {
                     why: Arc::clone(&words),
                 }),
                 Purpose::Metadata => {
-                    self.asking.lost();
-                    unheard = answers == 1 && lost.sent_ns.is_some();
+                    self.metadata_refresh.lost();
+                    closed_after_versions = answers == 1 && lost.sent_ns.is_some();
                 }
                 Purpose::Versions { .. } | Purpose::Handshake | Purpose::Authenticate => {}
             }
         }
-        if unheard {
-            self.unheard(at, &words);
+        if closed_after_versions {
+            self.closed_after_versions(at, &words);
         }
-        self.last_end = Some((class, words));
+        self.last_disconnect = Some((class, words));
         self.retry_at(retry_ns, out);
-        // Its partitions may be led by others now.
+        // Its partitions may have new leaders.
         self.refresh(out);
     }
 }

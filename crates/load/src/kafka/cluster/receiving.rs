@@ -1,4 +1,4 @@
-//! What brokers answer: the cluster's own questions are dealt with, the owner's answers handed on.
+//! Responses of brokers: the cluster layer's are handled here, the owner's are handed on. Also sends the owner's requests.
 
 mod streamed;
 
@@ -10,50 +10,50 @@ use tare_kafka::kafka_protocol::messages::{
 };
 use tare_kafka::kafka_protocol::protocol::Request;
 
-pub use streamed::{Piece, Taken};
+pub use streamed::{Piece, Received};
 
 use super::Cluster;
-use super::link::{self, Answered, Pending, Purpose, State};
+use super::connection::{self, ExpectsResponse, Pending, Purpose, State};
 use super::login;
 use crate::client::{Bound, ErrorClass, Outlet, Stamp};
-use crate::kafka::inbox::Frame;
+use crate::kafka::frame_reader::Frame;
 use crate::kafka::versions::{METADATA, Versions};
 
-/// An answer to one of the owner's requests.
+/// A response to one of the owner's requests.
 #[derive(Debug)]
-pub struct Answer<'a> {
-    /// Who gave it.
+pub struct BrokerResponse<'a> {
+    /// The broker it came from.
     pub broker: u32,
-    /// The owner's word for the request.
+    /// The owner's token of the request.
     pub token: u32,
     /// The version the request was sent in.
     pub version: i16,
-    /// The answer from its correlation on; to be given back when it has been read.
+    /// The response from its correlation id on; to be passed to [`Cluster::recycle`] after it has been read.
     pub frame: Frame<'a>,
-    /// When the request's first byte went.
+    /// When the request's first byte was written.
     pub sent_ns: u64,
-    /// What the stamp of its arrival is worth.
+    /// Whether its arrival time is exact or an upper bound.
     pub bound: Bound,
 }
 
-/// What is held of answers that have not come whole, of all brokers together.
-const HELD_MAX_BYTES: usize = 32 << 20;
+/// Limit of buffered incomplete responses, of all brokers together.
+const BUFFERED_MAX_BYTES: usize = 32 << 20;
 
-/// What a broker sent that it must not send.
+/// A violation of the protocol by a broker.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Rubbish {
+pub(super) enum ProtocolError {
     #[error(transparent)]
     Frame(#[from] FrameError),
     #[error("an answer to request {0}, which was not asked")]
-    Unasked(i32),
+    UnknownCorrelation(i32),
     #[error("an answer without a number")]
-    Short,
-    #[error("more than {HELD_MAX_BYTES} bytes of answers that do not come to their end")]
-    Held,
+    NoCorrelation,
+    #[error("more than {BUFFERED_MAX_BYTES} bytes of answers that do not come to their end")]
+    TooMuchBuffered,
 }
 
 impl Cluster {
-    /// Takes the next answer for the owner from what arrived on a connection. To be called until it gives none.
+    /// Takes the owner's next response from bytes received on a connection. To be called until `None`.
     #[inline]
     pub fn take<'a>(
         &mut self,
@@ -61,47 +61,49 @@ impl Cluster {
         input: &mut &'a [u8],
         stamp: Stamp,
         out: &mut impl Outlet,
-    ) -> Option<Answer<'a>> {
+    ) -> Option<BrokerResponse<'a>> {
         loop {
             match self.next(at, input) {
                 Ok(None) => return None,
                 Ok(Some((pending, frame))) => {
                     if let Purpose::Owner { token, version } = pending.purpose {
-                        let alone = pending.bound == Bound::Exact && input.is_empty();
-                        return Some(Answer {
+                        let is_only = pending.bound == Bound::Exact && input.is_empty();
+                        return Some(BrokerResponse {
                             broker: at,
                             token,
                             version,
                             frame,
                             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-                            bound: if alone { Bound::Exact } else { Bound::Upper },
+                            bound: if is_only { Bound::Exact } else { Bound::Upper },
                         });
                     }
-                    let taken = self.settle(at, pending.purpose, &frame, stamp, out);
-                    self.give_back(at, frame);
-                    if let Err(rubbish) = taken {
-                        return self.rubbish(at, &rubbish, input, out);
+                    let taken = self.handle_own_response(at, pending.purpose, &frame, stamp, out);
+                    self.recycle(at, frame);
+                    if let Err(protocol_error) = taken {
+                        return self.protocol_error(at, &protocol_error, input, out);
                     }
                 }
-                Err(rubbish) => return self.rubbish(at, &rubbish, input, out),
+                Err(protocol_error) => return self.protocol_error(at, &protocol_error, input, out),
             }
         }
     }
 
-    /// Gets the room of an answer back.
+    /// Keeps the buffer of a response that has been read.
     #[inline]
-    pub fn give_back(&mut self, broker: u32, frame: Frame<'_>) {
-        self.links[broker as usize].inbox.give_back(frame);
+    pub fn recycle(&mut self, broker: u32, frame: Frame<'_>) {
+        self.connections[broker as usize]
+            .frame_reader
+            .recycle(frame);
     }
 
-    /// The owner cannot read an answer of this broker: the connection is given up.
-    pub fn distrust(&mut self, broker: u32, why: &dyn std::fmt::Display, out: &mut impl Outlet) {
-        let link = &self.links[broker as usize];
-        if link.state == State::Closed {
+    /// Closes the connection to a broker whose response the owner cannot read.
+    pub fn reject(&mut self, broker: u32, why: &dyn std::fmt::Display, out: &mut impl Outlet) {
+        let connection = &self.connections[broker as usize];
+        if connection.state == State::Closed {
             return;
         }
-        let words = format!("{}: {why}", link.name());
-        out.close(link::conn(broker));
+        let words = format!("{}: {why}", connection.name());
+        out.close(connection::conn(broker));
         out.fault(ErrorClass::RUBBISH, &words);
         self.ended(broker, ErrorClass::RUBBISH, &words, out);
     }
@@ -110,118 +112,121 @@ impl Cluster {
         &mut self,
         at: u32,
         input: &mut &'a [u8],
-    ) -> Result<Option<(Pending, Frame<'a>)>, Rubbish> {
-        let link = &mut self.links[at as usize];
-        if link.state == State::Closed {
+    ) -> Result<Option<(Pending, Frame<'a>)>, ProtocolError> {
+        let connection = &mut self.connections[at as usize];
+        if connection.state == State::Closed {
             *input = &[];
             return Ok(None);
         }
-        let Some(frame) = link.inbox.next(input)? else {
-            return match self.holds_too_much() {
-                true => Err(Rubbish::Held),
+        let Some(frame) = connection.frame_reader.next(input)? else {
+            return match self.buffers_too_much() {
+                true => Err(ProtocolError::TooMuchBuffered),
                 false => Ok(None),
             };
         };
-        let correlation = frame::correlation(&frame).ok_or(Rubbish::Short)?;
-        match link.take(correlation) {
-            Some(pending) if pending.answered == Answered::Yes => {
-                link.answers += 1;
+        let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
+        match connection.take(correlation) {
+            Some(pending) if pending.expects_response == ExpectsResponse::Yes => {
+                connection.answers += 1;
                 Ok(Some((pending, frame)))
             }
-            _ => Err(Rubbish::Unasked(correlation)),
+            _ => Err(ProtocolError::UnknownCorrelation(correlation)),
         }
     }
 
-    /// Whether brokers have begun more answers than can be held.
-    fn holds_too_much(&self) -> bool {
-        let held = self.links.iter().map(|link| link.inbox.held_bytes());
-        held.sum::<usize>() > HELD_MAX_BYTES
+    /// Whether incomplete responses exceed the limit.
+    fn buffers_too_much(&self) -> bool {
+        let held = self
+            .connections
+            .iter()
+            .map(|connection| connection.frame_reader.buffered_bytes());
+        held.sum::<usize>() > BUFFERED_MAX_BYTES
     }
 
     #[cold]
-    fn rubbish<'a>(
+    fn protocol_error<'a>(
         &mut self,
         at: u32,
-        rubbish: &Rubbish,
+        protocol_error: &ProtocolError,
         input: &mut &'a [u8],
         out: &mut impl Outlet,
-    ) -> Option<Answer<'a>> {
+    ) -> Option<BrokerResponse<'a>> {
         *input = &[];
-        let link = &self.links[at as usize];
-        if link.state == State::Greeting && link.answers == 0 {
-            let problem = format!("{}: {rubbish}; {}", link.name(), self.hint());
+        let connection = &self.connections[at as usize];
+        if connection.state == State::Negotiating && connection.answers == 0 {
+            let problem = format!("{}: {protocol_error}; {}", connection.name(), self.hint());
             self.give_up(problem);
         }
-        self.distrust(at, rubbish, out);
+        self.reject(at, protocol_error, out);
         None
     }
 
-    /// Deals with an answer to a question of the cluster's own.
-    fn settle(
+    /// Handles a response to a request of the cluster layer's own.
+    fn handle_own_response(
         &mut self,
         at: u32,
         purpose: Purpose,
         frame: &[u8],
         _stamp: Stamp,
         out: &mut impl Outlet,
-    ) -> Result<(), Rubbish> {
+    ) -> Result<(), ProtocolError> {
         let bytes = Bytes::copy_from_slice(frame);
         match purpose {
-            Purpose::Versions { version } => self.greeted(at, bytes, version, out)?,
+            Purpose::Versions { version } => self.on_versions(at, bytes, version, out)?,
             Purpose::Metadata => {
-                let version = self.links[at as usize].versions.of(METADATA.key);
-                let told = frame::read::<MetadataRequest>(bytes, version)?;
-                self.learn(&told, out);
+                let version = self.connections[at as usize].versions.of(METADATA.key);
+                let response = frame::read::<MetadataRequest>(bytes, version)?;
+                self.apply_metadata(&response, out);
             }
-            Purpose::Handshake => self.shaken(at, bytes, out)?,
-            Purpose::Authenticate => self.heard(at, bytes, out)?,
+            Purpose::Handshake => self.on_sasl_handshake(at, bytes, out)?,
+            Purpose::Authenticate => self.on_sasl_response(at, bytes, out)?,
             Purpose::Owner { .. } => {}
         }
         Ok(())
     }
 
-    /// A broker told its versions.
-    fn greeted(
+    /// Handles the ApiVersions response.
+    fn on_versions(
         &mut self,
         at: u32,
         bytes: Bytes,
         version: i16,
         out: &mut impl Outlet,
-    ) -> Result<(), Rubbish> {
-        // A broker that does not know our version of the question says so in the oldest one (KIP-511).
+    ) -> Result<(), ProtocolError> {
+        // A broker that does not know this version of ApiVersions says so in version 0 (KIP-511).
         let code = bytes
             .get(4..6)
             .map_or(0, |code| i16::from_be_bytes([code[0], code[1]]));
-        let link = &mut self.links[at as usize];
+        let connection = &mut self.connections[at as usize];
         if code == ResponseError::UnsupportedVersion.code() && version > 0 {
-            link.asked_version = 0;
-            self.greet(at, out);
+            connection.api_versions_version = 0;
+            self.request_versions(at, out);
             return Ok(());
         }
-        let told: ApiVersionsResponse = frame::read::<ApiVersionsRequest>(bytes, version)?;
+        let response: ApiVersionsResponse = frame::read::<ApiVersionsRequest>(bytes, version)?;
         let mut needed = vec![METADATA];
         needed.extend_from_slice(self.plan.apis);
         if self.plan.login.is_some() {
             needed.extend([login::HANDSHAKE, login::AUTHENTICATE]);
         }
-        let link = &mut self.links[at as usize];
-        match Versions::choose(&told, &needed) {
+        let connection = &mut self.connections[at as usize];
+        match Versions::choose(&response, &needed) {
             Ok(versions) => {
-                link.versions = versions;
-                self.introduce(at, out);
+                connection.versions = versions;
+                self.begin_auth(at, out);
             }
             Err(unsupported) => {
-                let problem = format!("{} cannot be used: {unsupported}", link.name());
+                let problem = format!("{} cannot be used: {unsupported}", connection.name());
                 self.give_up(problem);
             }
         }
         Ok(())
     }
 
-    /// Sends a short request of the owner's; its answer comes with this token.
+    /// Sends a short request of the owner's; its response carries this token.
     ///
     /// # Errors
-    /// When the request cannot be written in the version that is spoken with this broker.
+    /// When the request cannot be encoded in the version used with this broker.
     pub fn send<R: Request>(
         &mut self,
         broker: u32,
@@ -231,20 +236,25 @@ impl Cluster {
         out: &mut impl Outlet,
     ) -> Result<(), FrameError> {
         let client = self.client_id.clone();
-        let link = &mut self.links[broker as usize];
-        let version = link.versions.of_number(R::KEY);
-        let correlation = link.correlation();
+        let connection = &mut self.connections[broker as usize];
+        let version = connection.versions.of_number(R::KEY);
+        let correlation = connection.correlation();
         let mut bytes = tare_kafka::bytes::BytesMut::new();
         frame::write(&mut bytes, request, version, correlation, &client)?;
-        let mut buffer = link.outbox.buffer();
+        let mut buffer = connection.send_queue.buffer();
         buffer.extend_from_slice(&bytes);
-        link.outbox.push(buffer, correlation);
+        connection.send_queue.push(buffer, correlation);
         let purpose = Purpose::Owner { token, version };
-        self.expect(broker, (correlation, purpose, Answered::Yes), limit_ns, out);
+        self.expect(
+            broker,
+            (correlation, purpose, ExpectsResponse::Yes),
+            limit_ns,
+            out,
+        );
         Ok(())
     }
 
-    /// Sends a short request that the owner writes itself, length and head included, with the number it is given.
+    /// Sends a short request that the owner encodes, length and header included, with the correlation id it is given.
     pub fn send_with(
         &mut self,
         broker: u32,
@@ -254,45 +264,55 @@ impl Cluster {
         write: impl FnOnce(&mut Vec<u8>, i32),
         out: &mut impl Outlet,
     ) {
-        let link = &mut self.links[broker as usize];
-        let correlation = link.correlation();
-        let mut buffer = link.outbox.buffer();
+        let connection = &mut self.connections[broker as usize];
+        let correlation = connection.correlation();
+        let mut buffer = connection.send_queue.buffer();
         write(&mut buffer, correlation);
-        link.outbox.push(buffer, correlation);
+        connection.send_queue.push(buffer, correlation);
         let purpose = Purpose::Owner { token, version };
-        self.expect(broker, (correlation, purpose, Answered::Yes), limit_ns, out);
+        self.expect(
+            broker,
+            (correlation, purpose, ExpectsResponse::Yes),
+            limit_ns,
+            out,
+        );
     }
 
-    /// The number of the next request on a broker's connection.
+    /// The next correlation id of a broker's connection.
     pub fn correlation(&mut self, broker: u32) -> i32 {
-        self.links[broker as usize].correlation()
+        self.connections[broker as usize].correlation()
     }
 
-    /// Sends a request made of segments that the owner keeps until it is over, with the number it got for it.
+    /// Sends a request made of segments, which the owner keeps until it is complete; with an id from [`Cluster::correlation`].
     pub fn send_segments(
         &mut self,
         broker: u32,
         (token, version, correlation): (u32, i16, i32),
         segments: &[u32],
-        answered: Answered,
+        expects_response: ExpectsResponse,
         out: &mut impl Outlet,
     ) {
-        let link = &mut self.links[broker as usize];
-        link.outbox.push_segments(segments, correlation);
+        let connection = &mut self.connections[broker as usize];
+        connection.send_queue.push_segments(segments, correlation);
         let purpose = Purpose::Owner { token, version };
         let limit_ns = self.plan.request_timeout_ns;
-        self.expect(broker, (correlation, purpose, answered), limit_ns, out);
+        self.expect(
+            broker,
+            (correlation, purpose, expects_response),
+            limit_ns,
+            out,
+        );
     }
 
     fn expect(
         &mut self,
         at: u32,
-        entry: (i32, Purpose, Answered),
+        entry: (i32, Purpose, ExpectsResponse),
         limit_ns: u64,
         out: &mut impl Outlet,
     ) {
-        let link = &mut self.links[at as usize];
-        let deadline_ns = link.expect(entry, out.now_ns(), limit_ns);
+        let connection = &mut self.connections[at as usize];
+        let deadline_ns = connection.expect(entry, out.now_ns(), limit_ns);
         self.deadlines.watch(deadline_ns, out);
         self.touch(at);
     }

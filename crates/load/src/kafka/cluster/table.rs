@@ -1,15 +1,15 @@
-//! Topics as the cluster describes them: their partitions and who leads each.
+//! Topics, their partitions and leaders, from metadata.
 
 use tare_kafka::kafka_protocol::messages::metadata_response::MetadataResponseTopic;
 
-use crate::kafka::errors::Code;
+use crate::kafka::errors::ErrorCode;
 
 /// A partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partition {
-    /// The broker that leads it, by its number in the cluster layer; `None` while nobody does.
+    /// The leader, by its index in the cluster layer; `None` while there is none.
     pub leader: Option<u32>,
-    /// Of that leader.
+    /// Leader epoch.
     pub epoch: i32,
 }
 
@@ -18,9 +18,9 @@ pub struct Partition {
 pub struct Topic {
     /// Its name.
     pub name: String,
-    /// Why it cannot be used, if it cannot.
-    pub error: Code,
-    /// Its partitions by number; none until the cluster has told of it.
+    /// The topic's error in the last metadata.
+    pub error: ErrorCode,
+    /// Its partitions by index; empty until metadata has them.
     pub partitions: Vec<Partition>,
 }
 
@@ -28,7 +28,7 @@ impl Topic {
     pub(super) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            error: Code::NONE,
+            error: ErrorCode::NONE,
             partitions: Vec::new(),
         }
     }
@@ -39,14 +39,14 @@ impl Topic {
         !self.partitions.is_empty() && self.partitions.iter().all(|one| one.leader.is_some())
     }
 
-    /// Takes what the cluster says now; older news of a partition than what is known is left.
-    pub(super) fn learn(
+    /// Applies metadata; a partition with an older leader epoch than the known one is ignored.
+    pub(super) fn apply_metadata(
         &mut self,
-        told: &MetadataResponseTopic,
+        metadata: &MetadataResponseTopic,
         broker: impl Fn(i32) -> Option<u32>,
     ) {
-        self.error = Code(told.error_code);
-        for partition in &told.partitions {
+        self.error = ErrorCode(metadata.error_code);
+        for partition in &metadata.partitions {
             let Ok(at) = usize::try_from(partition.partition_index) else {
                 continue;
             };
@@ -72,7 +72,7 @@ impl Topic {
     }
 }
 
-/// Partitions of a topic that are believed.
+/// Partitions of a topic that are kept; further ones are ignored.
 const PARTITIONS_MAX: usize = 100_000;
 
 #[cfg(test)]
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_later_epoch_wins_and_older_news_are_left() {
-        let told = |leader: i32, epoch: i32| {
+        let metadata = |leader: i32, epoch: i32| {
             MetadataResponseTopic::default().with_partitions(vec![
                 MetadataResponsePartition::default()
                     .with_partition_index(1)
@@ -94,14 +94,14 @@ mod tests {
         };
         let broker = |node: i32| u32::try_from(node).ok();
         let mut topic = Topic::named("t");
-        topic.learn(&told(5, 3), broker);
+        topic.apply_metadata(&metadata(5, 3), broker);
         assert!(!topic.is_led(), "partition 0 is not known");
         assert_eq!(topic.partitions[1].leader, Some(5));
-        topic.learn(&told(6, 2), broker);
+        topic.apply_metadata(&metadata(6, 2), broker);
         assert_eq!(topic.partitions[1].leader, Some(5));
-        topic.learn(&told(-1, 3), broker);
+        topic.apply_metadata(&metadata(-1, 3), broker);
         assert_eq!(topic.partitions[1].leader, None);
-        topic.learn(&told(7, 4), broker);
+        topic.apply_metadata(&metadata(7, 4), broker);
         assert_eq!(topic.partitions[1].leader, Some(7));
     }
 }

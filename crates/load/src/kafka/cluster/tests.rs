@@ -12,7 +12,7 @@ use crate::client::{
 };
 use crate::engine::sim::{MS, S, Sim, rate};
 use crate::kafka::names::{Found, Resolve};
-use crate::kafka::outbox::NoSegments;
+use crate::kafka::send_queue::NoSegments;
 use crate::kafka::sim::Brokers;
 use crate::kafka::versions::Api;
 use crate::tally::Quantity;
@@ -130,7 +130,7 @@ impl Client for Asker {
                 .position(|due| due.ticket.0 == answer.token);
             let due = self.waiting.remove(at.unwrap());
             Self::end(due, Outcome::Right(Status::NONE), out);
-            self.cluster.give_back(answer.broker, answer.frame);
+            self.cluster.recycle(answer.broker, answer.frame);
         }
         self.after(out);
     }
@@ -169,11 +169,11 @@ fn the_leaders_are_found_through_a_seed_that_is_left_then() {
     assert_eq!(cluster.version(1, ApiKey::InitProducerId), 4);
     sim.run_until(10 * S);
     assert_eq!(
-        sim.engine.book().counts().all.right,
+        sim.engine.recorder().counts().all.right,
         29,
         "the first came before"
     );
-    assert_eq!(sim.engine.book().counts().connections.opened, 3);
+    assert_eq!(sim.engine.recorder().counts().connections.opened, 3);
     assert_eq!(sim.net.far.metadata_asked, 1);
 }
 
@@ -184,7 +184,7 @@ fn a_seed_that_is_down_is_passed_over() {
     brokers.down = vec![1];
     let mut sim = sim(plan(&[9001, 9002]), brokers);
     sim.run_until(10 * S);
-    let right = sim.engine.book().counts().all.right;
+    let right = sim.engine.recorder().counts().all.right;
     assert!(right >= 29, "{right}: it opens after a pause of 10 ms");
 }
 
@@ -215,7 +215,7 @@ fn a_broker_is_called_through_what_stands_before_it_and_keeps_its_name() {
     // The seed goes by the name that certificates have, too.
     assert_eq!(cluster.name(0).to_string(), "the broker at 127.0.0.1:9002");
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 29);
+    assert_eq!(sim.engine.recorder().counts().all.right, 29);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn when_the_leader_dies_the_next_one_is_asked() {
     sim.run_until(S + 1500 * MS);
     sim.net.far.move_leader(0, 2);
     sim.run_until(10 * S);
-    let counts = &sim.engine.book().counts().all;
+    let counts = &sim.engine.recorder().counts().all;
     assert_eq!(counts.right + counts.errors, 30);
     assert!((20..=25).contains(&counts.right), "{counts:?}");
     assert_eq!(
@@ -271,7 +271,7 @@ fn a_request_without_answer_is_lost_after_its_time_and_the_connection_renewed() 
     sim.net.far.delay_ns = 1500 * MS;
     sim.run_until(4 * S);
     assert!(!sim.engine.client().cluster.is_open());
-    let words = sim.engine.client().cluster.last_end().unwrap().1;
+    let words = sim.engine.client().cluster.last_disconnect().unwrap().1;
     assert_eq!(
         &*words,
         "broker 1 at 127.0.0.1:9001 gave no answer within 1000 ms"
@@ -287,7 +287,7 @@ fn an_answer_to_a_request_that_still_waits_here_is_none() {
     sim.run_until(S + 50 * MS);
     sim.net.room.insert(ConnId(1), 0);
     sim.run_until(S + 350 * MS);
-    let waiting = *sim.engine.client().cluster.links[1]
+    let waiting = *sim.engine.client().cluster.connections[1]
         .pending
         .front()
         .unwrap();
@@ -297,7 +297,7 @@ fn an_answer_to_a_request_that_still_waits_here_is_none() {
     let stamp = Stamp::event(sim.net.now_ns);
     sim.engine
         .bytes(ConnId(1), &words.concat(), stamp, &mut sim.net);
-    let (class, words) = sim.engine.client().cluster.last_end().unwrap();
+    let (class, words) = sim.engine.client().cluster.last_disconnect().unwrap();
     assert_eq!(class, ErrorClass::RUBBISH);
     assert!(words.contains("which was not asked"), "{words}");
 }
@@ -321,7 +321,7 @@ fn answers_that_are_begun_on_many_connections_are_bounded_together() {
     }
     let cluster = &sim.engine.client().cluster;
     assert!(cluster.is_usable(4) && !cluster.is_usable(5));
-    let words = &cluster.last_end().unwrap().1;
+    let words = &cluster.last_disconnect().unwrap().1;
     assert!(words.contains("do not come to their end"), "{words}");
 }
 

@@ -18,7 +18,7 @@ fn a_backlog_is_read_again_from_its_beginning_as_long_as_the_load_lasts() {
     run(&mut world, 3 * S);
     let read = records(&world);
     assert!(read > 10 * all, "{read} of {all}");
-    let counts = world.engine.book().counts();
+    let counts = world.engine.recorder().counts();
     assert_eq!(counts.all.errors, 0);
     assert_eq!(counts.all.intended, counts.all.right);
 }
@@ -33,6 +33,6 @@ fn an_empty_topic_is_waited_at_and_not_asked_in_a_circle() {
     let mut world = sim(again, filled(5, 0));
     world.run_until(900 * MS);
     assert_eq!(records(&world), 0);
-    let asked = world.engine.book().counts().all.intended;
+    let asked = world.engine.recorder().counts().all.intended;
     assert!(asked <= 8, "a broker waits for records, {asked} fetches");
 }

@@ -1,16 +1,16 @@
-//! What the driver tells a consumer, and what it wants to know of it.
+//! The consumer as a [`Client`].
 
-use super::source::Source;
+use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, OFFSETS, WAKE};
 use crate::arrivals::NEVER;
 use crate::client::{Client, Closed, ConnId, Due, Outlet, Stamp, TimerId};
-use crate::kafka::cluster::Taken;
-use crate::kafka::outbox::NoSegments;
+use crate::kafka::cluster::Received;
+use crate::kafka::send_queue::NoSegments;
 
 impl Client for Fetch {
     fn start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);
-        self.after(out);
+        self.process_events(out);
     }
 
     fn capacity(&self) -> usize {
@@ -22,20 +22,20 @@ impl Client for Fetch {
             .group
             .as_ref()
             .is_none_or(|group| group.member.is_stable());
-        let mut sources = self.reading.sources.iter();
-        self.cluster.is_open() && joined && sources.all(|source| source.position.is_some())
+        let mut cursors = self.reader.cursors.iter();
+        self.cluster.is_open() && joined && cursors.all(|cursor| cursor.position.is_some())
     }
 
     fn due(&mut self, due: Due, _out: &mut impl Outlet) {
-        self.held.push_back((due, None));
+        self.waiting.push_back((due, None));
     }
 
     fn flush(&mut self, out: &mut impl Outlet) {
-        self.after(out);
-        self.pump(out);
+        self.process_events(out);
+        self.send_fetches(out);
         self.cluster.flush(&NoSegments, out);
         if self.finished {
-            for (due, _) in self.held.drain(..) {
+            for (due, _) in self.waiting.drain(..) {
                 out.withdraw(due.ticket);
             }
         }
@@ -53,16 +53,16 @@ impl Client for Fetch {
         let streams = |token| token == FETCH;
         while let Some(taken) = self
             .cluster
-            .take_part(conn.0, &mut input, stamp, out, streams)
+            .take_streamed(conn.0, &mut input, stamp, out, streams)
         {
             match taken {
-                Taken::Piece(piece) => self.piece(&piece, stamp, out),
-                Taken::Answer(answer) => {
+                Received::Piece(piece) => self.piece(&piece, stamp, out),
+                Received::BrokerResponse(answer) => {
                     match answer.token {
-                        OFFSETS => self.placed(&answer, out),
-                        _ => self.group_answer(&answer, out),
+                        OFFSETS => self.on_offsets(&answer, out),
+                        _ => self.on_group_response(&answer, out),
                     }
-                    self.cluster.give_back(answer.broker, answer.frame);
+                    self.cluster.recycle(answer.broker, answer.frame);
                 }
             }
         }
@@ -87,7 +87,7 @@ impl Client for Fetch {
     }
 
     fn backlog(&self) -> Option<u64> {
-        let each = self.reading.sources.iter().map(Source::backlog);
+        let each = self.reader.cursors.iter().map(PartitionCursor::backlog);
         each.sum()
     }
 
@@ -100,8 +100,8 @@ impl Client for Fetch {
         self.finished
     }
 
-    fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        self.tell_counts(tell);
+    fn counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
+        self.report_counts(report);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {

@@ -1,19 +1,19 @@
-//! How fetches and the load end: lost answers, an end that is reached, what is counted.
+//! The end of fetches and of the load: lost requests, end conditions, counts.
 
 use std::sync::atomic::Ordering;
 
-use super::source::Source;
+use super::cursor::PartitionCursor;
 use super::{FETCH, Fetch, GROUP, OFFSETS};
 use crate::client::{Bound, Done, Due, ErrorClass, Outcome, Outlet, Stamp};
-use crate::kafka::outbox::NoSegments;
+use crate::kafka::send_queue::NoSegments;
 use tare_kafka::group::GroupKind;
 use tare_schema::agent::Fault;
 
-/// Something that will be refused for ever.
+/// A permanent failure.
 const REFUSED: ErrorClass = ErrorClass::of("refused", Fault::Client);
 
 impl Fetch {
-    /// A request will not be answered.
+    /// Handles a request that was lost.
     pub(super) fn lost(
         &mut self,
         (broker, token): (u32, u32),
@@ -25,22 +25,22 @@ impl Fetch {
         match token {
             FETCH => {
                 self.layout_changed = true;
-                let under_way = self.lanes[broker as usize].under_way.take();
-                if let Some(under_way) = under_way {
+                let in_flight = self.broker_fetches[broker as usize].in_flight.take();
+                if let Some(in_flight) = in_flight {
                     out.done(
-                        under_way.due.ticket,
+                        in_flight.due.ticket,
                         &Done {
                             outcome: Outcome::Wrong(class),
                             sent_ns,
                             ended: Stamp::event(now_ns),
                             bound: Bound::Exact,
-                            waited: under_way.waited,
+                            waited: in_flight.waited,
                             example: &why,
                         },
                     );
                 }
             }
-            OFFSETS => self.unplaced(broker, now_ns),
+            OFFSETS => self.on_offsets_lost(broker, now_ns),
             _ => {
                 let kind = GroupKind::ALL[(token - GROUP) as usize % GroupKind::ALL.len()];
                 if let Some(group) = &mut self.group {
@@ -50,30 +50,30 @@ impl Fetch {
         }
     }
 
-    /// Whether the load is over, by what has arrived.
-    pub(super) fn judge_end(&mut self) {
+    /// Finishes when enough records or the backlog are read, or no partition can be read any more.
+    pub(super) fn check_finished(&mut self) {
         let until = &self.spec.until;
         let enough = until
             .records
             .is_some_and(|most| self.arrived.load(Ordering::Relaxed) >= most);
-        // In a rebalance a member has no partitions, and has not read what it will be given.
-        let has_share = self
+        // During a rebalance a member has no partitions, but may be assigned unread ones.
+        let has_assignment = self
             .group
             .as_ref()
             .is_none_or(|group| group.member.is_stable());
-        let sources = &self.reading.sources;
-        let all_read = || sources.iter().all(Source::is_read);
-        // From nobody will anything come.
-        let hopeless = !sources.is_empty() && sources.iter().all(|source| source.broken);
-        if let (true, false, Some(words)) = (hopeless, self.finished, &self.reading.broken_by) {
+        let cursors = &self.reader.cursors;
+        let all_read = || cursors.iter().all(PartitionCursor::is_read);
+        // No partition can be read any more.
+        let all_broken = !cursors.is_empty() && cursors.iter().all(|cursor| cursor.broken);
+        if let (true, false, Some(words)) = (all_broken, self.finished, &self.reader.broken_by) {
             self.problem
                 .get_or_insert_with(|| format!("nothing more can be read: {words}"));
         }
-        self.finished |= enough || hopeless || (until.backlog && has_share && all_read());
+        self.finished |= enough || all_broken || (until.backlog && has_assignment && all_read());
     }
 
-    /// Ends a load that can never go on, as with a group that will not have us any more.
-    pub(super) fn heed_problem(&mut self, out: &mut impl Outlet) {
+    /// Ends the load on a permanent failure, such as a group that rejects the member.
+    pub(super) fn abort_on_problem(&mut self, out: &mut impl Outlet) {
         let problem = self.problem.as_deref().or_else(|| self.cluster.problem());
         if let (Some(problem), false) = (problem, self.finished) {
             self.finished = true;
@@ -81,25 +81,28 @@ impl Fetch {
         }
     }
 
-    /// The partitions that this broker was asked for are begun again, where everything was read.
-    pub(super) fn begin_again(&mut self, broker: u32) {
-        for &at in &self.lanes[broker as usize].asked {
-            if let Some(source) = self.reading.sources.get_mut(at as usize) {
-                source.begin_again();
+    /// Rewinds those partitions of this broker's last fetch that are read to their end.
+    pub(super) fn rewind(&mut self, broker: u32) {
+        for &at in &self.broker_fetches[broker as usize].requested {
+            if let Some(cursor) = self.reader.cursors.get_mut(at as usize) {
+                cursor.rewind();
             }
         }
     }
 
-    /// The drain is over: ends what is held.
+    /// The drain is over: ends all exchanges as unfinished and leaves the group.
     pub(super) fn give_up(&mut self, out: &mut impl Outlet) {
         self.finished = true;
-        let held = self.held.drain(..).map(|(due, waited)| (due, None, waited));
-        let under_way = self
-            .lanes
+        let waiting = self
+            .waiting
+            .drain(..)
+            .map(|(due, waited)| (due, None, waited));
+        let in_flight = self
+            .broker_fetches
             .iter_mut()
-            .filter_map(|lane| lane.under_way.take());
-        let under_way = under_way.map(|one| (one.due, Some(()), one.waited));
-        let all: Vec<(Due, Option<()>, _)> = held.chain(under_way).collect();
+            .filter_map(|broker_fetch| broker_fetch.in_flight.take());
+        let in_flight = in_flight.map(|one| (one.due, Some(()), one.waited));
+        let all: Vec<(Due, Option<()>, _)> = waiting.chain(in_flight).collect();
         let ended = Stamp::event(out.now_ns());
         for (due, sent, waited) in all {
             out.done(
@@ -118,26 +121,26 @@ impl Fetch {
         self.cluster.flush(&NoSegments, out);
     }
 
-    pub(super) fn tell_counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        let counts = &self.reading.counts;
-        tell("record-batches", counts.batches);
-        tell("records", counts.records);
-        tell("fetches-without-records", counts.empty);
-        tell("corrupt-batches", counts.corrupt);
-        tell("unreadable-batches", counts.unreadable);
-        tell("cut-batches", counts.cut);
-        tell("offset-resets", counts.resets);
-        tell("records-of-others", counts.foreign);
-        tell("partition-errors", counts.partition_errors);
-        tell("throttled-ms", counts.throttled_ms);
+    pub(super) fn report_counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
+        let counts = &self.reader.counts;
+        report("record-batches", counts.batches);
+        report("records", counts.records);
+        report("fetches-without-records", counts.empty);
+        report("corrupt-batches", counts.corrupt);
+        report("unreadable-batches", counts.unreadable);
+        report("cut-batches", counts.cut);
+        report("offset-resets", counts.resets);
+        report("records-of-others", counts.of_other_runs);
+        report("partition-errors", counts.partition_errors);
+        report("throttled-ms", counts.throttled_ms);
         if let Some(group) = &self.group {
             let counts = group.member.counts();
-            tell("group-rebalances", counts.rebalances);
-            tell("group-assignments", counts.assignments);
-            tell("group-rebalancing-us", counts.rebalancing_ns / 1000);
-            tell("group-heartbeats", counts.heartbeats);
-            tell("group-commits", counts.commits);
-            tell("group-commits-failed", counts.commits_failed);
+            report("group-rebalances", counts.rebalances);
+            report("group-assignments", counts.assignments);
+            report("group-rebalancing-us", counts.rebalancing_ns / 1000);
+            report("group-heartbeats", counts.heartbeats);
+            report("group-commits", counts.commits);
+            report("group-commits-failed", counts.commits_failed);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The consumer as a member of a group: what the member asks goes to the coordinator, what it is given is fetched.
+//! The consumer as a group member: sends the member's requests to the coordinator, fetches the assigned partitions.
 
 use tare_kafka::bytes::Bytes;
 use tare_kafka::frame::FrameError;
@@ -8,17 +8,17 @@ use tare_kafka::group::{
 };
 use tare_schema::load::{FetchShare, FetchSpec};
 
-use super::source::Source;
+use super::cursor::PartitionCursor;
 use super::{Fetch, GROUP};
 use crate::client::Outlet;
-use crate::kafka::cluster::{Answer, Cluster};
+use crate::kafka::cluster::{BrokerResponse, Cluster};
 
 const MS: u64 = 1_000_000;
 
-/// Beyond its own limit, an answer may take so long.
+/// Added to the rebalance timeout as limit of a JoinGroup response.
 const GRACE_NS: u64 = 10_000 * MS;
 
-/// The membership.
+/// A group member and its commit schedule.
 #[derive(Debug)]
 pub struct Membership {
     pub member: Member,
@@ -28,7 +28,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// As the plan says; `None` without a group.
+    /// The membership of a plan; `None` without a group.
     pub fn of(spec: &FetchSpec) -> Option<Self> {
         let FetchShare::Group {
             group,
@@ -58,8 +58,8 @@ impl Membership {
 }
 
 impl Fetch {
-    /// Asks what the member wants to be asked.
-    pub(super) fn ask_group(&mut self, out: &mut impl Outlet) {
+    /// Sends the requests that the member has due.
+    pub(super) fn poll_group(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         let Some(group) = &mut self.group else { return };
         for topic in self.cluster.topics() {
@@ -69,7 +69,7 @@ impl Fetch {
                     .know(&topic.name, topic.partitions.len() as u32);
             }
         }
-        // Without the cluster's word on topics, a leader would share nothing out; who has its share goes on to say so.
+        // A group leader cannot assign partitions without metadata; a stable member still sends heartbeats.
         let are_led = self.cluster.topics().iter().all(|topic| topic.is_led());
         if !are_led && !group.member.is_stable() {
             return;
@@ -81,7 +81,7 @@ impl Fetch {
             if group.next_commit_ns > 0 {
                 group
                     .member
-                    .commit(offsets(&self.reading.sources, &self.spec.topics));
+                    .commit(offsets(&self.reader.cursors, &self.spec.topics));
             }
             group.next_commit_ns = now_ns.saturating_add(every_ns);
         }
@@ -112,11 +112,11 @@ impl Fetch {
             _ => u64::MAX,
         };
         self.wake_ns = self.wake_ns.min(group.member.next_ns()).min(commit_ns);
-        self.heed_group(out);
+        self.on_group_events(out);
     }
 
-    /// The coordinator answered.
-    pub(super) fn group_answer(&mut self, answer: &Answer<'_>, out: &mut impl Outlet) {
+    /// Handles a response to a group request.
+    pub(super) fn on_group_response(&mut self, answer: &BrokerResponse<'_>, out: &mut impl Outlet) {
         let Some(group) = &mut self.group else { return };
         let kind = GroupKind::ALL[(answer.token - GROUP) as usize % GroupKind::ALL.len()];
         let bytes = Bytes::copy_from_slice(&answer.frame);
@@ -124,14 +124,14 @@ impl Fetch {
             Ok(read) => group.member.answer(read, out.now_ns()),
             Err(error) => {
                 group.member.lost(kind, out.now_ns());
-                self.cluster.distrust(answer.broker, &error, out);
+                self.cluster.reject(answer.broker, &error, out);
             }
         }
-        self.heed_group(out);
+        self.on_group_events(out);
     }
 
-    /// What happened to the membership.
-    pub(super) fn heed_group(&mut self, out: &mut impl Outlet) {
+    /// Handles the member's events: assignments, revocations, failures.
+    pub(super) fn on_group_events(&mut self, out: &mut impl Outlet) {
         let Some(group) = &mut self.group else { return };
         let mut given: Option<Vec<Assigned>> = None;
         while let Some(event) = group.member.event() {
@@ -139,8 +139,8 @@ impl Fetch {
                 GroupEvent::Assigned(partitions) => given = Some(partitions),
                 GroupEvent::Revoked(why) => {
                     if why == Revocation::Rebalance && group.commit_every_ns.is_some() {
-                        // Else who gets the partitions reads again what was read since the last commit.
-                        let offsets = offsets(&self.reading.sources, &self.spec.topics);
+                        // Otherwise the next owner would read again what was read since the last commit.
+                        let offsets = offsets(&self.reader.cursors, &self.spec.topics);
                         group.member.commit_before_joining(offsets);
                     }
                     given = Some(Vec::new());
@@ -153,27 +153,32 @@ impl Fetch {
             }
         }
         let Some(given) = given else { return };
-        let ask = self.ask();
+        let offset_spec = self.offset_spec();
         let topic = |name: &str| self.spec.topics.iter().position(|known| known == name);
-        let sources = given.iter().filter_map(|one| {
+        let cursors = given.iter().filter_map(|one| {
             let topic = u16::try_from(topic(&one.topic)?).ok()?;
-            Some(Source::new(topic, one.partition, one.committed, ask))
+            Some(PartitionCursor::new(
+                topic,
+                one.partition,
+                one.committed,
+                offset_spec,
+            ))
         });
-        let sources: Vec<Source> = sources.collect();
-        let has_none = sources.is_empty();
-        self.deal(sources, out);
+        let cursors: Vec<PartitionCursor> = cursors.collect();
+        let has_none = cursors.is_empty();
+        self.assign(cursors, out);
         if has_none {
-            // A member beyond the partitions has nothing to wait for.
-            self.judge_end();
+            // A member without partitions has nothing to wait for.
+            self.check_finished();
         }
     }
 
-    /// Commits and leaves without waiting for an answer: the end has come.
+    /// At the end: commits and leaves the group without waiting for a response.
     pub(super) fn leave_group(&mut self, out: &mut impl Outlet) {
         let Some(group) = &mut self.group else { return };
         let commits = group.commit_every_ns.is_some();
         let offsets = match commits {
-            true => offsets(&self.reading.sources, &self.spec.topics),
+            true => offsets(&self.reader.cursors, &self.spec.topics),
             false => Vec::new(),
         };
         let Some((To::Node(node), words)) = group.member.hurry_away(offsets) else {
@@ -184,19 +189,19 @@ impl Fetch {
             return;
         };
         for request in words {
-            // Nobody waits: what could not be written is found by the session's end.
+            // If a request cannot be sent, the session timeout removes the member.
             let _ = send(&mut self.cluster, broker, &request, self.timeout_ns, out);
         }
     }
 }
 
-/// How far each partition is.
-fn offsets(sources: &[Source], topics: &[String]) -> Vec<CommitOffset> {
-    let each = sources.iter().filter_map(|source| {
+/// The position of each partition.
+fn offsets(cursors: &[PartitionCursor], topics: &[String]) -> Vec<CommitOffset> {
+    let each = cursors.iter().filter_map(|cursor| {
         Some(CommitOffset {
-            topic: topics[usize::from(source.topic)].clone(),
-            partition: source.partition,
-            offset: source.position?,
+            topic: topics[usize::from(cursor.topic)].clone(),
+            partition: cursor.partition,
+            offset: cursor.position?,
         })
     });
     each.collect()

@@ -1,14 +1,14 @@
-//! `kafka-fetch`: a consumer. An exchange is a fetch; each broker that leads partitions of ours has one under way.
+//! `kafka-fetch`: a consumer. An exchange is a fetch; each broker that leads assigned partitions has one in flight.
 
 #[cfg(test)]
 mod again_tests;
+mod broker_fetch;
 mod client;
+mod cursor;
 mod end;
-mod lane;
 mod membership;
-mod placing;
-mod reading;
-mod source;
+mod offset_lookup;
+mod reader;
 #[cfg(test)]
 mod tests;
 
@@ -21,16 +21,16 @@ use tare_kafka::group::GroupKind;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchSpec};
 
-use self::lane::{Lane, UnderWay};
+use self::broker_fetch::{BrokerFetch, InFlightFetch};
+use self::cursor::{EARLIEST, LATEST, PartitionCursor};
 use self::membership::Membership;
-use self::reading::Reading;
-use self::source::{EARLIEST, LATEST, Source};
+use self::reader::FetchReader;
 use super::cluster::{Cluster, ClusterPlan, Event, Piece, TIMER_OWNER};
 use super::versions::Api;
 use crate::arrivals::NEVER;
 use crate::client::{Done, Due, Outcome, Outlet, Stamp, Status, TimerId, WaitCause};
 
-/// What a consumer asks brokers for.
+/// The requests of a consumer.
 pub const APIS: [Api; 9] = [
     Api::new(ApiKey::Fetch, fetch::VERSION, fetch::VERSION),
     Api::new(ApiKey::ListOffsets, 1, 6),
@@ -50,45 +50,45 @@ const fn of_group(kind: GroupKind) -> Api {
 
 /// The token of a fetch: each broker has one at a time.
 const FETCH: u32 = 0;
-/// The token of a question for offsets.
+/// The token of a ListOffsets request.
 const OFFSETS: u32 = 1;
-/// The token of a message to the coordinator is this and the number of its kind.
+/// The token of a group request is this plus the index of its kind.
 const GROUP: u32 = 16;
 
-/// The timer of what is held back.
+/// The timer for paused partitions and the group's deadlines.
 const WAKE: TimerId = TIMER_OWNER;
 
 const MS: u64 = 1_000_000;
 
-/// What a consumer is made of.
+/// Configuration of a consumer.
 #[derive(Debug, Clone)]
 pub struct FetchPlan {
     /// The cluster.
     pub cluster: ClusterPlan,
     /// What is fetched.
     pub spec: FetchSpec,
-    /// Which worker of how many.
+    /// This worker's index, and the number of workers.
     pub worker: (u32, u32),
     /// Records that arrived, over all workers.
     pub arrived: Arc<AtomicU64>,
-    /// Limit of an answer beyond the time that a broker may wait.
+    /// Request timeout, in addition to the time that a broker may wait for records.
     pub timeout_ns: u64,
-    /// What to add to the monotonic clock for that of the wall.
+    /// Realtime − monotonic clock.
     pub realtime_offset_ns: i128,
-    /// What becomes of exchanges that no broker is there for.
+    /// What happens to exchanges beyond one for each broker.
     pub surplus: Surplus,
 }
 
-/// What becomes of exchanges beyond one for each broker.
+/// What happens to exchanges beyond one for each broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surplus {
-    /// They wait: a schedule wants them.
+    /// They wait for a broker without a fetch in flight.
     Wait,
-    /// They are given back: as many are wanted as can be under way.
+    /// They are withdrawn: at maximum pace, only as many are wanted as can be in flight.
     GiveBack,
 }
 
-/// The client.
+/// The consumer.
 #[derive(Debug)]
 pub struct Fetch {
     cluster: Cluster,
@@ -97,21 +97,21 @@ pub struct Fetch {
     worker: (u32, u32),
     arrived: Arc<AtomicU64>,
     timeout_ns: u64,
-    /// By the number of the broker.
-    lanes: Vec<Lane>,
-    reading: Reading,
+    /// By the index of the broker.
+    broker_fetches: Vec<BrokerFetch>,
+    reader: FetchReader,
     group: Option<Membership>,
-    /// Exchanges that wait for a broker without one, and whether they did before.
-    held: VecDeque<(Due, Option<WaitCause>)>,
-    /// Number of the deal of partitions: with another one, answers under way are of none of ours.
-    deal: u32,
-    /// Whether partitions, their places or their leaders changed.
+    /// Exchanges that wait for a broker without a fetch in flight, and why, once they have had to wait.
+    waiting: VecDeque<(Due, Option<WaitCause>)>,
+    /// Number of the current assignment of partitions; responses to fetches of an earlier one are ignored.
+    assignment: u32,
+    /// Whether partitions, their positions or their leaders changed.
     layout_changed: bool,
     wake_ns: u64,
     problem: Option<String>,
     finished: bool,
     surplus: Surplus,
-    /// The broker that had its turn first last time.
+    /// Where the last round over the brokers began.
     first: u32,
 }
 
@@ -141,11 +141,11 @@ impl Fetch {
             worker,
             arrived,
             timeout_ns,
-            lanes: Vec::new(),
-            reading: Reading::new(&spec.topics, spec.depth, realtime_offset_ns),
+            broker_fetches: Vec::new(),
+            reader: FetchReader::new(&spec.topics, spec.depth, realtime_offset_ns),
             group: Membership::of(&spec),
-            held: VecDeque::with_capacity(usize::from(spec.at_once)),
-            deal: 0,
+            waiting: VecDeque::with_capacity(usize::from(spec.at_once)),
+            assignment: 0,
             layout_changed: false,
             wake_ns: NEVER,
             problem: None,
@@ -156,8 +156,8 @@ impl Fetch {
         }
     }
 
-    /// What to ask for where nothing is known of a place.
-    fn ask(&self) -> i64 {
+    /// The ListOffsets timestamp of a partition without a position.
+    fn offset_spec(&self) -> i64 {
         match self.spec.from {
             FetchFrom::Start => EARLIEST,
             FetchFrom::End => LATEST,
@@ -165,7 +165,7 @@ impl Fetch {
         }
     }
 
-    fn lane(&mut self, broker: u32) -> &mut Lane {
+    fn broker_fetch(&mut self, broker: u32) -> &mut BrokerFetch {
         let bodies = match self.spec.depth {
             FetchDepth::Batches => Bodies::Pass,
             FetchDepth::Records | FetchDepth::Stamps { .. } => Bodies::Keep,
@@ -175,14 +175,14 @@ impl Fetch {
             false => CrcCheck::Off,
         };
         let at = broker as usize;
-        if at >= self.lanes.len() {
-            let lane = || Lane::new(FetchScanner::new(check, bodies));
-            self.lanes.resize_with(at + 1, lane);
+        if at >= self.broker_fetches.len() {
+            let broker_fetch = || BrokerFetch::new(FetchScanner::new(check, bodies));
+            self.broker_fetches.resize_with(at + 1, broker_fetch);
         }
-        &mut self.lanes[at]
+        &mut self.broker_fetches[at]
     }
 
-    /// The cluster told who leads what.
+    /// Handles new metadata.
     fn metadata(&mut self, out: &mut impl Outlet) {
         self.layout_changed = true;
         let brokers = self
@@ -191,115 +191,117 @@ impl Fetch {
             .iter()
             .flat_map(|topic| &topic.partitions);
         if let Some(last) = brokers.filter_map(|one| one.leader).max() {
-            self.lane(last);
+            self.broker_fetch(last);
         }
         if self.group.is_some() {
             return;
         }
-        // Dealt out in turn over all topics, as far as they are known; partitions that are added come behind.
+        // Partitions are assigned to the workers round-robin over all known topics; added partitions come last.
         let (worker, workers) = self.worker;
-        let ask = self.ask();
+        let offset_spec = self.offset_spec();
         let mut number = 0;
-        let mut sources = Vec::new();
+        let mut cursors = Vec::new();
         for (topic, known) in (0_u16..).zip(self.cluster.topics()) {
             for partition in 0..known.partitions.len() as i32 {
                 if number % workers.max(1) == worker {
-                    sources.push(Source::new(topic, partition, None, ask));
+                    cursors.push(PartitionCursor::new(topic, partition, None, offset_spec));
                 }
                 number += 1;
             }
         }
         let are_known = self.cluster.topics().iter().all(|topic| topic.is_led());
-        let has_none = are_known && sources.is_empty();
-        if sources.len() != self.reading.sources.len() {
-            self.deal(sources, out);
+        let has_none = are_known && cursors.is_empty();
+        if cursors.len() != self.reader.cursors.len() {
+            self.assign(cursors, out);
         }
         if has_none {
-            // Nothing is dealt to us: with everything there read, there is nothing to wait for.
-            self.judge_end();
+            // No partition for this worker: there is nothing to wait for.
+            self.check_finished();
         }
     }
 
-    /// Takes these partitions in place of those before; what is known of one that stays is kept.
-    fn deal(&mut self, sources: Vec<Source>, _out: &mut impl Outlet) {
-        let before = std::mem::replace(&mut self.reading.sources, sources);
+    /// Replaces the assigned partitions; without a group, the state of those that stay is kept.
+    fn assign(&mut self, cursors: Vec<PartitionCursor>, _out: &mut impl Outlet) {
+        let before = std::mem::replace(&mut self.reader.cursors, cursors);
         if self.group.is_none() {
-            for source in &mut self.reading.sources {
-                let same = |known: &&Source| {
-                    (known.topic, known.partition) == (source.topic, source.partition)
+            for cursor in &mut self.reader.cursors {
+                let same = |known: &&PartitionCursor| {
+                    (known.topic, known.partition) == (cursor.topic, cursor.partition)
                 };
                 if let Some(known) = before.iter().find(same) {
-                    source.clone_from(known);
-                    source.asked = false;
+                    cursor.clone_from(known);
+                    cursor.offset_requested = false;
                 }
             }
         }
-        for lane in &mut self.lanes {
-            lane.placing.clear();
+        for broker_fetch in &mut self.broker_fetches {
+            broker_fetch.offset_lookup.clear();
         }
-        self.deal = self.deal.wrapping_add(1);
+        self.assignment = self.assignment.wrapping_add(1);
         self.layout_changed = true;
-        self.reading.lost_place = true;
+        self.reader.needs_offsets = true;
     }
 
-    /// Says for each broker which partitions it is to be asked for.
+    /// Distributes the partitions to the brokers that lead them.
     fn lay_out(&mut self, now_ns: u64) {
         self.layout_changed = false;
-        for lane in &mut self.lanes {
-            lane.wanted.clear();
+        for broker_fetch in &mut self.broker_fetches {
+            broker_fetch.wanted.clear();
         }
-        for (at, source) in (0_u32..).zip(&self.reading.sources) {
-            if source.position.is_none() || source.broken {
+        for (at, cursor) in (0_u32..).zip(&self.reader.cursors) {
+            if cursor.position.is_none() || cursor.broken {
                 continue;
             }
-            if source.hold_until_ns > now_ns {
+            if cursor.paused_until_ns > now_ns {
                 self.layout_changed = true;
-                self.wake_ns = self.wake_ns.min(source.hold_until_ns);
+                self.wake_ns = self.wake_ns.min(cursor.paused_until_ns);
                 continue;
             }
-            let topic = &self.cluster.topics()[usize::from(source.topic)];
-            let known = topic.partitions.get(source.partition as usize);
+            let topic = &self.cluster.topics()[usize::from(cursor.topic)];
+            let known = topic.partitions.get(cursor.partition as usize);
             let leader = known.and_then(|known| known.leader);
-            if let Some(lane) = leader.and_then(|leader| self.lanes.get_mut(leader as usize)) {
-                lane.wanted.push(at);
+            if let Some(broker_fetch) =
+                leader.and_then(|leader| self.broker_fetches.get_mut(leader as usize))
+            {
+                broker_fetch.wanted.push(at);
             }
         }
     }
 
-    /// Sends what can be sent: a fetch to each broker that has none under way.
-    fn pump(&mut self, out: &mut impl Outlet) {
+    /// Sends a fetch to each broker that has none in flight.
+    fn send_fetches(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         if self.layout_changed {
             self.lay_out(now_ns);
         }
-        let brokers = (self.lanes.len() as u32).saturating_sub(1);
-        // In turn: with fewer exchanges than brokers, each has its share of them.
+        let brokers = (self.broker_fetches.len() as u32).saturating_sub(1);
+        // Round-robin: with fewer exchanges than brokers, each gets its share of them.
         self.first = self.first.wrapping_add(1);
         for step in 0..brokers {
             let broker = 1 + (self.first.wrapping_add(step)) % brokers;
-            let lane = &mut self.lanes[broker as usize];
-            let is_free = lane.under_way.is_none() && !lane.wanted.is_empty();
+            let broker_fetch = &mut self.broker_fetches[broker as usize];
+            let is_free = broker_fetch.in_flight.is_none() && !broker_fetch.wanted.is_empty();
             if !is_free || self.finished || !self.cluster.is_usable(broker) {
                 continue;
             }
-            let Some((due, waited)) = self.held.pop_front() else {
+            let Some((due, waited)) = self.waiting.pop_front() else {
                 break;
             };
-            lane.under_way = Some(UnderWay {
+            broker_fetch.in_flight = Some(InFlightFetch {
                 due,
                 waited,
-                deal: self.deal,
+                assignment: self.assignment,
             });
-            lane.place = 0;
-            lane.source = None;
-            lane.wrong = None;
-            let Reading {
-                topics, sources, ..
-            } = &self.reading;
-            let request = lane.request(
+            broker_fetch.index = 0;
+            broker_fetch.cursor = None;
+            broker_fetch.failure = None;
+            let FetchReader {
+                topics, cursors, ..
+            } = &self.reader;
+            let request = broker_fetch.request(
                 &self.spec.client_id,
                 &self.limits,
-                (topics, sources, self.deal),
+                (topics, cursors, self.assignment),
             );
             let limit_ns = self.timeout_ns + u64::from(self.spec.max_wait_ms) * MS;
             self.cluster.send_with(
@@ -311,103 +313,108 @@ impl Fetch {
                 out,
             );
         }
-        let under_way = self.lanes.iter().filter(|lane| lane.under_way.is_some());
-        let most = (brokers as usize).max(1).saturating_sub(under_way.count());
-        while self.surplus == Surplus::GiveBack && brokers > 0 && self.held.len() > most {
-            let Some((due, _)) = self.held.pop_back() else {
+        let in_flight = self
+            .broker_fetches
+            .iter()
+            .filter(|broker_fetch| broker_fetch.in_flight.is_some());
+        let most = (brokers as usize).max(1).saturating_sub(in_flight.count());
+        while self.surplus == Surplus::GiveBack && brokers > 0 && self.waiting.len() > most {
+            let Some((due, _)) = self.waiting.pop_back() else {
                 break;
             };
             out.withdraw(due.ticket);
         }
-        for (_, waited) in &mut self.held {
+        for (_, waited) in &mut self.waiting {
             waited.get_or_insert(WaitCause::Connection);
         }
     }
 
-    /// A piece of an answer to a fetch.
+    /// Handles a piece of a fetch response.
     fn piece(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
         let Self {
-            lanes,
-            reading,
+            broker_fetches,
+            reader,
             cluster,
-            deal,
+            assignment,
             ..
         } = self;
-        let lane = &mut lanes[piece.broker as usize];
-        let Some(under_way) = lane.under_way else {
+        let broker_fetch = &mut broker_fetches[piece.broker as usize];
+        let Some(in_flight) = broker_fetch.in_flight else {
             return;
         };
-        if let Some(frame_bytes) = piece.begins {
-            lane.scanner.begin(frame_bytes);
+        if let Some(frame_bytes) = piece.total_bytes {
+            broker_fetch.scanner.begin(frame_bytes);
             if piece.left > 0 {
-                out.first_byte(under_way.due.ticket, stamp.arrived_ns);
+                out.first_byte(in_flight.due.ticket, stamp.arrived_ns);
             }
         }
-        let is_stale = under_way.deal != *deal;
-        let (scanner, mut view) = reading::parts(lane);
+        let is_stale = in_flight.assignment != *assignment;
+        let (scanner, mut view) = reader::split(broker_fetch);
         let mut rest = piece.bytes;
-        let brought = reading.counts.records;
+        let new_records = reader.counts.records;
         let refused = loop {
             match scanner.next(&mut rest) {
                 Ok(Some(event)) => {
                     let broker = cluster.name(piece.broker);
-                    reading.take((&mut view, is_stale), event, (stamp, &broker), out);
+                    reader.take((&mut view, is_stale), event, (stamp, &broker), out);
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
         let is_over = scanner.is_over();
-        let brought = reading.counts.records - brought;
-        if brought > 0 {
-            self.arrived.fetch_add(brought, Ordering::Relaxed);
+        let new_records = reader.counts.records - new_records;
+        if new_records > 0 {
+            self.arrived.fetch_add(new_records, Ordering::Relaxed);
         }
         if let Some(error) = refused {
-            // Not whole: the request is still known to the cluster, and told as lost.
-            return self.cluster.distrust(piece.broker, &error, out);
+            // Incomplete: the cluster still has the request, and reports it as lost.
+            return self.cluster.reject(piece.broker, &error, out);
         }
         if piece.left == 0 && is_over {
-            self.answered(piece, stamp, out);
+            self.on_response(piece, stamp, out);
         }
     }
 
-    /// The answer to a fetch is whole.
-    fn answered(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
-        let lane = &mut self.lanes[piece.broker as usize];
-        let wrong = lane.wrong.take();
-        let Some(under_way) = lane.under_way.take() else {
+    /// A fetch response is complete.
+    fn on_response(&mut self, piece: &Piece<'_>, stamp: Stamp, out: &mut impl Outlet) {
+        let broker_fetch = &mut self.broker_fetches[piece.broker as usize];
+        let failure = broker_fetch.failure.take();
+        let Some(in_flight) = broker_fetch.in_flight.take() else {
             return;
         };
-        let words = wrong.as_ref().map_or("", |wrong| wrong.words.as_str());
+        let words = failure
+            .as_ref()
+            .map_or("", |failure| failure.words.as_str());
         out.done(
-            under_way.due.ticket,
+            in_flight.due.ticket,
             &Done {
-                outcome: wrong
+                outcome: failure
                     .as_ref()
-                    .map_or(Outcome::Right(Status::NONE), |wrong| {
-                        Outcome::Wrong(wrong.class)
+                    .map_or(Outcome::Right(Status::NONE), |failure| {
+                        Outcome::Wrong(failure.class)
                     }),
                 sent_ns: Some(piece.sent_ns),
                 ended: stamp,
                 bound: piece.bound,
-                waited: under_way.waited,
+                waited: in_flight.waited,
                 example: &words,
             },
         );
-        self.layout_changed |= wrong.is_some();
+        self.layout_changed |= failure.is_some();
         if self.spec.at_end == FetchEnd::Again {
-            self.begin_again(piece.broker);
+            self.rewind(piece.broker);
         }
-        if std::mem::take(&mut self.reading.lost_leader) {
+        if std::mem::take(&mut self.reader.needs_metadata) {
             self.cluster.refresh(out);
         }
-        self.judge_end();
+        self.check_finished();
     }
 }
 
 impl Fetch {
-    /// What follows from what happened: news of the cluster, places to ask for, the group's affairs.
-    fn after(&mut self, out: &mut impl Outlet) {
+    /// Handles the cluster's events, then sends group requests and ListOffsets as needed.
+    fn process_events(&mut self, out: &mut impl Outlet) {
         while let Some(event) = self.cluster.next_event() {
             match event {
                 Event::Opened { .. } => self.layout_changed = true,
@@ -421,19 +428,19 @@ impl Fetch {
                     why,
                 } => self.lost((broker, token), sent_ns, (class, &why), out),
             }
-            self.reading.lost_place |= self.has_unplaced();
+            self.reader.needs_offsets |= self.has_unknown_position();
         }
         if self.group.is_some() {
-            self.ask_group(out);
+            self.poll_group(out);
         }
-        if self.reading.lost_place {
-            self.place_all(out);
+        if self.reader.needs_offsets {
+            self.request_offsets(out);
         }
-        self.heed_problem(out);
+        self.abort_on_problem(out);
     }
 
-    fn has_unplaced(&self) -> bool {
-        let mut sources = self.reading.sources.iter();
-        sources.any(|source| source.position.is_none() && !source.broken)
+    fn has_unknown_position(&self) -> bool {
+        let mut cursors = self.reader.cursors.iter();
+        cursors.any(|cursor| cursor.position.is_none() && !cursor.broken)
     }
 }

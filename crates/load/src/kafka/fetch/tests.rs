@@ -8,7 +8,7 @@ use tare_kafka::stamp::Stamps;
 use tare_schema::load::{FetchDepth, FetchEnd, FetchFrom, FetchShare, FetchSpec, FetchUntil, Stop};
 
 use super::{APIS, Fetch, FetchPlan, Surplus};
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::Client;
 use crate::engine::sim::{MS, S, Sim};
 use crate::kafka::cluster::ClusterPlan;
@@ -53,12 +53,18 @@ fn plan(spec: FetchSpec, worker: (u32, u32)) -> FetchPlan {
     }
 }
 
-/// So many fetches at once for at most so many seconds.
+/// A closed loop of `at_once` fetches for at most `seconds`.
 fn looped(at_once: usize, seconds: u64) -> Arrivals {
     let stop = Stop::Duration {
         window_ns: seconds * S,
     };
-    Arrivals::Looped(Looped::new(at_once, 0, 0, stop, &SharedCount::new(0, 1)))
+    Arrivals::ClosedLoop(ClosedLoop::new(
+        at_once,
+        0,
+        0,
+        stop,
+        &SharedCount::new(0, 1),
+    ))
 }
 
 pub type World = Sim<Fetch, Brokers>;
@@ -80,12 +86,12 @@ pub fn run(world: &mut World, until_ns: u64) {
         world.run_until(now_ns);
     }
     let now_ns = world.net.now_ns;
-    world.engine.book_mut().cut(now_ns);
+    world.engine.recorder_mut().end_window_at(now_ns);
     world.run_until(now_ns + 5 * S);
 }
 
 pub fn records(world: &World) -> u64 {
-    world.engine.book().counts().records.counts.total
+    world.engine.recorder().counts().records.counts.total
 }
 
 fn count(world: &World, name: &str) -> u64 {
@@ -116,13 +122,13 @@ fn a_backlog_is_read_to_its_end_and_the_load_ends_there() {
     run(&mut world, 10 * S);
     assert!(world.engine.client().is_finished());
     assert_eq!(records(&world), all);
-    let counts = world.engine.book().counts();
+    let counts = world.engine.recorder().counts();
     assert_eq!(counts.all.errors, 0);
     assert_eq!(
         counts.all.intended, counts.all.right,
         "what never began is taken back"
     );
-    assert_eq!(world.engine.book().under_way(), 0);
+    assert_eq!(world.engine.recorder().under_way(), 0);
     assert_eq!(world.engine.client().backlog(), Some(0));
     assert_eq!(count(&world, "record-batches"), 100);
     let ages = world.observed().of(Quantity::Age, "");
@@ -143,10 +149,10 @@ fn exchanges_beyond_one_for_each_broker_are_given_back() {
     let all = brokers.records() as u64;
     let mut world = sim_of(plan, brokers);
     world.run_until(S + 7 * MS);
-    assert!(world.engine.book().under_way() <= 2, "two brokers lead");
+    assert!(world.engine.recorder().under_way() <= 2, "two brokers lead");
     run(&mut world, 10 * S);
     assert_eq!(records(&world), all);
-    let counts = world.engine.book().counts();
+    let counts = world.engine.recorder().counts();
     assert_eq!(counts.all.intended, counts.all.right);
 }
 
@@ -218,7 +224,7 @@ fn a_leader_that_moves_is_followed() {
     run(&mut world, 10 * S);
     assert!(world.engine.client().is_finished());
     assert_eq!(records(&world), all);
-    let counts = world.engine.book().counts();
+    let counts = world.engine.recorder().counts();
     assert!(counts.all.errors >= 1, "a fetch met who leads it no more");
     let outcomes = world.classes.seen();
     assert_eq!(outcomes[0].class.to_string(), "not-leader");
@@ -237,7 +243,7 @@ fn a_connection_that_breaks_in_an_answer_costs_a_fetch_and_no_record() {
     let mut world = sim(spec(), brokers);
     run(&mut world, 10 * S);
     assert_eq!(records(&world), all, "neither lost nor counted twice");
-    assert_eq!(world.engine.book().counts().all.errors, 2);
+    assert_eq!(world.engine.recorder().counts().all.errors, 2);
 }
 
 #[test]
@@ -351,7 +357,10 @@ fn bytes_of_keys_and_values_are_counted_where_records_are_looked_at() {
         filled(1, 3),
     );
     run(&mut world, 10 * S);
-    assert_eq!(world.engine.book().counts().records.counts.bytes_total, 600);
+    assert_eq!(
+        world.engine.recorder().counts().records.counts.bytes_total,
+        600
+    );
 }
 
 #[test]
@@ -396,7 +405,15 @@ fn the_time_in_a_record_gives_its_age_to_the_nanosecond_and_others_do_not_count(
 
 #[test]
 fn an_age_below_zero_is_counted_and_neither_dropped_nor_made_zero() {
-    let negative = |world: &World| world.engine.book().counts().records.counts.negative_ages;
+    let negative = |world: &World| {
+        world
+            .engine
+            .recorder()
+            .counts()
+            .records
+            .counts
+            .negative_ages
+    };
     // The records say a time 4 s behind the one at which they are read.
     let early = FetchPlan {
         realtime_offset_ns: i128::from((1_700_000_000_000 - 5_000) * MS),
@@ -510,7 +527,7 @@ fn after_a_rebalance_the_member_goes_on() {
     world.net.far.store(0, &vec![vec![0; 10]; 7]);
     world.run_until(10 * S);
     assert_eq!(records(&world), before + 7);
-    assert_eq!(world.engine.book().counts().all.errors, 0);
+    assert_eq!(world.engine.recorder().counts().all.errors, 0);
 }
 
 /// A member that commits, if at all, before a rebalance, and asks every 10 ms whether there is one.
@@ -594,6 +611,6 @@ proptest! {
         run(&mut world, 18 * S);
         prop_assert_eq!(records(&world), all);
         prop_assert!(world.engine.client().is_finished());
-        prop_assert_eq!(world.engine.book().under_way(), 0);
+        prop_assert_eq!(world.engine.recorder().under_way(), 0);
     }
 }

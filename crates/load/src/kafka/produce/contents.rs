@@ -1,4 +1,4 @@
-//! What records hold, and which partition each goes to.
+//! Contents of records: values, keys, and the partition of a key.
 
 use tare_kafka::batch::{Header, Record};
 use tare_kafka::stamp::Stamps;
@@ -9,21 +9,21 @@ use tare_stats::random::Random;
 pub enum Keys {
     /// Records have none.
     None,
-    /// One after the other, of so many.
+    /// Round-robin.
     InTurn {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
     },
-    /// Each as likely as the others.
+    /// Uniformly distributed.
     Random {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
     },
-    /// The first ones more often, by a power of their number.
+    /// Zipf-distributed: the first keys are the most frequent.
     Zipf {
-        /// How many there are.
+        /// Number of keys.
         count: u64,
-        /// The power; more than 0.
+        /// Exponent; more than 0.
         exponent: f64,
     },
 }
@@ -31,13 +31,13 @@ pub enum Keys {
 /// How partitions are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitioner {
-    /// One until its batch is closed, then the next; by the key (murmur2, as in Java) where there is one.
+    /// By the key (murmur2, as in Java) if there is one; else one partition until its batch is closed, then the next.
     Sticky,
-    /// One after the other, record by record.
+    /// By the key if there is one; else the next partition with every record.
     RoundRobin,
 }
 
-/// What the records of one topic hold.
+/// Contents of the records of one topic.
 #[derive(Debug, Clone)]
 pub struct Contents {
     values: Vec<Record>,
@@ -46,7 +46,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Records with these values in turn.
+    /// Records with these values, round-robin.
     #[must_use]
     pub fn new(values: &[Vec<u8>], headers: &[Header], keys: Keys, stamps: Option<Stamps>) -> Self {
         let mut values: Vec<Record> = values
@@ -63,24 +63,24 @@ impl Contents {
         }
     }
 
-    /// The one form that all records have but for their stamps, if they have.
+    /// The first record, which batches can repeat.
     pub(super) fn form(&self) -> Record {
         self.values[0].clone()
     }
 
-    /// Whether all records have one form.
+    /// Whether all records are equal, apart from send timestamps and serials.
     #[inline]
     pub(super) fn is_uniform(&self) -> bool {
         self.values.len() == 1 && self.keys == Keys::None
     }
 
-    /// What is written over the front of the values.
+    /// The send timestamp that is written to the start of the value, if any.
     #[inline]
     pub(super) fn stamp(&self, intended_ns: u64) -> Option<u64> {
         self.stamps.map(|stamps| stamps.write(intended_ns))
     }
 
-    /// How far before the end of its record a value begins, and how long it is.
+    /// Distance from a value's start to the end of its record, and its length, in bytes.
     #[inline]
     pub(super) fn place_of(&self, value: usize) -> (usize, usize) {
         let record = &self.values[value];
@@ -94,16 +94,16 @@ impl Contents {
         (sum / self.values.len()) as u64
     }
 
-    /// Bytes of a record on average, with its front.
+    /// Bytes of a record on average, with its length and deltas.
     pub(super) fn record_bytes(&self) -> usize {
         let sum: usize = self.values.iter().map(|value| value.bytes().len()).sum();
         sum / self.values.len() + 8
     }
 }
 
-/// What chooses keys and values for one worker.
+/// Selects keys and values for one worker.
 #[derive(Debug)]
-pub(super) struct Chooser {
+pub(super) struct RecordSelector {
     keys: Keys,
     random: Random,
     next_key: u64,
@@ -113,8 +113,8 @@ pub(super) struct Chooser {
     key: Vec<u8>,
 }
 
-impl Chooser {
-    /// For worker `worker` of `workers`: they share the turns.
+impl RecordSelector {
+    /// For worker `worker` of `workers`, which share the round-robin keys.
     pub fn new(keys: Keys, random: Random, (worker, workers): (u32, u32)) -> Self {
         let zipf = match keys {
             Keys::Zipf { count, exponent } => Some(Zipf::new(count, exponent)),
@@ -131,7 +131,7 @@ impl Chooser {
         }
     }
 
-    /// The number of the next record's value.
+    /// Index of the next record's value.
     #[inline]
     pub fn value(&mut self, contents: &Contents) -> usize {
         let at = self.next_value % contents.values.len();
@@ -139,7 +139,7 @@ impl Chooser {
         at
     }
 
-    /// The next record's key, with its length in front as records have it; `None` for none.
+    /// The next record's key, with the length that precedes it in a record; `None` without keys.
     #[inline]
     pub fn key(&mut self) -> Option<&[u8]> {
         let (number, count) = match self.keys {
@@ -161,12 +161,12 @@ impl Chooser {
     }
 }
 
-/// A key is `key-` and its number in as many digits as the last one has.
+/// A key is `key-` and its index, zero-padded to the width of the last one.
 #[inline]
 fn write_key(out: &mut Vec<u8>, number: u64, count: u64) {
     let digits = count.saturating_sub(1).max(1).ilog10() as usize + 1;
     out.clear();
-    // Zigzag, and short enough for one byte.
+    // A zigzag varint, short enough for one byte.
     out.push(((4 + digits) << 1) as u8);
     out.extend_from_slice(b"key-");
     let start = out.len();
@@ -178,7 +178,7 @@ fn write_key(out: &mut Vec<u8>, number: u64, count: u64) {
     }
 }
 
-/// Parts of a record behind its offset, for a value by its number and a key.
+/// Parts of a record after its offset delta, for a value by its index and a key.
 #[inline]
 pub(super) fn parts<'a>(
     contents: &'a Contents,
@@ -281,7 +281,7 @@ pub(super) fn murmur2(bytes: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// The partition of a key among so many.
+/// The partition of a key.
 #[inline]
 pub(super) fn partition_of(key: &[u8], partitions: usize) -> usize {
     (murmur2(key) & 0x7fff_ffff) as usize % partitions.max(1)
@@ -310,10 +310,10 @@ mod tests {
     }
 
     fn numbers(keys: Keys, draws: usize) -> Vec<usize> {
-        let mut chooser = Chooser::new(keys, Random::from_seed(3), (1, 2));
+        let mut selector = RecordSelector::new(keys, Random::from_seed(3), (1, 2));
         let mut counts = vec![0; 1000];
         for _ in 0..draws {
-            let key = chooser.key().unwrap();
+            let key = selector.key().unwrap();
             assert_eq!(usize::from(key[0]) / 2, key.len() - 1);
             let digits = std::str::from_utf8(&key[5..]).unwrap();
             assert_eq!(digits.len(), 3);
@@ -347,7 +347,7 @@ mod tests {
             }
         }
         assert!(
-            Chooser::new(Keys::None, Random::from_seed(1), (0, 1))
+            RecordSelector::new(Keys::None, Random::from_seed(1), (0, 1))
                 .key()
                 .is_none()
         );

@@ -1,8 +1,8 @@
-//! What a producer counts beside its records.
+//! Counts of a producer, apart from its records.
 
 /// The counts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Counts {
+pub(super) struct ProduceCounts {
     /// Requests that were sent.
     pub requests: u64,
     /// Batches that were acknowledged.
@@ -13,16 +13,16 @@ pub(super) struct Counts {
     pub payload_bytes: u64,
     /// Batches sent again.
     pub retries: u64,
-    /// Batches that a broker had already taken when they came again.
+    /// Retried batches that a broker had already written.
     pub duplicates: u64,
-    /// Times that a new producer number was asked for, after the first.
+    /// Requests for a producer id after the first.
     pub renewals: u64,
-    /// Answers by which a broker had us wait for its quota.
+    /// Responses with a throttle time.
     pub throttled: u64,
 }
 
-impl Counts {
-    /// With their names in results.
+impl ProduceCounts {
+    /// The counts with their names in results.
     pub fn named(&self) -> [(&'static str, u64); 8] {
         [
             ("requests", self.requests),

@@ -1,4 +1,4 @@
-//! Records into batches: which partition, which batch, and what waits where there is none.
+//! Puts records into batches: partition, open batch, and records that wait for a free batch.
 
 use tare_kafka::batch::Marks;
 
@@ -6,14 +6,14 @@ use super::contents::{Partitioner, partition_of, parts};
 use super::{EXPIRE, LINGER, Produce};
 use crate::client::{Outlet, Run, WaitCause};
 
-/// Whose turn it is among the partitions of a topic.
+/// The next partition of a topic, round-robin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Turn {
     next: usize,
 }
 
 impl Produce {
-    /// Puts records into batches; those that find none wait.
+    /// Puts records into batches; those without a free batch wait.
     #[inline]
     pub(super) fn fill(&mut self, mut run: Run, out: &mut impl Outlet) {
         let topic = usize::from(run.due.request) % self.topics.len().max(1);
@@ -29,13 +29,13 @@ impl Produce {
                     self.repeat(at as usize, &run, run.count, out)
                 }
                 (Partitioner::RoundRobin, true) => {
-                    // Each gets its share at once; what is left over goes one by one.
+                    // Each partition gets its share in one go; the remainder goes one by one.
                     let share = (run.count / partitions as u32).max(1);
                     let at = self.topics[topic][self.turns[topic].next % partitions];
                     self.turns[topic].next += 1;
                     self.repeat(at as usize, &run, share, out)
                 }
-                (_, false) => self.vary(topic, &run, out),
+                (_, false) => self.fill_one(topic, &run, out),
             };
             match taken {
                 0 => return self.wait(run, WaitCause::Window, out),
@@ -44,7 +44,7 @@ impl Produce {
         }
     }
 
-    /// Puts up to so many records of one form into the open batch of a partition, and says how many found room.
+    /// Adds up to `most` equal records to the open batches of a partition; returns how many were added.
     #[inline]
     fn repeat(&mut self, at: usize, run: &Run, most: u32, out: &mut impl Outlet) -> u32 {
         let mut done = 0;
@@ -55,10 +55,10 @@ impl Produce {
             let topic = self.partitions[at].topic;
             let timestamp_ms = self.timestamp_ms(run.released_ns);
             let marks = self.marks(topic, at, run.intended_ns);
-            let slot = self.store.slot_mut(batch);
+            let slot = self.batch_pool.slot_mut(batch);
             let taken = slot.batch.repeat(most - done, timestamp_ms, marks);
             if taken > 0 {
-                slot.note(run.due.ticket, taken);
+                slot.add_records(run.due.ticket, taken);
             }
             self.partitions[at].filled += u64::from(taken);
             done += taken;
@@ -69,13 +69,13 @@ impl Produce {
         done
     }
 
-    /// Puts one record with its own key or value into a batch; 0 when there is none.
-    fn vary(&mut self, topic: usize, run: &Run, out: &mut impl Outlet) -> u32 {
+    /// Adds one record with its own key or value to a batch; returns 0 when none is free.
+    fn fill_one(&mut self, topic: usize, run: &Run, out: &mut impl Outlet) -> u32 {
         let partitions = self.topics[topic].len();
-        let value = self.chooser.value(&self.plan.contents[topic]);
-        let key = self.chooser.key().map(<[u8]>::to_vec);
+        let value = self.selector.value(&self.plan.contents[topic]);
+        let key = self.selector.key().map(<[u8]>::to_vec);
         let turn = match &key {
-            // Behind its length.
+            // After its length.
             Some(key) => partition_of(&key[1..], partitions),
             None => {
                 let turn = self.turns[topic].next % partitions;
@@ -92,13 +92,13 @@ impl Produce {
                 return 0;
             };
             let marks = self.marks(topic, at, run.intended_ns);
-            let slot = self.store.slot_mut(batch);
+            let slot = self.batch_pool.slot_mut(batch);
             let contents = &self.plan.contents[topic];
             let parts = parts(contents, value, key.as_deref());
             if slot.batch.push(&parts, timestamp_ms) {
                 let (from_end, bytes) = contents.place_of(value);
                 slot.batch.mark(from_end, bytes, marks);
-                slot.note(run.due.ticket, 1);
+                slot.add_records(run.due.ticket, 1);
                 self.partitions[at].filled += 1;
                 return 1;
             }
@@ -107,7 +107,7 @@ impl Produce {
         0
     }
 
-    /// What is written over the front of the values that go next into a partition.
+    /// Send timestamp and serial of the values that go next into a partition.
     #[inline]
     fn marks(&self, topic: usize, at: usize, intended_ns: u64) -> Marks {
         let filled = self.partitions[at].filled;
@@ -122,7 +122,7 @@ impl Produce {
         ((i128::from(now_ns) + self.plan.epoch_offset_ns) / 1_000_000) as i64
     }
 
-    /// The batch of a partition that is being filled, a new one if there is none; `None` when all are in use.
+    /// The open batch of a partition, or a new one; `None` when all are in use.
     #[inline]
     fn open_batch(&mut self, at: usize, now_ns: u64, out: &mut impl Outlet) -> Option<u32> {
         let partition = &mut self.partitions[at];
@@ -130,12 +130,14 @@ impl Produce {
             return Some(batch);
         }
         let topic = partition.topic;
-        let batch = self.store.open(topic, at as u32, self.next_order, now_ns)?;
+        let batch = self
+            .batch_pool
+            .open(topic, at as u32, self.next_order, now_ns)?;
         self.next_order += 1;
         partition.open = Some(batch);
-        self.store.slot_mut(batch).first = partition.filled;
+        self.batch_pool.slot_mut(batch).first = partition.filled;
         if self.plan.linger_ns == 0 {
-            self.stirred = true;
+            self.send_due = true;
         } else {
             let at_ns = now_ns.saturating_add(self.plan.linger_ns);
             Self::timer_by(&mut self.linger_at_ns, LINGER, at_ns, out);
@@ -143,14 +145,14 @@ impl Produce {
         Some(batch)
     }
 
-    /// The open batch of a partition takes no more: it is to be sent, and a sticky choice goes on.
+    /// Closes the open batch of a partition and queues it; the sticky partitioner moves on.
     pub(super) fn close_open(&mut self, at: usize) {
         let partition = &mut self.partitions[at];
         let Some(batch) = partition.open.take() else {
             return;
         };
         partition.queue.push_back(batch);
-        self.stirred = true;
+        self.send_due = true;
         let topic = partition.topic;
         let turn = &mut self.turns[topic];
         let partitions = &self.topics[topic];
@@ -161,7 +163,7 @@ impl Produce {
         }
     }
 
-    /// Some batches may have lingered.
+    /// Closes batches that have lingered.
     pub(super) fn lingered(&mut self, out: &mut impl Outlet) {
         let now_ns = out.now_ns();
         self.linger_at_ns = crate::arrivals::NEVER;
@@ -170,7 +172,7 @@ impl Produce {
                 continue;
             };
             let until_ns = self
-                .store
+                .batch_pool
                 .slot(batch)
                 .opened_ns
                 .saturating_add(self.plan.linger_ns);
@@ -182,7 +184,7 @@ impl Produce {
         }
     }
 
-    /// Has records wait for a batch.
+    /// Queues records that wait for a free batch.
     pub(super) fn wait(&mut self, run: Run, cause: WaitCause, out: &mut impl Outlet) {
         let until_ns = run.released_ns.saturating_add(self.plan.timeout_ns);
         Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
@@ -190,8 +192,8 @@ impl Produce {
         self.waiting.push_back((run, cause));
     }
 
-    /// Gives batches to what waits, as far as there are.
-    pub(super) fn settle_waiting(&mut self, out: &mut impl Outlet) {
+    /// Puts waiting records into batches, as far as some are free.
+    pub(super) fn fill_waiting(&mut self, out: &mut impl Outlet) {
         for _ in 0..self.waiting.len() {
             let Some((run, cause)) = self.waiting.pop_front() else {
                 return;

@@ -1,16 +1,17 @@
-//! Produce requests around batches that are not copied, and their answers read in place.
+//! Produce requests written around batches that are not copied; responses read in place.
 
-/// Versions of the request that are written: the last ones without tagged fields, so that nothing stands behind a batch.
+/// Versions of the request: only those without tagged fields, so that nothing follows a batch.
 pub(super) const VERSION_MIN: i16 = 3;
 pub(super) const VERSION_MAX: i16 = 8;
 
-/// Most bytes in front of a batch: length, head, topic of at most 249 bytes, and what is said of the batch.
-pub(super) const ROOM_BYTES: usize = 4 + 8 + 2 + CLIENT_MAX_BYTES + 2 + 2 + 4 + 4 + TOPIC_BYTES;
+/// Most bytes before a batch: length, header, a topic of at most 249 bytes, and the batch's partition and size.
+pub(super) const PREFIX_BYTES_MAX: usize =
+    4 + 8 + 2 + CLIENT_MAX_BYTES + 2 + 2 + 4 + 4 + TOPIC_BYTES;
 const TOPIC_BYTES: usize = 2 + 249 + 4 + PARTITION_BYTES;
 const PARTITION_BYTES: usize = 8;
 const CLIENT_MAX_BYTES: usize = 64;
 
-/// What every produce request of a producer says.
+/// The fields that all produce requests of a producer share.
 #[derive(Debug, Clone)]
 pub(super) struct Framing {
     pub client_id: String,
@@ -18,30 +19,30 @@ pub(super) struct Framing {
     pub timeout_ms: i32,
 }
 
-/// A batch as a request says it.
+/// A batch of a request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct PartitionBatch<'a> {
     pub topic: &'a str,
     pub partition: i32,
     pub bytes: usize,
 }
 
-/// What stands in front of each batch of one request.
+/// The bytes before each batch of one request.
 #[derive(Debug, Default)]
-pub(super) struct Heads {
+pub(super) struct Prefixes {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Framing {
-    /// Writes what stands in front of each batch. Those of one topic follow each other.
+    /// Writes the bytes before each batch. Batches of one topic must be adjacent.
     pub fn write<'a>(
         &self,
-        heads: &mut Heads,
+        prefixes: &mut Prefixes,
         (version, correlation): (i16, i32),
-        parts: impl Iterator<Item = Part<'a>> + Clone,
+        parts: impl Iterator<Item = PartitionBatch<'a>> + Clone,
     ) {
-        let Heads { bytes: out, ends } = heads;
+        let Prefixes { bytes: out, ends } = prefixes;
         out.clear();
         ends.clear();
         out.extend_from_slice(&[0; 4]);
@@ -50,7 +51,7 @@ impl Framing {
         out.extend_from_slice(&correlation.to_be_bytes());
         let client = &self.client_id.as_bytes()[..self.client_id.len().min(CLIENT_MAX_BYTES)];
         text(out, client);
-        // No transaction.
+        // No transactional id.
         out.extend_from_slice(&(-1_i16).to_be_bytes());
         out.extend_from_slice(&self.acks.to_be_bytes());
         out.extend_from_slice(&self.timeout_ms.to_be_bytes());
@@ -58,23 +59,23 @@ impl Framing {
         out.extend_from_slice(&[0; 4]);
         let mut batches = 0;
         let mut topics = 0_u32;
-        // Where the number of the topic's partitions stands, and what it is.
+        // Offset of the topic's partition count, and the count.
         let mut of_topic = (0, 0_u32);
         let mut last = None;
-        for part in parts {
-            if last != Some(part.topic) {
-                last = Some(part.topic);
+        for batch in parts {
+            if last != Some(batch.topic) {
+                last = Some(batch.topic);
                 topics += 1;
-                text(out, part.topic.as_bytes());
+                text(out, batch.topic.as_bytes());
                 of_topic = (out.len(), 0);
                 out.extend_from_slice(&[0; 4]);
             }
             of_topic.1 += 1;
             out[of_topic.0..of_topic.0 + 4].copy_from_slice(&of_topic.1.to_be_bytes());
-            out.extend_from_slice(&part.partition.to_be_bytes());
-            out.extend_from_slice(&(part.bytes as u32).to_be_bytes());
+            out.extend_from_slice(&batch.partition.to_be_bytes());
+            out.extend_from_slice(&(batch.bytes as u32).to_be_bytes());
             ends.push(out.len());
-            batches += part.bytes;
+            batches += batch.bytes;
         }
         out[topics_at..topics_at + 4].copy_from_slice(&topics.to_be_bytes());
         let length = (out.len() - 4 + batches) as u32;
@@ -82,8 +83,8 @@ impl Framing {
     }
 }
 
-impl Heads {
-    /// What stands in front of a batch by its number in the request.
+impl Prefixes {
+    /// The bytes before a batch, by its index in the request.
     pub fn of(&self, at: usize) -> &[u8] {
         let start = match at {
             0 => 0,
@@ -98,26 +99,26 @@ fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// What became of one batch.
+/// The response for one batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told<'a> {
+pub(super) struct PartitionResponse<'a> {
     pub topic: &'a [u8],
     pub partition: i32,
     pub code: i16,
     pub message: Option<&'a [u8]>,
 }
 
-/// An answer that ends too early or says impossible things.
+/// A response that ends too early or has impossible values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an answer to a produce request that cannot be read as version {0}")]
-pub(super) struct Unreadable(i16);
+pub(super) struct MalformedResponse(i16);
 
-/// Reads an answer behind its correlation: each batch to `tell`, and how long the broker wants us to wait, in ms.
+/// Reads a response after its correlation id: passes each batch to `report`, and returns the throttle time in ms.
 pub(super) fn read<'a>(
     frame: &'a [u8],
     version: i16,
-    mut tell: impl FnMut(Told<'a>),
-) -> Result<i32, Unreadable> {
+    mut report: impl FnMut(PartitionResponse<'a>),
+) -> Result<i32, MalformedResponse> {
     let mut rest = frame;
     let mut walk = || -> Option<i32> {
         let topics = number(&mut rest)?;
@@ -139,7 +140,7 @@ pub(super) fn read<'a>(
                     }
                     message = words(&mut rest)?.or(message);
                 }
-                tell(Told {
+                report(PartitionResponse {
                     topic,
                     partition,
                     code,
@@ -150,7 +151,7 @@ pub(super) fn read<'a>(
         let throttle_ms = number(&mut rest)?;
         rest.is_empty().then_some(throttle_ms)
     };
-    walk().ok_or(Unreadable(version))
+    walk().ok_or(MalformedResponse(version))
 }
 
 fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
@@ -163,7 +164,7 @@ fn number(rest: &mut &[u8]) -> Option<i32> {
     take::<4>(rest).map(|bytes| i32::from_be_bytes(*bytes))
 }
 
-/// A text or none; the outer `None` is for bytes that are neither.
+/// A nullable string; the outer `None` is for malformed bytes.
 fn words<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
     let length = i16::from_be_bytes(*take::<2>(rest)?);
     if length < 0 {
@@ -195,22 +196,22 @@ mod tests {
             timeout_ms: 1500,
         };
         let batches = [&b"first"[..], b"second batch", b"3"];
-        let parts: Vec<Part<'_>> = [("a", 4), ("a", 0), ("b.c", 2)]
+        let parts: Vec<PartitionBatch<'_>> = [("a", 4), ("a", 0), ("b.c", 2)]
             .into_iter()
             .zip(batches)
-            .map(|((topic, partition), batch)| Part {
+            .map(|((topic, partition), batch)| PartitionBatch {
                 topic,
                 partition,
                 bytes: batch.len(),
             })
             .collect();
         for version in VERSION_MIN..=VERSION_MAX {
-            let mut heads = Heads::default();
-            framing.write(&mut heads, (version, 77), parts.iter().copied());
+            let mut prefixes = Prefixes::default();
+            framing.write(&mut prefixes, (version, 77), parts.iter().copied());
             let mut wire = Vec::new();
             for (at, batch) in batches.iter().enumerate() {
-                assert!(heads.of(at).len() <= ROOM_BYTES);
-                wire.extend_from_slice(heads.of(at));
+                assert!(prefixes.of(at).len() <= PREFIX_BYTES_MAX);
+                wire.extend_from_slice(prefixes.of(at));
                 wire.extend_from_slice(batch);
             }
             let length = u32::from_be_bytes(*wire.first_chunk().unwrap());
@@ -275,10 +276,10 @@ mod tests {
             let mut out = BytesMut::new();
             body.encode(&mut out, version).unwrap();
             let mut found = Vec::new();
-            assert_eq!(read(&out, version, |told| found.push(told)), Ok(9));
+            assert_eq!(read(&out, version, |response| found.push(response)), Ok(9));
             let short: Vec<_> = found
                 .iter()
-                .map(|told| (told.partition, told.code))
+                .map(|response| (response.partition, response.code))
                 .collect();
             assert_eq!(short, [(0, 0), (1, 87), (7, 6)]);
             assert_eq!(found[2].topic, b"b");

@@ -1,18 +1,18 @@
-//! Producing to Kafka as a [`Client`]: each record is an exchange, and batches carry them.
+//! A Kafka producer as a [`Client`]: each record is an exchange, and records are sent in batches.
 //!
-//! A record goes into the open batch of its partition. A batch is closed when it is full or has lingered, and sent when its
-//! leader has room for another request. The answer ends all its records at once. What fails and may be tried again goes first, in
-//! the order in which it was closed; a partition with something to repeat sends nothing else until all of it has come back.
+//! A record goes into the open batch of its partition. A batch is closed when it is full or has lingered, and sent when fewer
+//! than `in_flight_max` requests are in flight to its leader. The response ends all its records. Batches to retry are sent first,
+//! in the order in which they were opened; their partition sends nothing else until all its batches in flight have returned.
 
-mod answering;
+mod batch_pool;
 pub mod contents;
 mod counts;
 mod filling;
 mod framing;
-mod identity;
 mod partitions;
+mod producer_id;
+mod responses;
 mod sending;
-mod store;
 #[cfg(test)]
 mod tests;
 
@@ -25,14 +25,14 @@ use tare_kafka::kafka_protocol::messages::ApiKey;
 use tare_schema::agent::Acknowledged;
 pub use tare_stats::random::Random;
 
-use contents::Chooser;
+use batch_pool::BatchPool;
+use contents::RecordSelector;
 pub use contents::{Contents, Keys, Partitioner};
-use counts::Counts;
+use counts::ProduceCounts;
 use filling::Turn;
-use framing::{Framing, Heads};
-use identity::Identity;
+use framing::{Framing, Prefixes};
 use partitions::Partition;
-use store::Store;
+use producer_id::ProducerIdentity;
 
 use super::cluster::{Cluster, ClusterPlan, Event, TIMER_OWNER};
 use super::versions::Api;
@@ -42,75 +42,75 @@ use crate::client::{
     WaitCause,
 };
 
-/// The end of the linger of the oldest open batch.
+/// Timer: the oldest open batch has lingered.
 const LINGER: TimerId = TIMER_OWNER;
-/// The end of a pause before something is tried again.
-const AGAIN: TimerId = TimerId(TIMER_OWNER.0 + 1);
-/// The end of the time of what waits.
+/// Timer: a backoff before a retry is over.
+const BACKOFF: TimerId = TimerId(TIMER_OWNER.0 + 1);
+/// Timer: the oldest waiting record or batch times out.
 const EXPIRE: TimerId = TimerId(TIMER_OWNER.0 + 2);
 
-/// What producers ask of brokers.
+/// The requests of a producer.
 pub const APIS: &[Api] = &[
     Api::new(ApiKey::Produce, framing::VERSION_MIN, framing::VERSION_MAX),
     Api::new(ApiKey::InitProducerId, 0, 4),
 ];
 
-/// Whose word is waited for.
+/// Required acknowledgements (`acks`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acks {
-    /// Nobody's: a record is done when it is written to the socket.
+    /// None: a record is complete when it is written to the socket.
     None,
     /// The leader's.
     Leader,
-    /// That of all replicas in sync.
+    /// That of all in-sync replicas.
     All,
 }
 
-/// Whether the broker takes each batch once, however often it comes.
+/// Whether the broker appends each batch once, however often it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idempotence {
-    /// It does: batches are numbered.
+    /// It does: batches carry a producer id and a sequence.
     On,
-    /// It takes what comes.
+    /// It appends each one it receives.
     Off,
 }
 
-/// What a producer is made of.
+/// Configuration of a producer.
 #[derive(Debug)]
 pub struct ProducePlan {
-    /// Where to.
+    /// The cluster.
     pub cluster: ClusterPlan,
-    /// What the records of each of the cluster's topics hold.
+    /// Contents of the records, for each of the cluster's topics.
     pub contents: Vec<Contents>,
-    /// Whose word is waited for.
+    /// Required acknowledgements (`acks`).
     pub acks: Acks,
-    /// Whether batches are numbered.
+    /// Whether the producer is idempotent.
     pub idempotence: Idempotence,
-    /// How long an open batch waits for more.
+    /// How long an open batch waits for more records (`linger.ms`).
     pub linger_ns: u64,
     /// Size at which a batch is full, uncompressed.
     pub batch_bytes: usize,
-    /// Size of all batches of one request.
+    /// Limit of the size of all batches of one request.
     pub request_bytes_max: usize,
-    /// Requests on one connection at once.
+    /// Limit of requests in flight on one connection.
     pub in_flight_max: usize,
-    /// What numbers its records, so that they can be accounted for.
+    /// Writes serials into the records, for the delivery audit.
     pub serials: Option<Serials>,
-    /// How batches are compressed, and how hard.
+    /// Codec and level of compression.
     pub compression: (Compression, Option<i32>),
     /// How partitions are chosen.
     pub partitioner: Partitioner,
     /// How keys are chosen.
     pub keys: Keys,
-    /// Size of all batches together.
+    /// Size of all batches together (`buffer.memory`).
     pub buffer_bytes: usize,
-    /// Limit of a record, from its release on.
+    /// Delivery timeout of a record, from its release on.
     pub timeout_ns: u64,
-    /// Records that may wait for a batch.
+    /// Records that are expected to wait for a batch: initial capacity of their queue.
     pub waiting_max: usize,
-    /// This worker's number, and how many there are.
+    /// This worker's index, and the number of workers.
     pub worker: (u32, u32),
-    /// Where chance comes from.
+    /// The random number generator.
     pub random: Random,
     /// Realtime − monotonic, for timestamps.
     pub epoch_offset_ns: i128,
@@ -121,32 +121,32 @@ pub struct ProducePlan {
 pub struct Produce {
     plan: ProducePlan,
     cluster: Cluster,
-    store: Store,
+    batch_pool: BatchPool,
     partitions: Vec<Partition>,
-    /// Numbers of the partitions of each topic.
+    /// Indices in `partitions`, by topic.
     topics: Vec<Vec<u32>>,
     turns: Vec<Turn>,
-    chooser: Chooser,
+    selector: RecordSelector,
     compressor: Compressor,
-    identity: Identity,
+    producer_id: ProducerIdentity,
     framing: Framing,
-    heads: Heads,
-    /// The batches of each request under way.
-    flights: Vec<Vec<u32>>,
-    free_flights: Vec<u32>,
-    /// Runs for which there is no batch.
+    prefixes: Prefixes,
+    /// The batches of each request in flight, by token.
+    request_batches: Vec<Vec<u32>>,
+    free_tokens: Vec<u32>,
+    /// Records for which no batch is free.
     waiting: VecDeque<(Run, WaitCause)>,
-    /// Records in it.
+    /// Number of records in `waiting`.
     waiting_records: usize,
     linger_at_ns: u64,
-    again_at_ns: u64,
+    backoff_at_ns: u64,
     expire_at_ns: u64,
-    /// What a broker refused last, while none has taken anything since: why records that ran out of time were not taken.
+    /// The last refusal, until a batch is acknowledged: reported for records that time out.
     last_refusal: Option<(ErrorClass, String)>,
-    /// Whether something may be sent that could not before.
-    stirred: bool,
+    /// Whether something changed so that a batch may be ready to send.
+    send_due: bool,
     next_order: u64,
-    counts: Counts,
+    counts: ProduceCounts,
     chosen: Vec<u32>,
     /// The partition that the next request begins with.
     first_to_send: usize,
@@ -156,7 +156,7 @@ impl Produce {
     /// A producer that has not started.
     ///
     /// # Errors
-    /// When its codec has no memory.
+    /// When the compression codec cannot be set up.
     pub fn new(plan: ProducePlan) -> Result<Self, CompressError> {
         let (codec, level) = plan.compression;
         let forms = plan.contents.iter().map(Contents::form).collect();
@@ -165,13 +165,18 @@ impl Produce {
         let random = plan.random.clone();
         Ok(Self {
             cluster: Cluster::new(plan.cluster.clone()),
-            store: Store::new(batches_max, framing::ROOM_BYTES, plan.batch_bytes, forms),
+            batch_pool: BatchPool::new(
+                batches_max,
+                framing::PREFIX_BYTES_MAX,
+                plan.batch_bytes,
+                forms,
+            ),
             partitions: Vec::new(),
             topics: vec![Vec::new(); topics],
             turns: vec![Turn::default(); topics],
-            chooser: Chooser::new(plan.keys, random, plan.worker),
+            selector: RecordSelector::new(plan.keys, random, plan.worker),
             compressor: Compressor::new(codec, level)?,
-            identity: Identity::new(plan.idempotence),
+            producer_id: ProducerIdentity::new(plan.idempotence),
             framing: Framing {
                 client_id: plan.cluster.client_id.clone(),
                 acks: match plan.acks {
@@ -182,30 +187,30 @@ impl Produce {
                 timeout_ms: i32::try_from(plan.cluster.request_timeout_ns / 1_000_000)
                     .unwrap_or(i32::MAX),
             },
-            heads: Heads::default(),
-            flights: Vec::with_capacity(64),
-            free_flights: Vec::with_capacity(64),
+            prefixes: Prefixes::default(),
+            request_batches: Vec::with_capacity(64),
+            free_tokens: Vec::with_capacity(64),
             waiting: VecDeque::with_capacity(plan.waiting_max.min(WAITING_RESERVED)),
             waiting_records: 0,
             linger_at_ns: NEVER,
-            again_at_ns: NEVER,
+            backoff_at_ns: NEVER,
             expire_at_ns: NEVER,
             last_refusal: None,
-            stirred: false,
+            send_due: false,
             next_order: 0,
-            counts: Counts::default(),
+            counts: ProduceCounts::default(),
             chosen: Vec::with_capacity(64),
             first_to_send: 0,
             plan,
         })
     }
 
-    /// Takes note of what the cluster layer tells.
-    fn hear(&mut self, out: &mut impl Outlet) {
+    /// Handles the cluster layer's events.
+    fn process_events(&mut self, out: &mut impl Outlet) {
         while let Some(event) = self.cluster.next_event() {
             match event {
-                Event::Opened { .. } => self.stirred = true,
-                Event::Metadata => self.learn_leaders(out),
+                Event::Opened { .. } => self.send_due = true,
+                Event::Metadata => self.update_leaders(out),
                 Event::Written { token, sent_ns, .. } => self.written(token, sent_ns, out),
                 Event::Lost {
                     broker,
@@ -215,11 +220,11 @@ impl Produce {
                     why,
                 } => self.lost(broker, token, sent_ns, (class, &why), out),
             }
-            self.identify(out);
+            self.request_producer_id(out);
         }
     }
 
-    /// Has a timer go off at a time at the latest.
+    /// Sets a timer, unless it is set to an earlier time.
     fn timer_by(known_ns: &mut u64, timer: TimerId, at_ns: u64, out: &mut impl Outlet) {
         if at_ns < *known_ns {
             *known_ns = at_ns;
@@ -228,10 +233,10 @@ impl Produce {
     }
 }
 
-/// Fewer batches than this would hold a producer up, whatever the size of its buffer.
+/// Least number of batches, however small the buffer.
 const BATCHES_MIN: usize = 8;
 
-/// Runs for which room is kept from the start.
+/// Limit of the initial capacity of `waiting`.
 const WAITING_RESERVED: usize = 1 << 16;
 
 impl Client for Produce {
@@ -240,11 +245,11 @@ impl Client for Produce {
 
     fn start(&mut self, out: &mut impl Outlet) {
         self.cluster.start(out);
-        self.hear(out);
+        self.process_events(out);
     }
 
-    /// What fills the requests that may be under way, and as much again for the next ones: for two brokers, since how many there
-    /// are is not known here, within the buffer.
+    /// Records of `in_flight_max` batches and a next one, for each of two brokers (their number is not known here), within three
+    /// quarters of the buffer.
     fn capacity(&self) -> usize {
         let contents = self.plan.contents.iter().map(Contents::record_bytes);
         let record_bytes = contents.max().unwrap_or(1).max(1);
@@ -254,13 +259,13 @@ impl Client for Produce {
     }
 
     fn is_open(&self) -> bool {
-        self.cluster.is_open() && self.identity.is_known() && !self.partitions.is_empty()
+        self.cluster.is_open() && self.producer_id.is_known() && !self.partitions.is_empty()
     }
 
     fn problem(&self) -> Option<String> {
         self.cluster
             .problem()
-            .or(self.identity.problem())
+            .or(self.producer_id.problem())
             .map(str::to_owned)
     }
 
@@ -286,27 +291,27 @@ impl Client for Produce {
 
     #[inline]
     fn flush(&mut self, out: &mut impl Outlet) {
-        if self.stirred {
-            self.stirred = false;
+        if self.send_due {
+            self.send_due = false;
             self.send_ready(out);
         }
-        self.cluster.flush(&self.store, out);
+        self.cluster.flush(&self.batch_pool, out);
         if self.plan.acks == Acks::None {
-            self.hear(out);
+            self.process_events(out);
         }
     }
 
     fn connected(&mut self, conn: ConnId, out: &mut impl Outlet) {
         self.cluster.connected(conn.0, out);
-        self.hear(out);
+        self.process_events(out);
     }
 
     fn bytes(&mut self, conn: ConnId, bytes: &[u8], stamp: Stamp, out: &mut impl Outlet) {
         let mut input = bytes;
         while let Some(answer) = self.cluster.take(conn.0, &mut input, stamp, out) {
-            self.answered(answer, stamp, out);
+            self.on_response(answer, stamp, out);
         }
-        self.hear(out);
+        self.process_events(out);
     }
 
     fn wrote(&mut self, _conn: ConnId, _at_ns: u64, _out: &mut impl Outlet) {}
@@ -317,38 +322,38 @@ impl Client for Produce {
 
     fn closed(&mut self, conn: ConnId, why: Closed, out: &mut impl Outlet) {
         self.cluster.closed(conn.0, why, out);
-        self.hear(out);
+        self.process_events(out);
     }
 
     fn timer(&mut self, timer: TimerId, out: &mut impl Outlet) {
         match timer {
             LINGER => self.lingered(out),
-            AGAIN => {
-                self.again_at_ns = NEVER;
-                self.stirred = true;
+            BACKOFF => {
+                self.backoff_at_ns = NEVER;
+                self.send_due = true;
             }
             EXPIRE => self.expire(out),
             other => {
                 self.cluster.timer(other, out);
-                self.hear(out);
+                self.process_events(out);
             }
         }
     }
 
-    fn counts(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+    fn counts(&self, report: &mut dyn FnMut(&'static str, u64)) {
         for (name, count) in self.counts.named() {
-            tell(name, count);
+            report(name, count);
         }
     }
 
-    fn acknowledged(&self, tell: &mut dyn FnMut(Acknowledged)) {
-        self.tell_acknowledged(tell);
+    fn acknowledged(&self, report: &mut dyn FnMut(Acknowledged)) {
+        self.report_acknowledged(report);
     }
 
     fn abandon(&mut self, out: &mut impl Outlet) {
         let ended = Stamp::event(out.now_ns());
-        for at in 0..self.store.all().count() as u32 {
-            let slot = self.store.slot_mut(at);
+        for at in 0..self.batch_pool.all().count() as u32 {
+            let slot = self.batch_pool.slot_mut(at);
             let pieces = std::mem::take(&mut slot.pieces);
             let done = Done {
                 outcome: Outcome::Unfinished,
@@ -376,5 +381,5 @@ impl Client for Produce {
     }
 }
 
-/// Records under way at once at most, as fast as possible: more would be a queue of our own.
+/// Limit of records in flight in a closed loop: more would only wait here.
 const CAPACITY_MAX: usize = 1 << 19;

@@ -1,4 +1,4 @@
-//! The partitions that are produced to: who leads each, what is open, what waits, what is under way.
+//! The partitions that are produced to: leader, open batch, queue, batches in flight.
 
 use std::collections::VecDeque;
 
@@ -8,36 +8,35 @@ use tare_schema::agent::Acknowledged;
 use super::Produce;
 use crate::client::Outlet;
 
-/// Gaps among what was acknowledged that are kept: each is a batch that was given up.
+/// Limit of gaps among acknowledged records; each is a batch that failed.
 const GAPS_MAX: usize = 1 << 16;
 
 /// A partition.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Number of its topic.
+    /// Index of its topic.
     pub topic: usize,
-    /// Its number in the topic.
+    /// Its index in the topic.
     pub index: i32,
     /// The broker that leads it.
     pub leader: Option<u32>,
     /// The batch that is being filled.
     pub open: Option<u32>,
-    /// Closed ones that are to be sent, in order.
+    /// Closed batches to send, in order.
     pub queue: VecDeque<u32>,
-    /// Batches under way.
-    pub flying: u32,
-    /// Batches that came back to be sent again; until all under way have come back nothing is sent.
+    pub in_flight_batches: u32,
+    /// Batches to retry; nothing is sent until all in flight have returned.
     pub returned: Vec<u32>,
-    /// Whether a batch is under way behind which nothing goes until it is settled: one that is sent again, since a broker remembers
-    /// the last five batches only; and the first under a number, since a broker that knows none takes any as the first.
-    pub alone: bool,
-    /// Nothing is sent before this time.
+    /// Whether nothing else is sent until the batch in flight is settled: a retry, since brokers deduplicate the last five only;
+    /// or the first batch of a producer id, since a broker that knows none of its batches accepts any as the first.
+    pub exclusive: bool,
+    /// Backoff: nothing is sent before this time.
     pub paused_until_ns: u64,
-    /// Number of the next record, with idempotence.
+    /// Sequence of the next record, with idempotence.
     pub sequence: i32,
     /// Records that were put into batches.
     pub filled: u64,
-    /// Those of them that were acknowledged, by their place in that order; kept where records are numbered.
+    /// Those of them that were acknowledged, by their index; kept only with serials.
     pub acknowledged: Ranges,
 }
 
@@ -49,9 +48,9 @@ impl Partition {
             leader: None,
             open: None,
             queue: VecDeque::with_capacity(16),
-            flying: 0,
+            in_flight_batches: 0,
             returned: Vec::new(),
-            alone: false,
+            exclusive: false,
             paused_until_ns: 0,
             sequence: 0,
             filled: 0,
@@ -59,49 +58,49 @@ impl Partition {
         }
     }
 
-    /// Whether what has to be repeated is being waited for.
+    /// Whether nothing may be sent until batches in flight have returned.
     #[inline]
     pub fn is_held(&self) -> bool {
-        self.alone || !self.returned.is_empty()
+        self.exclusive || !self.returned.is_empty()
     }
 
-    /// A batch under way has come back or is over.
-    pub fn landed(&mut self) {
-        self.flying -= 1;
-        self.alone &= self.flying > 0;
+    /// A batch in flight has ended or is to be retried.
+    pub fn batch_returned(&mut self) {
+        self.in_flight_batches -= 1;
+        self.exclusive &= self.in_flight_batches > 0;
     }
 }
 
-/// The number behind a record's by so many: they come round, as Kafka has it.
+/// The sequence `count` records later; it wraps to 0 after `i32::MAX`, as in Kafka.
 pub(super) fn sequence_after(sequence: i32, count: u32) -> i32 {
     ((i64::from(sequence) + i64::from(count)) & i64::from(i32::MAX)) as i32
 }
 
 impl Produce {
-    /// The cluster has told who leads what.
-    pub(super) fn learn_leaders(&mut self, out: &mut impl Outlet) {
-        for (topic, told) in self.cluster.topics().iter().enumerate() {
+    /// Takes partitions and leaders from metadata.
+    pub(super) fn update_leaders(&mut self, out: &mut impl Outlet) {
+        for (topic, metadata) in self.cluster.topics().iter().enumerate() {
             let known = &mut self.topics[topic];
-            for index in known.len()..told.partitions.len() {
+            for index in known.len()..metadata.partitions.len() {
                 known.push(self.partitions.len() as u32);
                 self.partitions.push(Partition::new(topic, index as i32));
             }
-            for (&at, partition) in known.iter().zip(&told.partitions) {
+            for (&at, partition) in known.iter().zip(&metadata.partitions) {
                 self.partitions[at as usize].leader = partition.leader;
             }
         }
-        self.stirred = true;
-        self.settle_waiting(out);
+        self.send_due = true;
+        self.fill_waiting(out);
     }
 
-    /// Tells which records were acknowledged, where they are numbered.
-    pub(super) fn tell_acknowledged(&self, tell: &mut dyn FnMut(Acknowledged)) {
+    /// Reports which records were acknowledged, if they have serials.
+    pub(super) fn report_acknowledged(&self, report: &mut dyn FnMut(Acknowledged)) {
         let Some(serials) = self.plan.serials else {
             return;
         };
         for partition in self.partitions.iter().filter(|one| one.filled > 0) {
             let ranges = partition.acknowledged.all().iter();
-            tell(Acknowledged {
+            report(Acknowledged {
                 topic: self.plan.cluster.topics[partition.topic].clone(),
                 partition: partition.index,
                 writer: serials.writer(),
@@ -110,31 +109,31 @@ impl Produce {
         }
     }
 
-    /// A batch that came back is to be sent again. When all of its partition are back, they go to the front in their order.
-    pub(super) fn settle_returned(&mut self, at: usize) {
+    /// Once none of a partition's batches is in flight, puts those to retry to the front of its queue, in their order.
+    pub(super) fn requeue_returned(&mut self, at: usize) {
         let partition = &mut self.partitions[at];
-        if partition.flying > 0 || partition.returned.is_empty() {
+        if partition.in_flight_batches > 0 || partition.returned.is_empty() {
             return;
         }
-        let store = &mut self.store;
+        let batch_pool = &mut self.batch_pool;
         partition
             .returned
-            .sort_unstable_by_key(|&batch| std::cmp::Reverse(store.slot(batch).order));
-        if self.identity.is_idempotent() {
-            // What stands behind a batch that gets another number cannot have been written: it gets one too.
+            .sort_unstable_by_key(|&batch| std::cmp::Reverse(batch_pool.slot(batch).order));
+        if self.producer_id.is_idempotent() {
+            // Batches after one that gets a new sequence cannot have been written: they get new ones too.
             let mut renumbered = false;
             for &batch in partition.returned.iter().rev() {
-                let slot = store.slot_mut(batch);
+                let slot = batch_pool.slot_mut(batch);
                 renumbered |= slot.sequence.is_none();
                 if renumbered && slot.sequence.take().is_some() {
-                    self.identity.settled();
+                    self.producer_id.batch_settled();
                 }
             }
         }
         for batch in partition.returned.drain(..) {
             partition.queue.push_front(batch);
         }
-        self.stirred = true;
+        self.send_due = true;
     }
 }
 

@@ -1,18 +1,18 @@
-//! Batches into requests: what may be sent, to whom, and together with what.
+//! Puts batches into requests: which batches may be sent, to which broker, and in which request.
 
 use tare_kafka::compress::Compression;
 use tare_kafka::kafka_protocol::messages::ApiKey;
 
-use super::framing::Part;
+use super::framing::PartitionBatch;
 use super::partitions::sequence_after;
-use super::{AGAIN, Acks, EXPIRE, Produce};
+use super::{Acks, BACKOFF, EXPIRE, Produce};
 use crate::client::{Outlet, WaitCause};
-use crate::kafka::cluster::Answered;
+use crate::kafka::cluster::ExpectsResponse;
 
 impl Produce {
-    /// Sends what is ready, as far as requests may be under way.
+    /// Sends ready batches, as far as the limit of requests in flight allows.
     pub(super) fn send_ready(&mut self, out: &mut impl Outlet) {
-        self.identify(out);
+        self.request_producer_id(out);
         let now_ns = out.now_ns();
         let mut after = None;
         while let Some(broker) = self.next_broker(after, now_ns, out) {
@@ -26,7 +26,7 @@ impl Produce {
         }
     }
 
-    /// The next broker behind this one that leads a partition with something ready to be sent.
+    /// The next broker after this one that leads a partition with a batch ready to send.
     fn next_broker(
         &mut self,
         after: Option<u32>,
@@ -59,7 +59,7 @@ impl Produce {
         next
     }
 
-    /// Whether a partition has a batch that should go now.
+    /// Whether a partition has a batch to send now.
     #[inline]
     fn is_ready(&mut self, at: usize, now_ns: u64, out: &mut impl Outlet) -> bool {
         let partition = &self.partitions[at];
@@ -70,32 +70,33 @@ impl Produce {
         }
         if partition.paused_until_ns > now_ns {
             let at_ns = partition.paused_until_ns;
-            Self::timer_by(&mut self.again_at_ns, AGAIN, at_ns, out);
+            Self::timer_by(&mut self.backoff_at_ns, BACKOFF, at_ns, out);
             return false;
         }
-        self.may_go(at)
+        self.can_be_numbered(at)
     }
 
-    /// Whether the first batch of a partition has a number or can get one.
-    fn may_go(&self, at: usize) -> bool {
+    /// Whether the first batch of a partition has a sequence or can get one.
+    fn can_be_numbered(&self, at: usize) -> bool {
         let front = self.partitions[at].queue.front();
-        let signed = front.is_some_and(|&batch| self.store.slot(batch).sequence.is_some());
-        signed || self.identity.is_known()
+        let has_sequence =
+            front.is_some_and(|&batch| self.batch_pool.slot(batch).sequence.is_some());
+        has_sequence || self.producer_id.is_known()
     }
 
-    /// Notes why the first batch of a partition is not sent, and has it given up in time.
+    /// Records why the first batch of a partition is not sent, and sets the timer for its timeout.
     fn block(&mut self, at: usize, cause: WaitCause, out: &mut impl Outlet) {
         let partition = &self.partitions[at];
         let Some(batch) = partition.queue.front().copied().or(partition.open) else {
             return;
         };
-        let slot = self.store.slot_mut(batch);
+        let slot = self.batch_pool.slot_mut(batch);
         slot.blocked.get_or_insert(cause);
         let until_ns = slot.opened_ns.saturating_add(self.plan.timeout_ns);
         Self::timer_by(&mut self.expire_at_ns, EXPIRE, until_ns, out);
     }
 
-    /// Chooses the batches of the next request to a broker: one of each of its partitions, those that could linger on too.
+    /// Chooses the batches of the next request to a broker: one of each partition, also those that could linger longer.
     fn choose(&mut self, broker: u32, now_ns: u64) -> bool {
         self.chosen.clear();
         let count = self.partitions.len();
@@ -114,10 +115,10 @@ impl Produce {
             let Some(batch) = partition.queue.front().copied().or(partition.open) else {
                 continue;
             };
-            if !self.may_go(at) {
+            if !self.can_be_numbered(at) {
                 continue;
             }
-            let size = self.store.slot(batch).batch.size_bytes();
+            let size = self.batch_pool.slot(batch).batch.size_bytes();
             if bytes > 0 && bytes + size > self.plan.request_bytes_max {
                 self.first_to_send = at;
                 break;
@@ -133,10 +134,10 @@ impl Produce {
     fn send(&mut self, broker: u32, out: &mut impl Outlet) {
         let mut chosen = std::mem::take(&mut self.chosen);
         for &batch in &chosen {
-            self.take_off(batch);
+            self.dequeue(batch);
         }
         let topic_of = |produce: &Self, batch: u32| {
-            let at = produce.store.slot(batch).partition as usize;
+            let at = produce.batch_pool.slot(batch).partition as usize;
             produce.partitions[at].topic
         };
         if self.topics.len() > 1 {
@@ -145,76 +146,76 @@ impl Produce {
         let version = self.cluster.version(broker, ApiKey::Produce);
         let correlation = self.cluster.correlation(broker);
         let part = |&batch: &u32| {
-            let slot = self.store.slot(batch);
+            let slot = self.batch_pool.slot(batch);
             let partition = &self.partitions[slot.partition as usize];
-            Part {
+            PartitionBatch {
                 topic: &self.plan.cluster.topics[partition.topic],
                 partition: partition.index,
                 bytes: slot.batch.sealed_bytes(),
             }
         };
         self.framing.write(
-            &mut self.heads,
+            &mut self.prefixes,
             (version, correlation),
             chosen.iter().map(part),
         );
         for (at, &batch) in chosen.iter().enumerate() {
-            let head = self.heads.of(at);
-            let slot = self.store.slot_mut(batch);
-            slot.batch.frame(head, &[]);
-            slot.before = head.len();
+            let prefix = self.prefixes.of(at);
+            let slot = self.batch_pool.slot_mut(batch);
+            slot.batch.frame(prefix, &[]);
+            slot.prefix_bytes = prefix.len();
         }
-        let token = match self.free_flights.pop() {
+        let token = match self.free_tokens.pop() {
             Some(token) => token,
             None => {
-                self.flights.push(Vec::with_capacity(16));
-                (self.flights.len() - 1) as u32
+                self.request_batches.push(Vec::with_capacity(16));
+                (self.request_batches.len() - 1) as u32
             }
         };
-        let flight = &mut self.flights[token as usize];
-        flight.clear();
-        flight.extend_from_slice(&chosen);
-        let answered = match self.plan.acks {
-            Acks::None => Answered::No,
-            Acks::Leader | Acks::All => Answered::Yes,
+        let batches = &mut self.request_batches[token as usize];
+        batches.clear();
+        batches.extend_from_slice(&chosen);
+        let expects_response = match self.plan.acks {
+            Acks::None => ExpectsResponse::No,
+            Acks::Leader | Acks::All => ExpectsResponse::Yes,
         };
         let request = (token, version, correlation);
         self.cluster
-            .send_segments(broker, request, &chosen, answered, out);
+            .send_segments(broker, request, &chosen, expects_response, out);
         self.counts.requests += 1;
         self.chosen = chosen;
     }
 
     /// Takes a batch from its partition for a request: closed, compressed and sealed.
-    fn take_off(&mut self, batch: u32) {
-        let at = self.store.slot(batch).partition as usize;
+    fn dequeue(&mut self, batch: u32) {
+        let at = self.batch_pool.slot(batch).partition as usize;
         if self.partitions[at].open == Some(batch) {
             self.close_open(at);
         }
         let partition = &mut self.partitions[at];
         partition.queue.pop_front();
-        partition.flying += 1;
-        let slot = self.store.slot_mut(batch);
+        partition.in_flight_batches += 1;
+        let slot = self.batch_pool.slot_mut(batch);
         slot.tries += 1;
         self.counts.retries += u64::from(slot.tries > 1);
         if slot.blocked.is_none() && self.plan.linger_ns > 0 {
             slot.blocked = Some(WaitCause::Linger);
         }
         if slot.tries == 1 && self.plan.compression.0 != Compression::None {
-            // A codec that refuses leaves the batch as it is, and that is right as well.
+            // If compression fails, the batch is sent uncompressed.
             let _ = slot.batch.compress(&mut self.compressor);
         }
         if slot.sequence.is_none() {
-            let producer = self.identity.sign(partition.sequence);
+            let producer = self.producer_id.register_batch(partition.sequence);
             if producer.sequence >= 0 {
                 slot.sequence = Some(producer.sequence);
                 partition.sequence = sequence_after(producer.sequence, slot.batch.count());
             }
-            // Without a number it is sealed once.
+            // Without a sequence it is sealed once.
             if producer.sequence >= 0 || slot.tries == 1 {
                 slot.batch.seal(producer);
             }
         }
-        partition.alone = slot.tries > 1 || slot.sequence == Some(0);
+        partition.exclusive = slot.tries > 1 || slot.sequence == Some(0);
     }
 }

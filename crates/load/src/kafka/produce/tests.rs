@@ -11,7 +11,7 @@ use tare_schema::load::Stop;
 use tare_stats::random::Random;
 
 use super::{APIS, Acks, Contents, Idempotence, Keys, Partitioner, Produce, ProducePlan};
-use crate::arrivals::{Arrivals, Looped, SharedCount};
+use crate::arrivals::{Arrivals, ClosedLoop, SharedCount};
 use crate::client::WaitCause;
 use crate::engine::sim::{MS, S, Sim, rate};
 use crate::kafka::ClusterPlan;
@@ -94,7 +94,7 @@ fn account(sim: &Sim<Produce, Brokers>) -> Found {
 /// Everything acknowledged is there once and in order.
 fn all_is_there(sim: &Sim<Produce, Brokers>) {
     let found = account(sim);
-    let right = sim.engine.book().counts().all.right;
+    let right = sim.engine.recorder().counts().all.right;
     let kept = Found {
         acknowledged: right,
         read: right + found.unacknowledged,
@@ -106,7 +106,7 @@ fn all_is_there(sim: &Sim<Produce, Brokers>) {
 
 /// So many records were taken, each once and in order.
 fn all_were_taken(sim: &Sim<Produce, Brokers>, records: u64) {
-    let right = sim.engine.book().counts().all.right;
+    let right = sim.engine.recorder().counts().all.right;
     assert_eq!(right, records, "{:?}", sim.classes.seen());
     assert_eq!(sim.net.far.records() as u64, records);
     all_is_there(sim);
@@ -121,7 +121,7 @@ fn records_linger_together_and_each_has_a_latency_from_its_own_start() {
         rate(2000.0, 2),
     );
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts().clone();
+    let counts = sim.engine.recorder().counts().clone();
     assert_eq!(counts.window.right, 4000);
     assert_eq!(sim.net.far.records(), 4000);
     sequences_are_whole(&sim.net.far);
@@ -154,7 +154,7 @@ fn fast_starts_are_gathered_and_the_slow_ones_are_on_time() {
         };
         let mut sim = sim(plan, Brokers::new(&[1], 1), rate(per_s, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.book().counts().all.right, per_s as u64);
+        assert_eq!(sim.engine.recorder().counts().all.right, per_s as u64);
         let lateness = sim.observed().of(Quantity::Lateness, "");
         let latest = lateness[lateness.len() - 1];
         assert!(latest <= latest_ns + latest_ns / 500, "{latest}");
@@ -172,7 +172,7 @@ fn without_linger_what_is_due_while_requests_are_under_way_goes_together() {
     };
     let mut sim = sim(plan, slow, rate(1000.0, 1));
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!(counts.window.right, 1000);
     let requests = sim.net.far.produced.len();
     assert!((45..=60).contains(&requests), "{requests}");
@@ -187,8 +187,8 @@ fn as_fast_as_possible_records_go_in_full_batches_and_by_runs() {
         ..plan(Idempotence::On)
     };
     let shared = SharedCount::new(50_000, 1);
-    let looped = Looped::new(400, 0, 0, Stop::Count { exchanges: 50_000 }, &shared);
-    let mut sim = sim(plan, Brokers::new(&[1, 2], 3), Arrivals::Looped(looped));
+    let looped = ClosedLoop::new(400, 0, 0, Stop::Count { exchanges: 50_000 }, &shared);
+    let mut sim = sim(plan, Brokers::new(&[1, 2], 3), Arrivals::ClosedLoop(looped));
     sim.run_until(60 * S);
     all_were_taken(&sim, 50_000);
     for (partition, log) in &sim.net.far.logs {
@@ -209,7 +209,7 @@ fn the_values_keys_and_partitions_are_those_of_the_plan() {
         };
         let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.book().counts().all.right, 1000);
+        assert_eq!(sim.engine.recorder().counts().all.right, 1000);
         let mut of_key = std::collections::HashMap::new();
         let mut values = 0;
         for (&partition, log) in &sim.net.far.logs {
@@ -265,7 +265,7 @@ fn what_a_broker_has_forgotten_is_sent_under_another_number() {
     sim.run_until(S + 500 * MS);
     sim.net.far.forget_last(0);
     sim.run_until(20 * S);
-    let counts = sim.engine.book().counts();
+    let counts = sim.engine.recorder().counts();
     assert_eq!(counts.all.right, 2000, "{:?}", sim.classes.seen());
     let lost = account(&sim).lost;
     assert!(
@@ -317,7 +317,7 @@ fn without_idempotence_a_lost_answer_doubles_and_with_it_does_not() {
         };
         let mut sim = sim(plan(idempotence), brokers(rule), rate(1000.0, 1));
         sim.run_until(20 * S);
-        assert_eq!(sim.engine.book().counts().all.right, 1000);
+        assert_eq!(sim.engine.recorder().counts().all.right, 1000);
         assert_eq!(sim.net.far.records() > 1000, extra, "{idempotence:?}");
         let found = account(&sim);
         assert_eq!((found.acknowledged, found.lost), (1000, 0));
@@ -334,7 +334,7 @@ fn a_message_that_is_too_large_fails_in_words_and_what_follows_goes_on() {
     };
     let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 2));
     sim.run_until(20 * S);
-    let all = sim.engine.book().counts().all;
+    let all = sim.engine.recorder().counts().all;
     assert_eq!(all.right + all.errors, 2000);
     assert!((2..=40).contains(&all.errors), "{all:?}");
     assert_eq!(sim.net.far.records(), all.right as i64);
@@ -355,7 +355,7 @@ fn a_broker_that_says_nothing_is_left_after_the_limit_of_a_request() {
     };
     let mut sim = sim(plan(Idempotence::On), brokers(rule), rate(1000.0, 1));
     sim.run_until(20 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 1000);
+    assert_eq!(sim.engine.recorder().counts().all.right, 1000);
     assert_eq!(sim.net.far.records(), 1000);
 }
 
@@ -365,7 +365,7 @@ fn what_cannot_be_sent_in_time_ends_in_words() {
     sim.run_until(S + 500 * MS);
     sim.net.far.down = vec![1];
     sim.run_until(30 * S);
-    let all = sim.engine.book().counts().all;
+    let all = sim.engine.recorder().counts().all;
     assert_eq!(all.right + all.errors, 100);
     assert!(all.errors >= 48, "{all:?}");
     assert_eq!(all.unfinished, 0);
@@ -379,7 +379,7 @@ fn without_acknowledgements_a_record_is_done_when_it_is_written() {
     };
     let mut sim = sim(plan, Brokers::new(&[1, 2], 3), rate(1000.0, 1));
     sim.run_until(10 * S);
-    assert_eq!(sim.engine.book().counts().all.right, 1000);
+    assert_eq!(sim.engine.recorder().counts().all.right, 1000);
     assert_eq!(sim.net.far.records(), 1000);
     assert_eq!(sim.net.far.acks, 0);
 }
@@ -452,7 +452,7 @@ proptest! {
         };
         let mut sim = sim(plan, brokers, rate(700.0, 1));
         sim.run_until(200 * S);
-        let all = sim.engine.book().counts().all;
+        let all = sim.engine.recorder().counts().all;
         prop_assert_eq!(all.right + all.errors, 700);
         prop_assert_eq!(all.unfinished, 0);
         // A refused batch may have been written when its first answer was lost: never fewer than acknowledged.
@@ -482,7 +482,7 @@ fn a_batch_in_doubt_is_settled_before_anything_behind_it_is_sent() {
     };
     let mut sim = sim(plan, one, rate(700.0, 1));
     sim.run_until(200 * S);
-    let all = sim.engine.book().counts().all;
+    let all = sim.engine.recorder().counts().all;
     assert!(
         all.errors <= 4,
         "only what was in doubt may be given up: {all:?}"

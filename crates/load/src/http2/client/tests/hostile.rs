@@ -1,4 +1,4 @@
-//! Servers that break the protocol: what it costs them, and what it must not cost us.
+//! Servers that break the protocol: which error they get, and limits on what they can make the client do.
 
 use super::super::super::codec::Limits;
 use super::super::super::codec::tests::{block, raw, settings};
@@ -7,8 +7,8 @@ use super::rig::{
 };
 use crate::client::{ANSWERS_BYTES_MAX, Client, Closed};
 
-/// Two exchanges are under way; these bytes must end the connection with the code, both exchanges as rubbish, and the next
-/// connection must work.
+/// With two exchanges under way, these bytes must end the connection with the code and both exchanges as malformed, and the
+/// next connection must work.
 #[track_caller]
 fn check_connection(bytes: &[u8], code: u8, example: &str) {
     let mut rig = Rig::greeted(&[]);
@@ -28,7 +28,7 @@ fn check_connection(bytes: &[u8], code: u8, example: &str) {
     rig.due(0);
     rig.arrives(0, &ok(1));
     assert_eq!(rig.last().class(), "right");
-    // Again without a replacement, to see what the server is told before the connection is closed.
+    // Again without a replacement, to see the GOAWAY that is sent before the connection is closed.
     let mut told = Rig::greeted(&[]);
     told.due(0);
     told.due(1);
@@ -161,7 +161,7 @@ fn a_flood_of_resets_ends_at_its_limit() {
     rig.due(0);
     rig.arrives(
         0,
-        &reset(1, 7).repeat(Limits::default().idle_max as usize + 1),
+        &reset(1, 7).repeat(Limits::default().unproductive_max as usize + 1),
     );
     assert_eq!(
         rig.ends(),
@@ -179,7 +179,7 @@ fn what_a_server_has_us_say_and_does_not_read_is_bounded_and_ends_the_connection
     for (unit, answer_bytes) in [
         (raw(6, 0, 0, &[0; 8]), 17),
         (settings(&[]), 9),
-        // A window of a mebibyte is given back when half of it is used up: that of the connection, and that of the stream.
+        // A window of a mebibyte is refilled when half of it is used: that of the connection, and that of the stream.
         (raw(0, 0, 1, &[0; 16_000]).repeat(33), 26),
     ] {
         let mut rig = Rig::greeted(&[]);
@@ -187,7 +187,7 @@ fn what_a_server_has_us_say_and_does_not_read_is_bounded_and_ends_the_connection
         rig.arrives(0, &head(1, &[(":status", "200")]));
         rig.net.kernel = Kernel::Full;
         rig.arrives(0, &unit);
-        // Data between them is progress, but no reason to keep more.
+        // Data between them is progress, but does not raise the limit of buffered replies.
         let round = [unit, raw(0, 0, 1, b"x")].concat();
         let rounds = ANSWERS_BYTES_MAX / answer_bytes;
         for _ in 0..rounds - 1 {

@@ -1,4 +1,4 @@
-//! Properties: whatever a server sends, each exchange ends exactly once, and a right server's answers all arrive.
+//! Properties: whatever a server sends, each exchange ends exactly once; all responses of a correct server arrive.
 
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Connects and greets whatever connection is waiting for it.
+/// Accepts all pending connections and sends the server's SETTINGS.
 fn attend(rig: &mut Rig<super::super::super::dialect::Http>) {
     for conn in 0..2u32 {
         if let State::Connecting { .. } = rig.client.conns[conn as usize].state {

@@ -1,4 +1,4 @@
-//! A client on a virtual clock, with a network that records and a server that is the test itself.
+//! A client on a virtual clock with a recording network; the test is the server.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Sent {
     pub payload: Vec<u8>,
 }
 
-/// The end of an exchange as it was told.
+/// The end of an exchange as the client reported it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     pub ticket: u32,
@@ -52,7 +52,7 @@ impl Ended {
     }
 }
 
-/// Whether the kernel takes bytes.
+/// Whether the kernel accepts bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kernel {
     Takes,
@@ -146,7 +146,7 @@ pub struct Rig<D: Dialect> {
     tickets: u32,
 }
 
-/// What a rig is made of where a test does not say otherwise.
+/// The default setup.
 pub struct Setup {
     pub connections: usize,
     pub streams: u16,
@@ -200,7 +200,7 @@ impl Rig<Http> {
         Self::of(setup, requests())
     }
 
-    /// One connection, open, after settings of the server's.
+    /// One open connection, after the server's SETTINGS.
     pub fn greeted(entries: &[(u16, u32)]) -> Self {
         let mut rig = Self::new(ONE);
         rig.greet(0, entries);
@@ -245,7 +245,7 @@ impl<D: Dialect> Rig<D> {
         self.client.flush(&mut self.net);
     }
 
-    /// What the client has counted under a name.
+    /// A counter of the client, by name.
     pub fn count(&self, name: &str) -> u64 {
         let mut found = None;
         self.client.counts(&mut |known, count| {
@@ -278,7 +278,7 @@ impl<D: Dialect> Rig<D> {
         ticket
     }
 
-    /// Bytes of the server's arrive, in one piece.
+    /// Bytes of the server arrive, in one piece.
     pub fn arrives(&mut self, conn: u32, bytes: &[u8]) {
         let stamp = Stamp {
             arrived_ns: self.net.now_ns,
@@ -318,7 +318,7 @@ impl<D: Dialect> Rig<D> {
         self.net.now_ns = until_ns;
     }
 
-    /// What the client has sent since last asked, without the preface.
+    /// Frames that the client has sent since the last call, without the preface.
     #[track_caller]
     pub fn sent(&mut self, conn: u32) -> Vec<Sent> {
         let bytes = std::mem::take(&mut self.net.written[conn as usize]);
@@ -339,7 +339,7 @@ impl<D: Dialect> Rig<D> {
         frames
     }
 
-    /// Kind and stream of what the client has sent since last asked.
+    /// Kind and stream of frames that the client has sent since the last call.
     #[track_caller]
     pub fn sent_kinds(&mut self, conn: u32) -> Vec<(u8, u32)> {
         self.sent(conn)
@@ -362,17 +362,17 @@ impl<D: Dialect> Rig<D> {
     }
 }
 
-/// A whole answer without a body.
+/// A complete response without a body.
 pub fn ok(stream: u32) -> Vec<u8> {
     raw(1, 5, stream, &[0x88])
 }
 
-/// The head of an answer, with what follows to come.
+/// The head of a response; more follows.
 pub fn head(stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
     raw(1, 4, stream, &block(fields))
 }
 
-/// The last data of an answer.
+/// The last DATA of a response.
 pub fn last_data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     raw(0, 1, stream, bytes)
 }

@@ -1,148 +1,152 @@
-//! Answers that the owner reads as they arrive: handed on in pieces, the others whole.
+//! Streamed responses, handed to the owner in pieces as they arrive; others are handed on complete.
 
 use tare_kafka::frame;
 
 use super::super::Cluster;
-use super::super::link::{self, Answered, Link, Purpose, State};
-use super::{Answer, Rubbish};
+use super::super::connection::{self, BrokerConnection, ExpectsResponse, Purpose, State};
+use super::{BrokerResponse, ProtocolError};
 use crate::client::{Bound, Outlet, Stamp};
-use crate::kafka::inbox::{Frame, Part};
+use crate::kafka::frame_reader::{Frame, FramePart};
 
-/// What was taken from what arrived.
+/// A response, or a piece of one.
 #[derive(Debug)]
-pub enum Taken<'a> {
-    /// A whole answer.
-    Answer(Answer<'a>),
-    /// A piece of one that is streamed.
+pub enum Received<'a> {
+    /// A complete response.
+    BrokerResponse(BrokerResponse<'a>),
+    /// A piece of a streamed response.
     Piece(Piece<'a>),
 }
 
-/// A piece of an answer.
+/// A piece of a streamed response.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
-    /// Who gave it.
+    /// The broker it came from.
     pub broker: u32,
-    /// The owner's word for the request.
+    /// The owner's token of the request.
     pub token: u32,
-    /// Of the first piece: all bytes of the answer behind its correlation.
-    pub begins: Option<usize>,
-    /// What arrived.
+    /// With the first piece: the bytes of the whole response after its correlation id.
+    pub total_bytes: Option<usize>,
+    /// The bytes received.
     pub bytes: &'a [u8],
-    /// What is still to come; with the last piece, the request is over.
+    /// Bytes still to come; with 0, the request is complete.
     pub left: usize,
-    /// When the request's first byte went.
+    /// When the request's first byte was written.
     pub sent_ns: u64,
-    /// What the stamp of its arrival is worth.
+    /// Whether its arrival time is exact or an upper bound.
     pub bound: Bound,
 }
 
 impl Cluster {
-    /// As [`Cluster::take`], but for requests whose token is streamed: their answers come in pieces.
-    pub fn take_part<'a>(
+    /// As [`Cluster::take`], but responses whose token `is_streamed` come in pieces.
+    pub fn take_streamed<'a>(
         &mut self,
         at: u32,
         input: &mut &'a [u8],
         stamp: Stamp,
         out: &mut impl Outlet,
         is_streamed: impl Fn(u32) -> bool,
-    ) -> Option<Taken<'a>> {
+    ) -> Option<Received<'a>> {
         loop {
-            let link = &mut self.links[at as usize];
-            if link.state == State::Closed {
+            let connection = &mut self.connections[at as usize];
+            if connection.state == State::Closed {
                 *input = &[];
                 return None;
             }
-            let Link { inbox, pending, .. } = link;
+            let BrokerConnection {
+                frame_reader,
+                pending,
+                ..
+            } = connection;
             let streams = |correlation: i32| {
-                link::sent(pending, correlation).is_some_and(|one| match one.purpose {
+                connection::sent(pending, correlation).is_some_and(|one| match one.purpose {
                     Purpose::Owner { token, .. } => {
-                        one.answered == Answered::Yes && is_streamed(token)
+                        one.expects_response == ExpectsResponse::Yes && is_streamed(token)
                     }
                     _ => false,
                 })
             };
-            let taken = match inbox.next_part(input, streams) {
-                Ok(None) if self.holds_too_much() => Err(Rubbish::Held),
+            let taken = match frame_reader.next_part(input, streams) {
+                Ok(None) if self.buffers_too_much() => Err(ProtocolError::TooMuchBuffered),
                 Ok(None) => return None,
-                Ok(Some(Part::Frame(frame))) => self.whole(at, frame, stamp, input, out),
-                Ok(Some(Part::Piece {
+                Ok(Some(FramePart::Frame(frame))) => self.take_frame(at, frame, stamp, input, out),
+                Ok(Some(FramePart::Piece {
                     correlation,
-                    begins,
+                    total_bytes,
                     bytes,
                     left,
-                })) => self.part(at, (correlation, begins, left), bytes, input),
+                })) => self.take_piece(at, (correlation, total_bytes, left), bytes, input),
                 Err(error) => Err(error.into()),
             };
             match taken {
                 Ok(Some(taken)) => return Some(taken),
                 Ok(None) => {}
-                Err(rubbish) => {
-                    self.rubbish(at, &rubbish, input, out);
+                Err(protocol_error) => {
+                    self.protocol_error(at, &protocol_error, input, out);
                     return None;
                 }
             }
         }
     }
 
-    fn whole<'a>(
+    fn take_frame<'a>(
         &mut self,
         at: u32,
         frame: Frame<'a>,
         stamp: Stamp,
         input: &mut &'a [u8],
         out: &mut impl Outlet,
-    ) -> Result<Option<Taken<'a>>, Rubbish> {
-        let correlation = frame::correlation(&frame).ok_or(Rubbish::Short)?;
-        let link = &mut self.links[at as usize];
-        let pending = link
+    ) -> Result<Option<Received<'a>>, ProtocolError> {
+        let correlation = frame::correlation(&frame).ok_or(ProtocolError::NoCorrelation)?;
+        let connection = &mut self.connections[at as usize];
+        let pending = connection
             .take(correlation)
-            .filter(|pending| pending.answered == Answered::Yes)
-            .ok_or(Rubbish::Unasked(correlation))?;
-        link.answers += 1;
+            .filter(|pending| pending.expects_response == ExpectsResponse::Yes)
+            .ok_or(ProtocolError::UnknownCorrelation(correlation))?;
+        connection.answers += 1;
         let Purpose::Owner { token, version } = pending.purpose else {
-            let settled = self.settle(at, pending.purpose, &frame, stamp, out);
-            self.give_back(at, frame);
+            let settled = self.handle_own_response(at, pending.purpose, &frame, stamp, out);
+            self.recycle(at, frame);
             return settled.map(|()| None);
         };
-        let alone = pending.bound == Bound::Exact && input.is_empty();
-        Ok(Some(Taken::Answer(Answer {
+        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        Ok(Some(Received::BrokerResponse(BrokerResponse {
             broker: at,
             token,
             version,
             frame,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if alone { Bound::Exact } else { Bound::Upper },
+            bound: if is_only { Bound::Exact } else { Bound::Upper },
         })))
     }
 
-    fn part<'a>(
+    fn take_piece<'a>(
         &mut self,
         at: u32,
-        (correlation, begins, left): (i32, Option<usize>, usize),
+        (correlation, total_bytes, left): (i32, Option<usize>, usize),
         bytes: &'a [u8],
         input: &[u8],
-    ) -> Result<Option<Taken<'a>>, Rubbish> {
-        let link = &mut self.links[at as usize];
+    ) -> Result<Option<Received<'a>>, ProtocolError> {
+        let connection = &mut self.connections[at as usize];
         let pending = match left {
             0 => {
-                link.answers += 1;
-                link.take(correlation)
+                connection.answers += 1;
+                connection.take(correlation)
             }
-            _ => link::sent(&link.pending, correlation).copied(),
+            _ => connection::sent(&connection.pending, correlation).copied(),
         };
-        let pending = pending.ok_or(Rubbish::Unasked(correlation))?;
+        let pending = pending.ok_or(ProtocolError::UnknownCorrelation(correlation))?;
         let Purpose::Owner { token, .. } = pending.purpose else {
-            return Err(Rubbish::Unasked(correlation));
+            return Err(ProtocolError::UnknownCorrelation(correlation));
         };
-        let alone = pending.bound == Bound::Exact && input.is_empty();
-        Ok(Some(Taken::Piece(Piece {
+        let is_only = pending.bound == Bound::Exact && input.is_empty();
+        Ok(Some(Received::Piece(Piece {
             broker: at,
             token,
-            begins,
+            total_bytes,
             bytes,
             left,
             sent_ns: pending.sent_ns.unwrap_or(pending.begun_ns),
-            bound: if alone { Bound::Exact } else { Bound::Upper },
+            bound: if is_only { Bound::Exact } else { Bound::Upper },
         })))
     }
 }

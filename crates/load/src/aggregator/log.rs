@@ -1,0 +1,169 @@
+//! Histogram logs of a load: one interval per second of intended starts and series, encoded when the second is past.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tare_stats::hlog::{WriteError, Writer};
+use tare_stats::{Latencies, Range};
+
+use super::sparse::SparseHistogram;
+use crate::tally::{Phase, Quantity, Series, value_of};
+
+/// Which log a series goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    /// `latency`, `response`, `service`, `first-byte` …, and of connections `connect` and `handshake`.
+    Latency,
+    /// Generator error, `lateness` and receive lag, and queue wait.
+    Lateness,
+}
+
+impl Log {
+    /// The log of a quantity.
+    #[must_use]
+    pub fn of(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Latency
+            | Quantity::LatencyOnly
+            | Quantity::Response
+            | Quantity::Service
+            | Quantity::ServiceMultiRead
+            | Quantity::FirstByte
+            | Quantity::EndToEnd
+            | Quantity::Age
+            | Quantity::Connect
+            | Quantity::Handshake => Log::Latency,
+            Quantity::Lateness | Quantity::Lag | Quantity::Wait => Log::Lateness,
+        }
+    }
+}
+
+/// Names series in a log, and tells which observations are censored.
+pub trait Naming {
+    /// The tag.
+    fn tag(&self, series: &Series) -> String;
+    /// Whether its observations are complete.
+    fn ends(&self, series: &Series) -> Ends;
+}
+
+/// Whether observations are complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// Exchanges that ended.
+    Observed,
+    /// Ages of unfinished exchanges: lower bounds.
+    Censored,
+}
+
+/// Builds both logs.
+#[derive(Debug)]
+pub struct Logs {
+    /// Seconds that may still get observations.
+    open: BTreeMap<Series, SparseHistogram>,
+    /// Encoded lines by second.
+    lines: [BTreeMap<u32, Vec<u8>>; 2],
+    totals: BTreeMap<Series, Latencies>,
+    scratch: Latencies,
+}
+
+impl Logs {
+    /// Empty logs.
+    ///
+    /// # Errors
+    /// Never with the range of this crate.
+    pub fn new() -> Result<Self, tare_stats::LatenciesError> {
+        Ok(Self {
+            open: BTreeMap::new(),
+            lines: [BTreeMap::new(), BTreeMap::new()],
+            totals: BTreeMap::new(),
+            scratch: Latencies::new(Range::default())?,
+        })
+    }
+
+    /// Adds observations of one series of the window.
+    pub fn add(&mut self, series: Series, counts: &[(u16, u64)]) {
+        self.open.entry(series).or_default().add_sorted(counts);
+    }
+
+    /// Encodes the seconds before this one. Later observations of them are encoded as further lines, which readers add up.
+    ///
+    /// # Errors
+    /// When a histogram cannot be encoded.
+    pub fn close_before(&mut self, second: u32, naming: &impl Naming) -> Result<(), WriteError> {
+        while let Some(entry) = self.open.first_entry() {
+            if entry.key().second >= second {
+                return Ok(());
+            }
+            let (series, sparse) = entry.remove_entry();
+            self.encode(series, &sparse, naming)?;
+        }
+        Ok(())
+    }
+
+    /// Sums over all seconds of each series; their `second` is 0.
+    pub fn totals(&self) -> &BTreeMap<Series, Latencies> {
+        &self.totals
+    }
+
+    /// A whole log, once every second is encoded. `started` is the start of the load since the epoch.
+    ///
+    /// # Errors
+    /// When the header cannot be written.
+    pub fn text(&self, log: Log, started: Duration, comment: &str) -> Result<String, WriteError> {
+        let mut text = Writer::begin(Vec::new(), started, &[comment])?.finish()?;
+        for lines in self.lines[log as usize].values() {
+            text.extend_from_slice(lines);
+        }
+        // Tags, numbers and base64 only.
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    fn encode(
+        &mut self,
+        series: Series,
+        sparse: &SparseHistogram,
+        naming: &impl Naming,
+    ) -> Result<(), WriteError> {
+        let ends = naming.ends(&series);
+        self.scratch.clear();
+        record(&mut self.scratch, sparse, ends);
+        let of_total = Series {
+            second: 0,
+            phase: Phase::Window,
+            ..series
+        };
+        match self.totals.get_mut(&of_total) {
+            Some(total) => record(total, sparse, ends),
+            None => {
+                self.totals.insert(of_total, self.scratch.clone());
+            }
+        }
+        let mut writer = Writer::begin(Vec::new(), Duration::ZERO, &[])?;
+        let start = Duration::from_secs(series.second.into());
+        writer.interval(
+            &naming.tag(&series),
+            start,
+            Duration::from_secs(1),
+            &self.scratch,
+        )?;
+        let whole = writer.finish()?;
+        let header = Writer::begin(Vec::new(), Duration::ZERO, &[])?
+            .finish()?
+            .len();
+        self.lines[Log::of(series.quantity) as usize]
+            .entry(series.second)
+            .or_default()
+            .extend_from_slice(&whole[header..]);
+        Ok(())
+    }
+}
+
+fn record(into: &mut Latencies, sparse: &SparseHistogram, ends: Ends) {
+    for &(bucket, count) in sparse.counts() {
+        let value_ns = value_of(bucket);
+        match ends {
+            Ends::Observed => into.record_many(value_ns, count),
+            Ends::Censored => (0..count).for_each(|_| into.record_unfinished(value_ns)),
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Records exchanges: from arrival to end, with all counts and histograms.
+
+use std::fmt;
+
+use tare_schema::agent::RequestCount;
+
+use super::HandOver;
+use super::counts::WorkerCounts;
+use super::exchanges::{Exchange, ExchangeSlab};
+use super::request_selector::RequestSelector;
+use super::sessions::SessionWindow;
+use crate::arrivals::{Arrivals, NEVER};
+use crate::classes::{BEFORE, ClassNumbers, RIGHT, of_right};
+use crate::client::{Bound, Connected, Done, Due, ErrorClass, Outcome, Run, StampSource, Ticket};
+use crate::tally::{HistogramTable, Phase, Quantity, Series, bucket_of};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Request numbers are 16 bits. Counts of numbers that do not occur take address space, but no memory.
+const REQUEST_NUMBERS_MAX: usize = u16::MAX as usize + 1;
+
+/// Empty tables kept ready.
+const SPARE_MAX: usize = 4;
+
+/// The exchange recorder of one worker.
+#[derive(Debug)]
+pub struct ExchangeRecorder {
+    arrivals: Arrivals,
+    exchanges: ExchangeSlab,
+    request_selector: RequestSelector,
+    classes: ClassNumbers,
+    table: HistogramTable,
+    spare: Vec<HistogramTable>,
+    full: Vec<HistogramTable>,
+    counts: WorkerCounts,
+    start_ns: u64,
+    window_start_ns: u64,
+    session_window: SessionWindow,
+    bunched_after_ns: u64,
+}
+
+impl ExchangeRecorder {
+    /// For at most `exchanges_max` exchanges in flight.
+    #[must_use]
+    pub fn new(
+        arrivals: Arrivals,
+        request_selector: RequestSelector,
+        classes: ClassNumbers,
+        exchanges_max: usize,
+    ) -> Self {
+        Self {
+            arrivals,
+            exchanges: ExchangeSlab::new(exchanges_max),
+            request_selector,
+            classes,
+            table: HistogramTable::new(),
+            spare: vec![HistogramTable::new()],
+            full: Vec::with_capacity(SPARE_MAX),
+            counts: WorkerCounts {
+                faults: Vec::with_capacity(16),
+                by_request: Vec::with_capacity(REQUEST_NUMBERS_MAX),
+                ..WorkerCounts::default()
+            },
+            start_ns: 0,
+            window_start_ns: 0,
+            session_window: SessionWindow::Timed,
+            bunched_after_ns: NEVER,
+        }
+    }
+
+    /// Counts exchanges released later than this as bunched.
+    #[must_use]
+    pub fn counting_bunched(mut self, after_ns: u64) -> Self {
+        self.bunched_after_ns = after_ns;
+        self
+    }
+
+    /// Fixes when the load starts.
+    pub fn begin(&mut self, start_ns: u64) {
+        self.start_ns = start_ns;
+        self.arrivals.begin(start_ns);
+        self.window_start_ns = self.arrivals.window_start_ns();
+    }
+
+    /// The schedule.
+    #[must_use]
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    /// Ends the window at this time.
+    pub fn end_window_at(&mut self, end_ns: u64) {
+        self.arrivals.end_window_at(end_ns);
+    }
+
+    /// The counts so far.
+    #[must_use]
+    pub fn counts(&self) -> &WorkerCounts {
+        &self.counts
+    }
+
+    pub(super) fn counts_mut(&mut self) -> &mut WorkerCounts {
+        &mut self.counts
+    }
+
+    /// Exchanges released and not ended.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.exchanges.count()
+    }
+
+    /// Releases the next arrival if it is due, with up to `run_max` of the same time. `Some(None)`: dropped, too many in flight.
+    #[inline]
+    pub fn release(&mut self, now_ns: u64, run_max: u32) -> Option<Option<Run>> {
+        if self.arrivals.next_ns() > now_ns {
+            return None;
+        }
+        let (intended_ns, count) = match run_max {
+            1 => (self.arrivals.take()?, 1),
+            _ => self.arrivals.take_batch(run_max)?,
+        };
+        let in_window = intended_ns >= self.window_start_ns;
+        let request = self.request_selector.next();
+        let ticket = self.exchanges.open(Exchange {
+            intended_ns,
+            released_ns: now_ns,
+            first_ns: 0,
+            request,
+            count,
+        });
+        let is_released = ticket.is_some();
+        self.count(in_window, |stages| {
+            let all = u64::from(count);
+            stages.intended += all;
+            stages.released += if is_released { all } else { 0 };
+            stages.overflow += if is_released { 0 } else { all };
+        });
+        if !is_released {
+            self.arrivals.ended(now_ns, count);
+        }
+        let due = |ticket| Due { ticket, request };
+        Some(ticket.map(|ticket| Run {
+            due: due(ticket),
+            count,
+            intended_ns,
+            released_ns: now_ns,
+        }))
+    }
+
+    /// Counts the arrivals of the window that were never released.
+    pub fn count_unreleased(&mut self, now_ns: u64) {
+        self.arrivals.end_window_at(now_ns);
+        while self.arrivals.next_ns() <= now_ns {
+            let Some(intended_ns) = self.arrivals.take() else {
+                return;
+            };
+            let in_window = intended_ns >= self.window_start_ns;
+            self.count(in_window, |stages| stages.intended += 1);
+        }
+    }
+
+    /// Records a connection, by the second in which its attempt began. Attempts before the window have a class of their own,
+    /// since a pool opened all at once meets a server without load; those before the start count in the first second.
+    pub fn opened(&mut self, opening: &Connected) {
+        let started = self.start_ns > 0;
+        let in_window = started && opening.begun_ns >= self.window_start_ns;
+        let second = match started {
+            true => (opening.begun_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32,
+            false => 0,
+        };
+        let of = |quantity| Series {
+            second,
+            phase: Phase::Window,
+            request: 0,
+            class: if in_window { RIGHT } else { BEFORE },
+            quantity,
+        };
+        self.table.record(of(Quantity::Connect), opening.connect_ns);
+        if let Some(handshake_ns) = opening.handshake_ns {
+            self.table.record(of(Quantity::Handshake), handshake_ns);
+        }
+        if self.table.is_full() {
+            self.replace_table();
+        }
+    }
+
+    /// Records the first byte of a response that is read in several pieces.
+    pub fn first_byte(&mut self, ticket: Ticket, arrived_ns: u64) {
+        self.exchanges.first_byte(ticket, arrived_ns);
+    }
+
+    pub(super) fn set_session_window(&mut self, window: SessionWindow) {
+        self.session_window = window;
+    }
+
+    pub(super) fn session_window(&self) -> SessionWindow {
+        self.session_window
+    }
+
+    pub(super) fn window_start_ns(&self) -> u64 {
+        self.window_start_ns
+    }
+
+    /// Intended start and release of an exchange in flight.
+    pub(super) fn released(&self, ticket: Ticket) -> Option<(u64, u64)> {
+        let exchange = self.exchanges.get(ticket)?;
+        Some((exchange.intended_ns, exchange.released_ns))
+    }
+
+    pub(super) fn number(&mut self, class: ErrorClass, example: &dyn fmt::Display) -> u8 {
+        self.classes.number(class, example)
+    }
+
+    /// Reports the end of an exchange to the schedule.
+    pub(super) fn ended(&mut self, at_ns: u64) {
+        self.arrivals.ended(at_ns, 1);
+    }
+
+    /// Removes an exchange.
+    #[inline]
+    pub(super) fn close(&mut self, ticket: Ticket) -> Exchange {
+        let exchange = self.exchanges.close(ticket);
+        assert!(
+            exchange.is_some(),
+            "a client ends each exchange exactly once"
+        );
+        exchange.unwrap_or(Exchange {
+            intended_ns: 0,
+            released_ns: 0,
+            first_ns: 0,
+            request: 0,
+            count: 1,
+        })
+    }
+
+    /// Records one value of an exchange.
+    pub(super) fn record(
+        &mut self,
+        exchange: &Exchange,
+        (request, class): (u16, u8),
+        (quantity, value_ns): (Quantity, u64),
+        in_window: bool,
+    ) {
+        let since_ns = exchange.intended_ns.saturating_sub(self.start_ns);
+        let series = Series {
+            second: (since_ns / SECOND_NS) as u32,
+            phase: if in_window {
+                Phase::Window
+            } else {
+                Phase::WarmUp
+            },
+            request,
+            class,
+            quantity,
+        };
+        self.table.record(series, value_ns);
+        if self.table.is_full() {
+            self.replace_table();
+        }
+    }
+
+    /// Records one value, in the second of `since_ns`.
+    #[inline]
+    pub(super) fn record_at(
+        &mut self,
+        since_ns: u64,
+        phase: Phase,
+        (request, quantity): (u16, Quantity),
+        value_ns: u64,
+    ) {
+        let series = Series {
+            second: (since_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32,
+            phase,
+            request,
+            class: RIGHT,
+            quantity,
+        };
+        self.table.record(series, value_ns);
+        if self.table.is_full() {
+            self.replace_table();
+        }
+    }
+
+    /// Records the end of an exchange, or of the rest of a batch.
+    ///
+    /// # Panics
+    /// When the client ends an exchange twice: the counts would be wrong.
+    #[inline]
+    pub fn done(&mut self, ticket: Ticket, done: &Done<'_>) {
+        let exchange = self.close(ticket);
+        self.record_end(&exchange, done);
+    }
+
+    /// Records the end of `count` exchanges of a batch.
+    ///
+    /// # Panics
+    /// When fewer are in flight.
+    #[inline]
+    pub fn done_some(&mut self, ticket: Ticket, count: u32, done: &Done<'_>) {
+        let exchange = self.exchanges.close_some(ticket, count);
+        assert!(
+            exchange.is_some(),
+            "a client ends each exchange of a run exactly once"
+        );
+        if let Some(exchange) = exchange {
+            self.record_end(&exchange, done);
+        }
+    }
+
+    /// Inlined into both callers: a call shows in the cost of an exchange.
+    #[inline(always)]
+    fn record_end(&mut self, exchange: &Exchange, done: &Done<'_>) {
+        let times = u64::from(exchange.count);
+        let class = match done.outcome {
+            Outcome::Right(status) => of_right(status),
+            Outcome::Wrong(class) => self.classes.number(class, done.example),
+            Outcome::Unfinished => self.classes.number(ErrorClass::UNFINISHED, done.example),
+        };
+        let in_window = exchange.intended_ns >= self.window_start_ns;
+        let sent = done.sent_ns.is_some();
+        self.count(in_window, |stages| {
+            stages.sent += if sent { times } else { 0 };
+            match done.outcome {
+                Outcome::Right(_) => stages.right += times,
+                Outcome::Wrong(_) => stages.errors += times,
+                Outcome::Unfinished => stages.unfinished += times,
+            }
+        });
+        self.count_request(exchange.request, times, done);
+        self.count_arrival(times, done);
+        self.observe(exchange, done, class, in_window);
+        self.arrivals.ended(done.ended.seen_ns, exchange.count);
+    }
+
+    /// Counts a connection error that belongs to no exchange.
+    pub fn fault(&mut self, class: ErrorClass, example: &dyn fmt::Display) {
+        let class = self.classes.number(class, example);
+        self.counts.add_faults(class, 1);
+    }
+
+    /// Takes the full tables; the current one too if `current` says so.
+    pub fn hand_over(&mut self, current: HandOver) -> impl Iterator<Item = HistogramTable> + '_ {
+        if current == HandOver::Everything {
+            self.replace_table();
+        }
+        self.full.drain(..)
+    }
+
+    /// Takes back an emptied table.
+    pub fn give_back(&mut self, table: HistogramTable) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(table);
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(
+        &mut self,
+        in_window: bool,
+        mut each: impl FnMut(&mut super::counts::ExchangeCounts),
+    ) {
+        each(&mut self.counts.all);
+        if in_window {
+            each(&mut self.counts.window);
+        }
+    }
+
+    /// Counts an exchange by its request.
+    #[inline]
+    pub(super) fn count_request(&mut self, request: u16, times: u64, done: &Done<'_>) {
+        let of = |counts: bool| if counts { times } else { 0 };
+        let count = RequestCount {
+            sent: of(done.sent_ns.is_some()),
+            right: of(matches!(done.outcome, Outcome::Right(_))),
+        };
+        self.counts.add_exchanges(usize::from(request), count);
+    }
+
+    /// Counts a response by its arrival: CPU and rates are measured over the window, so they are divided by the responses in it.
+    /// Its end may not be known yet (closed loop by count, `StopHandle::end`): then the window ends with its last response.
+    #[inline]
+    pub(super) fn count_arrival(&mut self, times: u64, done: &Done<'_>) {
+        let arrived_ns = done.ended.arrived_ns;
+        if !(self.window_start_ns..self.arrivals.window_end_ns()).contains(&arrived_ns) {
+            return;
+        }
+        let answered = &mut self.counts.answered_in_window;
+        match done.outcome {
+            Outcome::Right(_) => answered.right += times,
+            Outcome::Wrong(_) => answered.errors += times,
+            Outcome::Unfinished => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn observe(
+        &mut self,
+        exchange: &Exchange,
+        done: &Done<'_>,
+        class: u8,
+        in_window: bool,
+    ) {
+        let &Exchange {
+            intended_ns,
+            released_ns,
+            first_ns,
+            request,
+            count,
+        } = exchange;
+        let times = u64::from(count);
+        let ended = done.ended;
+        let second = (intended_ns.saturating_sub(self.start_ns) / SECOND_NS) as u32;
+        let phase = if in_window {
+            Phase::Window
+        } else {
+            Phase::WarmUp
+        };
+        let of = |quantity, request, class| Series {
+            second,
+            phase,
+            request,
+            class,
+            quantity,
+        };
+        let table = &mut self.table;
+        let lateness_ns = released_ns.saturating_sub(intended_ns);
+        let latency_ns = ended.arrived_ns.saturating_sub(released_ns);
+        let response_ns = ended.arrived_ns.saturating_sub(intended_ns);
+        // On time, which closed loops always are: both are one, without comparing buckets.
+        if lateness_ns == 0 || bucket_of(latency_ns) == bucket_of(response_ns) {
+            table.record_times(times, of(Quantity::Latency, request, class), latency_ns);
+        } else {
+            table.record_times(times, of(Quantity::LatencyOnly, request, class), latency_ns);
+            table.record_times(times, of(Quantity::Response, request, class), response_ns);
+        }
+        if let Some(sent_ns) = done.sent_ns {
+            let service_ns = ended.arrived_ns.saturating_sub(sent_ns);
+            if first_ns == 0 || first_ns == ended.arrived_ns {
+                table.record_times(times, of(Quantity::Service, request, class), service_ns);
+            } else {
+                table.record_times(
+                    times,
+                    of(Quantity::ServiceMultiRead, request, class),
+                    service_ns,
+                );
+                let to_first_ns = first_ns.saturating_sub(sent_ns);
+                table.record_times(times, of(Quantity::FirstByte, request, class), to_first_ns);
+            }
+        }
+        table.record_times(times, of(Quantity::Lateness, 0, 0), lateness_ns);
+        if ended.source != StampSource::Event {
+            table.record_times(
+                times,
+                of(Quantity::Lag, 0, 0),
+                ended.seen_ns.saturating_sub(ended.arrived_ns),
+            );
+        }
+        if let (Some(cause), true) = (done.waited, in_window) {
+            let until_ns = done.sent_ns.unwrap_or(ended.arrived_ns);
+            let wait_ns = until_ns.saturating_sub(released_ns);
+            table.record_times(times, of(Quantity::Wait, 0, cause as u8), wait_ns);
+            let waits = &mut self.counts.waits[cause as usize];
+            waits.count += times;
+            waits.total_ns += wait_ns * times;
+        }
+        if in_window {
+            if lateness_ns > self.bunched_after_ns {
+                self.counts.bunched += times;
+            }
+            if let Outcome::Right(status) = done.outcome {
+                self.counts.right_by_status.add(status, times);
+            }
+            match (ended.source, done.bound) {
+                (StampSource::Kernel, bound) => {
+                    self.counts.stamped_by_kernel += times;
+                    let upper = if bound == Bound::Upper { times } else { 0 };
+                    self.counts.stamp_upper_bounds += upper;
+                }
+                (StampSource::Own, _) => self.counts.stamped_by_us += times,
+                (StampSource::Event, _) => {}
+            }
+            self.counts.last_done_ns = self.counts.last_done_ns.max(ended.arrived_ns);
+        }
+        if self.table.is_full() {
+            self.replace_table();
+        }
+    }
+
+    #[cold]
+    fn replace_table(&mut self) {
+        let fresh = self.spare.pop().unwrap_or_default();
+        self.counts.out_of_range += self.table.out_of_range();
+        self.full.push(std::mem::replace(&mut self.table, fresh));
+    }
+}

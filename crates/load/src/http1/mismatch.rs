@@ -1,0 +1,81 @@
+//! Why a complete response is not the expected one.
+
+use std::sync::Arc;
+
+use tare_schema::agent::Fault;
+use thiserror::Error;
+
+use super::codec::BodyMismatch;
+use crate::client::ErrorClass;
+
+/// Why a complete response is not the expected one.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ResponseMismatch {
+    /// The status is not accepted.
+    #[error("the server answered with status {0}")]
+    Status(u16),
+    /// The body is not the expected one.
+    #[error(transparent)]
+    Body(#[from] BodyMismatch),
+    /// The body does not match the pattern.
+    #[error("the expected pattern is not in the first {within_bytes} bytes of the body")]
+    NoMatch {
+        /// Bytes that the pattern was matched against.
+        within_bytes: u32,
+    },
+    /// A capture of a session failed.
+    #[error("capture of {name:?}: {why}")]
+    Capture {
+        /// The variable.
+        name: Arc<str>,
+        /// Why.
+        why: CaptureError,
+    },
+}
+
+/// Why a capture failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CaptureError {
+    /// The value is not in the response.
+    #[error("the answer does not have it; with `missing: unset` the session would go on")]
+    Missing,
+    /// The body is larger than the capture limit.
+    #[error("the body has more than {max_bytes} bytes: raise capture-limit of this step")]
+    TooLarge {
+        /// The step's limit.
+        max_bytes: u32,
+    },
+    /// The body is not valid JSON.
+    #[error("the body is no JSON (at line {line}, column {column})")]
+    BadJson {
+        /// From 1.
+        line: usize,
+        /// From 1.
+        column: usize,
+    },
+    /// The body is not UTF-8.
+    #[error("the body is no text")]
+    NoText,
+}
+
+impl ResponseMismatch {
+    /// The error class of the exchange.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            ResponseMismatch::Status(status) => ErrorClass {
+                name: "status",
+                code: Some(*status),
+                fault: Fault::Target,
+            },
+            ResponseMismatch::Body(_) | ResponseMismatch::NoMatch { .. } => ErrorClass::WRONG_BODY,
+            ResponseMismatch::Capture { why, .. } => match why {
+                CaptureError::Missing => ErrorClass::of("capture-missing", Fault::Target),
+                CaptureError::TooLarge { .. } => ErrorClass::of("capture-too-large", Fault::Client),
+                CaptureError::BadJson { .. } | CaptureError::NoText => {
+                    ErrorClass::of("capture-bad-json", Fault::Target)
+                }
+            },
+        }
+    }
+}

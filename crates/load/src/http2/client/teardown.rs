@@ -1,0 +1,193 @@
+//! Ends of exchanges and connections other than by a response: closed connections, timeouts, protocol errors.
+
+use std::fmt::Display;
+
+use tare_schema::agent::Fault;
+
+use super::super::codec::frame;
+use super::super::dialect::Dialect;
+use super::super::error::{CodecError, ErrorCode};
+use super::conn::{CloseReason, State};
+use super::{Http2, QueuedExchange};
+use crate::client::{Bound, Closed, ConnId, Done, ErrorClass, Outcome, Outlet, Stamp};
+
+impl<D: Dialect> Http2<D> {
+    /// An open connection was closed and has no streams left: opens another one.
+    pub(super) fn lost(&mut self, at: u32, out: &mut impl Outlet) {
+        self.conns[at as usize].state = State::Closed;
+        self.opener.lost(at);
+        self.open_more(out);
+    }
+
+    /// Connecting failed, or the wait for SETTINGS after it.
+    pub(super) fn on_connect_failed(
+        &mut self,
+        at: u32,
+        class: ErrorClass,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        self.conns[at as usize].state = State::Closed;
+        self.opener.failed(at, out);
+        if self.opener.is_none_open() {
+            // No connection is open: waiting exchanges fail, as requests of a user would.
+            self.end_waiting(Outcome::Wrong(class), example, out);
+        }
+        self.open_more(out);
+    }
+
+    pub(super) fn end_waiting(
+        &mut self,
+        outcome: Outcome,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) {
+        let ended = Stamp::event(out.now_ns());
+        while let Some(QueuedExchange {
+            due, cause: waited, ..
+        }) = self.waiting.pop_front()
+        {
+            out.done(
+                due.ticket,
+                &Done {
+                    outcome,
+                    sent_ns: None,
+                    ended,
+                    bound: Bound::Exact,
+                    waited,
+                    example,
+                },
+            );
+        }
+    }
+
+    /// Ends all exchanges of a connection with one outcome; returns their number.
+    pub(super) fn end_all(
+        &mut self,
+        at: u32,
+        outcome: Outcome,
+        ended: Stamp,
+        example: &dyn Display,
+        out: &mut impl Outlet,
+    ) -> usize {
+        let conn = &mut self.conns[at as usize];
+        let mut count = 0;
+        while let Some(slot) = conn.streams.any(|_| true) {
+            let finished = conn.close_stream(slot, CloseReason::Ended);
+            finished.done(outcome, (ended, Bound::Upper), example, out);
+            count += 1;
+        }
+        count
+    }
+
+    /// Protocol error of the server: ends the connection and every exchange on it.
+    #[cold]
+    pub(super) fn on_protocol_error(
+        &mut self,
+        at: u32,
+        error: CodecError,
+        stamp: Stamp,
+        out: &mut impl Outlet,
+    ) {
+        let was_open = self.conns[at as usize].state == State::Open;
+        let blamed = self.end_all(at, Outcome::Wrong(ErrorClass::RUBBISH), stamp, &error, out);
+        if blamed == 0 && (was_open || self.waiting.is_empty() || !self.opener.is_none_open()) {
+            out.fault(ErrorClass::RUBBISH, &error);
+        }
+        let output = &mut self.conns[at as usize].output;
+        if !output.is_blocked() {
+            // The last stream id is 0: no stream of the server was processed.
+            frame::write_goaway(&mut output.pending, 0, error.code());
+            // The connection is closed next: it does not matter whether the kernel accepts the bytes.
+            let _ = out.write(ConnId(at), &output.pending);
+        }
+        out.close(ConnId(at));
+        if was_open {
+            if self.conns[at as usize].answers == 0 {
+                self.opener.pause(out);
+            }
+            self.lost(at, out);
+        } else {
+            self.on_connect_failed(at, ErrorClass::RUBBISH, &error, out);
+        }
+    }
+
+    /// Replaces a draining connection that has no streams left; returns whether it did.
+    #[inline]
+    pub(super) fn replace_if_drained(&mut self, at: u32, out: &mut impl Outlet) -> bool {
+        let conn = &mut self.conns[at as usize];
+        let is_drained =
+            conn.state == State::Open && conn.is_draining() && conn.streams.live() == 0;
+        if is_drained {
+            if conn.answers == 0 {
+                // The server ended the connection before any response: back off, or this is a busy loop.
+                self.opener.pause(out);
+            }
+            out.close(ConnId(at));
+            self.lost(at, out);
+        }
+        is_drained
+    }
+
+    /// Ends what has timed out. Streams are cancelled; their connections stay open.
+    pub(super) fn expire(&mut self, out: &mut impl Outlet) {
+        let now_ns = out.now_ns();
+        self.deadlines.elapsed();
+        for at in 0..self.conns.len() as u32 {
+            match self.conns[at as usize].state {
+                State::Closed => {}
+                State::Connecting { deadline_ns } | State::AwaitingSettings { deadline_ns }
+                    if deadline_ns > now_ns =>
+                {
+                    self.deadlines.watch(deadline_ns, out);
+                }
+                State::Connecting { .. } => {
+                    out.close(ConnId(at));
+                    self.on_connect_failed(
+                        at,
+                        Closed::ConnectTimeout.class(),
+                        &Closed::ConnectTimeout,
+                        out,
+                    );
+                }
+                State::AwaitingSettings { .. } => {
+                    out.close(ConnId(at));
+                    let class = ErrorClass::of("no-settings", Fault::Target);
+                    let example =
+                        "the server sent no SETTINGS in time: does it speak http/2 on this port?";
+                    self.on_connect_failed(at, class, &example, out);
+                }
+                State::Open => self.expire_streams(at, now_ns, out),
+            }
+        }
+    }
+
+    /// Cancels the streams of one connection that have timed out.
+    fn expire_streams(&mut self, at: u32, now_ns: u64, out: &mut impl Outlet) {
+        let timeout_ns = self.timeout_ns;
+        let conn = &mut self.conns[at as usize];
+        let deadline_ns = |begun_ns: u64| begun_ns.saturating_add(timeout_ns);
+        let mut expired = false;
+        while let Some(slot) = conn
+            .streams
+            .any(|stream| deadline_ns(stream.begun_ns) <= now_ns)
+        {
+            expired = true;
+            let finished = conn.close_stream(slot, CloseReason::Reset(ErrorCode::CANCEL));
+            let example = format_args!("no whole answer within {} ms", timeout_ns / 1_000_000);
+            finished.done(
+                Outcome::Wrong(ErrorClass::TIMEOUT),
+                (Stamp::event(now_ns), Bound::Upper),
+                &example,
+                out,
+            );
+        }
+        for (_, stream) in conn.streams.each() {
+            self.deadlines.watch(deadline_ns(stream.begun_ns), out);
+        }
+        if expired && !self.replace_if_drained(at, out) {
+            self.touch(at);
+            self.offer(at);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Reports of a worker to the aggregator: tables and ticks while it runs, its result at the end.
+
+use tare_schema::agent::Scheduled;
+
+use super::{Tick, Worker, WorkerEnd, WorkerMessage};
+use crate::arrivals::NEVER;
+use crate::client::Client;
+use crate::clock::monotonic_ns;
+use crate::engine::HandOver;
+
+/// Most tables on their way to the aggregator: 32 MB. Beyond, the worker waits.
+const TABLES_OUT_MAX: usize = 64;
+
+impl<C: Client> Worker<C> {
+    /// Ends the samples that are over; several after a hold-up, so that none is missing.
+    pub(super) fn tick(&mut self, now_ns: u64) {
+        self.hand_over(HandOver::Everything);
+        while now_ns >= self.next_tick_ns {
+            self.report_tick(self.next_tick_ns);
+            self.next_tick_ns = self.next_tick_ns.saturating_add(self.plan.sample_every_ns);
+        }
+    }
+
+    fn report_tick(&mut self, end_ns: u64) {
+        let recorder = self.engine.recorder();
+        let tick = Tick {
+            worker: self.plan.worker,
+            number: self.next_tick,
+            end_offset_ns: end_ns.saturating_sub(self.start_ns),
+            all: *recorder.counts().exchanges(),
+            in_flight: recorder.under_way() as u64,
+            open: recorder.counts().open,
+            records: Some(recorder.counts().records)
+                .filter(|records| records.are_reported)
+                .map(|records| records.counts),
+            backlog: self.engine.client().backlog(),
+        };
+        self.next_tick += 1;
+        self.send(WorkerMessage::Tick(tick));
+    }
+
+    fn hand_over(&mut self, what: HandOver) {
+        let worker = self.plan.worker;
+        for table in self.engine.recorder_mut().hand_over(what) {
+            self.tables_out += 1;
+            // Fails only when the aggregator has ended, which needs no table any more.
+            let _ = self
+                .plan
+                .reports
+                .send(WorkerMessage::Table { worker, table });
+        }
+        while let Ok(table) = self.plan.emptied.try_recv() {
+            self.tables_out -= 1;
+            self.engine.recorder_mut().give_back(table);
+        }
+        while self.tables_out > TABLES_OUT_MAX {
+            let Ok(table) = self.plan.emptied.recv() else {
+                return;
+            };
+            self.tables_out -= 1;
+            self.engine.recorder_mut().give_back(table);
+        }
+    }
+
+    pub(super) fn send(&self, report: WorkerMessage) {
+        // Fails only when the aggregator has ended; the load is then being aborted.
+        let _ = self.plan.reports.send(report);
+    }
+
+    pub(super) fn finish(mut self, failure: Option<String>, scheduled: Scheduled) {
+        let started = self.start_ns != NEVER;
+        if started {
+            let now_ns = monotonic_ns();
+            self.engine.abandon(&mut self.io.sockets);
+            self.read_if_due(now_ns);
+            self.hand_over(HandOver::Everything);
+            self.report_tick(now_ns);
+        }
+        let usage = self.meter.usage(self.bytes(), self.sleeper.spun_ns());
+        let recorder = self.engine.recorder();
+        let counts = recorder.counts().clone();
+        let mut protocol_counts = Vec::new();
+        let mut note = |name, count| protocol_counts.push((name, count));
+        self.engine.client().counts(&mut note);
+        let mut acknowledged = Vec::new();
+        self.engine
+            .client()
+            .acknowledged(&mut |one| acknowledged.push(one));
+        let fixed_ns = match started {
+            true => recorder.arrivals().window_end_ns(),
+            false => 0,
+        };
+        let end = WorkerEnd {
+            worker: self.plan.worker,
+            cpu_ns: usage.cpu_ns,
+            process_cpu_ns: usage.process_cpu_ns,
+            spun_ns: usage.spun_ns,
+            scheduled,
+            window_end_ns: if fixed_ns == NEVER {
+                counts.last_done_ns
+            } else {
+                fixed_ns
+            },
+            bytes_sent: usage.bytes_sent,
+            bytes_received: usage.bytes_received,
+            protocol_counts,
+            acknowledged,
+            tls: self.io.sockets.take_tls_counts(),
+            client_certificates: self.io.sockets.certificates_shown(),
+            clock_steps: self.io.offset.steps(),
+            interrupted: !started || self.plan.control.end_ns() <= fixed_ns.min(NEVER - 1),
+            counts,
+            permanent_failure: self.permanent_failure.map(|why| why.to_string()),
+            broke_off: self.broke_off.take(),
+            failure,
+        };
+        self.send(WorkerMessage::Ended(Box::new(end)));
+    }
+}
